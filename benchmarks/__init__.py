@@ -1,0 +1,1 @@
+"""Benchmarks of evalstream: generators of realistic runs, a measuring runner and budgets."""

@@ -1,0 +1,20 @@
+"""The integrity gate for LLM-evaluation results: prove or refute a run and its aggregate."""
+
+from evalstream._version import __version__
+from evalstream.check import check
+from evalstream.errors import CannotCheck, EvalstreamError, UsageError, WorkerLost
+from evalstream.model import Finding, Options, Report, RunSummary, Severity
+
+__all__ = [
+    "CannotCheck",
+    "EvalstreamError",
+    "Finding",
+    "Options",
+    "Report",
+    "RunSummary",
+    "Severity",
+    "UsageError",
+    "WorkerLost",
+    "__version__",
+    "check",
+]

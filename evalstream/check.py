@@ -1,0 +1,121 @@
+"""The public check: find the runs, check each, and say how it came out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from evalstream.catalog import enabled_codes
+from evalstream.collector import finding_of
+from evalstream.digest import RECIPES
+from evalstream.errors import UsageError
+from evalstream.findings import Findings
+from evalstream.formats import eee
+from evalstream.model import Finding, Options, Report, Reporter, RunSummary, Severity
+from evalstream.progress import Progress
+from evalstream.rules.stream import ES005
+from evalstream.run_check import NOT_CHECKED, check_run, printable
+from evalstream.runs import Nothing, find_runs
+from evalstream.schema import ENGINES
+
+Input = str | os.PathLike[str]
+
+
+def check(
+    inputs: Input | Sequence[Input],
+    *,
+    aggregate: Input | None = None,
+    options: Options | None = None,
+    reporter: Reporter | None = None,
+    progress: bool = False,
+    **settings: Any,
+) -> Report:
+    """Check rows files, aggregates and folders, and return what was found.
+
+    `inputs` are paths, or `-` for standard input; `aggregate` goes with exactly one rows
+    input. `settings` are fields of Options, such as `recipe="concat"`. Findings go to
+    `reporter` as they come; without one they are kept, on disk past a bound, and the report
+    can be iterated over. Raises UsageError for a call that makes no sense; whatever is wrong
+    with the data, or cannot be read, is in the report.
+    """
+    names = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
+    chosen = _checked_options(options or Options(), settings)
+    session = _Session(chosen, reporter, progress=progress)
+    paths = [os.fspath(name) for name in names]
+    for found in find_runs(paths, None if aggregate is None else os.fspath(aggregate)):
+        session.take(found)
+    return session.report()
+
+
+class _Session:
+    """One call of `check`: its runs so far."""
+
+    def __init__(self, options: Options, reporter: Reporter | None, *, progress: bool) -> None:
+        self._options, self._reporter, self._progress = options, reporter, progress
+        self._runs: list[RunSummary] = []
+        self._kept = Findings()
+        self._shown = 0
+
+    def take(self, found: Any) -> None:
+        """Check one run, or note an input in which there is nothing to check."""
+        if isinstance(found, Nothing):
+            self._runs.append(self._nothing(found))
+            return
+        with Progress(shown=self._progress) as progress:
+            self._runs.append(check_run(found, self._options, self._show, progress))
+
+    def report(self) -> Report:
+        """Return the outcome of all runs, and let the reporter finish."""
+        report = Report(self._runs, self._kept, self._shown, self._exit_code())
+        if self._reporter is not None:
+            self._reporter.finish(report)
+        return report
+
+    def _show(self, finding: Finding) -> None:
+        self._shown += 1
+        if self._reporter is not None:
+            self._reporter.finding(finding)
+        else:
+            self._kept.append(finding)
+
+    def _nothing(self, nothing: Nothing) -> RunSummary:
+        name = printable(nothing.path)
+        summary = RunSummary(file=name, aggregate=None, format=eee.NAME)
+        summary.trouble = f"nothing to check: {nothing.reason}"
+        if ES005.code in enabled_codes(self._options):
+            self._show(finding_of(ES005.fault(nothing.reason), name))
+            summary.counts[ES005.code] = 1
+            summary.severities[Severity.ERROR] = 1
+        return summary
+
+    def _exit_code(self) -> int:
+        """0 sound, 1 findings that fail, 3 something was not checked; never 0 for nothing."""
+        if any(run.verdict == "failed" for run in self._runs):
+            return 1
+        unchecked = any(run.trouble or NOT_CHECKED & run.counts.keys() for run in self._runs)
+        return 3 if unchecked or not self._runs else 0
+
+
+def _checked_options(options: Options, settings: dict[str, Any]) -> Options:
+    try:
+        options = replace(options, **settings)
+    except TypeError as error:
+        raise UsageError(f"no such setting: {', '.join(sorted(settings))}") from error
+    _one_of("schema version", options.schema_version, ("auto", *eee.INSTANCE_VERSIONS))
+    _one_of("recipe", options.recipe, ("auto", *RECIPES))
+    _one_of("engine", options.engine, ENGINES)
+    for name in ("jobs", "max_findings"):
+        if getattr(options, name) < 0:
+            raise UsageError(f"{name} must not be negative")
+    for name in ("max_line_bytes", "max_depth", "memory_limit"):
+        if getattr(options, name) < 1:
+            raise UsageError(f"{name} must be at least 1")
+    enabled_codes(options)
+    return options
+
+
+def _one_of(what: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        raise UsageError(f"unknown {what} {value!r}; known are: {', '.join(known)}")

@@ -1,0 +1,131 @@
+"""Puts the findings of a run in order, counts them all and passes on those to be shown."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+
+from evalstream.engine import BlockResult, Counts, Located, severity_of, trimmed
+from evalstream.findings import Findings
+from evalstream.identities import IdentityIndex
+from evalstream.model import Fault, Finding
+from evalstream.catalog import RULES
+from evalstream.rule import Context
+from evalstream.rules.identity import repeat_fault
+from evalstream.spill import Repeat
+from evalstream.tally import Tally
+
+class Collector:
+    """Collects one run: merges tallies, finds repeats, and hands findings on in order.
+
+    Findings go to `show` as soon as no later one can come before them. Once the identities
+    are on disk, repeats come late, and so the findings of other rules wait for them.
+    """
+
+    def __init__(self, context: Context, file: str, show: Callable[[Finding], None]) -> None:
+        self.context = context
+        self.counts: Counts = {}
+        self.tally = Tally()
+        self.bytes = 0
+        self._file, self._show = file, show
+        self._index = IdentityIndex(context.options.memory_limit)
+        self._shown: dict[str, int] = {}
+        self._waiting: Findings | None = None
+
+    def add(self, result: BlockResult) -> None:
+        """Take the next block."""
+        shift = self.tally.lines
+        repeats = self._index.add(result.identities, shift)
+        self.tally.merge(result.tally)
+        self.bytes += result.bytes
+        for key, count in result.counts.items():
+            self.counts[key] = self.counts.get(key, 0) + count
+        if self._index.spilled and self._waiting is None:
+            self._waiting = Findings()
+        rows = (self._finding(located, shift) for located in result.faults)
+        for finding in self._merged(rows, repeats):
+            self._pass_on(finding)
+
+    def end_of_rows(self) -> None:
+        """Hand on what was waiting for late repeats."""
+        if self._waiting is not None:
+            waiting, self._waiting = self._waiting, None
+            for finding in self._merged(waiting, self._index.late()):
+                self._show(finding)
+        self._index.close()
+
+    def note(self, fault: Fault, file: str | None = None, line: int | None = None) -> None:
+        """Take a finding about the whole file, or about another file of the run."""
+        if fault.code not in self.context.enabled:
+            return
+        fault = trimmed(fault, show_values=self.context.options.show_values)
+        self._count(fault)
+        self._pass_on(finding_of(fault, file or self._file, line=line))
+
+    def close(self) -> None:
+        """Let go of temporary files."""
+        self._index.close()
+
+    def _merged(
+        self, findings: Iterable[Finding], repeats: Iterable[Repeat]
+    ) -> Iterator[Finding]:
+        return heapq.merge(findings, self._repeated(repeats), key=Finding.order)
+
+    def _repeated(self, repeats: Iterable[Repeat]) -> Iterator[Finding]:
+        most = self.context.options.max_findings
+        for repeat in repeats:
+            fault = repeat_fault(repeat)
+            if fault.code not in self.context.enabled:
+                continue
+            if self._count(fault) <= most or not most:
+                yield finding_of(fault, self._file, line=repeat.line, offset=repeat.offset)
+
+    def _finding(self, located: Located, shift: int) -> Finding:
+        line = located.line + shift
+        return finding_of(
+            located.fault,
+            self._file,
+            line=line,
+            offset=located.offset,
+            sample_id=located.sample_id,
+        )
+
+    def _pass_on(self, finding: Finding) -> None:
+        most, shown = self.context.options.max_findings, self._shown.get(finding.code, 0)
+        if not most or shown < most:
+            self._shown[finding.code] = shown + 1
+            if self._waiting is None:
+                self._show(finding)
+            else:
+                self._waiting.append(finding)
+
+    def _count(self, fault: Fault) -> int:
+        key = (fault.code, severity_of(fault))
+        self.counts[key] = self.counts.get(key, 0) + (1 if fault.count is None else fault.count)
+        return self.counts[key]
+
+
+def finding_of(
+    fault: Fault,
+    file: str,
+    *,
+    line: int | None = None,
+    offset: int | None = None,
+    sample_id: str | int | None = None,
+) -> Finding:
+    """Stamp a fault with its rule's name, its severity and its place."""
+    return Finding(
+        code=fault.code,
+        name=RULES[fault.code].name,
+        severity=severity_of(fault),
+        file=file,
+        line=line,
+        offset=offset,
+        pointer=fault.pointer,
+        keyword=fault.keyword,
+        message=fault.message,
+        expected=fault.expected,
+        found=fault.found,
+        sample_id=sample_id,
+        count=fault.count,
+    )

@@ -1,0 +1,73 @@
+"""Read an aggregate and say everything that is wrong with it by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from evalstream import parsing
+from evalstream.aggregate import Aggregate
+from evalstream.formats import eee
+from evalstream.model import Fault, Options
+from evalstream.rules.json import ES102, ES109
+from evalstream.rules.json import explain as explain_json
+from evalstream.rules.schema import ES215, type_name
+from evalstream.rules.schema import explain as explain_schema
+from evalstream.schema import builtin_schema, compile_schema
+
+UTF8_MARK = b"\xef\xbb\xbf"
+
+
+class PlacedFault(NamedTuple):
+    """A fault in the aggregate, with its line where the text itself is at fault."""
+
+    fault: Fault
+    line: int | None = None
+
+
+class Reading(NamedTuple):
+    """What was read: the aggregate if it is an object, and its faults."""
+
+    aggregate: Aggregate | None
+    faults: list[PlacedFault]
+
+
+def read_aggregate(path: str, name: str, options: Options) -> Reading:
+    """Read an aggregate file; `name` is what reports call it. Raises OSError."""
+    with open(path, "rb") as file:
+        text = file.read()
+    faults: list[PlacedFault] = []
+    if text.startswith(UTF8_MARK):
+        text = text[len(UTF8_MARK) :]
+        message = "the file begins with a UTF-8 byte order mark"
+        faults.append(PlacedFault(ES102.fault(message), 1))
+    parsed = parsing.exact(text, options.max_depth)
+    for trouble, fault in zip(
+        parsed.troubles, explain_json(parsed.troubles, torn=False), strict=True
+    ):
+        faults.append(PlacedFault(fault, None if fault.pointer else trouble.line))
+    if not parsed.readable:
+        return Reading(None, faults)
+    if not isinstance(parsed.value, dict):
+        message = f"an aggregate must be an object, this is of type {type_name(parsed.value)}"
+        return Reading(None, [*faults, PlacedFault(ES109.fault(message))])
+    aggregate = Aggregate(name, parsed.value)
+    faults.extend(PlacedFault(fault) for fault in _schema_faults(aggregate, options))
+    return Reading(aggregate, faults)
+
+
+def _schema_faults(aggregate: Aggregate, options: Options) -> Iterator[Fault]:
+    declared = aggregate.version
+    version = options.schema_version
+    if version == "auto":
+        version = eee.nearest_version(declared or eee.DEFAULT_VERSION, instance=False)
+        if declared is not None and not eee.is_known(declared, instance=False):
+            yield ES215.fault(
+                f"no version that is known; the aggregate is judged by {version}",
+                pointer="/schema_version",
+                expected=list(eee.DECLARED),
+                found=declared,
+            )
+    schema = builtin_schema(eee.aggregate_schema_name(version))
+    validator = compile_schema(schema, options.engine)
+    yield from explain_schema(validator.faults(aggregate.document), own=True, version=version)

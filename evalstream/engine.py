@@ -1,0 +1,289 @@
+"""One block of lines in, findings and a tally out: the hot loop, at two speeds."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import xxhash
+
+from evalstream import parsing
+from evalstream.catalog import RULES
+from evalstream.formats import eee
+from evalstream.identities import Identities
+from evalstream.model import Excerpt, Fault, Severity
+from evalstream.rule import Context
+from evalstream.rules import identity, json, schema
+from evalstream.rules.json import ES102, ES109, ES110, ES111
+from evalstream.rules.schema import ES215
+from evalstream.rules.stream import ES003
+from evalstream.schema import Validator, builtin_schema, compile_schema
+from evalstream.tally import Tally
+
+JSON_BLANK: Final = b" \t\r"
+UTF8_MARK: Final = b"\xef\xbb\xbf"
+Row = Mapping[str, Any]
+Counts = dict[tuple[str, Severity], int]
+"""Occurrences by code and severity."""
+
+
+class Located(NamedTuple):
+    """A fault with its line (from 1 within the block), byte offset and sample."""
+
+    line: int
+    offset: int
+    sample_id: str | int | None
+    fault: Fault
+
+
+class BlockResult(NamedTuple):
+    """What became of a block.
+
+    `faults` are in order of line, code and pointer, and hold at most `max_findings` per code
+    and severity (all with 0); `counts` is exact.
+    """
+
+    faults: list[Located]
+    counts: Counts
+    tally: Tally
+    identities: Identities
+    bytes: int
+
+
+@lru_cache(maxsize=8)
+def engine_for(context: Context) -> Engine:
+    """Return the engine of a context, compiled once per process."""
+    return Engine(context)
+
+
+class Engine:
+    """A pure function of (bytes, context): holds compiled rules and no state between blocks."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        options = context.options
+        self._own_schema = options.schema is None
+        self._validators: dict[str, Validator] = {}
+        self._accepting: dict[str, Callable[[Any], bool]] = {}
+        if options.schema is not None:
+            self._only: Validator | None = compile_schema(
+                parsing.fast(options.schema.encode()), options.engine, trusted=False
+            )
+        elif options.schema_version != "auto":
+            self._only = self._validator(options.schema_version)
+        else:
+            self._only = None
+            for version in eee.DECLARED:
+                if eee.VERSIONS[version].instance:
+                    fits = self._validator(version).accepts
+                    self._accepting[version] = fits
+                    self._accepting[eee.ANNOTATION_PREFIX + version] = fits
+        rows = [rule for rule in RULES.values() if rule.row and rule.code in context.enabled]
+        bound = [rule.row(context) for rule in rows if rule.row]
+        self._checks = [check for check in bound if check is not None]
+        self._judge_hash = identity.hash_judge(context)
+        self._identify = bool({"ES408", "ES409"} & context.enabled)
+
+    def run(self, data: bytes, offset: int, *, final: bool) -> BlockResult:
+        """Check the whole lines in `data`, which start at byte `offset` of the input.
+
+        `final` says that the input ends here, so that the last line may lack its newline.
+        """
+        return _Pass(self, data, offset, final=final).result()
+
+    def accept(self, line: bytes) -> Row | None:
+        """Return the row if the line holds one that is beyond doubt well formed."""
+        try:
+            row = parsing.fast(line)
+            only = self._only
+            accepts = self._accepting[row["schema_version"]] if only is None else only.accepts
+        except (ValueError, KeyError, TypeError):
+            return None
+        # Depth below the parser's own bound of 200 is left to the exact path.
+        if self.context.options.max_depth < parsing.FAST_DEPTH:
+            return None
+        return row if row.__class__ is dict and accepts(row) else None
+
+    def explain(self, line: bytes, *, torn: bool) -> tuple[Row | None, list[Fault]]:
+        """Say everything that is wrong with a line by itself; return its row if it is one."""
+        options = self.context.options
+        parsed = parsing.exact(line, options.max_depth)
+        faults = list(json.explain(parsed.troubles, torn=torn))
+        if not parsed.readable:
+            return None, faults
+        row = parsed.value
+        if not isinstance(row, dict):
+            message = f"a row must be an object, this is {_article(schema.type_name(row))}"
+            return None, [*faults, ES109.fault(message, found=row)]
+        faults.extend(self._schema_faults(row))
+        return row, faults
+
+    def check_row(self, row: Row, line: int, tally: Tally) -> list[Fault]:
+        """Apply the rules beyond the schema to a row, and count it."""
+        version = row.get("schema_version")
+        if isinstance(version, str):
+            tally.versions.add(version, line)
+        faults = [fault for check in self._checks if (fault := check(row)) is not None]
+        fault = self._judge_hash(row, line, tally)
+        if fault is not None:
+            faults.append(fault)
+        return faults
+
+    def _schema_faults(self, row: Row) -> Iterable[Fault]:
+        if self._only is not None:
+            version = "" if self.context.options.schema else self.context.options.schema_version
+            return schema.explain(self._only.faults(row), own=self._own_schema, version=version)
+        declared = row.get("schema_version")
+        version = self.context.version
+        unknown: list[Fault] = []
+        if isinstance(declared, str):
+            version = eee.nearest_version(declared, instance=True)
+            if not eee.is_known(declared, instance=True):
+                message = f"no version that is known; the row is judged by {version}"
+                place: dict[str, Any] = {"pointer": "/schema_version", "found": declared}
+                unknown.append(ES215.fault(message, expected=list(eee.INSTANCE_VERSIONS), **place))
+        validator = self._validator(version)
+        return unknown + schema.explain(validator.faults(row), own=True, version=version)
+
+    def _validator(self, version: str) -> Validator:
+        validator = self._validators.get(version)
+        if validator is None:
+            document = builtin_schema(eee.instance_schema_name(version))
+            validator = compile_schema(document, self.context.options.engine)
+            self._validators[version] = validator
+        return validator
+
+
+class _Pass:
+    """One pass over one block."""
+
+    def __init__(self, engine: Engine, data: bytes, offset: int, *, final: bool) -> None:
+        self._engine, self._data, self._offset, self._final = engine, data, offset, final
+        self._options = engine.context.options
+        self._faults: list[Located] = []
+        self._counts: Counts = {}
+        self._tally = Tally()
+        self._keys: list[bytes] = []
+        self._contents: list[bytes] = []
+        self._lines = array("Q")
+        self._offsets = array("Q")
+        self._marked = bytearray()
+
+    def result(self) -> BlockResult:
+        """Look at every line once."""
+        data, find, end = self._data, self._data.find, len(self._data)
+        longest = self._options.max_line_bytes
+        start, number, tally = 0, 0, self._tally
+        if self._offset == 0 and data.startswith(UTF8_MARK):
+            start = len(UTF8_MARK)
+            self._note(1, 0, None, [ES102.fault("the file begins with a UTF-8 byte order mark")])
+        while start < end:
+            stop = find(b"\n", start)
+            whole = stop >= 0
+            if not whole:
+                stop = end
+            number += 1
+            line = data[start:stop]
+            if len(line) > longest:
+                self._skip(line, number, start)
+            else:
+                self._look(line, number, start, torn=self._final and not whole)
+            start = stop + 1
+        if data.startswith(UTF8_MARK):
+            self._faults.sort(key=lambda located: (located.line, located.fault.code))
+        tally.lines = number
+        identities = Identities(
+            b"".join(self._keys),
+            b"".join(self._contents),
+            self._lines,
+            self._offsets,
+            bytes(self._marked),
+        )
+        return BlockResult(self._faults, self._counts, tally, identities, end)
+
+    def _look(self, line: bytes, number: int, start: int, *, torn: bool) -> None:
+        tally = self._tally
+        if line.endswith(b"\r"):
+            tally.carriage_returns.add(None, number)
+        row = self._engine.accept(line)
+        faults: list[Fault] = []
+        if row is None:
+            if not line.strip(JSON_BLANK):
+                self._note(number, start, None, [ES110.fault("a blank line")])
+                return
+            row, faults = self._engine.explain(line, torn=torn)
+        tally.rows += 1
+        if row is None:
+            tally.unread += 1
+        else:
+            faults += self._engine.check_row(row, number, tally)
+            if torn:
+                faults.append(ES111.fault("the last row has no newline"))
+        if self._engine._identify:  # noqa: SLF001 - the pass is a part of the engine
+            self._identify(row, line, number, start)
+        if faults:
+            self._note(number, start, row, faults)
+
+    def _skip(self, line: bytes, number: int, start: int) -> None:
+        self._tally.rows += 1
+        self._tally.unread += 1
+        message = f"longer than {self._options.max_line_bytes:,} bytes; it was not looked at"
+        self._note(number, start, None, [ES003.fault(message)])
+
+    def _identify(self, row: Row | None, line: bytes, number: int, start: int) -> None:
+        content = xxhash.xxh3_128_digest(line)
+        mark = "" if row is None else eee.repeat_mark(row)
+        key = None if row is None else eee.identity(row, mark)
+        self._contents.append(content)
+        self._keys.append(
+            content if key is None else xxhash.xxh3_128_digest(key.encode(errors="replace"))
+        )
+        self._lines.append(number)
+        self._offsets.append(self._offset + start)
+        self._marked.append(bool(mark))
+
+    def _note(self, number: int, start: int, row: Row | None, faults: list[Fault]) -> None:
+        enabled, most = self._engine.context.enabled, self._options.max_findings
+        sample = _sample(row)
+        for fault in sorted(faults, key=lambda fault: (fault.code, fault.pointer or "")):
+            if fault.code not in enabled:
+                continue
+            key = (fault.code, severity_of(fault))
+            count = self._counts.get(key, 0) + 1
+            self._counts[key] = count
+            if not most or count <= most:
+                shown = trimmed(fault, show_values=self._options.show_values)
+                self._faults.append(Located(number, self._offset + start, sample, shown))
+
+
+def trimmed(fault: Fault, *, show_values: bool) -> Fault:
+    """Cut the values of a fault short, or hide the found one."""
+    found = fault.found if show_values else None
+    if not isinstance(found, Excerpt):
+        found = parsing.shorten(found)
+    return fault._replace(found=found, expected=_shortened(fault.expected))
+
+
+def severity_of(fault: Fault) -> Severity:
+    """Return how bad a fault is: its own severity, else its rule's."""
+    return RULES[fault.code].severity if fault.severity is None else fault.severity
+
+
+def _shortened(expected: Any) -> Any:
+    if isinstance(expected, (list, tuple)):
+        return [parsing.shorten(item) for item in expected[:20]]
+    return parsing.shorten(expected)
+
+
+def _sample(row: Row | None) -> str | int | None:
+    sample = None if row is None else row.get("sample_id")
+    if isinstance(sample, bool) or not isinstance(sample, (str, int)):
+        return None
+    shown: str | int = parsing.shorten(sample)
+    return shown
+
+
+def _article(kind: str) -> str:
+    return kind if kind == "null" else f"an {kind}" if kind[0] in "aio" else f"a {kind}"

@@ -1,0 +1,30 @@
+"""Faults of the run itself, never of the data; data faults are findings.
+
+EvalstreamError
+├── UsageError        the call makes no sense                        exit 2
+└── CannotCheck       something could not be looked at               exit 3
+    ├── MissingExtra  a library for this input is not installed
+    └── WorkerLost    a worker process died on the same block again
+"""
+
+from __future__ import annotations
+
+
+class EvalstreamError(Exception):
+    """Base of every exception that evalstream raises on purpose."""
+
+
+class UsageError(EvalstreamError):
+    """The options or arguments contradict each other or name something unknown."""
+
+
+class CannotCheck(EvalstreamError):
+    """An input, or a part of it, could not be looked at; it is never reported as passed."""
+
+
+class MissingExtra(CannotCheck):
+    """An optional library is needed and not installed; the message says how to install it."""
+
+
+class WorkerLost(CannotCheck):
+    """A block of rows killed its worker process again when run alone."""

@@ -1,0 +1,1 @@
+"""The systems whose files are checked, one module each."""

@@ -1,0 +1,122 @@
+"""Every Eval Ever: its documents, versions, and how a row shows its identity and input."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from evalstream.digest import Reference
+
+NAME: Final = "eee"
+ANNOTATION_PREFIX: Final = "instance_level_eval_"
+"""How the schema's own annotation writes a version; rows should carry the plain number."""
+
+REPEAT_MARKS: Final = ("epoch", "repeat", "trial", "seed")
+"""Members of `metadata` that tell repeats of one sample apart (Inspect writes `epoch`)."""
+
+
+class Version(NamedTuple):
+    """One version of the format: which documents it has and its preferred hash recipe."""
+
+    name: str
+    instance: bool
+    preferred_recipe: str
+
+
+VERSIONS: Final[dict[str, Version]] = {
+    version.name: version
+    for version in (
+        Version("0.1.0", instance=False, preferred_recipe="concat"),
+        Version("0.2.0", instance=True, preferred_recipe="concat"),
+        Version("0.2.0+list", instance=True, preferred_recipe="concat"),
+        Version("0.2.1", instance=True, preferred_recipe="concat"),
+        Version("0.2.2", instance=True, preferred_recipe="concat"),
+        Version("0.2.3", instance=True, preferred_recipe="concat"),
+        Version("0.3.0", instance=True, preferred_recipe="json-list"),
+    )
+}
+DECLARED: Final = tuple(name for name in VERSIONS if "+" not in name)
+"""The versions that a document can declare; `0.2.0+list` is a variant of the tag v0.2.0."""
+
+INSTANCE_VERSIONS: Final = tuple(name for name in VERSIONS if VERSIONS[name].instance)
+DEFAULT_VERSION: Final = "0.2.0"
+
+
+def instance_schema_name(version: str) -> str:
+    """Return the name of the schema that judges rows of a version."""
+    return f"{NAME}/{version}/instance"
+
+
+def aggregate_schema_name(version: str) -> str:
+    """Return the name of the schema that judges aggregates of a version."""
+    return f"{NAME}/{version.partition('+')[0]}/aggregate"
+
+
+@lru_cache(maxsize=1024)
+def nearest_version(declared: str, *, instance: bool) -> str:
+    """Return the known version nearest to a declared one: the highest not above it.
+
+    A known version is itself; the annotation form counts as the plain number.
+    """
+    plain = declared.removeprefix(ANNOTATION_PREFIX)
+    known = [name for name in DECLARED if VERSIONS[name].instance or not instance]
+    if plain in known:
+        return plain
+    wanted = _numbers(plain)
+    if not wanted:
+        return DEFAULT_VERSION
+    below = [name for name in known if _numbers(name) <= wanted]
+    return below[-1] if below else known[0]
+
+
+def is_known(declared: str, *, instance: bool) -> bool:
+    """Tell whether a version, in plain or annotation form, is one that we have rules for."""
+    return nearest_version(declared, instance=instance) == declared.removeprefix(ANNOTATION_PREFIX)
+
+
+def hash_input(row: Mapping[str, Any]) -> tuple[str, Reference] | None:
+    """Return input.raw and input.reference, which the hash covers, or None if they are no text."""
+    sample = row.get("input")
+    if not isinstance(sample, dict):
+        return None
+    raw, reference = sample.get("raw"), sample.get("reference")
+    if not isinstance(raw, str):
+        return None
+    if isinstance(reference, str):
+        return raw, reference
+    if isinstance(reference, list) and all(isinstance(text, str) for text in reference):
+        return raw, reference
+    return None
+
+
+def repeat_mark(row: Mapping[str, Any]) -> str:
+    """Return what tells this row from other repeats of its sample, empty if nothing does."""
+    metadata = row.get("metadata")
+    if not isinstance(metadata, dict):
+        return ""
+    return "\x1f".join(
+        f"{mark}={metadata[mark]}" for mark in REPEAT_MARKS if metadata.get(mark) is not None
+    )
+
+
+def identity(row: Mapping[str, Any], mark: str) -> str | None:
+    """Return a text that two rows share when they score the same repeat of one sample.
+
+    It is made of the evaluation, the result (by id and name), the sample and its repeat mark;
+    a row that names no sample has none.
+    """
+    sample = row.get("sample_id")
+    if not isinstance(sample, (str, int)):
+        return None
+    return (
+        f"{row.get('evaluation_id')}\x1e{row.get('evaluation_name')}\x1e"
+        f"{row.get('evaluation_result_id')}\x1e{sample.__class__.__name__}\x1e{sample}\x1e{mark}"
+    )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """Read the first three numbers of a version for comparison; empty if there is none."""
+    match = re.match(r"v?([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:\.([0-9]{1,9}))?", version)
+    return tuple(int(number or 0) for number in match.groups()) if match else ()

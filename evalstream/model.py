@@ -1,0 +1,227 @@
+"""The data that flows between the layers: findings, faults, blocks, options, reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, NamedTuple, Protocol
+
+MEBIBYTE = 1 << 20
+
+
+class Severity(IntEnum):
+    """How bad a finding is; the order is the order of badness."""
+
+    INFO = 1
+    WARNING = 2
+    ERROR = 3
+
+    @property
+    def label(self) -> str:
+        """The word used in reports: `error`, `warning` or `info`."""
+        return self.name.lower()
+
+
+class Excerpt(NamedTuple):
+    """A piece of a line round a syntax fault, and the fault's place in it, from 0."""
+
+    excerpt: str
+    caret: int
+
+
+class Fault(NamedTuple):
+    """What a rule says: which code, where inside the document, and what.
+
+    `severity` is None where the rule's own severity holds. `count` is the number of
+    occurrences (rows) that one fault stands for; None means one.
+    """
+
+    code: str
+    message: str
+    pointer: str | None = None
+    keyword: str | None = None
+    expected: Any = None
+    found: Any = None
+    severity: Severity | None = None
+    count: int | None = None  # type: ignore[assignment]  # hides tuple.count, not needed here
+
+
+class Finding(NamedTuple):
+    """One fault or remark with its place, in the order of the output contract.
+
+    `line` counts from 1 over all lines; `offset` is the byte offset of the line in the
+    unpacked bytes; `pointer` is a JSON Pointer (RFC 6901) into the row or the aggregate.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    file: str
+    line: int | None
+    offset: int | None
+    pointer: str | None
+    keyword: str | None
+    message: str
+    expected: Any
+    found: Any
+    sample_id: str | int | None
+    count: int | None  # type: ignore[assignment]  # hides tuple.count, not needed here
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the finding as the output contract writes it: absent keys left out."""
+        entries = zip(self._fields, self, strict=True)
+        shown = {key: value for key, value in entries if value is not None}
+        shown["severity"] = self.severity.label
+        if isinstance(self.found, Excerpt):
+            shown["found"] = self.found._asdict()
+        return shown
+
+    @property
+    def occurrences(self) -> int:
+        """How many occurrences this finding stands for."""
+        return 1 if self.count is None else self.count
+
+    def order(self) -> tuple[float, str, str]:
+        """Sort key within one file: line, code, pointer; the whole file comes last."""
+        line = float("inf") if self.line is None else self.line
+        return line, self.code, self.pointer or ""
+
+
+class Block(NamedTuple):
+    """A stretch of rows: a byte range of a file, or the bytes themselves.
+
+    `size` is the number of bytes of the whole file when it was opened and `inode` tells that
+    file from a later one of the same name; a block with `data` says with `final` that the
+    input ends with it.
+    """
+
+    path: str
+    offset: int
+    length: int
+    size: int
+    inode: int = 0
+    data: bytes | None = None
+    final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Everything that steers a check, in one frozen object that is handed down whole.
+
+    Sizes are in bytes. `max_findings` is per code, 0 shows all. `jobs` 0 means as many
+    workers as there are usable cores and as the input is worth.
+    """
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    strict: bool = False
+    fail_on: Severity = Severity.ERROR
+    jobs: int = 0
+    schema_version: str = "auto"
+    schema: str | None = None
+    recipe: str = "auto"
+    engine: str = "auto"
+    max_findings: int = 100
+    show_values: bool = True
+    max_line_bytes: int = 64 * MEBIBYTE
+    max_depth: int = 200
+    memory_limit: int = 256 * MEBIBYTE
+
+    @property
+    def threshold(self) -> Severity:
+        """The severity from which on a finding fails the check."""
+        return min(self.fail_on, Severity.WARNING) if self.strict else self.fail_on
+
+
+@dataclass(slots=True)
+class RunSummary:
+    """What became of one run: a rows file with its aggregate, if it has one.
+
+    `verdict` is `passed`, `failed`, or `incomplete` where no fault was found but
+    something could not be checked. `counts` holds occurrences by code, `severities` by
+    severity; `trouble` says what kept the rows from being checked in full.
+    """
+
+    file: str | None
+    aggregate: str | None
+    format: str
+    version: str | None = None
+    rows: int = 0
+    verdict: str = "incomplete"
+    algorithm: str | None = None
+    declared: str | None = None
+    actual: str | None = None
+    recipe: str | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    bytes: int = 0
+    severities: dict[Severity, int] = field(default_factory=dict)
+    trouble: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the run as the output contract writes it."""
+        return {
+            "file": self.file,
+            "aggregate": self.aggregate,
+            "format": self.format,
+            "version": self.version,
+            "rows": self.rows,
+            "verdict": self.verdict,
+            "checksum": {
+                "algorithm": self.algorithm,
+                "declared": self.declared,
+                "actual": self.actual,
+            },
+            "recipe": self.recipe,
+            "counts": dict(sorted(self.counts.items())),
+            "seconds": round(self.seconds, 3),
+            "bytes": self.bytes,
+        }
+
+
+@dataclass(slots=True)
+class Report:
+    """The outcome of a check: iterate over its findings, read its totals.
+
+    The findings are those shown (at most `max_findings` per code and run); `counts` and
+    `total` are always exact.
+    """
+
+    runs: list[RunSummary]
+    findings: Iterable[Finding]
+    shown: int
+    exit_code: int
+
+    def __iter__(self) -> Iterator[Finding]:
+        """Iterate over the shown findings in their order."""
+        return iter(self.findings)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Exact number of occurrences by code, over all runs."""
+        totals: dict[str, int] = {}
+        for run in self.runs:
+            for code, number in run.counts.items():
+                totals[code] = totals.get(code, 0) + number
+        return dict(sorted(totals.items()))
+
+    @property
+    def total(self) -> int:
+        """Exact number of occurrences of all codes, over all runs."""
+        return sum(self.counts.values())
+
+    @property
+    def passed(self) -> bool:
+        """Whether every run was checked in full and has no finding that fails it."""
+        return bool(self.runs) and all(run.verdict == "passed" for run in self.runs)
+
+
+class Reporter(Protocol):
+    """Takes findings one by one and then the outcome."""
+
+    def finding(self, finding: Finding) -> None:
+        """Take one finding; they come in order."""
+
+    def finish(self, report: Report) -> None:
+        """Take the outcome and write what is left to write."""

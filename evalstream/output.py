@@ -1,0 +1,83 @@
+"""Where a report goes: standard output, or a file that appears only when it is whole."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+import time
+from types import TracebackType
+from typing import IO, Final
+
+FLUSH_SECONDS: Final = 0.2
+
+
+class Output:
+    """A place for the bytes of a report.
+
+    A file is written beside its final name, flushed to disk and renamed when the report is
+    finished; after an error nothing is left of it. Raises OSError.
+    """
+
+    def __init__(self, path: str | None = None) -> None:
+        self._path = path
+        self._flushed = time.monotonic()
+        self._temporary: str | None = None
+        self._stream: IO[bytes] = self._opened(path)
+
+    def write(self, text: str | bytes) -> None:
+        """Write a piece of the report; it is visible to a reader soon after."""
+        self._stream.write(text.encode(errors="replace") if isinstance(text, str) else text)
+        now = time.monotonic()
+        if now - self._flushed > FLUSH_SECONDS:
+            self._stream.flush()
+            self._flushed = now
+
+    def __enter__(self) -> Output:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Finish: rename the whole file, or remove the half-written one."""
+        if self._temporary is None or self._path is None:
+            if kind is None:
+                self._stream.flush()
+            return
+        if kind is not None:
+            self._stream.close()
+            os.unlink(self._temporary)
+            return
+        self._stream.flush()
+        os.fsync(self._stream.fileno())
+        self._stream.close()
+        os.replace(self._temporary, self._path)
+        _sync_folder(os.path.dirname(self._path) or ".")
+
+    def _opened(self, path: str | None) -> IO[bytes]:
+        if path is None:
+            return sys.stdout.buffer
+        if os.path.exists(path) and not os.path.isfile(path):
+            return open(path, "wb")  # noqa: SIM115 - a device or pipe, closed with the process
+        descriptor, self._temporary = tempfile.mkstemp(
+            prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(path) or "."
+        )
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(self._temporary, 0o666 & ~umask)
+        return os.fdopen(descriptor, "wb")
+
+
+def _sync_folder(folder: str) -> None:
+    """Make a rename durable where the system lets one sync a folder."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,52 @@
+"""A progress bar over the bytes, on stderr; silent when it is not wanted."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Any
+
+
+class Progress:
+    """Shows bytes, rows and findings so far; does nothing unless `shown`."""
+
+    def __init__(self, *, shown: bool) -> None:
+        self._bar: Any = None
+        self._shown = shown
+
+    def begin(self, name: str, size: int) -> None:
+        """Start a bar for one run of `size` bytes (0 where that is not known)."""
+        if not self._shown:
+            return
+        from tqdm import tqdm
+
+        class Bar(tqdm):  # type: ignore[type-arg,unused-ignore] - the stubs are not installed
+            monitor_interval = 0  # no second thread: workers may be forked after this
+
+        total = size or None
+        self._bar = Bar(total=total, desc=name, unit="B", unit_scale=True, file=sys.stderr)
+
+    def advance(self, size: int, rows: int, findings: int) -> None:
+        """Say that `size` more bytes are done, with so many rows and findings in all."""
+        if self._bar is not None:
+            self._bar.set_postfix(rows=rows, findings=findings, refresh=False)
+            self._bar.update(size)
+
+    def end(self) -> None:
+        """Finish the bar of this run."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+    def __enter__(self) -> Progress:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Finish the bar whatever happened."""
+        self.end()

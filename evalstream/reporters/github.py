@@ -1,0 +1,41 @@
+"""Workflow annotations of GitHub Actions, with file and line."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evalstream.model import Finding, Report, Severity
+from evalstream.output import Output
+from evalstream.summary import run_line
+
+LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+
+
+class GithubReporter:
+    """Writes each finding as a workflow command as it comes."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+
+    def finding(self, finding: Finding) -> None:
+        """Write one annotation."""
+        place = f"file={_property(finding.file)}"
+        if finding.line is not None:
+            place += f",line={finding.line}"
+        title = _property(f"{finding.code} {finding.name}")
+        where = f"{finding.pointer}: " if finding.pointer else ""
+        message = _text(f"{where}{finding.message}")
+        self._output.write(f"::{LEVELS[finding.severity]} {place},title={title}::{message}\n")
+
+    def finish(self, report: Report) -> None:
+        """Write a plain line per run."""
+        for run in report.runs:
+            self._output.write(_text(run_line(run)) + "\n")
+
+
+def _text(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _text(text).replace(":", "%3A").replace(",", "%2C")

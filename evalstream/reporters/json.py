@@ -1,0 +1,30 @@
+"""One JSON document with the runs and the shown findings."""
+
+from __future__ import annotations
+
+from evalstream.findings import Findings
+from evalstream.model import Finding, Report
+from evalstream.output import Output
+from evalstream.parsing import dumps
+from evalstream.summary import outcome
+
+
+class JsonReporter:
+    """Keeps the findings, since the runs come first, and writes at the end."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._findings = Findings()
+
+    def finding(self, finding: Finding) -> None:
+        """Keep one finding."""
+        self._findings.append(finding)
+
+    def finish(self, report: Report) -> None:
+        """Write the document."""
+        said = outcome(report)
+        shown, total = said.pop("shown"), said.pop("total")
+        self._output.write(dumps(said)[:-1] + b',"findings":[')
+        for number, finding in enumerate(self._findings):
+            self._output.write((b"," if number else b"") + dumps(finding.as_dict()))
+        self._output.write(b'],"shown":%d,"total":%d}\n' % (shown, total))

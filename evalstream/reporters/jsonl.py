@@ -1,0 +1,23 @@
+"""One finding per line, then one line with the summary: the wire format."""
+
+from __future__ import annotations
+
+from evalstream.model import Finding, Report
+from evalstream.output import Output
+from evalstream.parsing import dumps
+from evalstream.summary import outcome
+
+
+class JsonLinesReporter:
+    """Writes each finding as it comes."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+
+    def finding(self, finding: Finding) -> None:
+        """Write one finding."""
+        self._output.write(dumps(finding.as_dict()) + b"\n")
+
+    def finish(self, report: Report) -> None:
+        """Write the summary."""
+        self._output.write(dumps({"summary": outcome(report)}) + b"\n")

@@ -1,0 +1,73 @@
+"""For people: findings grouped by code with exact counts, then a line per run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evalstream.findings import Findings
+from evalstream.model import Excerpt, Finding, Report
+from evalstream.output import Output
+from evalstream.parsing import dumps
+from evalstream.summary import run_line
+
+
+class TextReporter:
+    """Keeps the findings by code and writes at the end."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._groups: dict[str, Findings] = {}
+
+    def finding(self, finding: Finding) -> None:
+        """Keep one finding in its group."""
+        self._groups.setdefault(finding.code, Findings()).append(finding)
+
+    def finish(self, report: Report) -> None:
+        """Write the groups in the order of their codes, then the runs."""
+        for code, findings in sorted(self._groups.items()):
+            for line in _group(findings, report.counts.get(code, 0)):
+                self._output.write(f"{_printable(line)}\n")
+            self._output.write("\n")
+        for run in report.runs:
+            self._output.write(f"{_printable(run_line(run))}\n")
+
+
+def _group(findings: Findings, count: int) -> Iterator[str]:
+    shown = 0
+    for finding in findings:
+        if not shown:
+            yield f"{finding.code} {finding.name}: {count:,}"
+        shown += finding.occurrences
+        yield from _lines(finding)
+    if shown < count:
+        yield f"  … and {count - shown:,} more (--max-findings 0 shows all)"
+
+
+def _lines(finding: Finding) -> Iterator[str]:
+    place = finding.file if finding.line is None else f"{finding.file}:{finding.line}"
+    pointer = f" {finding.pointer}" if finding.pointer else ""
+    count = f" ({finding.count:,} rows)" if finding.count else ""
+    sample = f" [sample {finding.sample_id}]" if finding.sample_id is not None else ""
+    yield f"  {place}{pointer}: {finding.severity.label}: {finding.message}{count}{sample}"
+    if isinstance(finding.found, Excerpt):
+        yield f"      {finding.found.excerpt}"
+        yield f"      {' ' * finding.found.caret}^"
+        return
+    values = [
+        f"{word} {_shown(value)}"
+        for word, value in (("expected", finding.expected), ("found", finding.found))
+        if value is not None
+    ]
+    if values:
+        yield f"      {', '.join(values)}"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list):
+        return " or ".join(map(_shown, value))
+    return value if isinstance(value, str) and value.isalnum() else dumps(value).decode()
+
+
+def _printable(text: str) -> str:
+    """Keep a report on its lines whatever stands in the data."""
+    return "".join(letter if letter.isprintable() else "·" for letter in text)

@@ -1,0 +1,90 @@
+"""What a rule is, and the facts that rules look at."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalstream.aggregate import Aggregate
+from evalstream.model import Fault, Options, Severity
+from evalstream.tally import Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What is known before the rows are looked at; equal contexts give equal results.
+
+    `version` judges rows that declare none, `algorithm` is the one in force for sample_hash,
+    `recipes` the ones that the file can follow, best first (empty: not settled), `enabled`
+    the codes that are to be reported. What the aggregate demands is None without one.
+    """
+
+    options: Options = Options()
+    enabled: frozenset[str] = frozenset()
+    version: str = ""
+    algorithm: str = "sha256"
+    recipes: tuple[str, ...] = ()
+    evaluation_id: str | None = None
+    model_id: str | None = None
+    evaluation_names: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What is known of a run once all its rows were looked at.
+
+    `path` is None for a stream; `checksums` holds the digests of the stored bytes by
+    algorithm; `diagnosis` says why a checksum differs, where that could be found out;
+    `layout` is `jsonl`, or `json` for a file that is one JSON array.
+    """
+
+    file: str
+    context: Context
+    tally: Tally
+    path: str | None = None
+    aggregate: Aggregate | None = None
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    diagnose: Callable[[str], str | None] = lambda digest: None
+    changed: str | None = None
+    layout: str = "jsonl"
+
+
+RowCheck = Callable[[Mapping[str, Any]], Fault | None]
+RowRule = Callable[[Context], RowCheck | None]
+RunRule = Callable[[RunFacts], Iterable[Fault]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule: its code for ever, its name, how bad it is, and its documentation.
+
+    `documentation` has the headings What it finds, Why it matters, Bad and Good; the last two
+    are changes to the example run, and tests run them. At most one of `row` and `run` is
+    given: `row` binds a context and returns a stateless check of one row (or None where there
+    is nothing to check), `run` looks at the merged facts once per run. Rules with neither are
+    found by the parser, the schema or the driver, which name them.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    summary: str
+    documentation: str
+    row: RowRule | None = None
+    run: RunRule | None = None
+    fixable: bool = False
+    optional: bool = False
+    about_aggregate: bool = False
+    since: str = "0.1.0"
+
+    def fault(self, message: str, **details: Any) -> Fault:
+        """Say that this rule is broken."""
+        return Fault(self.code, message, **details)
+
+    def explained(self) -> str:
+        """Return the rule's documentation as a person reads it."""
+        fix = " (a safe repair exists)" if self.fixable else ""
+        head = f"{self.code} {self.name}: {self.severity.label}{fix}, since {self.since}"
+        return f"{head}\n{self.summary}\n\n{inspect.cleandoc(self.documentation)}"

@@ -1,0 +1,1 @@
+"""The rules, one module per layer of the catalogue."""

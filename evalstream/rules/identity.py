@@ -1,0 +1,356 @@
+"""ES4: sample identity and hash."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from evalstream.digest import (
+    ALGORITHM_OF_LENGTH,
+    RECIPES,
+    explained_by,
+    is_hex_digest,
+    normalised,
+)
+from evalstream.formats import eee
+from evalstream.model import Fault, Severity
+from evalstream.rule import Context, Rule, RunFacts
+from evalstream.spill import Repeat
+from evalstream.tally import Tally
+
+POINTER: Final = "/sample_hash"
+UNEXPLAINED: Final[frozenset[str]] = frozenset()
+HashJudge = Callable[[Mapping[str, Any], int, Tally], Fault | None]
+
+_SAME_FOR_ONE_REFERENCE: Final = {
+    name: frozenset({"concat", "concat-first"}) if name.startswith("concat") else frozenset({name})
+    for name in RECIPES
+}
+"""Which recipes give the same digest as one of them while there is at most one reference."""
+
+
+def hash_judge(context: Context) -> HashJudge:
+    """Return the function that judges a row's sample_hash, counts it, and says what is wrong.
+
+    The recipe that the file follows is tried first; one digest settles a sound row. Only a
+    row that it does not explain is tried under every recipe.
+    """
+    forced = context.options.recipe != "auto"
+    tried = context.recipes if forced else tuple(RECIPES)
+    primary = context.recipes[0] if context.recipes else None
+    compute = getattr(hashlib, context.algorithm)
+
+    def judge(row: Mapping[str, Any], line: int, tally: Tally) -> Fault | None:
+        digest = row.get("sample_hash")
+        if digest is None:
+            tally.hash_forms.add("absent", line)
+            return None
+        covered = eee.hash_input(row)
+        if covered is None or not isinstance(digest, str):
+            return None
+        raw, reference = covered
+        try:
+            if primary and compute(RECIPES[primary](raw, reference)).hexdigest() == digest:
+                if isinstance(reference, str) or len(reference) <= 1:
+                    tally.recipes.add(_SAME_FOR_ONE_REFERENCE[primary], line)
+                else:
+                    tally.recipes.add(explained_by(digest, raw, reference), line)
+                return None
+            bare = _bare(digest, line, tally)
+            malformed = _malformed(bare, digest, context)
+            if malformed:
+                return malformed
+            explanations = explained_by(bare, raw, reference, tried)
+        except UnicodeEncodeError:
+            tally.hash_forms.add("unhashable", line)
+            return None
+        tally.recipes.add(explanations, line)
+        if explanations or not primary:
+            return None
+        expected = compute(RECIPES[primary](raw, reference)).hexdigest()
+        message = f"not the {context.algorithm} of this row's input under the recipe {primary}"
+        return ES401.fault(message, pointer=POINTER, expected=expected, found=digest)
+
+    return judge
+
+
+def _bare(digest: str, line: int, tally: Tally) -> str:
+    """Return the digest itself, and count it where it is dressed up."""
+    bare = normalised(digest)
+    if bare != digest and is_hex_digest(bare):
+        tally.hash_forms.add("dressed", line)
+    return bare
+
+
+def _malformed(bare: str, digest: str, context: Context) -> Fault | None:
+    if not is_hex_digest(bare):
+        message = "sample_hash is no digest: not 64 (sha256) or 32 (md5) hex digits"
+        return ES405.fault(message, pointer=POINTER, found=digest)
+    algorithm = ALGORITHM_OF_LENGTH[len(bare)]
+    if algorithm == context.algorithm:
+        return None
+    message = f"sample_hash has the length of {algorithm}, not of {context.algorithm}"
+    return ES405.fault(message, pointer=POINTER, found=digest)
+
+
+def repeat_fault(repeat: Repeat) -> Fault:
+    """Say what is wrong with a row that repeats an earlier one."""
+    if repeat.same_bytes:
+        return ES408.fault(f"the very same bytes as line {repeat.earlier:,}")
+    same = f"the same evaluation, result and sample as line {repeat.earlier:,}"
+    if repeat.marked:
+        return ES409.fault(f"{same}, with the same repeat mark", pointer="/sample_id")
+    message = f"{same}, other contents, and no epoch, repeat, trial or seed to tell them apart"
+    return ES409.fault(message, pointer="/sample_id", severity=Severity.WARNING)
+
+
+def file_recipe(facts: RunFacts) -> str | None:
+    """Return the recipe that explains every hash that can be explained, None if none does.
+
+    The preferred recipe of the version wins where several explain all rows.
+    """
+    explained = [names for names, _, _ in facts.tally.recipes if names]
+    common = frozenset.intersection(*explained) if explained else UNEXPLAINED
+    preferred = eee.VERSIONS[facts.context.version].preferred_recipe
+    ordered = sorted(common, key=lambda name: (name != preferred, list(RECIPES).index(name)))
+    return ordered[0] if ordered else None
+
+
+def _other_recipe(facts: RunFacts) -> Iterator[Fault]:
+    recipe = file_recipe(facts)
+    preferred = eee.VERSIONS[facts.context.version].preferred_recipe
+    if recipe and recipe != preferred and facts.context.options.recipe == "auto":
+        yield ES402.fault(
+            f"sample_hash follows {recipe}; version {facts.context.version} prefers {preferred}",
+            expected=preferred,
+            found=recipe,
+        )
+
+
+def _mixed_recipes(facts: RunFacts) -> Iterator[Fault]:
+    explained = [(names, count, line) for names, count, line in facts.tally.recipes if names]
+    if not explained or file_recipe(facts) is not None:
+        return
+    parts = [
+        f"{' or '.join(sorted(names))} on {count:,} (first on line {line:,})"
+        for names, count, line in explained
+    ]
+    counts = {
+        name: sum(count for names, count, _ in explained if name in names) for name in RECIPES
+    }
+    others = sum(count for _, count, _ in explained) - max(counts.values())
+    yield ES403.fault(f"rows follow different recipes: {'; '.join(parts)}", count=others)
+
+
+def _unverifiable_hash(facts: RunFacts) -> Iterator[Fault]:
+    tally, options = facts.tally, facts.context.options
+    unexplained = tally.recipes.count(UNEXPLAINED)
+    if not unexplained or facts.context.recipes:
+        return
+    first = next(line for names, _, line in tally.recipes if not names)
+    if tally.recipes.total() == unexplained and options.recipe == "auto":
+        message = (
+            f"no known recipe gives any of the hashes (first on line {first:,}); "
+            "they could not be verified"
+        )
+        yield ES404.fault(message, count=unexplained)
+    else:
+        message = (
+            f"no known recipe gives these hashes (first on line {first:,}), though it gives "
+            "others; name the recipe with --recipe to list the lines"
+        )
+        yield ES401.fault(message, count=unexplained)
+
+
+def _malformed_hash(facts: RunFacts) -> Iterator[Fault]:
+    dressed = facts.tally.hash_forms.count("dressed")
+    if dressed:
+        message = "sample_hash written in capitals or with a prefix; plain lower-case hex is usual"
+        yield ES405.fault(message, count=dressed, severity=Severity.WARNING)
+    aggregate, tally = facts.aggregate, facts.tally
+    declared = aggregate.hash_algorithm if aggregate else None
+    if aggregate is None or declared in (None, facts.context.algorithm) or not tally.recipes.total():
+        return
+    if aggregate.checksum is None or ALGORITHM_OF_LENGTH[len(aggregate.checksum)] == declared:
+        message = f"sample_hash is {facts.context.algorithm}, hash_algorithm says {declared}"
+        yield ES405.fault(message, count=tally.recipes.total(), severity=Severity.WARNING)
+
+
+def _hash_absent(facts: RunFacts) -> Iterator[Fault]:
+    absent = facts.tally.hash_forms.count("absent")
+    if not absent:
+        return
+    first = next(line for form, _, line in facts.tally.hash_forms if form == "absent")
+    if absent == facts.tally.rows - facts.tally.unread:
+        yield ES406.fault("no row has a sample_hash", count=absent)
+    else:
+        message = f"some rows lack sample_hash, others have it (first on line {first:,})"
+        yield ES406.fault(message, count=absent, severity=Severity.WARNING)
+
+
+ES401: Final = Rule(
+    "ES401",
+    "sample-hash-mismatch",
+    Severity.ERROR,
+    "sample_hash is not the digest of this row's input under the file's recipe",
+    """
+    What it finds: a row whose sample_hash is not what the file's recipe gives for its
+    input.raw and input.reference, nor what any other known recipe gives.
+
+    Why it matters: the hash is what lets two runs be compared sample by sample. If it does
+    not match, the question or the reference was changed after hashing, or the hash was.
+
+    Bad:
+        row 2 /input/reference = "another answer"
+
+    Good:
+        row 2 /output/raw = "another output: the hash does not cover it"
+    """,
+)
+
+ES402: Final = Rule(
+    "ES402",
+    "other-recipe",
+    Severity.INFO,
+    "the file is consistent under a recipe that is not the preferred one of its version",
+    """
+    What it finds: all hashes agree under one known recipe, but not under the one that the
+    file's version prefers (concat, and json-list from 0.3.0 on).
+
+    Why it matters: hashes of different recipes never match, so samples of this file cannot be
+    joined by hash with those of files that follow the preferred recipe.
+
+    Bad:
+        hashes json-list
+
+    Good:
+        hashes concat
+    """,
+    run=_other_recipe,
+)
+
+ES403: Final = Rule(
+    "ES403",
+    "mixed-recipes",
+    Severity.ERROR,
+    "rows of one file follow different recipes",
+    """
+    What it finds: every hash is right under some recipe, but no recipe is right for all rows.
+
+    Why it matters: the file was put together from parts, or a row was replaced; hashes within
+    it cannot be compared.
+
+    Bad:
+        row 2 hash json-list
+
+    Good:
+        row 2 hash concat
+    """,
+    run=_mixed_recipes,
+)
+
+ES404: Final = Rule(
+    "ES404",
+    "unverifiable-hash",
+    Severity.ERROR,
+    "rows carry hashes and no known recipe explains any of them",
+    """
+    What it finds: well-formed hashes, none of which follows from its row under any of the
+    known recipes.
+
+    Why it matters: nothing ties the hashes to the samples; they cannot be called checked.
+
+    Bad:
+        hashes unknown
+
+    Good:
+        hashes concat
+    """,
+    run=_unverifiable_hash,
+)
+
+ES405: Final = Rule(
+    "ES405",
+    "malformed-hash",
+    Severity.ERROR,
+    "sample_hash is no hex digest, or has the wrong length for hash_algorithm",
+    """
+    What it finds: a sample_hash that is not 64 (sha256) or 32 (md5) hex digits, or has the
+    length of another algorithm than the rest. Capitals and a `sha256:` prefix are a warning,
+    and so are hashes that all follow another algorithm than the aggregate declares.
+
+    Why it matters: tools that join samples compare hashes as text.
+
+    Bad:
+        row 2 /sample_hash = "not a digest"
+
+    Good:
+        hashes concat
+    """,
+    run=_malformed_hash,
+    fixable=True,
+)
+
+ES406: Final = Rule(
+    "ES406",
+    "hash-absent",
+    Severity.INFO,
+    "rows without sample_hash; a warning when only some rows lack it",
+    """
+    What it finds: rows that carry no sample_hash, with their number.
+
+    Why it matters: without it nobody can tell whether two runs were given the same sample.
+
+    Bad:
+        row 2 /sample_hash removed
+
+    Good:
+        hashes concat
+    """,
+    run=_hash_absent,
+)
+
+ES408: Final = Rule(
+    "ES408",
+    "repeated-row",
+    Severity.ERROR,
+    "the very same bytes twice",
+    """
+    What it finds: a line that stands in the file already, byte for byte.
+
+    Why it matters: the row counts twice in every mean; it comes from a writer that was
+    resumed, or from files that were joined and overlapped.
+
+    Bad:
+        row 2 repeated
+
+    Good:
+        row 2 repeated
+        row 3 /metadata/epoch = 2
+    """,
+)
+
+ES409: Final = Rule(
+    "ES409",
+    "repeated-sample",
+    Severity.ERROR,
+    "same evaluation, result, sample_id and repeat as an earlier row",
+    """
+    What it finds: two rows that score the same sample under the same result with the same
+    repeat mark (metadata.epoch, repeat, trial or seed). Where no mark exists and the contents
+    differ it is a warning: the rows may be repeats that nobody numbered.
+
+    Why it matters: a sample that counts twice shifts the score.
+
+    Bad:
+        row 2 repeated
+        row 3 /output/raw = "another output"
+
+    Good:
+        row 2 repeated
+        row 3 /metadata/epoch = 2
+    """,
+)
+
+RULES: Final = (ES401, ES402, ES403, ES404, ES405, ES406, ES408, ES409)

@@ -1,0 +1,117 @@
+"""ES6: rows against their aggregate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from evalstream.model import Fault, Severity
+from evalstream.rule import Context, RowCheck, Rule
+
+
+def _foreign_evaluation(context: Context) -> RowCheck | None:
+    expected = context.evaluation_id
+    if expected is None:
+        return None
+
+    def check(row: Mapping[str, Any]) -> Fault | None:
+        found = row.get("evaluation_id", expected)
+        if found == expected or not isinstance(found, str):
+            return None
+        message = "evaluation_id is not the aggregate's"
+        return ES601.fault(message, pointer="/evaluation_id", expected=expected, found=found)
+
+    return check
+
+
+def _foreign_model(context: Context) -> RowCheck | None:
+    expected = context.model_id
+    if expected is None:
+        return None
+
+    def check(row: Mapping[str, Any]) -> Fault | None:
+        found = row.get("model_id", expected)
+        if found == expected or not isinstance(found, str):
+            return None
+        message = "model_id is not the aggregate's model_info.id"
+        return ES602.fault(message, pointer="/model_id", expected=expected, found=found)
+
+    return check
+
+
+def _unknown_evaluation_name(context: Context) -> RowCheck | None:
+    names = context.evaluation_names
+    if names is None:
+        return None
+    expected = sorted(names)[:5]
+
+    def check(row: Mapping[str, Any]) -> Fault | None:
+        found = row.get("evaluation_name")
+        if not isinstance(found, str) or found in names:
+            return None
+        message = "evaluation_name is none of the aggregate's results"
+        return ES605.fault(message, pointer="/evaluation_name", expected=expected, found=found)
+
+    return check
+
+
+ES601: Final = Rule(
+    "ES601",
+    "foreign-evaluation",
+    Severity.ERROR,
+    "evaluation_id differs from the aggregate's",
+    """
+    What it finds: a row whose evaluation_id is not the evaluation_id of the aggregate.
+
+    Why it matters: the row belongs to another run, or the converter wrote another key; either
+    way the rows cannot be joined with the claims that they are meant to support.
+
+    Bad:
+        row 2 /evaluation_id = "another-run/1700000000"
+
+    Good:
+        row 2 /metadata/note = "the ids agree"
+    """,
+    row=_foreign_evaluation,
+)
+
+ES602: Final = Rule(
+    "ES602",
+    "foreign-model",
+    Severity.ERROR,
+    "model_id differs from the aggregate's model_info.id",
+    """
+    What it finds: a row whose model_id is not model_info.id of the aggregate.
+
+    Why it matters: scores of one model would be published under the name of another.
+
+    Bad:
+        row 2 /model_id = "another/model"
+
+    Good:
+        row 2 /metadata/note = "the models agree"
+    """,
+    row=_foreign_model,
+)
+
+ES605: Final = Rule(
+    "ES605",
+    "unknown-evaluation-name",
+    Severity.WARNING,
+    "evaluation_name is none of the aggregate's",
+    """
+    What it finds: a row whose evaluation_name is the name of no result in the aggregate.
+
+    Why it matters: before 0.2.2 the name is the only key that joins rows with results; a row
+    that joins none supports no claim.
+
+    Bad:
+        row 2 /evaluation_name = "another-benchmark"
+
+    Good:
+        row 2 /metadata/note = "the names agree"
+    """,
+    row=_unknown_evaluation_name,
+)
+
+RULES: Final = (ES601, ES602, ES605)

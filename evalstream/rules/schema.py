@@ -1,0 +1,488 @@
+"""ES2: the schema's faults under stable codes, and the version a document declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from typing import Any, Final
+
+from evalstream.formats import eee
+from evalstream.model import Fault, Severity
+from evalstream.parsing import pointer
+from evalstream.rule import Rule, RunFacts
+from evalstream.schema import SchemaFault
+
+JSON_TYPE_NAMES: Final = {
+    "NoneType": "null",
+    "bool": "boolean",
+    "int": "integer",
+    "float": "number",
+    "str": "string",
+    "list": "array",
+    "dict": "object",
+}
+
+
+def explain(faults: Iterable[SchemaFault], *, own: bool, version: str = "") -> list[Fault]:
+    """Turn schema faults into findings, each breach once.
+
+    `own` says that the schema is one of ours, whose conditional branches are known. Branches
+    that only follow from another fault are left out: all of them where interaction_type is
+    missing, and those that say again what the plain part of the schema says.
+    """
+    known = list(faults)
+    plain = [fault for fault in known if not (own and _conditional(fault))]
+    branches = [fault for fault in known if own and _conditional(fault)]
+    said = {(fault.path, fault.keyword) for fault in plain}
+    if any(fault.keyword == "required" and fault.member == "interaction_type" for fault in plain):
+        branches = [fault for fault in branches if fault.route[0] != "allOf"]
+    kept = [
+        fault
+        for fault in branches
+        if (fault.path, fault.keyword) not in said and fault.keyword != "not"
+    ]
+    nulls: set[Any] = set()
+    found: list[Fault] = []
+    for fault in plain:
+        if fault.optional and fault.found is None and fault.path:
+            if fault.path not in nulls:
+                nulls.add(fault.path)
+                found.append(_null_for_absent(fault, version))
+        elif not own or fault.path not in nulls:
+            found.append(_plain(fault, own=own))
+    found.extend(_branch(fault, version) for fault in kept)
+    return found
+
+
+def type_name(value: Any) -> str:
+    """Return the JSON type of a value, in JSON Schema's words."""
+    return JSON_TYPE_NAMES.get(type(value).__name__, type(value).__name__)
+
+
+def _conditional(fault: SchemaFault) -> bool:
+    return "then" in fault.route or "else" in fault.route
+
+
+def _null_for_absent(fault: SchemaFault, version: str) -> Fault:
+    where = f" in {version}" if version else ""
+    message = f"null where {_types(fault.expected)} is expected{where}; leave the field out"
+    if fault.keyword != "type":
+        message = f"null is not allowed here{where}; leave the field out"
+    return ES204.fault(message, pointer=pointer(fault.path), keyword=fault.keyword)
+
+
+def _plain(fault: SchemaFault, *, own: bool) -> Fault:
+    place: dict[str, Any] = {"pointer": pointer(fault.path), "keyword": fault.keyword}
+    value: dict[str, Any] = {**place, "expected": fault.expected, "found": fault.found}
+    match fault.keyword:
+        case "required":
+            rule = ES215 if own and fault.route == ("required",) and _is_version(fault) else ES201
+            return rule.fault(f"{fault.member} is missing", **place)
+        case "type" if own and _in_string_map(fault):
+            kind = type_name(fault.found)
+            return ES208.fault(f"{kind} where the map holds only strings", **value)
+        case "type":
+            kind = type_name(fault.found)
+            return ES202.fault(f"{kind} where {_types(fault.expected)} is expected", **value)
+        case "enum" | "const":
+            return ES203.fault(f"not {_options(fault.expected)}", **value)
+        case "additionalProperties" | "unevaluatedProperties":
+            return ES205.fault(_unknown(fault), **place, found=fault.found)
+        case "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum":
+            return ES206.fault(_range(fault), **value)
+        case "minItems":
+            return ES207.fault(f"fewer than {fault.expected} items", **value)
+        case "oneOf":
+            return ES211.fault(_nearest(fault), **place, found=fault.found)
+        case "pattern":
+            return ES213.fault("does not match the pattern", **value)
+    return ES217.fault(f"breaks the schema's {fault.keyword}", **value)
+
+
+def _branch(fault: SchemaFault, version: str) -> Fault:
+    place: dict[str, Any] = {"pointer": pointer(fault.path), "keyword": fault.keyword}
+    if fault.route[0] != "allOf":
+        reason = f"this score_type needs {fault.member}"
+        if version in ("0.1.0", "0.2.0", "0.2.0+list", "0.2.1", "0.2.2"):
+            reason += f" (version {version} asks for it also where score_type is absent)"
+        return ES212.fault(reason, **place)
+    if "metrics" in fault.route:
+        return ES214.fault("metrics of a row with a transcript needs num_turns", **place)
+    rule, kind = (ES209, "single_turn") if fault.route[1] == 0 else (ES210, "multi_turn or agentic")
+    if fault.keyword == "required":
+        return rule.fault(f"a {kind} row needs {fault.member}", **place)
+    what = f"{type_name(fault.found)} where a {kind} row needs {_types(fault.expected)}"
+    return rule.fault(what, **place, expected=fault.expected, found=fault.found)
+
+
+def _is_version(fault: SchemaFault) -> bool:
+    return fault.member == "schema_version"
+
+
+def _in_string_map(fault: SchemaFault) -> bool:
+    return fault.route[-2:] == ("additionalProperties", "type") and fault.expected == ["string"]
+
+
+def _types(types: Sequence[str]) -> str:
+    return " or ".join(types)
+
+
+def _options(expected: Any) -> str:
+    listed = expected if isinstance(expected, list) else [expected]
+    return "one of the allowed values" if len(listed) > 1 else "the one allowed value"
+
+
+def _unknown(fault: SchemaFault) -> str:
+    near = get_close_matches(str(fault.member), fault.known, n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return f"{str(fault.member)[:80]} is no known property{hint}"
+
+
+def _range(fault: SchemaFault) -> str:
+    word = "below" if "inimum" in fault.keyword else "above"
+    return f"{word} the {fault.keyword} {fault.expected}"
+
+
+def _nearest(fault: SchemaFault) -> str:
+    """Name the variant with the fewest faults, a wrong `const` weighing most, and its faults."""
+    if not any(fault.variants):
+        return "fits more than one variant"
+    number, variant = min(
+        enumerate(fault.variants, 1),
+        key=lambda item: (sum(10 if inner.keyword == "const" else 1 for inner in item[1])),
+    )
+    reasons = []
+    for inner in variant[:3]:
+        said = _plain(inner, own=False)
+        place = pointer(inner.path[len(fault.path) :])
+        reasons.append(f"{place}: {said.message}" if place else said.message)
+    return f"fits none of the {len(fault.variants)} variants; nearest is {number}: " + ", ".join(
+        reasons
+    )
+
+
+def _unknown_version(facts: RunFacts) -> Iterator[Fault]:
+    """Speak of versions over the whole file: mixed, unlike the aggregate's, in annotation form."""
+    if facts.context.options.schema_version != "auto" or facts.context.options.schema:
+        return
+    versions = facts.tally.versions
+    annotated = [(name, n) for name, n, _ in versions if name.startswith(eee.ANNOTATION_PREFIX)]
+    for name, count in annotated:
+        plain = name.removeprefix(eee.ANNOTATION_PREFIX)
+        message = f"schema_version is written {name}; rows carry the plain number {plain}"
+        yield ES215.fault(message, count=count, severity=Severity.WARNING)
+    plain_names = {name.removeprefix(eee.ANNOTATION_PREFIX) for name, _, _ in versions}
+    if len(plain_names) > 1:
+        parts = [f"{name} on {count:,} (first on line {line:,})" for name, count, line in versions]
+        message = f"rows declare different versions: {'; '.join(parts[:5])}"
+        yield ES215.fault(message, severity=Severity.WARNING)
+    declared = facts.aggregate.version if facts.aggregate else None
+    if len(plain_names) == 1 and declared and plain_names != {declared}:
+        message = f"rows are {plain_names.pop()}, their aggregate is {declared}"
+        yield ES215.fault(message, severity=Severity.WARNING, expected=declared)
+
+
+def _rule(
+    code: str, name: str, summary: str, documentation: str, *, fixable: bool = False
+) -> Rule:
+    return Rule(code, name, Severity.ERROR, summary, documentation, fixable=fixable)
+
+
+ES201: Final = _rule(
+    "ES201",
+    "missing-property",
+    "a required property is missing",
+    """
+    What it finds: an object without a property that the schema requires.
+
+    Why it matters: readers rely on it.
+
+    Bad:
+        row 2 /evaluation/is_correct removed
+
+    Good:
+        row 2 /performance removed
+    """,
+)
+ES202: Final = _rule(
+    "ES202",
+    "wrong-type",
+    "a value of the wrong JSON type",
+    """
+    What it finds: a value that is of none of the types that the schema allows. A text "3" is
+    no integer, true is no number, 1.0 is an integer.
+
+    Why it matters: strict readers refuse the row, lenient ones guess.
+
+    Bad:
+        row 2 /evaluation/score = "1.0"
+
+    Good:
+        row 2 /evaluation/score = 1
+    """,
+)
+ES203: Final = _rule(
+    "ES203",
+    "not-allowed-value",
+    "a value outside enum or const",
+    """
+    What it finds: a value that is none of those listed in the schema.
+
+    Why it matters: a reader that branches on it falls through.
+
+    Bad:
+        row 2 /interaction_type = "chat"
+
+    Good:
+        row 2 /interaction_type = "single_turn"
+    """,
+)
+ES204: Final = _rule(
+    "ES204",
+    "null-for-absent",
+    "null in an optional field that may not be null",
+    """
+    What it finds: an explicit null where the schema wants a value or no field at all: the
+    commonest fault of real files.
+
+    Why it matters: strict readers refuse the row; leaving the field out is enough.
+
+    Bad:
+        row 2 /input/formatted = null
+
+    Good:
+        row 2 /input/formatted removed
+    """,
+    fixable=True,
+)
+ES205: Final = _rule(
+    "ES205",
+    "unknown-property",
+    "a property that the schema does not know",
+    """
+    What it finds: a property where additionalProperties is false; a near miss of a known name
+    is suggested.
+
+    Why it matters: a misspelt field is a missing field.
+
+    Bad:
+        version 0.3.0
+        row 2 /modell_id = "x"
+
+    Good:
+        version 0.3.0
+        row 2 /metadata/note = "x"
+    """,
+)
+ES206: Final = _rule(
+    "ES206",
+    "out-of-range",
+    "a number below its minimum or above its maximum",
+    """
+    What it finds: a number outside the schema's bounds.
+
+    Why it matters: a negative count or latency was never measured.
+
+    Bad:
+        row 2 /token_usage/input_tokens = -1
+
+    Good:
+        row 2 /performance/latency_ms = 0
+    """,
+)
+ES207: Final = _rule(
+    "ES207",
+    "too-few-items",
+    "a list shorter than minItems",
+    """
+    What it finds: a list with fewer items than the schema asks for.
+
+    Why it matters: an empty list of judges names no judge.
+
+    Bad:
+        aggregate /evaluation_results/0/metric_config/llm_scoring = {"judges": [], "input_prompt": "x"}
+
+    Good:
+        aggregate /evaluation_results/0/metric_config/evaluation_description = "accuracy"
+    """,
+)
+ES208: Final = _rule(
+    "ES208",
+    "non-string-in-string-map",
+    "a value that is no string in a map of strings",
+    """
+    What it finds: a number, boolean, null or container in metadata, arguments or
+    additional_details, which hold only strings from 0.2.1 on.
+
+    Why it matters: typed readers refuse the row.
+
+    Bad:
+        version 0.3.0
+        row 2 /metadata/epoch = 1
+
+    Good:
+        version 0.3.0
+        row 2 /metadata/epoch = "1"
+    """,
+    fixable=True,
+)
+ES209: Final = _rule(
+    "ES209",
+    "single-turn-shape",
+    "a single_turn row without an output object, or with a transcript",
+    """
+    What it finds: a single_turn row whose output is missing or null, or whose transcript is
+    not null.
+
+    Why it matters: there is no answer to read, or two places to read it from.
+
+    Bad:
+        row 1 /output removed
+
+    Good:
+        row 1 /interactions = null
+    """,
+)
+ES210: Final = _rule(
+    "ES210",
+    "transcript-shape",
+    "a multi_turn or agentic row without a transcript, or with an output",
+    """
+    What it finds: a row with several turns that has no list of turns, or an output besides.
+
+    Why it matters: there is no transcript to read, or two places to read the answer from.
+
+    Bad:
+        row 3 /output = {"raw": "x"}
+
+    Good:
+        row 3 /output = null
+    """,
+)
+ES211: Final = _rule(
+    "ES211",
+    "no-variant-fits",
+    "a value that fits none of its variants",
+    """
+    What it finds: a value under oneOf (source_data, tool_call_id) that fits none of the
+    variants, or more than one; names the nearest and why it fails.
+
+    Why it matters: the reader cannot tell what kind of thing it is.
+
+    Bad:
+        aggregate /evaluation_results/0/source_data/source_type = "website"
+
+    Good:
+        aggregate /evaluation_results/0/source_data/source_type = "other"
+    """,
+)
+ES212: Final = _rule(
+    "ES212",
+    "score-type-needs",
+    "a metric lacks what its score_type needs",
+    """
+    What it finds: score_type levels without level_names or has_unknown_level, continuous
+    without min_score or max_score. Below 0.2.3 the schema also asks for the levels fields
+    where score_type is absent.
+
+    Why it matters: a score on an unknown scale cannot be compared.
+
+    Bad:
+        aggregate /evaluation_results/0/metric_config/min_score removed
+
+    Good:
+        aggregate /evaluation_results/0/metric_config/score_type = "binary"
+    """,
+)
+ES213: Final = _rule(
+    "ES213",
+    "pattern",
+    "a text that does not match its pattern",
+    """
+    What it finds: a text that does not match the schema's pattern, such as file_path from
+    0.2.3 on.
+
+    Why it matters: a datastore finds files by that pattern.
+
+    Bad:
+        version 0.3.0
+        aggregate /detailed_evaluation_results/file_path = "run_samples.jsonl"
+
+    Good:
+        version 0.3.0
+        row 2 /metadata/note = "x"
+    """,
+)
+ES214: Final = _rule(
+    "ES214",
+    "legacy-metrics-rule",
+    "the metrics object of a transcript row lacks num_turns",
+    """
+    What it finds: a multi_turn or agentic row of 0.2.0 with a metrics object without
+    num_turns. The schema means evaluation.num_turns, but this is what it says.
+
+    Why it matters: strict validators refuse the row.
+
+    Bad:
+        row 3 /metrics = {}
+
+    Good:
+        row 3 /metrics = {"num_turns": 2}
+    """,
+)
+ES215: Final = Rule(
+    "ES215",
+    "unknown-version",
+    Severity.ERROR,
+    "schema_version is missing or unknown; a warning where versions are mixed",
+    """
+    What it finds: a row or aggregate whose schema_version is missing or none that is known
+    (it is judged by the nearest), and, as a warning, rows that mix versions, differ from
+    their aggregate, or carry the schema's annotation form instance_level_eval_0.2.0.
+
+    Why it matters: without its version a row cannot be judged.
+
+    Bad:
+        row 2 /schema_version = "9.9"
+
+    Good:
+        row 2 /metadata/note = "x"
+    """,
+    run=_unknown_version,
+)
+ES217: Final = _rule(
+    "ES217",
+    "schema",
+    "any other keyword of a schema given by the user",
+    """
+    What it finds: a breach of a keyword that has no code of its own, in a schema given with
+    `--schema`.
+
+    Why it matters: it is the user's own rule.
+
+    Bad:
+        schema {"properties": {"model_id": {"maxLength": 3}}}
+
+    Good:
+        schema {"properties": {"model_id": {"maxLength": 300}}}
+    """,
+)
+
+RULES: Final = (
+    ES201,
+    ES202,
+    ES203,
+    ES204,
+    ES205,
+    ES206,
+    ES207,
+    ES208,
+    ES209,
+    ES210,
+    ES211,
+    ES212,
+    ES213,
+    ES214,
+    ES215,
+    ES217,
+)

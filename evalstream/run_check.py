@@ -1,0 +1,340 @@
+"""Check one run: its rows through the executor, then the file against its aggregate."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Final
+
+from evalstream import layout
+from evalstream.aggregate import Aggregate
+from evalstream.catalog import RULES
+from evalstream.collector import Collector
+from evalstream.documents import PlacedFault, read_aggregate
+from evalstream.engine import BlockResult, engine_for
+from evalstream.errors import CannotCheck
+from evalstream.executors import Backend, pool, run_in_order, serial
+from evalstream.formats import eee
+from evalstream.model import MEBIBYTE, Block, Fault, Finding, Options, RunSummary, Severity
+from evalstream.probe import context_of
+from evalstream.progress import Progress
+from evalstream.rule import Context, RunFacts
+from evalstream.rules.identity import file_recipe
+from evalstream.rules.json import ES102
+from evalstream.rules.seal import ES502, ES503, ES505, ES506, checksum_algorithms
+from evalstream.rules.stream import ES001, ES005
+from evalstream.runs import STDIN, Run
+from evalstream.sources.file import FileSource, read_lines
+from evalstream.sources.stream import StreamSource
+
+BLOCK_BYTES: Final = 8 * MEBIBYTE
+SMALLEST_BLOCK_BYTES: Final = MEBIBYTE
+WORTH_A_POOL_BYTES: Final = 24 * MEBIBYTE
+"""Below this a second process costs more than it saves."""
+
+NOT_CHECKED: Final = frozenset({ES001.code, ES005.code})
+"""Codes which say that something was not looked at; alone they lead to exit code 3."""
+
+ABSORBING: Final = frozenset({ES502.code, ES503.code, ES505.code})
+"""Seal rules that say more than the schema's own finding at the same place."""
+
+Source = FileSource | StreamSource
+
+
+def check_run(
+    run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
+) -> RunSummary:
+    """Check one run and hand its findings to `show`, in order."""
+    return _RunCheck(run, options, show, progress).summary()
+
+
+class _RunCheck:
+    """The check of one run, step by step."""
+
+    def __init__(
+        self, run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
+    ) -> None:
+        self._started = time.perf_counter()
+        self._run, self._options, self._show, self._progress = run, options, show, progress
+        self._rows_name = printable(run.rows) if run.rows else None
+        self._aggregate_name = printable(run.aggregate) if run.aggregate else None
+        self._trouble: str | None = None
+        self._faults: list[Fault] = []
+        self._aggregate_faults: list[PlacedFault] = []
+        self._aggregate: Aggregate | None = None
+        self._checksums: dict[str, str] = {}
+        self._layout = layout.JSONL
+
+    def summary(self) -> RunSummary:
+        """Do everything, and say what became of the run."""
+        self._read_aggregate()
+        source = self._open_rows()
+        try:
+            head = source.head() if source is not None else b""
+            context = context_of(self._options, self._aggregate, head)
+            name = self._rows_name or self._aggregate_name or ""
+            collector = Collector(context, name, self._show)
+            try:
+                if source is not None:
+                    self._check_rows(source, head, collector)
+                facts = self._facts(source, collector)
+                self._speak(facts, collector)
+            finally:
+                collector.close()
+        finally:
+            if source is not None:
+                source.close()
+        return self._summarised(facts, collector)
+
+    def _read_aggregate(self) -> None:
+        path, name = self._run.aggregate, self._aggregate_name
+        if path is None or name is None:
+            return
+        try:
+            reading = read_aggregate(path, name, self._options)
+        except OSError as error:
+            self._cannot(f"the aggregate cannot be read: {_reason(error)}")
+            fault = ES001.fault(f"cannot be read: {_reason(error)}")
+            self._aggregate_faults.append(PlacedFault(fault))
+        else:
+            self._aggregate, self._aggregate_faults = reading.aggregate, reading.faults
+        if self._run.missing:
+            self._cannot(self._run.missing)
+            pointer = "/detailed_evaluation_results/file_path"
+            fault = ES001.fault(self._run.missing, pointer=pointer)
+            self._aggregate_faults.append(PlacedFault(fault))
+
+    def _open_rows(self) -> Source | None:
+        path = self._run.rows
+        if path is None:
+            return None
+        try:
+            if path == STDIN:
+                return StreamSource(sys.stdin.fileno(), STDIN, self._options.max_line_bytes)
+            if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+                descriptor = os.open(path, os.O_RDONLY)
+                return StreamSource(descriptor, path, self._options.max_line_bytes)
+            return FileSource(path)
+        except OSError as error:
+            self._cannot(f"cannot be opened: {_reason(error)}")
+            self._faults.append(ES001.fault(f"cannot be opened: {_reason(error)}"))
+            return None
+
+    def _check_rows(self, source: Source, head: bytes, collector: Collector) -> None:
+        found = layout.layout_of(head, source.size)
+        self._layout = found.kind
+        self._progress.begin(self._rows_name or "", source.size)
+        try:
+            if found.kind == layout.JSONL:
+                for result in self._results(source, collector.context):
+                    collector.add(result)
+                    findings = sum(collector.counts.values())
+                    self._progress.advance(result.bytes, collector.tally.rows, findings)
+                collector.end_of_rows()
+            else:
+                self._not_rows(found, source)
+            self._checksums = source.checksums()
+        except OSError as error:
+            self._cannot(f"reading failed part-way: {_reason(error)}")
+            self._faults.append(ES001.fault(f"reading failed part-way: {_reason(error)}"))
+        except CannotCheck as error:
+            self._cannot(str(error))
+        finally:
+            self._progress.end()
+
+    def _results(self, source: Source, context: Context) -> Iterator[BlockResult]:
+        backend, length = _backend(source, self._options.jobs or usable_cores())
+        algorithms = checksum_algorithms(self._aggregate)
+        engine_for(context)
+        blocks: Iterable[Block] = source.blocks(length)
+        if backend.name == "serial":
+            source.start_digest(algorithms)
+        else:
+            # Threads come after the fork, and the workers are forked for the first block.
+            blocks = _then(blocks, partial(source.start_digest, algorithms))
+        return run_in_order(backend, partial(check_block, context), blocks)
+
+    def _not_rows(self, found: layout.Layout, source: Source) -> None:
+        """Say why the rows were not looked at; the bytes are still digested."""
+        if found.kind == layout.WIDE:
+            message = f"the file is in {found.detail}, not UTF-8; its rows cannot be read"
+            self._faults.append(ES102.fault(message, severity=Severity.ERROR))
+        elif found.kind == layout.COMPRESSED:
+            message = f"the file is compressed ({found.detail}); unpack it and check it with: -"
+            self._faults.append(ES005.fault(message))
+        elif found.kind == layout.AGGREGATE:
+            self._faults.append(ES005.fault("this is an aggregate, not a file of rows"))
+        elif self._aggregate is not None and self._aggregate.claim("format") == "json":
+            message = "rows in one JSON array; write one row per line to have them checked"
+            self._faults.append(ES005.fault(message))
+        self._cannot(f"{self._rows_name}: the rows were not looked at")
+        source.start_digest(checksum_algorithms(self._aggregate))
+        for _ in source.blocks(BLOCK_BYTES) if isinstance(source, StreamSource) else ():
+            pass
+
+    def _facts(self, source: Source | None, collector: Collector) -> RunFacts:
+        aggregate = self._aggregate
+        algorithm = checksum_algorithms(aggregate)[0]
+        complete = source is not None and bool(self._checksums)
+        return RunFacts(
+            file=self._rows_name or self._aggregate_name or "",
+            context=collector.context,
+            tally=collector.tally,
+            path=self._run.rows if self._run.rows != STDIN else None,
+            aggregate=aggregate,
+            checksums=self._checksums,
+            diagnose=partial(source.diagnose, algorithm=algorithm) if source else lambda _: None,
+            changed=source.changed() if source is not None else None,
+            layout=self._layout if complete else "unread",
+        )
+
+    def _speak(self, facts: RunFacts, collector: Collector) -> None:
+        """Hand on what concerns whole files: the rows file first, then its aggregate."""
+        about_rows, about_aggregate = list(self._faults), list(self._aggregate_faults)
+        for fault in self._run_faults(facts):
+            if RULES[fault.code].about_aggregate and facts.aggregate is not None:
+                about_aggregate.append(PlacedFault(fault))
+            else:
+                about_rows.append(fault)
+        for fault in sorted(about_rows, key=lambda fault: (fault.code, fault.pointer or "")):
+            collector.note(fault)
+        for placed in sorted(_absorbed(about_aggregate), key=_aggregate_order):
+            collector.note(placed.fault, self._aggregate_name, placed.line)
+        if collector.tally.unread and not self._failed(collector):
+            self._cannot(f"{collector.tally.unread:,} rows could not be read")
+
+    def _run_faults(self, facts: RunFacts) -> Iterator[Fault]:
+        if self._run.rows is None or facts.layout == "unread":
+            if self._run.rows is None and self._run.missing is None and self._aggregate:
+                message = "no rows were found or declared; only the aggregate itself was checked"
+                yield ES506.fault(message, severity=Severity.INFO)
+            return
+        for rule in RULES.values():
+            if rule.run is None or (rule is ES506 and self._run.aggregate and not facts.aggregate):
+                continue
+            yield from rule.run(facts)
+
+    def _cannot(self, reason: str) -> None:
+        self._trouble = self._trouble or reason
+
+    def _failed(self, collector: Collector) -> bool:
+        threshold = self._options.threshold
+        return any(
+            severity >= threshold and code not in NOT_CHECKED
+            for code, severity in collector.counts
+        )
+
+    def _summarised(self, facts: RunFacts, collector: Collector) -> RunSummary:
+        summary = RunSummary(
+            file=self._rows_name,
+            aggregate=self._aggregate_name,
+            format=eee.NAME,
+            version=_version(facts),
+            rows=collector.tally.rows,
+            recipe=file_recipe(facts),
+            seconds=time.perf_counter() - self._started,
+            bytes=collector.bytes,
+            trouble=self._trouble,
+        )
+        for (code, severity), count in collector.counts.items():
+            summary.counts[code] = summary.counts.get(code, 0) + count
+            summary.severities[severity] = summary.severities.get(severity, 0) + count
+        if self._failed(collector):
+            summary.verdict = "failed"
+        elif not self._trouble and self._aggregate is not None:
+            summary.verdict = "passed"
+        aggregate = self._aggregate
+        summary.algorithm = checksum_algorithms(aggregate)[0] if self._checksums else None
+        summary.actual = self._checksums.get(summary.algorithm or "")
+        declared = aggregate.claim("checksum") if aggregate else None
+        summary.declared = declared if isinstance(declared, str) else None
+        return summary
+
+
+def check_block(context: Context, block: Block) -> BlockResult:
+    """Check one block in whatever process this is; the task that executors run."""
+    if block.data is not None:
+        data, offset, final = block.data, block.offset, block.final
+    else:
+        data, offset, final = read_lines(block, context.options.max_line_bytes)
+    result = engine_for(context).run(data, offset, final=final)
+    return result._replace(bytes=block.length)
+
+
+def printable(path: str) -> str:
+    """Return a path as text that UTF-8 can hold."""
+    return os.fsencode(path).decode(errors="replace")
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _backend(source: Source, jobs: int) -> tuple[Backend, int]:
+    """Choose the executor and the length of blocks for an input."""
+    if isinstance(source, StreamSource):
+        small = source.ended
+        length = BLOCK_BYTES
+    else:
+        small = source.size < WORTH_A_POOL_BYTES
+        length = max(SMALLEST_BLOCK_BYTES, min(BLOCK_BYTES, source.size // (4 * jobs)))
+    if jobs <= 1 or small:
+        return serial.backend(), BLOCK_BYTES
+    return pool.backend(jobs), length
+
+
+def _then(blocks: Iterable[Block], begin: Callable[[], None]) -> Iterator[Block]:
+    """Yield blocks, and call `begin` once the first of them was taken."""
+    source = iter(blocks)
+    first = next(source, None)
+    if first is not None:
+        yield first
+    begin()
+    yield from source
+
+
+def _absorbed(faults: list[PlacedFault]) -> list[PlacedFault]:
+    """Let the seal's rules speak for the schema's findings at the same place."""
+    speaking = {placed.fault.pointer for placed in faults if placed.fault.code in ABSORBING}
+    kept = []
+    for placed in faults:
+        fault = placed.fault
+        if fault.keyword and fault.pointer in speaking:
+            continue
+        if fault.code in ABSORBING:
+            keyword = next(
+                (
+                    other.fault.keyword
+                    for other in faults
+                    if other.fault.keyword and other.fault.pointer == fault.pointer
+                ),
+                None,
+            )
+            placed = placed._replace(fault=fault._replace(keyword=keyword))
+        kept.append(placed)
+    return kept
+
+
+def _aggregate_order(placed: PlacedFault) -> tuple[float, str, str]:
+    line = float("inf") if placed.line is None else placed.line
+    return line, placed.fault.code, placed.fault.pointer or ""
+
+
+def _version(facts: RunFacts) -> str | None:
+    """Return the version of most rows, else the aggregate's."""
+    counted = sorted(facts.tally.versions, key=lambda entry: -entry[1])
+    if counted:
+        return counted[0][0]
+    return facts.aggregate.version if facts.aggregate else None
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)
+
+

@@ -1,0 +1,134 @@
+"""A file on disk: blocks are byte ranges that workers read themselves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from evalstream.digest import FileDigest, RunningDigest
+from evalstream.model import MEBIBYTE, Block
+
+TAIL_BYTES: Final = 1 << 18
+DIAGNOSED_LINE_BYTES: Final = 16 * MEBIBYTE
+
+
+class FileSource:
+    """A regular file, read up to the size it has when it is opened.
+
+    Raises OSError when the file cannot be opened.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by close()
+        self._opened = os.fstat(self._file.fileno())
+        self.size = self._opened.st_size
+        self._digest: FileDigest | None = None
+
+    def head(self, size: int = 8 * MEBIBYTE) -> bytes:
+        """Return the first bytes, at most `size`."""
+        self._file.seek(0)
+        return self._file.read(min(size, self.size)) or b""
+
+    def blocks(self, length: int) -> Iterator[Block]:
+        """Iterate over byte ranges of `length` bytes that cover the file."""
+        inode = self._opened.st_ino
+        for offset in range(0, self.size, length):
+            yield Block(self.path, offset, min(length, self.size - offset), self.size, inode)
+
+    def start_digest(self, algorithms: Sequence[str]) -> None:
+        """Begin to digest the file beside the workers."""
+        self._digest = FileDigest(self._file, self.size, algorithms)
+        self._digest.start()
+
+    def checksums(self) -> dict[str, str]:
+        """Wait for the digest and return it, by algorithm. Raises OSError."""
+        return self._digest.result() if self._digest is not None else {}
+
+    def changed(self) -> str | None:
+        """Say what changed since the file was opened, None if nothing did."""
+        try:
+            now, before = os.stat(self.path), self._opened
+        except OSError:
+            return "it is gone"
+        if (now.st_ino, now.st_dev) != (before.st_ino, before.st_dev):
+            return "another file stands in its place"
+        if now.st_size != before.st_size:
+            return f"{before.st_size:,} bytes when it was opened, {now.st_size:,} at the end"
+        if now.st_mtime_ns != before.st_mtime_ns:
+            return "its modification time moved"
+        return None
+
+    def diagnose(self, declared: str, algorithm: str) -> str | None:
+        """Find out in one more pass why the file has not the declared digest, if that can be."""
+        return _diagnosis(self.path, self.size, declared, algorithm)
+
+    def close(self) -> None:
+        """Stop digesting and close the file."""
+        if self._digest is not None:
+            self._digest.cancel()
+            self._digest.join()
+        self._file.close()
+
+
+def read_lines(block: Block, longest: int) -> tuple[bytes, int, bool]:
+    """Read the lines that start in the range of a block.
+
+    Return their bytes, the offset of the first of them, and whether the file ends with them.
+    Of a last line longer than `longest` bytes only so much is read that it shows as too long.
+    Raises OSError when the file cannot be read or is no longer the one that was opened.
+    """
+    end = block.offset + block.length
+    before = 1 if block.offset else 0
+    with open(block.path, "rb", buffering=0) as file:
+        if os.fstat(file.fileno()).st_ino != block.inode:
+            raise OSError("the file was replaced while it was read")
+        file.seek(block.offset - before)
+        data = file.read(block.length + before) or b""
+        start = block.offset
+        if before:
+            newline = data.find(b"\n")
+            if newline < 0:
+                return b"", start, False
+            start, data = block.offset + newline, data[newline + 1 :]
+        if end < block.size and data and not data.endswith(b"\n"):
+            unfinished = len(data) - data.rfind(b"\n") - 1
+            pieces = [data]
+            left = min(block.size - end, longest + 1 - unfinished)
+            while left > 0 and (piece := file.read(min(TAIL_BYTES, left))):
+                newline = piece.find(b"\n")
+                pieces.append(piece[: newline + 1] if newline >= 0 else piece)
+                left = 0 if newline >= 0 else left - len(piece)
+            data = b"".join(pieces)
+    return data, start, start + len(data) >= block.size
+
+
+def _diagnosis(path: str, size: int, declared: str, algorithm: str) -> str | None:
+    """Compare a declared digest with those of what the file may have been before."""
+    plain, unix, dos = (RunningDigest([algorithm]) for _ in range(3))
+
+    def matches(digest: RunningDigest, more: bytes = b"") -> bool:
+        return digest.with_more(more)[algorithm] == declared
+
+    left, lines, line = size, 0, b""
+    with open(path, "rb") as file:
+        while left > 0 and (line := file.readline(min(left, DIAGNOSED_LINE_BYTES))):
+            left -= len(line)
+            ended = line.endswith(b"\n")
+            lines += ended
+            if left == 0 and ended and matches(plain, line[:-1]):
+                return "a final newline was added"
+            plain.update(line)
+            text = line[:-1].removesuffix(b"\r") if ended else line
+            unix.update(text + b"\n" if ended else text)
+            dos.update(text + b"\r\n" if ended else text)
+            if left > 0 and ended and matches(plain):
+                return f"its first {lines:,} lines match, so rows were appended"
+    if matches(unix):
+        return "its line ends were turned from LF into CR LF"
+    if matches(dos):
+        return "its line ends were turned from CR LF into LF"
+    if not line.endswith(b"\n") and matches(plain, b"\n"):
+        return "its final newline is missing"
+    return None

@@ -1,0 +1,59 @@
+"""The parts of a report that several reporters write alike."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from evalstream._version import __version__
+from evalstream.model import Report, RunSummary, Severity
+
+SCHEMA: Final = 1
+"""The version of the JSON report's own layout."""
+
+
+def outcome(report: Report) -> dict[str, Any]:
+    """Return everything that the JSON report says besides the findings."""
+    return {
+        "schema": SCHEMA,
+        "tool": {"name": "evalstream", "version": __version__},
+        "runs": [run.as_dict() for run in report.runs],
+        "shown": report.shown,
+        "total": report.total,
+    }
+
+
+def run_line(run: RunSummary) -> str:
+    """Say in one line what became of a run."""
+    name = run.file or run.aggregate or ""
+    if run.file and run.aggregate:
+        name = f"{run.file} with {run.aggregate}"
+    verdict = run.verdict.upper() if run.verdict == "failed" else run.verdict
+    parts = [_counted(run.rows, "row"), *_findings(run), *_checksum(run)]
+    if run.recipe:
+        parts.append(f"sample_hash follows {run.recipe}")
+    line = f"{name}: {verdict}: {', '.join(parts)}"
+    return f"{line}; {run.trouble}" if run.trouble else line
+
+
+def _findings(run: RunSummary) -> list[str]:
+    counted = [
+        _counted(run.severities[severity], severity.label)
+        for severity in sorted(Severity, reverse=True)
+        if run.severities.get(severity) and severity is not Severity.INFO
+    ]
+    remarks = run.severities.get(Severity.INFO)
+    if remarks:
+        counted.append(_counted(remarks, "remark"))
+    return counted or ["no findings"]
+
+
+def _checksum(run: RunSummary) -> list[str]:
+    if run.declared is None or run.actual is None:
+        return ["no checksum to verify"] if run.file else []
+    if "ES501" in run.counts or "ES502" in run.counts and run.declared != run.actual:
+        return []
+    return [f"{run.algorithm} as declared"] if run.declared == run.actual else []
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

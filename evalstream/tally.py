@@ -1,0 +1,88 @@
+"""What rows amount to: small mergeable counts, the same however the bytes were cut."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class Occurrences(Generic[Key]):
+    """How often each key was seen, and on which line first."""
+
+    __slots__ = ("seen",)
+
+    def __init__(self) -> None:
+        self.seen: dict[Key, list[int]] = {}
+
+    def add(self, key: Key, line: int) -> None:
+        """Count one more occurrence of `key`."""
+        entry = self.seen.get(key)
+        if entry is None:
+            self.seen[key] = [1, line]
+        else:
+            entry[0] += 1
+
+    def merge(self, later: Occurrences[Key], shift: int) -> None:
+        """Add what was counted in rows that come `shift` lines later."""
+        for key, (count, line) in later.seen.items():
+            entry = self.seen.get(key)
+            if entry is None:
+                self.seen[key] = [count, line + shift]
+            else:
+                entry[0] += count
+
+    def count(self, key: Key) -> int:
+        """Return how often `key` was seen."""
+        entry = self.seen.get(key)
+        return entry[0] if entry else 0
+
+    def total(self) -> int:
+        """Return how many occurrences there were of all keys."""
+        return sum(count for count, _ in self.seen.values())
+
+    def __iter__(self) -> Iterator[tuple[Key, int, int]]:
+        """Iterate over (key, count, first line), in the order of first lines."""
+        ordered = sorted(self.seen.items(), key=lambda item: (item[1][1], repr(item[0])))
+        return iter([(key, count, line) for key, (count, line) in ordered])
+
+    def __eq__(self, other: object) -> bool:
+        """Equal when the same keys were seen as often and as early."""
+        return isinstance(other, Occurrences) and self.seen == other.seen
+
+    def __hash__(self) -> int:
+        """Refuse: tallies change."""
+        raise TypeError("unhashable")
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts over the lines of a block, or of a whole file once merged.
+
+    `lines` counts all lines, `rows` those that are not blank, `unread` the rows that could
+    not be parsed. Keys of `recipes` are the sets of recipes that give a row's hash; an empty
+    set means that none does. Keys of `hash_forms` name what is odd about a hash: `absent`,
+    `dressed` in capitals or a prefix, `unhashable` input. Lines count from 1 within what was
+    tallied.
+    """
+
+    lines: int = 0
+    rows: int = 0
+    unread: int = 0
+    carriage_returns: Occurrences[None] = field(default_factory=Occurrences)
+    versions: Occurrences[str] = field(default_factory=Occurrences)
+    recipes: Occurrences[frozenset[str]] = field(default_factory=Occurrences)
+    hash_forms: Occurrences[str] = field(default_factory=Occurrences)
+
+    def merge(self, later: Tally) -> None:
+        """Add the tally of the rows that follow directly."""
+        shift = self.lines
+        self.carriage_returns.merge(later.carriage_returns, shift)
+        self.versions.merge(later.versions, shift)
+        self.recipes.merge(later.recipes, shift)
+        self.hash_forms.merge(later.hash_forms, shift)
+        self.lines += later.lines
+        self.rows += later.rows
+        self.unread += later.unread
