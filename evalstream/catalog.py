@@ -38,5 +38,7 @@ def _matching(prefixes: Iterable[str]) -> Iterator[str]:
     for prefix in prefixes:
         codes = [code for code in RULES if code.startswith(prefix.upper())]
         if not codes or not prefix:
-            raise UsageError(f"no rule has a code that begins with {prefix!r}; see: evalstream rules")
+            raise UsageError(
+                f"no rule has a code that begins with {prefix!r}; see: evalstream rules"
+            )
         yield from codes

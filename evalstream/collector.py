@@ -15,6 +15,7 @@ from evalstream.rules.identity import repeat_fault
 from evalstream.spill import Repeat
 from evalstream.tally import Tally
 
+
 class Collector:
     """Collects one run: merges tallies, finds repeats, and hands findings on in order.
 
@@ -26,7 +27,6 @@ class Collector:
         self.context = context
         self.counts: Counts = {}
         self.tally = Tally()
-        self.bytes = 0
         self._file, self._show = file, show
         self._index = IdentityIndex(context.options.memory_limit)
         self._shown: dict[str, int] = {}
@@ -37,7 +37,6 @@ class Collector:
         shift = self.tally.lines
         repeats = self._index.add(result.identities, shift)
         self.tally.merge(result.tally)
-        self.bytes += result.bytes
         for key, count in result.counts.items():
             self.counts[key] = self.counts.get(key, 0) + count
         if self._index.spilled and self._waiting is None:
@@ -66,9 +65,7 @@ class Collector:
         """Let go of temporary files."""
         self._index.close()
 
-    def _merged(
-        self, findings: Iterable[Finding], repeats: Iterable[Repeat]
-    ) -> Iterator[Finding]:
+    def _merged(self, findings: Iterable[Finding], repeats: Iterable[Repeat]) -> Iterator[Finding]:
         return heapq.merge(findings, self._repeated(repeats), key=Finding.order)
 
     def _repeated(self, repeats: Iterable[Repeat]) -> Iterator[Finding]:

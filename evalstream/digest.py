@@ -35,8 +35,7 @@ def json_str(raw: str, reference: Reference) -> bytes:
     """Write input and reference text as sorted, spaced JSON (lm-eval's converter)."""
     text = reference if isinstance(reference, str) else "".join(reference)
     return (
-        f'{{"raw": {encode_basestring_ascii(raw)}, '
-        f'"reference": {encode_basestring_ascii(text)}}}'
+        f'{{"raw": {encode_basestring_ascii(raw)}, "reference": {encode_basestring_ascii(text)}}}'
     ).encode()
 
 

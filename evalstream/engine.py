@@ -13,7 +13,7 @@ from evalstream import parsing
 from evalstream.catalog import RULES
 from evalstream.formats import eee
 from evalstream.identities import Identities
-from evalstream.model import Excerpt, Fault, Severity
+from evalstream.model import Excerpt, Fault, Lines, Severity
 from evalstream.rule import Context
 from evalstream.rules import identity, json, schema
 from evalstream.rules.json import ES102, ES109, ES110, ES111
@@ -49,7 +49,6 @@ class BlockResult(NamedTuple):
     counts: Counts
     tally: Tally
     identities: Identities
-    bytes: int
 
 
 @lru_cache(maxsize=8)
@@ -84,14 +83,11 @@ class Engine:
         bound = [rule.row(context) for rule in rows if rule.row]
         self._checks = [check for check in bound if check is not None]
         self._judge_hash = identity.hash_judge(context)
-        self._identify = bool({"ES408", "ES409"} & context.enabled)
+        self.identifies = bool({"ES408", "ES409"} & context.enabled)
 
-    def run(self, data: bytes, offset: int, *, final: bool) -> BlockResult:
-        """Check the whole lines in `data`, which start at byte `offset` of the input.
-
-        `final` says that the input ends here, so that the last line may lack its newline.
-        """
-        return _Pass(self, data, offset, final=final).result()
+    def run(self, lines: Lines) -> BlockResult:
+        """Check some whole lines of an input."""
+        return _Pass(self, lines).result()
 
     def accept(self, line: bytes) -> Row | None:
         """Return the row if the line holds one that is beyond doubt well formed."""
@@ -159,92 +155,87 @@ class Engine:
 class _Pass:
     """One pass over one block."""
 
-    def __init__(self, engine: Engine, data: bytes, offset: int, *, final: bool) -> None:
-        self._engine, self._data, self._offset, self._final = engine, data, offset, final
+    def __init__(self, engine: Engine, lines: Lines) -> None:
+        self._engine, self._lines = engine, lines
         self._options = engine.context.options
         self._faults: list[Located] = []
         self._counts: Counts = {}
         self._tally = Tally()
         self._keys: list[bytes] = []
         self._contents: list[bytes] = []
-        self._lines = array("Q")
+        self._numbers = array("Q")
         self._offsets = array("Q")
         self._marked = bytearray()
 
     def result(self) -> BlockResult:
         """Look at every line once."""
-        data, find, end = self._data, self._data.find, len(self._data)
-        longest = self._options.max_line_bytes
-        start, number, tally = 0, 0, self._tally
-        if self._offset == 0 and data.startswith(UTF8_MARK):
+        data, start, base, tail, final = self._lines
+        accept, look = self._engine.accept, self._look
+        find, end, longest = data.find, len(data), self._options.max_line_bytes
+        number = 0
+        if base + start == 0 and data.startswith(UTF8_MARK):
             start = len(UTF8_MARK)
             self._note(1, 0, None, [ES102.fault("the file begins with a UTF-8 byte order mark")])
         while start < end:
             stop = find(b"\n", start)
-            whole = stop >= 0
-            if not whole:
-                stop = end
             number += 1
-            line = data[start:stop]
-            if len(line) > longest:
-                self._skip(line, number, start)
+            if stop >= 0:
+                line, torn = data[start:stop], False
             else:
-                self._look(line, number, start, torn=self._final and not whole)
+                stop = end
+                line, torn = _last_line(data, start, tail, final=final)
+            if len(line) > longest:
+                self._skip(number, base + start)
+            else:
+                look(line, accept(line), number, base + start, torn)
             start = stop + 1
         if data.startswith(UTF8_MARK):
             self._faults.sort(key=lambda located: (located.line, located.fault.code))
-        tally.lines = number
-        identities = Identities(
-            b"".join(self._keys),
-            b"".join(self._contents),
-            self._lines,
-            self._offsets,
-            bytes(self._marked),
-        )
-        return BlockResult(self._faults, self._counts, tally, identities, end)
+        self._tally.lines = number
+        keys, contents = b"".join(self._keys), b"".join(self._contents)
+        identities = Identities(keys, contents, self._numbers, self._offsets, bytes(self._marked))
+        return BlockResult(self._faults, self._counts, self._tally, identities)
 
-    def _look(self, line: bytes, number: int, start: int, *, torn: bool) -> None:
-        tally = self._tally
+    def _look(self, line: bytes, row: Row | None, number: int, offset: int, torn: bool) -> None:
+        """Judge one line; `row` is what the accepting pass made of it."""
+        engine, tally = self._engine, self._tally
         if line.endswith(b"\r"):
             tally.carriage_returns.add(None, number)
-        row = self._engine.accept(line)
         faults: list[Fault] = []
         if row is None:
             if not line.strip(JSON_BLANK):
-                self._note(number, start, None, [ES110.fault("a blank line")])
+                self._note(number, offset, None, [ES110.fault("a blank line")])
                 return
-            row, faults = self._engine.explain(line, torn=torn)
+            row, faults = engine.explain(line, torn=torn)
         tally.rows += 1
         if row is None:
             tally.unread += 1
         else:
-            faults += self._engine.check_row(row, number, tally)
+            faults += engine.check_row(row, number, tally)
             if torn:
                 faults.append(ES111.fault("the last row has no newline"))
-        if self._engine._identify:  # noqa: SLF001 - the pass is a part of the engine
-            self._identify(row, line, number, start)
+        if engine.identifies:
+            self._identify(row, line, number, offset)
         if faults:
-            self._note(number, start, row, faults)
+            self._note(number, offset, row, faults)
 
-    def _skip(self, line: bytes, number: int, start: int) -> None:
+    def _skip(self, number: int, offset: int) -> None:
         self._tally.rows += 1
         self._tally.unread += 1
         message = f"longer than {self._options.max_line_bytes:,} bytes; it was not looked at"
-        self._note(number, start, None, [ES003.fault(message)])
+        self._note(number, offset, None, [ES003.fault(message)])
 
-    def _identify(self, row: Row | None, line: bytes, number: int, start: int) -> None:
+    def _identify(self, row: Row | None, line: bytes, number: int, offset: int) -> None:
         content = xxhash.xxh3_128_digest(line)
         mark = "" if row is None else eee.repeat_mark(row)
         key = None if row is None else eee.identity(row, mark)
         self._contents.append(content)
-        self._keys.append(
-            content if key is None else xxhash.xxh3_128_digest(key.encode(errors="replace"))
-        )
-        self._lines.append(number)
-        self._offsets.append(self._offset + start)
+        self._keys.append(content if key is None else xxhash.xxh3_128_digest(key.encode()))
+        self._numbers.append(number)
+        self._offsets.append(offset)
         self._marked.append(bool(mark))
 
-    def _note(self, number: int, start: int, row: Row | None, faults: list[Fault]) -> None:
+    def _note(self, number: int, offset: int, row: Row | None, faults: list[Fault]) -> None:
         enabled, most = self._engine.context.enabled, self._options.max_findings
         sample = _sample(row)
         for fault in sorted(faults, key=lambda fault: (fault.code, fault.pointer or "")):
@@ -255,7 +246,13 @@ class _Pass:
             self._counts[key] = count
             if not most or count <= most:
                 shown = trimmed(fault, show_values=self._options.show_values)
-                self._faults.append(Located(number, self._offset + start, sample, shown))
+                self._faults.append(Located(number, offset, sample, shown))
+
+
+def _last_line(data: bytes, start: int, tail: bytes, *, final: bool) -> tuple[bytes, bool]:
+    """Put together the line that has no newline in `data`; tell whether it has none at all."""
+    line = data[start:] + tail
+    return (line[:-1], False) if line.endswith(b"\n") else (line, final)
 
 
 def trimmed(fault: Fault, *, show_values: bool) -> Fault:

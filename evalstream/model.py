@@ -105,6 +105,21 @@ class Block(NamedTuple):
     final: bool = False
 
 
+class Lines(NamedTuple):
+    """The bytes of whole lines, uncopied.
+
+    They begin at index `start` of `data`, whose first byte has the offset `base` in the
+    input; `tail` is what is left of the last line behind `data`. `final` says that the input
+    ends here, so that the last line may lack its newline.
+    """
+
+    data: bytes
+    start: int = 0
+    base: int = 0
+    tail: bytes = b""
+    final: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """Everything that steers a check, in one frozen object that is handed down whole.

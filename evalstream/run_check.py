@@ -18,7 +18,7 @@ from evalstream.engine import BlockResult, engine_for
 from evalstream.errors import CannotCheck
 from evalstream.executors import Backend, pool, run_in_order, serial
 from evalstream.formats import eee
-from evalstream.model import MEBIBYTE, Block, Fault, Finding, Options, RunSummary, Severity
+from evalstream.model import MEBIBYTE, Block, Fault, Finding, Lines, Options, RunSummary, Severity
 from evalstream.probe import context_of
 from evalstream.progress import Progress
 from evalstream.rule import Context, RunFacts
@@ -67,6 +67,7 @@ class _RunCheck:
         self._aggregate: Aggregate | None = None
         self._checksums: dict[str, str] = {}
         self._layout = layout.JSONL
+        self._bytes = 0
 
     def summary(self) -> RunSummary:
         """Do everything, and say what became of the run."""
@@ -129,10 +130,11 @@ class _RunCheck:
         self._progress.begin(self._rows_name or "", source.size)
         try:
             if found.kind == layout.JSONL:
-                for result in self._results(source, collector.context):
+                for size, result in self._results(source, collector.context):
                     collector.add(result)
+                    self._bytes += size
                     findings = sum(collector.counts.values())
-                    self._progress.advance(result.bytes, collector.tally.rows, findings)
+                    self._progress.advance(size, collector.tally.rows, findings)
                 collector.end_of_rows()
             else:
                 self._not_rows(found, source)
@@ -145,7 +147,7 @@ class _RunCheck:
         finally:
             self._progress.end()
 
-    def _results(self, source: Source, context: Context) -> Iterator[BlockResult]:
+    def _results(self, source: Source, context: Context) -> Iterator[tuple[int, BlockResult]]:
         backend, length = _backend(source, self._options.jobs or usable_cores())
         algorithms = checksum_algorithms(self._aggregate)
         engine_for(context)
@@ -223,8 +225,7 @@ class _RunCheck:
     def _failed(self, collector: Collector) -> bool:
         threshold = self._options.threshold
         return any(
-            severity >= threshold and code not in NOT_CHECKED
-            for code, severity in collector.counts
+            severity >= threshold and code not in NOT_CHECKED for code, severity in collector.counts
         )
 
     def _summarised(self, facts: RunFacts, collector: Collector) -> RunSummary:
@@ -236,7 +237,7 @@ class _RunCheck:
             rows=collector.tally.rows,
             recipe=file_recipe(facts),
             seconds=time.perf_counter() - self._started,
-            bytes=collector.bytes,
+            bytes=self._bytes,
             trouble=self._trouble,
         )
         for (code, severity), count in collector.counts.items():
@@ -254,14 +255,16 @@ class _RunCheck:
         return summary
 
 
-def check_block(context: Context, block: Block) -> BlockResult:
-    """Check one block in whatever process this is; the task that executors run."""
-    if block.data is not None:
-        data, offset, final = block.data, block.offset, block.final
+def check_block(context: Context, block: Block) -> tuple[int, BlockResult]:
+    """Check one block in whatever process this is; the task that executors run.
+
+    Return how many bytes of the input the block stands for, and what became of it.
+    """
+    if block.data is None:
+        lines = read_lines(block, context.options.max_line_bytes)
     else:
-        data, offset, final = read_lines(block, context.options.max_line_bytes)
-    result = engine_for(context).run(data, offset, final=final)
-    return result._replace(bytes=block.length)
+        lines = Lines(block.data, base=block.offset, final=block.final)
+    return block.length, engine_for(context).run(lines)
 
 
 def printable(path: str) -> str:
@@ -336,5 +339,3 @@ def _version(facts: RunFacts) -> str | None:
 
 def _reason(error: OSError) -> str:
     return error.strerror or str(error)
-
-

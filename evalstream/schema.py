@@ -21,11 +21,12 @@ DRAFT_7: Final = "http://json-schema.org/draft-07/schema#"
 
 Path_ = tuple[str | int, ...]
 
+_FINITE_NAME: Final = "any finite value"
+_FINITE_REF: Final[dict[str, Any]] = {"$ref": f"#/$defs/{_FINITE_NAME.replace(' ', '%20')}"}
 _FINITE: Final[dict[str, Any]] = {
-    "$schema": DRAFT_7,
     "type": ["null", "boolean", "number", "string", "object", "array"],
-    "additionalProperties": {"$ref": "#"},
-    "items": {"$ref": "#"},
+    "additionalProperties": _FINITE_REF,
+    "items": _FINITE_REF,
 }
 """Any JSON value; jsonschema-rs calls an infinite float no number, so it fails here."""
 
@@ -51,10 +52,14 @@ class SchemaFault(NamedTuple):
 
 
 class Validator(Protocol):
-    """A compiled schema."""
+    """A compiled schema.
 
-    def accepts(self, value: Any) -> bool:
-        """Return True only if `value` fits the schema and holds no infinite number."""
+    `accepts` returns True only if a value fits the schema and holds no infinite number.
+    """
+
+    @property
+    def accepts(self) -> Callable[[Any], bool]:
+        """The accepting pass."""
 
     def faults(self, value: Any) -> Iterable[SchemaFault]:
         """Say everything that is wrong with `value`."""
@@ -68,7 +73,7 @@ def compile_schema(schema: Any, engine: str = "auto", *, trusted: bool = True) -
     """
     if engine == "portable" or (engine == "auto" and not _has_rust()):
         return _PortableValidator(schema, trusted=trusted)
-    return _RustValidator(schema)
+    return _RustValidator(schema, trusted=trusted)
 
 
 @lru_cache(maxsize=64)
@@ -96,19 +101,16 @@ def _has_rust() -> bool:
 class _RustValidator:
     """jsonschema-rs: both speeds."""
 
-    def __init__(self, schema: Any) -> None:
-        import jsonschema_rs
-
+    def __init__(self, schema: Any, *, trusted: bool) -> None:
         self._schema = schema
-        try:
-            self._compiled = jsonschema_rs.validator_for(schema, offline=True)
-        except Exception as error:
-            raise UsageError(f"not a usable JSON Schema: {error}") from error
-        self._fits: Callable[[Any], bool] = self._compiled.is_valid
-        self._finite: Callable[[Any], bool] = jsonschema_rs.validator_for(_FINITE).is_valid
-
-    def accepts(self, value: Any) -> bool:
-        return self._fits(value) and self._finite(value)
+        self._compiled = _compiled(schema)
+        self.accepts: Callable[[Any], bool]
+        if trusted:
+            self.accepts = _compiled(finite_only(schema)).is_valid
+        else:
+            fits = self._compiled.is_valid
+            finite = _compiled({**_FINITE_REF, "$defs": {_FINITE_NAME: _FINITE}}).is_valid
+            self.accepts = lambda value: fits(value) and finite(value)
 
     def faults(self, value: Any) -> Iterator[SchemaFault]:
         for error in self._compiled.iter_errors(value):
@@ -145,6 +147,43 @@ class _RustValidator:
             yield fault._replace(variants=variants, expected=None)
         else:
             yield fault
+
+
+def _compiled(schema: Any) -> Any:
+    import jsonschema_rs
+
+    try:
+        return jsonschema_rs.validator_for(schema, offline=True)
+    except Exception as error:
+        raise UsageError(f"not a usable JSON Schema: {error}") from error
+
+
+def finite_only(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema that accepts what `schema` accepts and holds no infinite number.
+
+    Wherever a value may stand of which the schema says nothing, it demands a finite one. The
+    conditions and alternatives of the schema stay as they are beside that. Only for draft-07
+    schemas whose references are all of the form `#/$defs/NAME`.
+    """
+    definitions = {
+        name: _finite_node(definition) for name, definition in schema.get("$defs", {}).items()
+    }
+    return {**_finite_node(schema), "$defs": {**definitions, _FINITE_NAME: _FINITE}}
+
+
+def _finite_node(node: Any) -> Any:
+    if node is True:
+        return _FINITE_REF
+    if not isinstance(node, dict) or "$ref" in node:
+        return node
+    properties = node.get("properties", {})
+    return {
+        "type": _FINITE["type"],
+        **node,
+        "properties": {name: _finite_node(inner) for name, inner in properties.items()},
+        "additionalProperties": _finite_node(node.get("additionalProperties", True)),
+        "items": _finite_node(node.get("items", True)),
+    }
 
 
 class _PortableValidator:

@@ -73,7 +73,9 @@ class Spill:
 
     def add(self, record: Record, *, reported: bool = False) -> None:
         """Take one record; a `reported` one counts as seen but yields no repeat itself."""
-        self._parts.append(record.key[-1 - self._level] % PARTITIONS, _RECORD.pack(*record, reported))
+        self._parts.append(
+            record.key[-1 - self._level] % PARTITIONS, _RECORD.pack(*record, reported)
+        )
 
     def repeats(self) -> Iterator[Repeat]:
         """Iterate over all repeats, ordered by line."""

@@ -17,6 +17,9 @@ REPEAT_MARKS: Final = ("epoch", "repeat", "trial", "seed")
 """Members of `metadata` that tell repeats of one sample apart (Inspect writes `epoch`)."""
 
 
+_MARKS: Final = frozenset(REPEAT_MARKS)
+
+
 class Version(NamedTuple):
     """One version of the format: which documents it has and its preferred hash recipe."""
 
@@ -94,11 +97,10 @@ def hash_input(row: Mapping[str, Any]) -> tuple[str, Reference] | None:
 def repeat_mark(row: Mapping[str, Any]) -> str:
     """Return what tells this row from other repeats of its sample, empty if nothing does."""
     metadata = row.get("metadata")
-    if not isinstance(metadata, dict):
+    if not isinstance(metadata, dict) or _MARKS.isdisjoint(metadata):
         return ""
-    return "\x1f".join(
-        f"{mark}={metadata[mark]}" for mark in REPEAT_MARKS if metadata.get(mark) is not None
-    )
+    marks = [f"{mark}={metadata[mark]}" for mark in REPEAT_MARKS if metadata.get(mark) is not None]
+    return "\x1f".join(marks)
 
 
 def identity(row: Mapping[str, Any], mark: str) -> str | None:

@@ -170,7 +170,11 @@ def _malformed_hash(facts: RunFacts) -> Iterator[Fault]:
         yield ES405.fault(message, count=dressed, severity=Severity.WARNING)
     aggregate, tally = facts.aggregate, facts.tally
     declared = aggregate.hash_algorithm if aggregate else None
-    if aggregate is None or declared in (None, facts.context.algorithm) or not tally.recipes.total():
+    if (
+        aggregate is None
+        or declared in (None, facts.context.algorithm)
+        or not tally.recipes.total()
+    ):
         return
     if aggregate.checksum is None or ALGORITHM_OF_LENGTH[len(aggregate.checksum)] == declared:
         message = f"sample_hash is {facts.context.algorithm}, hash_algorithm says {declared}"

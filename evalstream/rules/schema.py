@@ -149,7 +149,7 @@ def _nearest(fault: SchemaFault) -> str:
         return "fits more than one variant"
     number, variant = min(
         enumerate(fault.variants, 1),
-        key=lambda item: (sum(10 if inner.keyword == "const" else 1 for inner in item[1])),
+        key=lambda item: sum(10 if inner.keyword == "const" else 1 for inner in item[1]),
     )
     reasons = []
     for inner in variant[:3]:
@@ -182,9 +182,7 @@ def _unknown_version(facts: RunFacts) -> Iterator[Fault]:
         yield ES215.fault(message, severity=Severity.WARNING, expected=declared)
 
 
-def _rule(
-    code: str, name: str, summary: str, documentation: str, *, fixable: bool = False
-) -> Rule:
+def _rule(code: str, name: str, summary: str, documentation: str, *, fixable: bool = False) -> Rule:
     return Rule(code, name, Severity.ERROR, summary, documentation, fixable=fixable)
 
 

@@ -114,7 +114,9 @@ def _unsealed(facts: RunFacts) -> Iterator[Fault]:
         return
     missing = [name for name in ("checksum", "total_rows") if aggregate.claim(name) is None]
     if aggregate.details is None:
-        yield ES506.fault("the aggregate has no detailed_evaluation_results; nothing seals the rows")
+        yield ES506.fault(
+            "the aggregate has no detailed_evaluation_results; nothing seals the rows"
+        )
     elif missing:
         message = f"the aggregate declares no {' and no '.join(missing)}"
         yield ES506.fault(message, pointer=DETAILS)

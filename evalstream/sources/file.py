@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from io import RawIOBase
 from typing import Final
 
 from evalstream.digest import FileDigest, RunningDigest
-from evalstream.model import MEBIBYTE, Block
+from evalstream.model import MEBIBYTE, Block, Lines
 
 TAIL_BYTES: Final = 1 << 18
 DIAGNOSED_LINE_BYTES: Final = 16 * MEBIBYTE
@@ -72,10 +73,9 @@ class FileSource:
         self._file.close()
 
 
-def read_lines(block: Block, longest: int) -> tuple[bytes, int, bool]:
+def read_lines(block: Block, longest: int) -> Lines:
     """Read the lines that start in the range of a block.
 
-    Return their bytes, the offset of the first of them, and whether the file ends with them.
     Of a last line longer than `longest` bytes only so much is read that it shows as too long.
     Raises OSError when the file cannot be read or is no longer the one that was opened.
     """
@@ -85,23 +85,40 @@ def read_lines(block: Block, longest: int) -> tuple[bytes, int, bool]:
         if os.fstat(file.fileno()).st_ino != block.inode:
             raise OSError("the file was replaced while it was read")
         file.seek(block.offset - before)
-        data = file.read(block.length + before) or b""
-        start = block.offset
-        if before:
-            newline = data.find(b"\n")
-            if newline < 0:
-                return b"", start, False
-            start, data = block.offset + newline, data[newline + 1 :]
-        if end < block.size and data and not data.endswith(b"\n"):
-            unfinished = len(data) - data.rfind(b"\n") - 1
-            pieces = [data]
-            left = min(block.size - end, longest + 1 - unfinished)
-            while left > 0 and (piece := file.read(min(TAIL_BYTES, left))):
-                newline = piece.find(b"\n")
-                pieces.append(piece[: newline + 1] if newline >= 0 else piece)
-                left = 0 if newline >= 0 else left - len(piece)
-            data = b"".join(pieces)
-    return data, start, start + len(data) >= block.size
+        data = _read_exactly(file, block.length + before)
+        start = data.find(b"\n") + 1 if before else 0
+        if before and not start:
+            return Lines(b"")
+        tail = b""
+        if end < block.size and start < len(data) and not data.endswith(b"\n"):
+            unfinished = len(data) - max(start, data.rfind(b"\n") + 1)
+            tail = _rest_of_line(file, min(block.size - end, longest + 1 - unfinished))
+    final = end + len(tail) >= block.size
+    return Lines(data, start, block.offset - before, tail, final)
+
+
+def _read_exactly(file: RawIOBase, size: int) -> bytes:
+    """Read `size` bytes. Raises OSError when the file ends before."""
+    data = file.read(size) or b""
+    while len(data) < size:
+        piece = file.read(size - len(data))
+        if not piece:
+            raise OSError("the file became shorter while it was read")
+        data += piece
+    return data
+
+
+def _rest_of_line(file: RawIOBase, most: int) -> bytes:
+    """Read on to the end of the line, at most `most` bytes."""
+    pieces: list[bytes] = []
+    while most > 0 and (piece := file.read(min(TAIL_BYTES, most))):
+        newline = piece.find(b"\n")
+        if newline >= 0:
+            pieces.append(piece[: newline + 1])
+            break
+        pieces.append(piece)
+        most -= len(piece)
+    return b"".join(pieces)
 
 
 def _diagnosis(path: str, size: int, declared: str, algorithm: str) -> str | None:

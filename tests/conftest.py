@@ -1,0 +1,41 @@
+"""What all tests share: the option that rewrites goldens and transcripts."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Compare = Callable[[Path, str], None]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--rewrite`: write what is seen instead of comparing it."""
+    parser.addoption(
+        "--rewrite", action="store_true", help="rewrite tests/golden and tests/transcripts"
+    )
+
+
+@pytest.fixture
+def compare(request: pytest.FixtureRequest) -> Compare:
+    """Compare a text with a file of expectations, or rewrite the file."""
+
+    def compared(path: Path, seen: str) -> None:
+        if request.config.getoption("--rewrite"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(seen, encoding="utf-8")
+        assert path.exists(), f"{path} is missing; write it with: pytest --rewrite"
+        assert seen == path.read_text(encoding="utf-8")
+
+    return compared
+
+
+@pytest.fixture
+def compare_json(compare: Compare) -> Callable[[Path, Any], None]:
+    """Compare a value with a JSON file of expectations, or rewrite the file."""
+
+    def compared(path: Path, seen: Any) -> None:
+        compare(path, json.dumps(seen, indent=2, ensure_ascii=False) + "\n")
+
+    return compared

@@ -1,0 +1,298 @@
+"""The edit scripts under Bad and Good in the rules' documentation: read, applied and checked."""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import evalstream
+from evalstream.rule import Rule
+from evalstream.sources.file import FileSource
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+SECTION = re.compile(r"^ *(What it finds|Why it matters|Bad|Good):[ \n]", re.MULTILINE)
+DETAILS = "detailed_evaluation_results"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A pair on disk after a script: what to check, with which options."""
+
+    rows: Path
+    aggregate: Path | None
+    options: dict[str, Any] = field(default_factory=dict)
+    grows: bool = False
+
+    def check(self, **settings: Any) -> evalstream.Report:
+        """Check the pair, while it grows if the script says so."""
+        with growing(self.rows) if self.grows else nullcontext():
+            return evalstream.check(
+                self.rows, aggregate=self.aggregate, **{**self.options, **settings}
+            )
+
+
+def sections(rule: Rule) -> dict[str, str]:
+    """Return the text of a rule's documentation under each of its headings."""
+    _, *parts = SECTION.split(rule.documentation)
+    return {
+        heading: "\n".join(line.strip() for line in text.strip().splitlines())
+        for heading, text in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+def apply(script: str, folder: Path) -> Case:
+    """Copy the pair that a script is about into `folder`, edit and seal it anew."""
+    edit = _Edit(_pair("0.2.0"))
+    for directive in script.splitlines():
+        edit.follow(directive.strip())
+    return edit.written(folder)
+
+
+@contextmanager
+def growing(path: Path) -> Iterator[None]:
+    """Append a row to a file once its check has opened it and read its head."""
+    head = FileSource.head
+
+    def head_then_more(source: FileSource, *size: int) -> bytes:
+        start = head(source, *size)
+        with path.open("ab") as file:
+            file.write(b'{"schema_version": "0.2.0"}\n')
+        return start
+
+    with patch.object(FileSource, "head", head_then_more):
+        yield
+
+
+def _concat(raw: str, references: list[str]) -> str:
+    return raw + "".join(references)
+
+
+def _concat_first(raw: str, references: list[str]) -> str:
+    return raw + "".join(references[:1])
+
+
+def _json_str(raw: str, references: list[str]) -> str:
+    return json.dumps({"raw": raw, "reference": "".join(references)}, sort_keys=True)
+
+
+def _json_list(raw: str, references: list[str]) -> str:
+    sample = {"raw": raw, "reference": references}
+    return json.dumps(sample, sort_keys=True, separators=(",", ":"))
+
+
+def _json_list_spaced(raw: str, references: list[str]) -> str:
+    return json.dumps({"raw": raw, "reference": references}, sort_keys=True)
+
+
+def _unknown(raw: str, references: list[str]) -> str:
+    return f"{references} answers {raw}"
+
+
+RECIPES: dict[str, Callable[[str, list[str]], str]] = {
+    "concat": _concat,
+    "concat-first": _concat_first,
+    "json-str": _json_str,
+    "json-list": _json_list,
+    "json-list-spaced": _json_list_spaced,
+    "unknown": _unknown,
+}
+
+
+def _pair(version: str) -> tuple[Path, Path, Path]:
+    """Return the root of a version's sound pair, and its rows and aggregate below it."""
+    if version == "0.2.0":
+        root = REPOSITORY / "examples"
+        return root, root / "run.jsonl", root / "aggregate.json"
+    root = REPOSITORY / "tests" / "pairs" / version
+    (rows,) = root.rglob("*.jsonl")
+    (aggregate,) = root.rglob("*.json")
+    return root, rows, aggregate
+
+
+class _Edit:
+    """A pair in memory, changed directive by directive, then written."""
+
+    def __init__(self, pair: tuple[Path, Path, Path]) -> None:
+        self._load(pair)
+        self._later: list[Callable[[], None]] = []
+        self._algorithm = "sha256"
+        self._missing = self._alone = self._grows = False
+        self._options: dict[str, Any] = {}
+
+    def follow(self, directive: str) -> None:
+        """Carry out one directive, or keep it until the pair is sealed."""
+        for pattern, action in self._DIRECTIVES:
+            found = re.fullmatch(pattern, directive)
+            if found:
+                action(self, *found.groups())
+                return
+        raise ValueError(f"no such directive: {directive}")
+
+    def written(self, folder: Path) -> Case:
+        """Seal the pair, write it below `folder` and return it."""
+        data = b"".join(self._lines)
+        if self._changed or self._algorithm != "sha256":
+            self._document[DETAILS] |= {
+                "hash_algorithm": self._algorithm,
+                "checksum": hashlib.new(self._algorithm, data).hexdigest(),
+                "total_rows": sum(bool(line.strip()) for line in data.split(b"\n")),
+            }
+        for change in self._later:
+            change()
+        rows, aggregate = folder / self._rows, folder / self._aggregate
+        rows.parent.mkdir(parents=True, exist_ok=True)
+        if not self._missing:
+            rows.write_bytes(data)
+        aggregate.write_text(json.dumps(self._document, indent=2, ensure_ascii=False) + "\n")
+        return Case(rows, None if self._alone else aggregate, self._options, self._grows)
+
+    def _load(self, pair: tuple[Path, Path, Path]) -> None:
+        root, rows, aggregate = pair
+        self._rows, self._aggregate = rows.relative_to(root), aggregate.relative_to(root)
+        self._lines = rows.read_bytes().splitlines(keepends=True)
+        self._document = json.loads(aggregate.read_text(encoding="utf-8"))
+        self._changed = False
+
+    def _version(self, version: str) -> None:
+        self._load(_pair(version))
+
+    def _row(self, number: str, change: Callable[[dict[str, Any]], None]) -> None:
+        index = int(number) - 1
+        row = json.loads(self._lines[index])
+        change(row)
+        text = json.dumps(row, ensure_ascii=False)
+        self._replace(index, text.encode(errors="backslashreplace") + b"\n")
+
+    def _row_set(self, number: str, pointer: str, value: str) -> None:
+        self._row(number, lambda row: _set(row, pointer, json.loads(value)))
+
+    def _row_removed(self, number: str, pointer: str) -> None:
+        self._row(number, lambda row: _remove(row, pointer))
+
+    def _row_repeated(self, number: str) -> None:
+        self._replace(int(number) - 1, *2 * [self._lines[int(number) - 1]])
+
+    def _row_hash(self, number: str, recipe: str) -> None:
+        self._row(number, lambda row: _rehash(row, recipe))
+
+    def _hashes(self, recipe: str) -> None:
+        for number in range(1, len(self._lines) + 1):
+            self._row_hash(str(number), recipe)
+
+    def _line_bytes(self, number: str, text: str) -> None:
+        self._replace(int(number) - 1, _bytes(text) + b"\n")
+
+    def _line_joined(self, number: str, following: str) -> None:
+        if int(following) != int(number) + 1:
+            raise ValueError(f"line {following} does not follow line {number}")
+        self._replace(int(number) - 1, self._lines[int(number) - 1].removesuffix(b"\n"))
+
+    def _file_begins(self, text: str) -> None:
+        self._replace(0, _bytes(text) + self._lines[0])
+
+    def _file_ends(self, text: str) -> None:
+        self._replace(-1, self._lines[-1] + _bytes(text))
+
+    def _file_unended(self) -> None:
+        self._replace(-1, self._lines[-1].removesuffix(b"\n"))
+
+    def _file_crlf(self) -> None:
+        for index, line in enumerate(self._lines):
+            self._replace(index, line.removesuffix(b"\n") + b"\r\n")
+
+    def _file_empty(self) -> None:
+        self._lines, self._changed = [], True
+
+    def _file_missing(self) -> None:
+        self._missing = True
+
+    def _file_unchanged(self) -> None:
+        """Do nothing, on purpose."""
+
+    def _file_named(self, name: str) -> None:
+        self._rows, self._alone = self._rows.with_name(name), True
+
+    def _file_grows(self) -> None:
+        self._grows = True
+
+    def _aggregate_set(self, pointer: str, value: str) -> None:
+        self._later.append(lambda: _set(self._document, pointer, json.loads(value)))
+
+    def _aggregate_removed(self, pointer: str) -> None:
+        self._later.append(lambda: _remove(self._document, pointer))
+
+    def _seal(self, algorithm: str) -> None:
+        self._algorithm = algorithm
+
+    def _option(self, flag: str, value: str) -> None:
+        name = flag.replace("-", "_")
+        self._options[name] = int(value) if value.isdecimal() else value
+
+    def _schema(self, text: str) -> None:
+        self._options["schema"] = text
+
+    def _replace(self, index: int, *lines: bytes) -> None:
+        self._lines[index : index + 1 or None] = lines
+        self._changed = True
+
+    _DIRECTIVES: tuple[tuple[str, Callable[..., None]], ...] = (
+        (r"version (\S+)", _version),
+        (r"row (\d+) (/\S+) = (.+)", _row_set),
+        (r"row (\d+) (/\S+) removed", _row_removed),
+        (r"row (\d+) repeated", _row_repeated),
+        (r"row (\d+) hash (\S+)", _row_hash),
+        (r"hashes (\S+)", _hashes),
+        (r"line (\d+) bytes (\".*\")", _line_bytes),
+        (r"line (\d+) joined with line (\d+)", _line_joined),
+        (r"file begins (\".*\")", _file_begins),
+        (r"file ends (\".*\")", _file_ends),
+        (r"file without final newline", _file_unended),
+        (r"file with CRLF", _file_crlf),
+        (r"file empty", _file_empty),
+        (r"file missing", _file_missing),
+        (r"file unchanged", _file_unchanged),
+        (r"file name (\S+)", _file_named),
+        (r"file grows while read", _file_grows),
+        (r"aggregate (/\S+) = (.+)", _aggregate_set),
+        (r"aggregate (/\S+) removed", _aggregate_removed),
+        (r"seal (md5|sha256)", _seal),
+        (r"option --(\S+) (\S+)", _option),
+        (r"schema (.+)", _schema),
+    )
+
+
+def _bytes(text: str) -> bytes:
+    """Return the bytes that a JSON text stands for, one per character."""
+    return str(json.loads(text)).encode("latin-1")
+
+
+def _parent(document: Any, pointer: str) -> tuple[Any, Any]:
+    """Return the container that a JSON Pointer leads into, and the key or index there."""
+    *path, last = [
+        part.replace("~1", "/").replace("~0", "~") for part in pointer.removeprefix("/").split("/")
+    ]
+    for part in path:
+        document = document[int(part) if isinstance(document, list) else part]
+    return document, int(last) if isinstance(document, list) else last
+
+
+def _set(document: Any, pointer: str, value: Any) -> None:
+    parent, key = _parent(document, pointer)
+    parent[key] = value
+
+
+def _remove(document: Any, pointer: str) -> None:
+    parent, key = _parent(document, pointer)
+    del parent[key]
+
+
+def _rehash(row: dict[str, Any], recipe: str) -> None:
+    reference = row["input"]["reference"]
+    references = [reference] if isinstance(reference, str) else reference
+    text = RECIPES[recipe](row["input"]["raw"], references)
+    row["sample_hash"] = hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,237 @@
+"""Tests that guard the catalogue: names, documentation, and the examples in it."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from edits import Case, apply, sections
+
+from evalstream.catalog import RULES
+from evalstream.model import Finding, Severity
+from evalstream.rule import Rule
+
+GOLDEN = Path(__file__).resolve().parent / "golden"
+HEADINGS = ["What it finds", "Why it matters", "Bad", "Good"]
+VERBS_OF_CURES = {"check", "use", "verify"}
+WORDS_OF_DUTY = {"must", "should"}
+
+FIELDS = [
+    "code",
+    "count",
+    "expected",
+    "file",
+    "found",
+    "keyword",
+    "line",
+    "message",
+    "name",
+    "offset",
+    "pointer",
+    "sample_id",
+    "severity",
+]
+"""Every field that a finding may carry, sorted."""
+
+ALSO_WRONG = {
+    "ES107": {"ES201", "ES215"},  # its line holds only what the rule is about, and so no row
+    "ES114": {"ES201", "ES215"},  # likewise
+    "ES215": {"ES202", "ES208"},  # a row of 0.2.0 is judged by the nearest version of 9.9
+}
+"""Errors of other rules that the Bad example of a rule brings with it, and why."""
+
+NAMES = {
+    "ES001": "unreadable-input",
+    "ES002": "broken-compression",
+    "ES003": "line-too-long",
+    "ES004": "changed-while-read",
+    "ES005": "nothing-to-check",
+    "ES006": "noise-skipped",
+    "ES101": "invalid-utf8",
+    "ES102": "byte-order-mark",
+    "ES103": "invalid-json",
+    "ES104": "truncated-record",
+    "ES105": "spliced-record",
+    "ES106": "nul-bytes",
+    "ES107": "duplicate-key",
+    "ES108": "non-finite-number",
+    "ES109": "not-an-object",
+    "ES110": "blank-line",
+    "ES111": "no-final-newline",
+    "ES112": "carriage-return",
+    "ES113": "too-deep-or-too-big",
+    "ES114": "unpaired-surrogate",
+    "ES201": "missing-property",
+    "ES202": "wrong-type",
+    "ES203": "not-allowed-value",
+    "ES204": "null-for-absent",
+    "ES205": "unknown-property",
+    "ES206": "out-of-range",
+    "ES207": "too-few-items",
+    "ES208": "non-string-in-string-map",
+    "ES209": "single-turn-shape",
+    "ES210": "transcript-shape",
+    "ES211": "no-variant-fits",
+    "ES212": "score-type-needs",
+    "ES213": "pattern",
+    "ES214": "legacy-metrics-rule",
+    "ES215": "unknown-version",
+    "ES216": "fits-another-version",
+    "ES217": "schema",
+    "ES301": "terminal-answer",
+    "ES302": "attribution-turn",
+    "ES303": "attribution-source",
+    "ES304": "turn-order",
+    "ES305": "dangling-tool-call",
+    "ES306": "miscounted-turns",
+    "ES307": "correct-versus-score",
+    "ES308": "score-out-of-bounds",
+    "ES309": "token-sum",
+    "ES310": "timing",
+    "ES311": "empty-identifier",
+    "ES312": "answer-leak",
+    "ES313": "reference-not-a-choice",
+    "ES314": "error-yet-correct",
+    "ES315": "mislabelled-interaction",
+    "ES316": "credential",
+    "ES317": "model-id-shape",
+    "ES401": "sample-hash-mismatch",
+    "ES402": "other-recipe",
+    "ES403": "mixed-recipes",
+    "ES404": "unverifiable-hash",
+    "ES405": "malformed-hash",
+    "ES406": "hash-absent",
+    "ES407": "one-id-two-samples",
+    "ES408": "repeated-row",
+    "ES409": "repeated-sample",
+    "ES501": "checksum-mismatch",
+    "ES502": "malformed-checksum",
+    "ES503": "row-count-mismatch",
+    "ES504": "no-rows",
+    "ES505": "format-mismatch",
+    "ES506": "unsealed",
+    "ES507": "file-path-mismatch",
+    "ES508": "weak-algorithm",
+    "ES601": "foreign-evaluation",
+    "ES602": "foreign-model",
+    "ES603": "unknown-result",
+    "ES604": "result-without-rows",
+    "ES605": "unknown-evaluation-name",
+    "ES606": "repeated-result",
+    "ES607": "uneven-fan-out",
+    "ES608": "disagreeing-copies",
+    "ES609": "sample-list",
+    "ES701": "aggregate-score",
+    "ES702": "uncertainty",
+    "ES703": "standard-error",
+    "ES704": "evaluation-id-shape",
+    "ES705": "bootstrap",
+    "ES706": "deployment",
+    "ES708": "level-score",
+    "ES801": "score-not-reproduced",
+    "ES802": "sample-count",
+    "ES803": "uncertainty-not-reproduced",
+    "ES804": "partial-rows",
+    "ES901": "datastore-path",
+    "ES902": "orphan",
+    "ES903": "repeated-aggregate",
+    "ES904": "overlapping-files",
+    "ES905": "drifted-sample",
+}
+"""The catalogue of all codes, those to come too: a code keeps its name for ever."""
+
+every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand in an empty folder, so that reports name files relative to it."""
+    monkeypatch.chdir(tmp_path)
+    return Path()
+
+
+def apply_example(rule: Rule, heading: str, here: Path) -> Case:
+    """Set up the pair that the documentation of a rule describes under a heading."""
+    return apply(sections(rule)[heading], here)
+
+
+@every_rule
+def test_every_rule_is_documented_under_all_headings(rule: Rule) -> None:
+    documented = sections(rule)
+    assert list(documented) == HEADINGS
+    assert all(documented.values())
+    assert rule.summary
+    assert not rule.summary.endswith(".")
+
+
+@every_rule
+def test_every_name_says_the_defect_in_kebab_case(rule: Rule) -> None:
+    assert re.fullmatch(r"ES[0-9]{3}", rule.code)
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.name)
+    words = rule.name.split("-")
+    assert words[0] not in VERBS_OF_CURES
+    assert not WORDS_OF_DUTY & set(words)
+
+
+@every_rule
+def test_every_code_keeps_its_name(rule: Rule) -> None:
+    assert NAMES[rule.code] == rule.name
+
+
+def test_codes_and_names_are_unique() -> None:
+    assert len({rule.name for rule in RULES.values()}) == len(RULES)
+    assert [rule.code for rule in RULES.values()] == sorted(RULES)
+    assert len(set(NAMES.values())) == len(NAMES)
+
+
+def test_findings_carry_the_fields_of_the_contract() -> None:
+    assert sorted(Finding._fields) == FIELDS
+
+
+@every_rule
+def test_every_rule_has_at_most_one_function(rule: Rule) -> None:
+    assert rule.row is None or rule.run is None
+
+
+@every_rule
+def test_the_bad_example_is_found_and_nothing_else_is_wrong(rule: Rule, here: Path) -> None:
+    report = apply_example(rule, "Bad", here).check()
+    found = list(report)
+    assert rule.code in {finding.code for finding in found}
+    assert report.counts[rule.code] >= 1
+    errors = {finding.code for finding in found if finding.severity is Severity.ERROR}
+    assert errors - {rule.code} == ALSO_WRONG.get(rule.code, set())
+
+
+@every_rule
+def test_the_good_example_is_sound(rule: Rule, here: Path) -> None:
+    report = apply_example(rule, "Good", here).check()
+    assert rule.code not in report.counts
+    assert report.exit_code == 0
+    assert report.passed
+
+
+@every_rule
+def test_an_ignored_rule_is_silent(rule: Rule, here: Path) -> None:
+    report = apply_example(rule, "Bad", here).check(ignore=(rule.code,))
+    assert rule.code not in report.counts
+    assert rule.code not in {finding.code for finding in report}
+
+
+@every_rule
+def test_a_selected_rule_speaks_alone(rule: Rule, here: Path) -> None:
+    report = apply_example(rule, "Bad", here).check(select=(rule.code,))
+    assert set(report.counts) == {rule.code}
+    assert {finding.code for finding in report} == {rule.code}
+
+
+@every_rule
+def test_golden(rule: Rule, here: Path, compare_json: Callable[[Path, Any], None]) -> None:
+    report = apply_example(rule, "Bad", here).check()
+    seen = {"exit": report.exit_code, "findings": [finding.as_dict() for finding in report]}
+    compare_json(GOLDEN / f"{rule.code}.json", seen)
+
+
+def test_no_golden_is_left_of_a_rule_that_is_gone() -> None:
+    assert {path.stem for path in GOLDEN.iterdir()} == set(RULES)
