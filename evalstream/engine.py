@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -161,11 +160,7 @@ class _Pass:
         self._faults: list[Located] = []
         self._counts: Counts = {}
         self._tally = Tally()
-        self._keys: list[bytes] = []
-        self._contents: list[bytes] = []
-        self._numbers = array("Q")
-        self._offsets = array("Q")
-        self._marked = bytearray()
+        self._identities: list[tuple[bytes, bytes, int, int, bool]] = []
 
     def result(self) -> BlockResult:
         """Look at every line once."""
@@ -192,8 +187,7 @@ class _Pass:
         if data.startswith(UTF8_MARK):
             self._faults.sort(key=lambda located: (located.line, located.fault.code))
         self._tally.lines = number
-        keys, contents = b"".join(self._keys), b"".join(self._contents)
-        identities = Identities(keys, contents, self._numbers, self._offsets, bytes(self._marked))
+        identities = Identities.of(self._identities)
         return BlockResult(self._faults, self._counts, self._tally, identities)
 
     def _look(self, line: bytes, row: Row | None, number: int, offset: int, torn: bool) -> None:
@@ -227,13 +221,12 @@ class _Pass:
 
     def _identify(self, row: Row | None, line: bytes, number: int, offset: int) -> None:
         content = xxhash.xxh3_128_digest(line)
-        mark = "" if row is None else eee.repeat_mark(row)
-        key = None if row is None else eee.identity(row, mark)
-        self._contents.append(content)
-        self._keys.append(content if key is None else xxhash.xxh3_128_digest(key.encode()))
-        self._numbers.append(number)
-        self._offsets.append(offset)
-        self._marked.append(bool(mark))
+        identity = None if row is None else eee.identity(row)
+        key, marked = content, False
+        if identity is not None:
+            text, marked = identity
+            key = xxhash.xxh3_128_digest(text.encode())
+        self._identities.append((key, content, number, offset, marked))
 
     def _note(self, number: int, offset: int, row: Row | None, faults: list[Fault]) -> None:
         enabled, most = self._engine.context.enabled, self._options.max_findings

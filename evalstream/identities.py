@@ -27,6 +27,18 @@ class Identities(NamedTuple):
     offsets: array[int]
     marked: bytes
 
+    @classmethod
+    def of(cls, rows: list[tuple[bytes, bytes, int, int, bool]]) -> Identities:
+        """Turn rows of (key, content, line, offset, marked) into columns."""
+        keys, contents, lines, offsets, marked = zip(*rows, strict=True) if rows else ((),) * 5
+        return cls(
+            b"".join(keys),
+            b"".join(contents),
+            array("Q", lines),
+            array("Q", offsets),
+            bytes(marked),
+        )
+
     def records(self, shift: int) -> Iterator[Record]:
         """Iterate over the rows, `shift` added to their lines."""
         return (self.record(index, shift) for index in range(len(self.lines)))

@@ -20,7 +20,7 @@ class Progress:
             return
         from tqdm import tqdm
 
-        class Bar(tqdm):  # type: ignore[type-arg,unused-ignore] - the stubs are not installed
+        class Bar(tqdm):  # type: ignore[misc]  # tqdm ships no types
             monitor_interval = 0  # no second thread: workers may be forked after this
 
         total = size or None

@@ -30,7 +30,9 @@ from evalstream.runs import STDIN, Run
 from evalstream.sources.file import FileSource, read_lines
 from evalstream.sources.stream import StreamSource
 
-BLOCK_BYTES: Final = 8 * MEBIBYTE
+BLOCK_BYTES: Final = 2 * MEBIBYTE
+"""Small enough to stay in the processor's caches: measured best among 256 KiB to 8 MiB."""
+
 SMALLEST_BLOCK_BYTES: Final = MEBIBYTE
 WORTH_A_POOL_BYTES: Final = 24 * MEBIBYTE
 """Below this a second process costs more than it saves."""

@@ -94,28 +94,24 @@ def hash_input(row: Mapping[str, Any]) -> tuple[str, Reference] | None:
     return None
 
 
-def repeat_mark(row: Mapping[str, Any]) -> str:
-    """Return what tells this row from other repeats of its sample, empty if nothing does."""
-    metadata = row.get("metadata")
-    if not isinstance(metadata, dict) or _MARKS.isdisjoint(metadata):
-        return ""
-    marks = [f"{mark}={metadata[mark]}" for mark in REPEAT_MARKS if metadata.get(mark) is not None]
-    return "\x1f".join(marks)
-
-
-def identity(row: Mapping[str, Any], mark: str) -> str | None:
+def identity(row: Mapping[str, Any]) -> tuple[str, bool] | None:
     """Return a text that two rows share when they score the same repeat of one sample.
 
     It is made of the evaluation, the result (by id and name), the sample and its repeat mark;
-    a row that names no sample has none.
+    the second part says whether there is such a mark. A row that names no sample has none.
     """
-    sample = row.get("sample_id")
+    sample, metadata = row.get("sample_id"), row.get("metadata")
     if not isinstance(sample, (str, int)):
         return None
+    mark = ""
+    if metadata.__class__ is dict and not _MARKS.isdisjoint(metadata):
+        present = [name for name in REPEAT_MARKS if metadata.get(name) is not None]
+        mark = "\x1f".join([f"{name}={metadata[name]}" for name in present])
+    kind = "" if sample.__class__ is str else "integer"
     return (
         f"{row.get('evaluation_id')}\x1e{row.get('evaluation_name')}\x1e"
-        f"{row.get('evaluation_result_id')}\x1e{sample.__class__.__name__}\x1e{sample}\x1e{mark}"
-    )
+        f"{row.get('evaluation_result_id')}\x1e{kind}\x1e{sample}\x1e{mark}"
+    ), mark != ""
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from typing import Final
 from evalstream.digest import FileDigest, RunningDigest
 from evalstream.model import MEBIBYTE, Block, Lines
 
-TAIL_BYTES: Final = 1 << 18
+TAIL_BYTES: Final = 1 << 14
 DIAGNOSED_LINE_BYTES: Final = 16 * MEBIBYTE
 
 
@@ -111,13 +111,15 @@ def _read_exactly(file: RawIOBase, size: int) -> bytes:
 def _rest_of_line(file: RawIOBase, most: int) -> bytes:
     """Read on to the end of the line, at most `most` bytes."""
     pieces: list[bytes] = []
-    while most > 0 and (piece := file.read(min(TAIL_BYTES, most))):
+    size = TAIL_BYTES
+    while most > 0 and (piece := file.read(min(size, most))):
         newline = piece.find(b"\n")
         if newline >= 0:
             pieces.append(piece[: newline + 1])
             break
         pieces.append(piece)
         most -= len(piece)
+        size = min(2 * size, MEBIBYTE)
     return b"".join(pieces)
 
 
