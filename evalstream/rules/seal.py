@@ -68,6 +68,8 @@ def _malformed_checksum(facts: RunFacts) -> Iterator[Fault]:
         yield ES502.fault(message, pointer=DETAILS, severity=Severity.WARNING)
     elif by_length != algorithm and facts.checksums.get(by_length) != aggregate.checksum:
         message = f"the checksum has the length of {by_length}, hash_algorithm says {algorithm}"
+        if by_length in facts.checksums:
+            message += f", and the file's {by_length} is another"
         yield ES502.fault(message, pointer=CHECKSUM, found=declared)
 
 
