@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
 import traceback
+from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
 from types import FrameType
@@ -24,6 +26,7 @@ from evalstream.reporters.github import GithubReporter
 from evalstream.reporters.json import JsonReporter
 from evalstream.reporters.jsonl import JsonLinesReporter
 from evalstream.reporters.text import TextReporter
+from evalstream.schema import compile_schema
 
 DEFAULTS = Options()
 USAGE, UNCHECKED, INTERRUPTED, PIPE_CLOSED, TERMINATED = 2, 3, 130, 141, 143
@@ -63,8 +66,11 @@ app = typer.Typer(
 )
 
 
-class _Terminated(BaseException):
-    """SIGTERM came."""
+class _Stopped(BaseException):
+    """Something from outside ended the check; typer would give it another exit code."""
+
+    def __init__(self, code: int, reason: str = "") -> None:
+        self.code, self.reason = code, reason
 
 
 def main() -> NoReturn:
@@ -76,14 +82,12 @@ def main() -> NoReturn:
         _stop(str(error), USAGE)
     except CannotCheck as error:
         _stop(str(error), UNCHECKED)
-    except BrokenPipeError:
-        # Whatever is still buffered has no reader; a second error on exit would show.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(PIPE_CLOSED)
-    except KeyboardInterrupt:
-        _stop("interrupted; the check is not complete", INTERRUPTED)
-    except _Terminated:
-        _stop("terminated; the check is not complete", TERMINATED)
+    except _Stopped as stopped:
+        if stopped.code == PIPE_CLOSED:
+            # Whatever is still buffered has no reader; a second error on exit would show.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(PIPE_CLOSED)
+        _stop(f"{stopped.reason}; the check is not complete", stopped.code)
     except OSError as error:
         _stop(f"{error.filename or 'the report'}: {error.strerror}", UNCHECKED)
     except Exception:  # noqa: BLE001 - a fault of ours must not look like a verdict
@@ -107,7 +111,7 @@ def check(
     inputs: Annotated[
         list[str],
         typer.Argument(
-            metavar="INPUTS...",
+            metavar="INPUTS",
             help="Rows files (.jsonl, .ndjson), aggregates (.json), folders, or - for stdin.",
         ),
     ],
@@ -146,7 +150,10 @@ def check(
         int, typer.Option(metavar="N", help="Show at most N findings per code; 0 shows all.")
     ] = DEFAULTS.max_findings,
     no_values: Annotated[
-        bool, typer.Option("--no-values", help="Show no values of the data.")
+        bool,
+        typer.Option(
+            "--no-values", help="Show no values found in the data; keys and sample ids stay."
+        ),
     ] = False,
     jobs: Annotated[
         int, typer.Option(metavar="N", help="Worker processes; 0 uses every core.")
@@ -189,7 +196,7 @@ def check(
         memory_limit=memory_limit,
     )
     shown = sys.stderr.isatty() if progress is None else progress
-    with Output(output) as target:
+    with _guarded(), Output(output) as target:
         reporter: Reporter = REPORTERS[format_](target)
         report = run_check(
             inputs, aggregate=aggregate, options=options, reporter=reporter, progress=shown
@@ -202,15 +209,13 @@ def rules(
     code: Annotated[str | None, typer.Argument(help="A code, or the beginning of some.")] = None,
 ) -> None:
     """List the rules, or explain one."""
-    rule = RULES.get((code or "").upper())
-    if rule is not None:
-        typer.echo(rule.explained())
-        return
     matching = [rule for rule in RULES.values() if rule.code.startswith((code or "").upper())]
     if not matching:
         raise UsageError(f"no rule has the code {code!r}; see: evalstream rules")
-    for rule in matching:
-        typer.echo(f"{rule.code}  {rule.severity.label:8}{rule.name:28}{rule.summary}")
+    with _guarded():
+        for rule in matching:
+            line = f"{rule.code}  {rule.severity.label:8}{rule.name:28}{rule.summary}"
+            typer.echo(rule.explained() if rule.code == (code or "").upper() else line)
 
 
 def _codes(given: list[str] | None) -> tuple[str, ...]:
@@ -220,14 +225,29 @@ def _codes(given: list[str] | None) -> tuple[str, ...]:
 def _schema_text(path: Path) -> str:
     try:
         text = path.read_text(encoding="utf-8")
-        fast(text.encode())
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: no schema can be read: {error}") from error
+        compile_schema(fast(text.encode()), trusted=False)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(f"{path}: no JSON: {error}") from error
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from error
     return text
 
 
-def _terminate(number: int, frame: FrameType | None) -> NoReturn:
-    raise _Terminated
+@contextlib.contextmanager
+def _guarded() -> Iterator[None]:
+    """Let a closed pipe and an interrupt through typer, which would take them for its own."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise _Stopped(PIPE_CLOSED) from error
+    except KeyboardInterrupt as error:
+        raise _Stopped(INTERRUPTED, "interrupted") from error
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise _Stopped(TERMINATED, "terminated")
 
 
 def _stop(message: str, code: int) -> NoReturn:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator
 
+from evalstream.catalog import RULES
 from evalstream.engine import BlockResult, Counts, Located, severity_of, trimmed
 from evalstream.findings import Findings
 from evalstream.identities import IdentityIndex
 from evalstream.model import Fault, Finding
-from evalstream.catalog import RULES
 from evalstream.rule import Context
 from evalstream.rules.identity import repeat_fault
 from evalstream.spill import Repeat

@@ -45,14 +45,19 @@ def read_aggregate(path: str, name: str, options: Options) -> Reading:
     for trouble, fault in zip(
         parsed.troubles, explain_json(parsed.troubles, torn=False), strict=True
     ):
-        faults.append(PlacedFault(fault, None if fault.pointer else trouble.line))
+        faults.append(PlacedFault(fault, trouble.line))
     if not parsed.readable:
         return Reading(None, faults)
     if not isinstance(parsed.value, dict):
         message = f"an aggregate must be an object, this is of type {type_name(parsed.value)}"
         return Reading(None, [*faults, PlacedFault(ES109.fault(message))])
     aggregate = Aggregate(name, parsed.value)
-    faults.extend(PlacedFault(fault) for fault in _schema_faults(aggregate, options))
+    replaced = {trouble.pointer for trouble in parsed.troubles if trouble.replaced}
+    faults.extend(
+        PlacedFault(fault)
+        for fault in _schema_faults(aggregate, options)
+        if fault.pointer not in replaced
+    )
     return Reading(aggregate, faults)
 
 

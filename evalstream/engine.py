@@ -65,19 +65,18 @@ class Engine:
         self._own_schema = options.schema is None
         self._validators: dict[str, Validator] = {}
         self._accepting: dict[str, Callable[[Any], bool]] = {}
+        for version in eee.DECLARED:
+            if eee.VERSIONS[version].instance:
+                fits = self._validator(version).accepts
+                self._accepting[version] = fits
+                self._accepting[eee.ANNOTATION_PREFIX + version] = fits
+        self._only: Validator | None = None
         if options.schema is not None:
-            self._only: Validator | None = compile_schema(
+            self._only = compile_schema(
                 parsing.fast(options.schema.encode()), options.engine, trusted=False
             )
         elif options.schema_version != "auto":
             self._only = self._validator(options.schema_version)
-        else:
-            self._only = None
-            for version in eee.DECLARED:
-                if eee.VERSIONS[version].instance:
-                    fits = self._validator(version).accepts
-                    self._accepting[version] = fits
-                    self._accepting[eee.ANNOTATION_PREFIX + version] = fits
         rows = [rule for rule in RULES.values() if rule.row and rule.code in context.enabled]
         bound = [rule.row(context) for rule in rows if rule.row]
         self._checks = [check for check in bound if check is not None]
@@ -112,13 +111,14 @@ class Engine:
         if not isinstance(row, dict):
             message = f"a row must be an object, this is {_article(schema.type_name(row))}"
             return None, [*faults, ES109.fault(message, found=row)]
-        faults.extend(self._schema_faults(row))
+        replaced = {trouble.pointer for trouble in parsed.troubles if trouble.replaced}
+        faults.extend(fault for fault in self._schema_faults(row) if fault.pointer not in replaced)
         return row, faults
 
     def check_row(self, row: Row, line: int, tally: Tally) -> list[Fault]:
         """Apply the rules beyond the schema to a row, and count it."""
         version = row.get("schema_version")
-        if isinstance(version, str):
+        if version.__class__ is str and version in self._accepting:
             tally.versions.add(version, line)
         faults = [fault for check in self._checks if (fault := check(row)) is not None]
         fault = self._judge_hash(row, line, tally)

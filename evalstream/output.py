@@ -63,10 +63,13 @@ class Output:
         if path is None:
             return sys.stdout.buffer
         if os.path.exists(path) and not os.path.isfile(path):
-            return open(path, "wb")  # noqa: SIM115 - a device or pipe, closed with the process
-        descriptor, self._temporary = tempfile.mkstemp(
-            prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(path) or "."
-        )
+            return open(path, "wb")
+        try:
+            descriptor, self._temporary = tempfile.mkstemp(
+                prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(path) or "."
+            )
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, path) from error
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(self._temporary, 0o666 & ~umask)

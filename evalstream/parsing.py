@@ -45,18 +45,21 @@ class Trouble(NamedTuple):
 
     `name` is the name of the rule that it breaks; `offset` is in bytes from the start of the
     text; `line` and `column` count from 1; `excerpt` is the text round the fault and `caret`
-    the fault's place in it.
+    the fault's place in it; `replaced` says that the value at `pointer` is not the one that
+    stands there.
     """
 
     name: str
     message: str
     offset: int | None = None
-    line: int = 1
+    line: int | None = None
     column: int | None = None
     pointer: str | None = None
     excerpt: str | None = None
     caret: int = 0
     at_end: bool = False
+    found: str | None = None
+    replaced: bool = False
 
 
 class Parsed(NamedTuple):
@@ -191,6 +194,13 @@ class _HugeInteger(int):
     """An integer of more digits than can be turned into a number; its value is cut."""
 
 
+class _NotFinite(float):
+    """NaN or an infinity, with the text that stood for it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
 class _Noticed:
     """Hooks for the standard parser that notice what it would pass over silently."""
 
@@ -206,12 +216,14 @@ class _Noticed:
 
     def constant(self, name: str) -> float:
         self.anything = True
-        return float(name.replace("Infinity", "inf"))
+        return _NotFinite(name)
 
     def real(self, digits: str) -> float:
         number = float(digits)
-        self.anything = self.anything or math.isinf(number)
-        return number
+        if not math.isinf(number):
+            return number
+        self.anything = True
+        return _NotFinite(digits)
 
     def integer(self, digits: str) -> int:
         if len(digits.lstrip("-")) <= MAX_INTEGER_DIGITS:
@@ -248,14 +260,16 @@ def _cleaned(value: Any, path: tuple[Any, ...], troubles: list[Trouble]) -> Any:
         return [_cleaned(item, (*path, index), troubles) for index, item in enumerate(value)]
     if isinstance(value, str):
         return _cleaned_text(value, path, troubles)
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, _NotFinite):
+        message, place = "a number that is not finite", pointer(path)
         troubles.append(
-            Trouble("non-finite-number", "a number that is not finite", pointer=pointer(path))
+            Trouble("non-finite-number", message, pointer=place, found=value.text, replaced=True)
         )
         return 0.0 if math.isnan(value) else math.copysign(_LARGEST_FLOAT, value)
     if isinstance(value, _HugeInteger):
         message = f"an integer of more than {MAX_INTEGER_DIGITS:,} digits"
-        troubles.append(Trouble("too-deep-or-too-big", message, pointer=pointer(path)))
+        place = pointer(path)
+        troubles.append(Trouble("too-deep-or-too-big", message, pointer=place, replaced=True))
         return int(value)
     return value
 

@@ -21,7 +21,7 @@ class Context:
     the codes that are to be reported. What the aggregate demands is None without one.
     """
 
-    options: Options = Options()
+    options: Options
     enabled: frozenset[str] = frozenset()
     version: str = ""
     algorithm: str = "sha256"
@@ -46,7 +46,7 @@ class RunFacts:
     path: str | None = None
     aggregate: Aggregate | None = None
     checksums: Mapping[str, str] = field(default_factory=dict)
-    diagnose: Callable[[str], str | None] = lambda digest: None
+    diagnose: Callable[[str], str | None] = lambda _: None
     changed: str | None = None
     layout: str = "jsonl"
 

@@ -23,7 +23,7 @@ from evalstream.probe import context_of
 from evalstream.progress import Progress
 from evalstream.rule import Context, RunFacts
 from evalstream.rules.identity import file_recipe
-from evalstream.rules.json import ES102
+from evalstream.rules.json import ES102, ES108
 from evalstream.rules.seal import ES502, ES503, ES505, ES506, checksum_algorithms
 from evalstream.rules.stream import ES001, ES005
 from evalstream.runs import STDIN, Run
@@ -247,7 +247,7 @@ class _RunCheck:
             summary.severities[severity] = summary.severities.get(severity, 0) + count
         if self._failed(collector):
             summary.verdict = "failed"
-        elif not self._trouble and self._aggregate is not None:
+        elif not self._trouble and self._aggregate is not None and self._rows_name:
             summary.verdict = "passed"
         aggregate = self._aggregate
         summary.algorithm = checksum_algorithms(aggregate)[0] if self._checksums else None
@@ -305,7 +305,16 @@ def _then(blocks: Iterable[Block], begin: Callable[[], None]) -> Iterator[Block]
 
 
 def _absorbed(faults: list[PlacedFault]) -> list[PlacedFault]:
-    """Let the seal's rules speak for the schema's findings at the same place."""
+    """Let the seal's rules speak for the schema's findings at the same place.
+
+    Where the number itself is none (ES108), no other rule has anything to say.
+    """
+    none = {placed.fault.pointer for placed in faults if placed.fault.code == ES108.code}
+    faults = [
+        placed
+        for placed in faults
+        if placed.fault.code == ES108.code or placed.fault.pointer not in none - {None}
+    ]
     speaking = {placed.fault.pointer for placed in faults if placed.fault.code in ABSORBING}
     kept = []
     for placed in faults:
@@ -321,8 +330,8 @@ def _absorbed(faults: list[PlacedFault]) -> list[PlacedFault]:
                 ),
                 None,
             )
-            placed = placed._replace(fault=fault._replace(keyword=keyword))
-        kept.append(placed)
+            fault = fault._replace(keyword=keyword)
+        kept.append(placed._replace(fault=fault))
     return kept
 
 

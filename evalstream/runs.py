@@ -87,7 +87,7 @@ def _in_folder(folder: str) -> Iterator[Run | Nothing]:
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
-            path = os.path.join(place, name)
+            path = os.path.normpath(os.path.join(place, name))
             if name.startswith(".") or os.path.islink(path):
                 continue
             if name.endswith(ROWS_ENDINGS):
@@ -119,21 +119,16 @@ def _aggregate_run(path: str) -> Run:
 def _rows_candidates(path: str, declared: str | None) -> Iterator[str]:
     folder = os.path.dirname(path)
     if declared:
-        relative = declared.lstrip("/") if ".." not in Path(declared).parts else ""
-        place = Path(os.path.abspath(folder))
-        for ancestor in (place, *place.parents[:ANCESTORS]):
-            if relative and not os.path.isabs(declared):
-                yield _nicely(folder, str(ancestor / relative))
+        parts = Path(declared).parts
+        if not os.path.isabs(declared) and ".." not in parts:
+            # A bare name is looked for beside the aggregate alone; a path also from further up.
+            for level in range(ANCESTORS if len(parts) > 1 else 1):
+                yield os.path.normpath(os.path.join(folder, *[".."] * level, declared))
         yield os.path.join(folder, os.path.basename(declared))
     stem = path.removesuffix(".json")
     for ending in ROWS_ENDINGS:
         yield f"{stem}{SAMPLES}{ending}"
         yield f"{stem}{ending}"
-
-
-def _nicely(folder: str, path: str) -> str:
-    """Write a path relative if its neighbour is."""
-    return path if os.path.isabs(folder) else os.path.relpath(path)
 
 
 def _aggregate_of(path: str) -> str | None:

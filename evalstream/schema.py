@@ -155,7 +155,8 @@ def _compiled(schema: Any) -> Any:
     try:
         return jsonschema_rs.validator_for(schema, offline=True)
     except Exception as error:
-        raise UsageError(f"not a usable JSON Schema: {error}") from error
+        reason = str(error).partition("\n")[0]
+        raise UsageError(f"not a usable JSON Schema: {reason}") from error
 
 
 def finite_only(schema: dict[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,8 @@ def run_line(run: RunSummary) -> str:
     if run.file and run.aggregate:
         name = f"{run.file} with {run.aggregate}"
     verdict = run.verdict.upper() if run.verdict == "failed" else run.verdict
-    parts = [_counted(run.rows, "row"), *_findings(run), *_checksum(run)]
+    parts = [counted(run.rows, "row")] if run.file else []
+    parts += [*_findings(run), *_checksum(run)]
     if run.recipe:
         parts.append(f"sample_hash follows {run.recipe}")
     line = f"{name}: {verdict}: {', '.join(parts)}"
@@ -36,24 +37,24 @@ def run_line(run: RunSummary) -> str:
 
 
 def _findings(run: RunSummary) -> list[str]:
-    counted = [
-        _counted(run.severities[severity], severity.label)
+    parts = [
+        counted(run.severities[severity], severity.label)
         for severity in sorted(Severity, reverse=True)
         if run.severities.get(severity) and severity is not Severity.INFO
     ]
     remarks = run.severities.get(Severity.INFO)
     if remarks:
-        counted.append(_counted(remarks, "remark"))
-    return counted or ["no findings"]
+        parts.append(counted(remarks, "remark"))
+    return parts or ["no findings"]
 
 
 def _checksum(run: RunSummary) -> list[str]:
-    if run.declared is None or run.actual is None:
-        return ["no checksum to verify"] if run.file else []
-    if "ES501" in run.counts or "ES502" in run.counts and run.declared != run.actual:
-        return []
-    return [f"{run.algorithm} as declared"] if run.declared == run.actual else []
+    if run.rows and run.declared is None:
+        return ["no checksum to verify"]
+    sound = run.actual is not None and run.declared == run.actual
+    return [f"{run.algorithm} as declared"] if sound else []
 
 
-def _counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """Write a number with its noun."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -136,7 +136,7 @@ ES508 weak-algorithm: 1
 
 zwölf/run.jsonl with zwölf/aggregate.json: FAILED: 2,345 rows, 6 errors, 1,234 warnings, \
 1 remark, sample_hash follows concat
-nichts: incomplete: 0 rows, no findings, no checksum to verify; nothing to check: no rows
+nichts: incomplete: 0 rows, no findings; nothing to check: no rows
 """
 
 GITHUB = """\
@@ -144,13 +144,13 @@ GITHUB = """\
 expecting value at column 9 (byte 9)
 ::error file=zwölf/run.jsonl,line=3,title=ES202 wrong-type::\
 /evaluation/score: string where boolean or number is expected
-::warning file=zwölf/run.jsonl,title=ES406 hash-absent::some rows lack sample_hash
+::warning file=zwölf/run.jsonl,title=ES406 hash-absent::some rows lack sample_hash (1,234 rows)
 ::error file=zwölf/aggregate.json,title=ES501 checksum-mismatch::\
 /detailed_evaluation_results/checksum: 50%25 gone: 1, 2
 ::notice file=zwölf/aggregate.json,title=ES508 weak-algorithm::md5 finds accidents
-zwölf/run.jsonl with zwölf/aggregate.json: FAILED: 2,345 rows, 6 errors, 1,234 warnings, \
+evalstream: zwölf/run.jsonl with zwölf/aggregate.json: FAILED: 2,345 rows, 6 errors, 1,234 warnings, \
 1 remark, sample_hash follows concat
-nichts: incomplete: 0 rows, no findings, no checksum to verify; nothing to check: no rows
+evalstream: nichts: incomplete: 0 rows, no findings; nothing to check: no rows
 """
 
 LINES = [
@@ -216,7 +216,7 @@ def test_a_sound_run_is_one_line_of_text(render: Render) -> None:
     sound.algorithm, sound.declared, sound.actual = "md5", "ab", "ab"
     expected = "run.jsonl with aggregate.json: passed: 1 row, no findings, md5 as declared\n"
     assert render(TextReporter, [], sound) == expected
-    assert render(GithubReporter, [], sound) == expected
+    assert render(GithubReporter, [], sound) == f"evalstream: {expected}"
 
 
 @pytest.mark.parametrize("reporter", [TextReporter, GithubReporter])

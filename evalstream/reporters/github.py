@@ -6,7 +6,7 @@ from typing import Final
 
 from evalstream.model import Finding, Report, Severity
 from evalstream.output import Output
-from evalstream.summary import run_line
+from evalstream.summary import counted, run_line
 
 LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
@@ -24,13 +24,15 @@ class GithubReporter:
             place += f",line={finding.line}"
         title = _property(f"{finding.code} {finding.name}")
         where = f"{finding.pointer}: " if finding.pointer else ""
-        message = _text(f"{where}{finding.message}")
+        count = f" ({counted(finding.count, 'row')})" if finding.count else ""
+        message = _text(f"{where}{finding.message}{count}")
         self._output.write(f"::{LEVELS[finding.severity]} {place},title={title}::{message}\n")
 
     def finish(self, report: Report) -> None:
         """Write a plain line per run."""
         for run in report.runs:
-            self._output.write(_text(run_line(run)) + "\n")
+            # The prefix keeps a file name from being read as a workflow command.
+            self._output.write(f"evalstream: {_text(run_line(run))}\n")
 
 
 def _text(text: str) -> str:

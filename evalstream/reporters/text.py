@@ -8,7 +8,7 @@ from evalstream.findings import Findings
 from evalstream.model import Excerpt, Finding, Report
 from evalstream.output import Output
 from evalstream.parsing import dumps
-from evalstream.summary import run_line
+from evalstream.summary import counted, run_line
 
 
 class TextReporter:
@@ -46,7 +46,7 @@ def _group(findings: Findings, count: int) -> Iterator[str]:
 def _lines(finding: Finding) -> Iterator[str]:
     place = finding.file if finding.line is None else f"{finding.file}:{finding.line}"
     pointer = f" {finding.pointer}" if finding.pointer else ""
-    count = f" ({finding.count:,} rows)" if finding.count else ""
+    count = f" ({counted(finding.count, 'row')})" if finding.count else ""
     sample = f" [sample {finding.sample_id}]" if finding.sample_id is not None else ""
     yield f"  {place}{pointer}: {finding.severity.label}: {finding.message}{count}{sample}"
     if isinstance(finding.found, Excerpt):

@@ -21,7 +21,9 @@ def explain(troubles: Iterable[Trouble], *, torn: bool) -> Iterator[Fault]:
         message = trouble.message
         if torn and trouble.at_end and trouble.name != "spliced-record":
             rule, message = ES104, f"the last line breaks off: {message}"
-        found = None if trouble.excerpt is None else Excerpt(trouble.excerpt, trouble.caret)
+        found: Excerpt | str | None = trouble.found
+        if trouble.excerpt is not None:
+            found = Excerpt(trouble.excerpt, trouble.caret)
         yield rule.fault(message, pointer=trouble.pointer, found=found)
 
 
@@ -287,7 +289,7 @@ ES114: Final = Rule(
     Why it matters: no UTF-8 text can hold it, so it cannot be encoded, hashed or stored.
 
     Bad:
-        line 2 bytes "{\\"note\\": \\"\\\\ud800\\"}"
+        row 2 /metadata/note = "\\ud800"
 
     Good:
         row 2 /metadata/note = "\\ud83d\\ude00"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -11,6 +11,9 @@ from evalstream.model import Fault, Severity
 from evalstream.parsing import pointer
 from evalstream.rule import Rule, RunFacts
 from evalstream.schema import SchemaFault
+
+Saying = tuple[Rule, str]
+"""Which rule a schema fault breaks, and the message."""
 
 JSON_TYPE_NAMES: Final = {
     "NoneType": "null",
@@ -72,31 +75,19 @@ def _null_for_absent(fault: SchemaFault, version: str) -> Fault:
 
 
 def _plain(fault: SchemaFault, *, own: bool) -> Fault:
-    place: dict[str, Any] = {"pointer": pointer(fault.path), "keyword": fault.keyword}
-    value: dict[str, Any] = {**place, "expected": fault.expected, "found": fault.found}
-    match fault.keyword:
-        case "required":
-            rule = ES215 if own and fault.route == ("required",) and _is_version(fault) else ES201
-            return rule.fault(f"{fault.member} is missing", **place)
-        case "type" if own and _in_string_map(fault):
-            kind = type_name(fault.found)
-            return ES208.fault(f"{kind} where the map holds only strings", **value)
-        case "type":
-            kind = type_name(fault.found)
-            return ES202.fault(f"{kind} where {_types(fault.expected)} is expected", **value)
-        case "enum" | "const":
-            return ES203.fault(f"not {_options(fault.expected)}", **value)
-        case "additionalProperties" | "unevaluatedProperties":
-            return ES205.fault(_unknown(fault), **place, found=fault.found)
-        case "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum":
-            return ES206.fault(_range(fault), **value)
-        case "minItems":
-            return ES207.fault(f"fewer than {fault.expected} items", **value)
-        case "oneOf":
-            return ES211.fault(_nearest(fault), **place, found=fault.found)
-        case "pattern":
-            return ES213.fault("does not match the pattern", **value)
-    return ES217.fault(f"breaks the schema's {fault.keyword}", **value)
+    if own and fault.route == ("required",) and fault.member == "schema_version":
+        rule, message = ES215, f"{fault.member} is missing"
+    elif own and _in_string_map(fault):
+        rule, message = ES208, f"{type_name(fault.found)} where the map holds only strings"
+    else:
+        rule, message = _SAYINGS.get(fault.keyword, _other)(fault)
+    return rule.fault(
+        message,
+        pointer=pointer(fault.path),
+        keyword=fault.keyword,
+        expected=fault.expected,
+        found=fault.found,
+    )
 
 
 def _branch(fault: SchemaFault, version: str) -> Fault:
@@ -115,10 +106,6 @@ def _branch(fault: SchemaFault, version: str) -> Fault:
     return rule.fault(what, **place, expected=fault.expected, found=fault.found)
 
 
-def _is_version(fault: SchemaFault) -> bool:
-    return fault.member == "schema_version"
-
-
 def _in_string_map(fault: SchemaFault) -> bool:
     return fault.route[-2:] == ("additionalProperties", "type") and fault.expected == ["string"]
 
@@ -127,26 +114,52 @@ def _types(types: Sequence[str]) -> str:
     return " or ".join(types)
 
 
-def _options(expected: Any) -> str:
-    listed = expected if isinstance(expected, list) else [expected]
-    return "one of the allowed values" if len(listed) > 1 else "the one allowed value"
+def _missing(fault: SchemaFault) -> Saying:
+    return ES201, f"{fault.member} is missing"
 
 
-def _unknown(fault: SchemaFault) -> str:
+def _wrong_type(fault: SchemaFault) -> Saying:
+    return ES202, f"{type_name(fault.found)} where {_types(fault.expected)} is expected"
+
+
+def _not_allowed(fault: SchemaFault) -> Saying:
+    several = isinstance(fault.expected, list) and len(fault.expected) > 1
+    return ES203, f"not {'one of the allowed values' if several else 'the one allowed value'}"
+
+
+def _unknown(fault: SchemaFault) -> Saying:
     near = get_close_matches(str(fault.member), fault.known, n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    return f"{str(fault.member)[:80]} is no known property{hint}"
+    return ES205, f"{str(fault.member)[:80]} is no known property{hint}"
 
 
-def _range(fault: SchemaFault) -> str:
-    word = "below" if "inimum" in fault.keyword else "above"
-    return f"{word} the {fault.keyword} {fault.expected}"
+def _too_few(fault: SchemaFault) -> Saying:
+    return ES207, f"fewer items than {fault.expected}"
 
 
-def _nearest(fault: SchemaFault) -> str:
+def _mismatch(fault: SchemaFault) -> Saying:
+    del fault
+    return ES213, "does not match the pattern"
+
+
+def _other(fault: SchemaFault) -> Saying:
+    if fault.keyword == "falseSchema":
+        return ES217, "the schema allows nothing here"
+    return ES217, f"breaks the schema's {fault.keyword}"
+
+
+def _range(fault: SchemaFault) -> Saying:
+    limit = fault.expected
+    if fault.keyword.startswith("exclusive"):
+        return ES206, f"not {'above' if fault.keyword.endswith('Minimum') else 'below'} {limit}"
+    word = "below" if fault.keyword == "minimum" else "above"
+    return ES206, f"{word} the {fault.keyword} {limit}"
+
+
+def _no_variant(fault: SchemaFault) -> Saying:
     """Name the variant with the fewest faults, a wrong `const` weighing most, and its faults."""
     if not any(fault.variants):
-        return "fits more than one variant"
+        return ES211, "fits more than one variant"
     number, variant = min(
         enumerate(fault.variants, 1),
         key=lambda item: sum(10 if inner.keyword == "const" else 1 for inner in item[1]),
@@ -156,9 +169,8 @@ def _nearest(fault: SchemaFault) -> str:
         said = _plain(inner, own=False)
         place = pointer(inner.path[len(fault.path) :])
         reasons.append(f"{place}: {said.message}" if place else said.message)
-    return f"fits none of the {len(fault.variants)} variants; nearest is {number}: " + ", ".join(
-        reasons
-    )
+    head = f"fits none of the {len(fault.variants)} variants; nearest is {number}"
+    return ES211, f"{head}: {', '.join(reasons)}"
 
 
 def _unknown_version(facts: RunFacts) -> Iterator[Fault]:
@@ -484,3 +496,19 @@ RULES: Final = (
     ES215,
     ES217,
 )
+
+_SAYINGS: Final[dict[str, Callable[[SchemaFault], Saying]]] = {
+    "required": _missing,
+    "type": _wrong_type,
+    "enum": _not_allowed,
+    "const": _not_allowed,
+    "additionalProperties": _unknown,
+    "unevaluatedProperties": _unknown,
+    "minimum": _range,
+    "maximum": _range,
+    "exclusiveMinimum": _range,
+    "exclusiveMaximum": _range,
+    "minItems": _too_few,
+    "oneOf": _no_variant,
+    "pattern": _mismatch,
+}

@@ -40,7 +40,7 @@ def _checksum_mismatch(facts: RunFacts) -> Iterator[Fault]:
     if declared == facts.checksums.get(by_length):
         message = f"the checksum is the file's {by_length}, hash_algorithm says {algorithm}"
     elif by_length != algorithm:
-        return
+        message = f"the checksum is neither the file's {algorithm} nor its {by_length}"
     else:
         reason = facts.diagnose(declared)
         message = "the file's bytes are not those that were sealed" + (
@@ -68,8 +68,6 @@ def _malformed_checksum(facts: RunFacts) -> Iterator[Fault]:
         yield ES502.fault(message, pointer=DETAILS, severity=Severity.WARNING)
     elif by_length != algorithm and facts.checksums.get(by_length) != aggregate.checksum:
         message = f"the checksum has the length of {by_length}, hash_algorithm says {algorithm}"
-        if by_length in facts.checksums:
-            message += f", and the file's {by_length} is another"
         yield ES502.fault(message, pointer=CHECKSUM, found=declared)
 
 
@@ -86,8 +84,8 @@ def _row_count_mismatch(facts: RunFacts) -> Iterator[Fault]:
         yield ES503.fault("total_rows is negative", expected=rows, **place)
     elif declared != rows:
         missing = int(declared) - rows
-        what = f"{missing:,} rows are missing" if missing > 0 else f"{-missing:,} rows too many"
-        yield ES503.fault(f"the file has {rows:,} rows: {what}", expected=rows, **place)
+        what = f"{missing:,} missing" if missing > 0 else f"{-missing:,} too many"
+        yield ES503.fault(f"the file has {rows:,} rows, {what}", expected=rows, **place)
 
 
 def _no_rows(facts: RunFacts) -> Iterator[Fault]:
@@ -108,10 +106,13 @@ def _format_mismatch(facts: RunFacts) -> Iterator[Fault]:
 
 def _unsealed(facts: RunFacts) -> Iterator[Fault]:
     aggregate = facts.aggregate
+    if facts.layout != "jsonl" or not facts.tally.rows:
+        return
     if aggregate is None:
         yield ES506.fault(
-            "no aggregate was given or found beside the file; its rows were checked, but not "
-            "its checksum, its row count, or whose rows they are"
+            "no aggregate was given, and no single one beside the file belongs to it by name or "
+            "file_path; the rows were checked, but not their checksum, their number, or whose "
+            "they are"
         )
         return
     missing = [name for name in ("checksum", "total_rows") if aggregate.claim(name) is None]
