@@ -48,6 +48,8 @@ def read_aggregate(path: str, name: str, options: Options) -> Reading:
         faults.append(PlacedFault(fault, trouble.line))
     if not parsed.readable:
         return Reading(None, faults)
+    if not isinstance(parsed.value, dict) and any(one.replaced for one in parsed.troubles):
+        return Reading(None, faults)
     if not isinstance(parsed.value, dict):
         message = f"an aggregate must be an object, this is of type {type_name(parsed.value)}"
         return Reading(None, [*faults, PlacedFault(ES109.fault(message))])

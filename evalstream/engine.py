@@ -108,6 +108,8 @@ class Engine:
         if not parsed.readable:
             return None, faults
         row = parsed.value
+        if not isinstance(row, dict) and any(trouble.replaced for trouble in parsed.troubles):
+            return None, faults
         if not isinstance(row, dict):
             message = f"a row must be an object, this is {_article(schema.type_name(row))}"
             return None, [*faults, ES109.fault(message, found=row)]
@@ -193,7 +195,7 @@ class _Pass:
     def _look(self, line: bytes, row: Row | None, number: int, offset: int, torn: bool) -> None:
         """Judge one line; `row` is what the accepting pass made of it."""
         engine, tally = self._engine, self._tally
-        if line.endswith(b"\r"):
+        if line.endswith(b"\r") and not torn:
             tally.carriage_returns.add(None, number)
         faults: list[Fault] = []
         if row is None:
@@ -208,8 +210,8 @@ class _Pass:
             faults += engine.check_row(row, number, tally)
             if torn:
                 faults.append(ES111.fault("the last row has no newline"))
-        if engine.identifies:
-            self._identify(row, line, number, offset)
+            if engine.identifies:
+                self._identify(row, line, number, offset)
         if faults:
             self._note(number, offset, row, faults)
 
@@ -219,9 +221,9 @@ class _Pass:
         message = f"longer than {self._options.max_line_bytes:,} bytes; it was not looked at"
         self._note(number, offset, None, [ES003.fault(message)])
 
-    def _identify(self, row: Row | None, line: bytes, number: int, offset: int) -> None:
+    def _identify(self, row: Row, line: bytes, number: int, offset: int) -> None:
         content = xxhash.xxh3_128_digest(line)
-        identity = None if row is None else eee.identity(row)
+        identity = eee.identity(row)
         key, marked = content, False
         if identity is not None:
             text, marked = identity

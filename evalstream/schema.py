@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -21,6 +22,7 @@ DRAFT_7: Final = "http://json-schema.org/draft-07/schema#"
 
 Path_ = tuple[str | int, ...]
 
+_EMPTY_KEY: Final = "\ue000 the empty key"
 _FINITE_NAME: Final = "any finite value"
 _FINITE_REF: Final[dict[str, Any]] = {"$ref": f"#/$defs/{_FINITE_NAME.replace(' ', '%20')}"}
 _FINITE: Final[dict[str, Any]] = {
@@ -49,6 +51,10 @@ class SchemaFault(NamedTuple):
     optional: bool = False
     variants: tuple[tuple[SchemaFault, ...], ...] = ()
     known: tuple[str, ...] = ()
+
+    def about(self, member: str, found: Any, known: tuple[str, ...] = ()) -> SchemaFault:
+        """Return the same fault, told of one missing or unknown member of the object."""
+        return self._replace(member=member, found=found, known=known, expected=None, optional=False)
 
 
 class Validator(Protocol):
@@ -113,32 +119,29 @@ class _RustValidator:
             self.accepts = lambda value: fits(value) and finite(value)
 
     def faults(self, value: Any) -> Iterator[SchemaFault]:
+        value = _renamed(value, "", _EMPTY_KEY)
         for error in self._compiled.iter_errors(value):
             yield from self._translated(error, value)
 
     def _translated(self, error: Any, root: Any) -> Iterator[SchemaFault]:
-        path, kind = tuple(error.instance_path), error.kind
+        path, found = _true_path(error.instance_path, root)
+        kind = error.kind
         payload = kind.as_dict()
-        place = tuple(error.schema_path)
         fault = SchemaFault(
             path=path,
             keyword=kind.name,
             route=tuple(error.evaluation_path),
-            expected=next(iter(payload.values()), None),
-            found=resolve(root, path),
-            optional=_optional(self._schema, place, path),
+            expected=_payload(kind.name, next(iter(payload.values()), None)),
+            found=_renamed(found, _EMPTY_KEY, ""),
+            optional=_optional(self._schema, path),
         )
         if kind.name == "required":
-            yield fault._replace(
-                member=payload["property"], expected=None, found=None, optional=False
-            )
+            yield fault.about(payload["property"], None)
         elif "unexpected" in payload:
-            known = _known_members(self._schema, place)
+            known = _known_members(self._schema, path)
             for member in payload["unexpected"]:
-                found = resolve(fault.found, (member,))
-                yield fault._replace(
-                    member=str(member), found=found, expected=None, known=known, optional=False
-                )
+                name = str(member).replace(_EMPTY_KEY, "")
+                yield fault.about(name, resolve(fault.found, (name,)), known)
         elif "context" in payload:
             variants = tuple(
                 tuple(fault for inner in branch for fault in self._translated(inner, root))
@@ -191,22 +194,12 @@ class _PortableValidator:
     """fastjsonschema accepts, python-jsonschema explains: pure Python where it must be."""
 
     def __init__(self, schema: Any, *, trusted: bool) -> None:
-        try:
-            import jsonschema
-        except ImportError as error:
-            message = "the portable engine needs: pip install 'evalstream[portable]'"
-            raise MissingExtra(message) from error
-        drafts = jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator)
-        try:
-            drafts.check_schema(schema)
-        except jsonschema.SchemaError as error:
-            raise UsageError(f"not a usable JSON Schema: {error.message}") from error
         self._schema = schema
-        self._reference = drafts(schema)
+        self._reference = _reference_validator(schema)
         self._fits = _fast_check(schema) if trusted else self._reference.is_valid
 
     def accepts(self, value: Any) -> bool:
-        return _is_finite(value) and self._fits(value)
+        return _is_finite(value) and bool(self._fits(value))
 
     def faults(self, value: Any) -> Iterator[SchemaFault]:
         seen: set[tuple[Path_, Path_]] = set()
@@ -220,23 +213,19 @@ class _PortableValidator:
         found = resolve(root, path)
         fault = SchemaFault(
             path=path,
-            keyword=error.validator,
+            keyword=error.validator or "falseSchema",
             route=route,
-            expected=_as_list(error.validator_value, error.validator),
+            expected=_payload(error.validator, error.validator_value),
             found=found,
-            optional=_optional(self._schema, route, path),
+            optional=_optional(self._schema, path),
         )
         if error.validator in ("required", "additionalProperties"):
             if (path, route) in seen:
                 return
             seen.add((path, route))
-            known = _known_members(self._schema, route)
-            members = _concerned(error, found)
-            for member in members:
-                value = resolve(found, (member,))
-                yield fault._replace(
-                    member=member, found=value, expected=None, known=known, optional=False
-                )
+            known = _known_members(self._schema, path)
+            for member in _concerned(error, found):
+                yield fault.about(member, resolve(found, (member,)), known)
         elif error.validator in ("oneOf", "anyOf"):
             branches: list[list[SchemaFault]] = [[] for _ in error.validator_value]
             for inner in error.context or ():
@@ -246,23 +235,66 @@ class _PortableValidator:
             yield fault
 
 
+def _reference_validator(schema: Any) -> Any:
+    try:
+        import jsonschema
+    except ImportError as error:
+        message = "the portable engine needs: pip install 'evalstream[portable]'"
+        raise MissingExtra(message) from error
+    draft = jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator)
+    try:
+        draft.check_schema(schema)
+    except jsonschema.SchemaError as error:
+        raise UsageError(f"not a usable JSON Schema: {error.message}") from error
+
+    def pattern(_: Any, expression: str, value: Any, __: Any) -> Iterator[Any]:
+        if isinstance(value, str) and not re.search(_ecma(expression), value):
+            yield jsonschema.ValidationError("does not match the pattern")
+
+    return jsonschema.validators.extend(draft, {"pattern": pattern})(schema)
+
+
+def _ecma(pattern: str) -> str:
+    """Let a final `$` match only at the very end, as ECMA 262 has it.
+
+    Python's also matches before a newline there.
+    """
+    escaped = len(pattern) - len(pattern.rstrip("$").rstrip("\\")) - 1
+    return pattern if not pattern.endswith("$") or escaped % 2 else pattern[:-1] + r"\Z"
+
+
+def _with_ecma_patterns(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_with_ecma_patterns(inner) for inner in node]
+    if not isinstance(node, dict):
+        return node
+    return {
+        key: _ecma(inner)
+        if key == "pattern" and isinstance(inner, str)
+        else _with_ecma_patterns(inner)
+        for key, inner in node.items()
+    }
+
+
 def _concerned(error: Any, found: dict[str, Any]) -> list[str]:
     """Name the members that a `required` or `additionalProperties` error is about."""
     if error.validator == "required":
         return [name for name in error.validator_value if name not in found]
-    import jsonschema._utils as utilities
-
-    return list(utilities.find_additional_properties(found, error.schema))
-
-
-def _as_list(value: Any, keyword: str) -> Any:
-    return [value] if keyword == "type" and isinstance(value, str) else value
+    named, patterns = error.schema.get("properties", {}), error.schema.get("patternProperties", {})
+    if isinstance(error.validator_value, dict):
+        return []
+    return [
+        name
+        for name in found
+        if name not in named and not any(re.search(pattern, name) for pattern in patterns)
+    ]
 
 
 def _fast_check(schema: Any) -> Callable[[Any], bool]:
     import fastjsonschema
 
-    check = fastjsonschema.compile(schema, use_default=False, use_formats=False)
+    patterned = _with_ecma_patterns(schema)
+    check = fastjsonschema.compile(patterned, use_default=False, use_formats=False)
 
     def fits(value: Any) -> bool:
         try:
@@ -282,35 +314,68 @@ def _is_finite(value: Any) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
 
 
-def _optional(schema: Any, place: Path_, path: Path_) -> bool:
+def _payload(keyword: str, value: Any) -> Any:
+    """Return a keyword's own value in one form, whichever library it comes from."""
+    if keyword == "type":
+        return [value] if isinstance(value, str) else sorted(value)
+    return value
+
+
+def _renamed(value: Any, old: str, new: str) -> Any:
+    """Return `value` with every key `old` called `new`, itself where there is none."""
+    if isinstance(value, dict):
+        renamed = {
+            new if key == old else key: _renamed(inner, old, new) for key, inner in value.items()
+        }
+        return value if renamed == value else renamed
+    if isinstance(value, list):
+        return [_renamed(item, old, new) for item in value]
+    return value
+
+
+def _true_path(steps: Iterable[str | int], root: Any) -> tuple[Path_, Any]:
+    """Return the path to a value, and the value, from a path of jsonschema-rs.
+
+    jsonschema-rs writes a key of digits as a number, and leaves empty keys out, which is why
+    they have another name here.
+    """
+    path: list[str | int] = []
+    node = root
+    for step in steps:
+        key = str(step) if isinstance(node, dict) else step
+        node = resolve(node, (key,))
+        path.append("" if key == _EMPTY_KEY else key)
+    return tuple(path), node
+
+
+def _optional(schema: Any, path: Path_) -> bool:
     """Tell whether the value at `path` stands in a property its object does not require."""
-    owner = _owner(place, path[-1] if path else None)
-    if owner is None:
+    if not path:
         return False
-    required = resolve(_resolved(schema, owner), ("required",))
-    return not isinstance(required, list) or path[-1] not in required
+    owner = _node_at(schema, path[:-1])
+    if path[-1] not in (resolve(owner, ("properties",)) or {}):
+        return False
+    return path[-1] not in (resolve(owner, ("required",)) or ())
 
 
-def _owner(place: Path_, member: str | int | None) -> Path_ | None:
-    """Return the way to the schema whose `properties` names `member`, seen from the end."""
-    for index in range(len(place) - 2, -1, -1):
-        if place[index] == "properties" and place[index + 1] == member:
-            return place[:index]
-    return None
+def _known_members(schema: Any, path: Path_) -> tuple[str, ...]:
+    return tuple(resolve(_node_at(schema, path), ("properties",)) or ())
 
 
-def _known_members(schema: Any, place: Path_) -> tuple[str, ...]:
-    properties = resolve(_resolved(schema, place[:-1]), ("properties",))
-    return tuple(properties) if isinstance(properties, dict) else ()
-
-
-def _resolved(schema: Any, place: Iterable[str | int]) -> Any:
-    """Walk through a schema by a path that may lead through `$ref`."""
-    node = schema
-    for step in place:
-        if step == "$ref":
-            target = str(resolve(node, ("$ref",))).removeprefix("#/").split("/")
-            node = resolve(schema, target)
-        else:
-            node = resolve(node, (step,))
+def _node_at(schema: Any, path: Path_) -> Any:
+    """Walk through a schema's properties and items along the path of a value."""
+    node = _dereferenced(schema, schema)
+    for key in path:
+        inner = resolve(node, ("properties", key)) if isinstance(key, str) else None
+        if inner is None:
+            keyword = "items" if isinstance(key, int) else "additionalProperties"
+            inner = resolve(node, (keyword,))
+        node = _dereferenced(schema, inner)
     return node
+
+
+def _dereferenced(schema: Any, node: Any) -> Any:
+    target = resolve(node, ("$ref",))
+    if not isinstance(target, str) or not target.startswith("#/"):
+        return node
+    return resolve(schema, target.removeprefix("#/").split("/"))

@@ -194,7 +194,7 @@ def _malformed_hash(facts: RunFacts) -> Iterator[Fault]:
         return
     if aggregate.checksum is None or ALGORITHM_OF_LENGTH[len(aggregate.checksum)] == declared:
         message = f"sample_hash is {facts.context.algorithm}, hash_algorithm says {declared}"
-        yield ES405.fault(message, count=tally.recipes.total(), severity=Severity.WARNING)
+        yield ES405.fault(message, count=tally.recipes.total())
 
 
 def _hash_absent(facts: RunFacts) -> Iterator[Fault]:
@@ -297,8 +297,9 @@ ES405: Final = Rule(
     "sample_hash is no hex digest, or has the wrong length for hash_algorithm",
     """
     What it finds: a sample_hash that is not 64 (sha256) or 32 (md5) hex digits, or has the
-    length of another algorithm than the rest. Capitals and a `sha256:` prefix are a warning,
-    and so are hashes that all follow another algorithm than the aggregate declares.
+    length of another algorithm than the rest. Hashes that all follow another algorithm than
+    the aggregate declares are verified, and reported once. Capitals and a `sha256:` prefix are
+    a warning.
 
     Why it matters: tools that join samples compare hashes as text.
 

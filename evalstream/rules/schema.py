@@ -36,13 +36,13 @@ def explain(faults: Iterable[SchemaFault], *, own: bool, version: str = "") -> l
     known = list(faults)
     plain = [fault for fault in known if not (own and _conditional(fault))]
     branches = [fault for fault in known if own and _conditional(fault)]
-    said = {(fault.path, fault.keyword) for fault in plain}
+    said = {(fault.path, fault.keyword, fault.member) for fault in plain}
     if any(fault.keyword == "required" and fault.member == "interaction_type" for fault in plain):
         branches = [fault for fault in branches if fault.route[0] != "allOf"]
     kept = [
         fault
         for fault in branches
-        if (fault.path, fault.keyword) not in said and fault.keyword != "not"
+        if (fault.path, fault.keyword, fault.member) not in said and fault.keyword != "not"
     ]
     nulls: set[Any] = set()
     found: list[Fault] = []
@@ -68,9 +68,8 @@ def _conditional(fault: SchemaFault) -> bool:
 
 def _null_for_absent(fault: SchemaFault, version: str) -> Fault:
     where = f" in {version}" if version else ""
-    message = f"null where {_types(fault.expected)} is expected{where}; leave the field out"
-    if fault.keyword != "type":
-        message = f"null is not allowed here{where}; leave the field out"
+    wanted = f" where {_types(fault.expected)} is expected" if fault.keyword == "type" else ""
+    message = f"null{wanted}{where}; leave the field out, or give it a value"
     return ES204.fault(message, pointer=pointer(fault.path), keyword=fault.keyword)
 
 

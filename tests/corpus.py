@@ -1,0 +1,143 @@
+"""The development corpus that may lie beside a checkout: where it is and how to read it."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalstream.catalog import enabled_codes
+from evalstream.engine import Engine
+from evalstream.formats import eee
+from evalstream.model import Fault, Finding, Options
+from evalstream.rule import Context
+from evalstream.rules.schema import explain
+from evalstream.schema import Validator, builtin_schema, compile_schema
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+CORPUS = REPOSITORY.parent / "shared" / "corpus"
+
+needs_corpus = pytest.mark.skipif(
+    not CORPUS.is_dir(), reason="the development corpus is not kept in the repository"
+)
+
+ENGINES = ("rust", "portable")
+REFERENCE_NAMES = {"0.2.0+list": "0.2.0-tag"}
+"""How the corpus calls the versions that we call otherwise."""
+
+TRANSCRIPT_PLACES = {"/output", "/interactions", "/messages", "/metrics"}
+"""What the conditional branches of a row look at."""
+
+Errors = frozenset[tuple[str, str]]
+"""Breaches of a schema as pairs of JSON Pointer and keyword."""
+
+
+@lru_cache(maxsize=16)
+def expectations(name: str) -> Any:
+    """Return an expected file of the corpus; an empty object where there is no corpus."""
+    path = CORPUS / name
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def lines_of(path: Path) -> list[bytes]:
+    """Return the lines of a file, cut at newlines alone."""
+    return path.read_bytes().removesuffix(b"\n").split(b"\n")
+
+
+def reference_version(version: str, aliases: Mapping[str, str]) -> str:
+    """Return the version under which the corpus lists what it expects of another."""
+    named = REFERENCE_NAMES.get(version, version)
+    return aliases.get(named, named)
+
+
+@lru_cache(maxsize=32)
+def engine_of(version: str, engine: str) -> Engine:
+    """Return an engine that judges every row by one version, or by the one it declares."""
+    options = Options(schema_version=version, engine=engine)
+    fallback = eee.DEFAULT_VERSION if version == "auto" else version
+    return Engine(Context(options=options, enabled=enabled_codes(options), version=fallback))
+
+
+@lru_cache(maxsize=32)
+def aggregate_validator(version: str, engine: str) -> Validator:
+    """Return the compiled schema that judges aggregates of one version."""
+    return compile_schema(builtin_schema(eee.aggregate_schema_name(version)), engine)
+
+
+@lru_cache(maxsize=1 << 14)
+def row_faults(line: bytes, version: str, engine: str) -> list[Fault]:
+    """Say everything that is wrong with a row by itself under one version."""
+    return engine_of(version, engine).explain(line, torn=False)[1]
+
+
+@lru_cache(maxsize=1 << 14)
+def aggregate_faults(text: bytes, version: str, engine: str) -> list[Fault]:
+    """Say everything that is wrong with an aggregate under one version."""
+    faults = aggregate_validator(version, engine).faults(json.loads(text))
+    return explain(faults, own=True, version=version)
+
+
+def breaches(faults: Iterable[Fault | Finding]) -> Errors:
+    """Return the schema's part of some faults: those that carry a keyword."""
+    return frozenset((fault.pointer or "", fault.keyword) for fault in faults if fault.keyword)
+
+
+def reference_breaches(
+    errors: Iterable[Sequence[str]], document: Any, faults: Iterable[Fault | Finding]
+) -> Errors:
+    """Return what the reference validator says, folded as our findings are.
+
+    `document` is what was judged and `faults` are our findings on it.
+    """
+    said = frozenset((place, keyword) for place, keyword in errors)
+    if any(fault.code == "ES109" for fault in faults):
+        return _without_the_type_of_a_row(said)
+    said = _without_repeated_negation(said)
+    said = _without_vacuous_branches(said, document)
+    return _with_one_keyword_per_null(said, document, faults)
+
+
+def value_at(document: Any, place: str) -> Any:
+    """Return the value at a JSON Pointer."""
+    for step in place.split("/")[1:]:
+        key = step.replace("~1", "/").replace("~0", "~")
+        document = document[int(key)] if isinstance(document, list) else document[key]
+    return document
+
+
+def _without_repeated_negation(said: Errors) -> Errors:
+    """Fold `not: null` into the `type` that stands beside it in the same branch."""
+    return frozenset(pair for pair in said if pair[1] != "not" or (pair[0], "type") not in said)
+
+
+def _without_the_type_of_a_row(said: Errors) -> Errors:
+    """Leave a row that is no object to ES109, which speaks before the schema is asked."""
+    return said - {("", "type")}
+
+
+def _without_vacuous_branches(said: Errors, document: Any) -> Errors:
+    """Leave out both branches of a row without interaction_type, which satisfies both `if`s.
+
+    The root's `required` stays: it is interaction_type itself that is missing.
+    """
+    if not isinstance(document, dict) or "interaction_type" in document:
+        return said
+    if "evaluation_results" in document or ("", "required") not in said:
+        return said
+    return frozenset(pair for pair in said if pair[0] not in TRANSCRIPT_PLACES)
+
+
+def _with_one_keyword_per_null(
+    said: Errors, document: Any, faults: Iterable[Fault | Finding]
+) -> Errors:
+    """Keep one keyword of a null in an optional field: it is one fault with one repair."""
+    nulls = {
+        fault.pointer: fault.keyword
+        for fault in faults
+        if fault.code == "ES204" and fault.pointer and value_at(document, fault.pointer) is None
+    }
+    return frozenset(
+        (place, keyword) for place, keyword in said if nulls.get(place, keyword) == keyword
+    )
