@@ -60,14 +60,14 @@ def run_in_order(
             try:
                 result = first.future.result()
             except backend.broken:
-                executor.shutdown(wait=False, cancel_futures=True)
+                executor.shutdown(wait=True, cancel_futures=True)
                 executor = backend.start()
                 result = _alone(backend, function, first.block)
                 for task in waiting:
                     task.future = _submitted(backend, executor, function, task.block)
             yield result
     finally:
-        executor.shutdown(wait=False, cancel_futures=True)
+        executor.shutdown(wait=True, cancel_futures=True)
 
 
 def _submitted(
@@ -91,7 +91,7 @@ def _alone(backend: Backend, function: Callable[[Block], Result], block: Block) 
         except backend.broken:
             continue
         finally:
-            executor.shutdown(wait=False, cancel_futures=True)
+            executor.shutdown(wait=True, cancel_futures=True)
     raise WorkerLost(
         f"{block.path}: a worker process died each time it looked at the rows in bytes "
         f"{block.offset:,} to {block.offset + block.length:,}; they were not checked"
