@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from evalstream import parsing
 from evalstream.catalog import enabled_codes
 from evalstream.collector import finding_of
 from evalstream.digest import RECIPES
@@ -15,10 +16,10 @@ from evalstream.findings import Findings
 from evalstream.formats import eee
 from evalstream.model import Finding, Options, Report, Reporter, RunSummary, Severity
 from evalstream.progress import Progress
-from evalstream.rules.stream import ES005
+from evalstream.rules.stream import ES001, ES005
 from evalstream.run_check import NOT_CHECKED, check_run, printable
 from evalstream.runs import Nothing, find_runs
-from evalstream.schema import ENGINES
+from evalstream.schema import ENGINES, compile_schema
 
 Input = str | os.PathLike[str]
 
@@ -83,10 +84,11 @@ class _Session:
     def _nothing(self, nothing: Nothing) -> RunSummary:
         name = printable(nothing.path)
         summary = RunSummary(file=name, aggregate=None, format=eee.NAME)
-        summary.trouble = f"nothing to check: {nothing.reason}"
-        if ES005.code in enabled_codes(self._options):
-            self._show(finding_of(ES005.fault(nothing.reason), name))
-            summary.counts[ES005.code] = 1
+        summary.trouble = f"nothing was checked: {nothing.reason}"
+        rule = ES005 if nothing.readable else ES001
+        if rule.code in enabled_codes(self._options):
+            self._show(finding_of(rule.fault(nothing.reason), name))
+            summary.counts[rule.code] = 1
             summary.severities[Severity.ERROR] = 1
         return summary
 
@@ -113,6 +115,12 @@ def _checked_options(options: Options, settings: dict[str, Any]) -> Options:
         if getattr(options, name) < 1:
             raise UsageError(f"{name} must be at least 1")
     enabled_codes(options)
+    if options.schema is not None:
+        try:
+            schema = parsing.fast(options.schema.encode())
+        except ValueError as error:
+            raise UsageError(f"the schema is no JSON: {error}") from error
+        compile_schema(schema, options.engine, trusted=False)
     return options
 
 

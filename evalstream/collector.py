@@ -42,14 +42,15 @@ class Collector:
         if self._index.spilled and self._waiting is None:
             self._waiting = Findings()
         rows = (self._finding(located, shift) for located in result.faults)
-        for finding in self._merged(rows, repeats):
+        for finding in heapq.merge(rows, self._repeated(repeats), key=Finding.order):
             self._pass_on(finding)
 
     def end_of_rows(self) -> None:
         """Hand on what was waiting for late repeats."""
         if self._waiting is not None:
             waiting, self._waiting = self._waiting, None
-            for finding in self._merged(waiting, self._index.late()):
+            late = (repeat for repeat in self._repeated(self._index.late()) if self._room(repeat))
+            for finding in heapq.merge(waiting, late, key=Finding.order):
                 self._show(finding)
         self._index.close()
 
@@ -65,16 +66,11 @@ class Collector:
         """Let go of temporary files."""
         self._index.close()
 
-    def _merged(self, findings: Iterable[Finding], repeats: Iterable[Repeat]) -> Iterator[Finding]:
-        return heapq.merge(findings, self._repeated(repeats), key=Finding.order)
-
     def _repeated(self, repeats: Iterable[Repeat]) -> Iterator[Finding]:
-        most = self.context.options.max_findings
         for repeat in repeats:
             fault = repeat_fault(repeat)
-            if fault.code not in self.context.enabled:
-                continue
-            if self._count(fault) <= most or not most:
+            if fault.code in self.context.enabled:
+                self._count(fault)
                 yield finding_of(fault, self._file, line=repeat.line, offset=repeat.offset)
 
     def _finding(self, located: Located, shift: int) -> Finding:
@@ -88,18 +84,23 @@ class Collector:
         )
 
     def _pass_on(self, finding: Finding) -> None:
-        most, shown = self.context.options.max_findings, self._shown.get(finding.code, 0)
-        if not most or shown < most:
-            self._shown[finding.code] = shown + 1
+        if self._room(finding):
             if self._waiting is None:
                 self._show(finding)
             else:
                 self._waiting.append(finding)
 
-    def _count(self, fault: Fault) -> int:
+    def _room(self, finding: Finding) -> bool:
+        """Tell whether one more finding of this code may be shown, and take its place."""
+        most, shown = self.context.options.max_findings, self._shown.get(finding.code, 0)
+        if most and shown >= most:
+            return False
+        self._shown[finding.code] = shown + 1
+        return True
+
+    def _count(self, fault: Fault) -> None:
         key = (fault.code, severity_of(fault))
         self.counts[key] = self.counts.get(key, 0) + (1 if fault.count is None else fault.count)
-        return self.counts[key]
 
 
 def finding_of(

@@ -149,7 +149,7 @@ class FileDigest(threading.Thread):
         while left and not self._cancelled:
             count = self._file.readinto(buffer[:left])
             if not count:
-                return
+                raise OSError("the file became shorter while it was read")
             self._digest.update(buffer[:count])
             left -= count
 

@@ -15,7 +15,7 @@ from evalstream.identities import Identities
 from evalstream.model import Excerpt, Fault, Lines, Severity
 from evalstream.rule import Context
 from evalstream.rules import identity, json, schema
-from evalstream.rules.json import ES102, ES109, ES110, ES111
+from evalstream.rules.json import ES102, ES109, ES110, ES111, ES113
 from evalstream.rules.schema import ES215
 from evalstream.rules.stream import ES003
 from evalstream.schema import Validator, builtin_schema, compile_schema
@@ -114,7 +114,11 @@ class Engine:
             message = f"a row must be an object, this is {_article(schema.type_name(row))}"
             return None, [*faults, ES109.fault(message, found=row)]
         replaced = {trouble.pointer for trouble in parsed.troubles if trouble.replaced}
-        faults.extend(fault for fault in self._schema_faults(row) if fault.pointer not in replaced)
+        try:
+            judged = list(self._schema_faults(row))
+        except RecursionError:
+            return None, [*faults, ES113.fault("nested too deep to be judged by the schema")]
+        faults.extend(fault for fault in judged if fault.pointer not in replaced)
         return row, faults
 
     def check_row(self, row: Row, line: int, tally: Tally) -> list[Fault]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final, NamedTuple
 
 from evalstream.parsing import fast
@@ -20,14 +21,12 @@ _MAGIC: Final = {
     b"\xfd7zXZ\x00": "xz",
 }
 _WIDE: Final = {
-    b"\xff\xfe\x00\x00": "UTF-32",
-    b"\x00\x00\xfe\xff": "UTF-32",
-    b"\xff\xfe": "UTF-16",
-    b"\xfe\xff": "UTF-16",
-    b"{\x00": "UTF-16",
-    b"\x00{": "UTF-16",
-    b"\x00\x00\x00{": "UTF-32",
+    "UTF-32": re.compile(
+        rb"\xff\xfe\0\0|\0\0\xfe\xff|\{\0\0\0[ -~\r\n]\0\0\0|\0\0\0\{\0\0\0[ -~\r\n]"
+    ),
+    "UTF-16": re.compile(rb"\xff\xfe|\xfe\xff|\{\0[ -~\r\n]\0|\0\{\0[ -~\r\n]"),
 }
+"""A byte order mark, or an opening brace and the next character in wide characters."""
 
 
 class Layout(NamedTuple):
@@ -45,8 +44,8 @@ def layout_of(head: bytes, size: int) -> Layout:
     for magic, name in _MAGIC.items():
         if head.startswith(magic):
             return Layout(COMPRESSED, name)
-    for mark, name in _WIDE.items():
-        if head.startswith(mark):
+    for name, beginning in _WIDE.items():
+        if beginning.match(head):
             return Layout(WIDE, name)
     start = head[:4096].lstrip(b" \t\r\n\xef\xbb\xbf")
     if start.startswith(b"["):

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
-MEBIBYTE = 1 << 20
+MEBIBYTE: Final = 1 << 20
+
+TOO_LONG_BY: Final = 4
+"""How many bytes more than is allowed are kept of a line so that it shows as too long; a byte
+order mark of three bytes may be taken from them."""
 
 
 class Severity(IntEnum):

@@ -249,7 +249,10 @@ def _decode(characters: str) -> Parsed:
     if not noticed.anything and "\\u" not in characters:
         return Parsed(value, True, [])
     troubles: list[Trouble] = []
-    return Parsed(_cleaned(value, (), troubles), True, troubles)
+    try:
+        return Parsed(_cleaned(value, (), troubles), True, troubles)
+    except RecursionError:
+        return _unreadable(Trouble("too-deep-or-too-big", "nested too deep to be looked at"))
 
 
 def _cleaned(value: Any, path: tuple[Any, ...], troubles: list[Trouble]) -> Any:
@@ -277,14 +280,15 @@ def _cleaned(value: Any, path: tuple[Any, ...], troubles: list[Trouble]) -> Any:
 def _cleaned_members(
     members: dict[str, Any], path: tuple[Any, ...], troubles: list[Trouble]
 ) -> dict[str, Any]:
+    repeated = isinstance(members, _Repeated)
     pairs = members.pairs if isinstance(members, _Repeated) else list(members.items())
     cleaned: dict[str, Any] = {}
     reported: set[str] = set()
     for key, value in pairs:
         name = _cleaned_text(key, (*path, key), troubles)
-        if name in cleaned and name not in reported:
-            reported.add(name)
-            times = sum(1 for other, _ in pairs if other == key)
+        times = sum(1 for other, _ in pairs if other == key) if repeated else 1
+        if times > 1 and key not in reported:
+            reported.add(key)
             message = f"the key {shorten(name)!r} stands {times} times in one object"
             place = pointer((*path, name))
             troubles.append(Trouble("duplicate-key", message, pointer=place))
@@ -308,7 +312,7 @@ def _syntax(characters: str, error: json.JSONDecodeError) -> Trouble:
     at_end = not characters[error.pos :].strip() or error.msg.startswith("Unterminated string")
     described = error.msg[0].lower() + error.msg[1:]
     name, message = "invalid-json", f"{described} at column {error.colno} (byte {offset})"
-    again = _begins_again(characters, error)
+    again = None if at_end else _begins_again(characters, error)
     if again is not None:
         place = len(characters[:again].encode())
         name = "spliced-record"

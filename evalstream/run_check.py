@@ -104,6 +104,8 @@ class _RunCheck:
             self._aggregate_faults.append(PlacedFault(fault))
         else:
             self._aggregate, self._aggregate_faults = reading.aggregate, reading.faults
+            if reading.aggregate is None:
+                self._cannot("the aggregate could not be read as one")
         if self._run.missing:
             self._cannot(self._run.missing)
             pointer = "/detailed_evaluation_results/file_path"
@@ -116,10 +118,10 @@ class _RunCheck:
             return None
         try:
             if path == STDIN:
-                return StreamSource(sys.stdin.fileno(), STDIN, self._options.max_line_bytes)
+                return StreamSource(_standard_input(), STDIN, self._options.max_line_bytes)
             if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
                 descriptor = os.open(path, os.O_RDONLY)
-                return StreamSource(descriptor, path, self._options.max_line_bytes)
+                return StreamSource(descriptor, path, self._options.max_line_bytes, owned=True)
             return FileSource(path)
         except OSError as error:
             self._cannot(f"cannot be opened: {_reason(error)}")
@@ -132,12 +134,7 @@ class _RunCheck:
         self._progress.begin(self._rows_name or "", source.size)
         try:
             if found.kind == layout.JSONL:
-                for size, result in self._results(source, collector.context):
-                    collector.add(result)
-                    self._bytes += size
-                    findings = sum(collector.counts.values())
-                    self._progress.advance(size, collector.tally.rows, findings)
-                collector.end_of_rows()
+                self._check_blocks(source, collector)
             else:
                 self._not_rows(found, source)
             self._checksums = source.checksums()
@@ -146,18 +143,29 @@ class _RunCheck:
             self._faults.append(ES001.fault(f"reading failed part-way: {_reason(error)}"))
         except CannotCheck as error:
             self._cannot(str(error))
+            self._faults.append(ES001.fault(str(error)))
         finally:
             self._progress.end()
+
+    def _check_blocks(self, source: Source, collector: Collector) -> None:
+        try:
+            for size, result in self._results(source, collector.context):
+                collector.add(result)
+                self._bytes += size
+                findings = sum(collector.counts.values())
+                self._progress.advance(size, collector.tally.rows, findings)
+        finally:
+            collector.end_of_rows()
 
     def _results(self, source: Source, context: Context) -> Iterator[tuple[int, BlockResult]]:
         backend, length = _backend(source, self._options.jobs or usable_cores())
         algorithms = checksum_algorithms(self._aggregate)
         engine_for(context)
         blocks: Iterable[Block] = source.blocks(length)
-        if backend.name == "serial":
+        if backend.name == "serial" or isinstance(source, StreamSource):
             source.start_digest(algorithms)
         else:
-            # Threads come after the fork, and the workers are forked for the first block.
+            # A file's digest is a thread; threads come after the fork, which is at the first block.
             blocks = _then(blocks, partial(source.start_digest, algorithms))
         return run_in_order(backend, partial(check_block, context), blocks)
 
@@ -187,7 +195,7 @@ class _RunCheck:
             file=self._rows_name or self._aggregate_name or "",
             context=collector.context,
             tally=collector.tally,
-            path=self._run.rows if self._run.rows != STDIN else None,
+            path=self._run.rows if isinstance(source, FileSource) else None,
             aggregate=aggregate,
             checksums=self._checksums,
             diagnose=partial(source.diagnose, algorithm=algorithm) if source else lambda _: None,
@@ -292,6 +300,13 @@ def _backend(source: Source, jobs: int) -> tuple[Backend, int]:
     if jobs <= 1 or small:
         return serial.backend(), BLOCK_BYTES
     return pool.backend(jobs), length
+
+
+def _standard_input() -> int:
+    """Return the descriptor of standard input. Raises OSError where it was closed."""
+    if sys.stdin is None:
+        raise OSError("standard input is closed")
+    return sys.stdin.fileno()
 
 
 def _then(blocks: Iterable[Block], begin: Callable[[], None]) -> Iterator[Block]:

@@ -31,10 +31,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """An input in which there is nothing to check, and why."""
+    """An input in which there is nothing to check, or that cannot be looked into, and why."""
 
     path: str
     reason: str
+    readable: bool = True
 
 
 def find_runs(inputs: Sequence[str], aggregate: str | None = None) -> Iterator[Run | Nothing]:
@@ -51,9 +52,10 @@ def find_runs(inputs: Sequence[str], aggregate: str | None = None) -> Iterator[R
         return
     if inputs.count(STDIN) > 1:
         raise UsageError("standard input can be named only once")
+    finder = _Finder()
     seen: set[str] = set()
     for path in inputs:
-        for found in _found(path):
+        for found in finder.found(path):
             if isinstance(found, Run) and _seen(found, seen):
                 continue
             yield found
@@ -66,38 +68,95 @@ def _seen(run: Run, seen: set[str]) -> bool:
     return repeated
 
 
-def _found(path: str) -> Iterator[Run | Nothing]:
-    if path == STDIN:
-        yield Run(STDIN, None)
-    elif os.path.isdir(path):
-        yield from _in_folder(path)
-    elif path.endswith(ROWS_ENDINGS) or _is_stream(path):
-        yield Run(path, None if _is_stream(path) else _aggregate_of(path))
-    elif path.endswith(".json"):
-        yield _aggregate_run(path)
-    elif os.path.exists(path):
-        endings = ", ".join((*ROWS_ENDINGS, ".json"))
-        yield Nothing(path, f"no format of ours ends like this ({endings})")
-    else:
-        yield Run(path, None)
+class _Finder:
+    """Finds companions; what the aggregates of a folder declare is read once."""
+
+    def __init__(self) -> None:
+        self._declaring: dict[str, dict[str, list[str]]] = {}
+
+    def found(self, path: str) -> Iterator[Run | Nothing]:
+        """Find the runs that one input stands for."""
+        if path == STDIN:
+            yield Run(STDIN, None)
+        elif os.path.isdir(path):
+            yield from self._in_folder(path)
+        elif path.endswith(ROWS_ENDINGS) or _is_stream(path):
+            yield Run(path, None if _is_stream(path) else self._aggregate_of(path))
+        elif path.endswith(".json"):
+            yield _aggregate_run(path)
+        elif os.path.exists(path):
+            endings = ", ".join((*ROWS_ENDINGS, ".json"))
+            yield Nothing(path, f"no format of ours ends like this ({endings})")
+        else:
+            yield Run(path, None)
+
+    def _in_folder(self, folder: str) -> Iterator[Run | Nothing]:
+        troubles: list[Nothing] = []
+        files = list(_files_below(folder, troubles))
+        yield from troubles
+        found = list(self._runs_among(files))
+        yield from found
+        if not found and not troubles:
+            yield Nothing(folder, "the folder holds no rows file and no aggregate")
+
+    def _runs_among(self, files: list[str]) -> Iterator[Run | Nothing]:
+        """Pair aggregates with their rows first, so that no rows are taken for lonely ones."""
+        pairs: dict[str, Run | Nothing] = {}
+        for path in files:
+            if not path.endswith(".json"):
+                continue
+            if os.path.getsize(path) > LARGEST_AGGREGATE:
+                pairs[path] = Nothing(path, "too large for an aggregate, and no file of rows")
+            elif _looks_like_aggregate(path):
+                pairs[path] = _aggregate_run(path)
+        runs = [pair for pair in pairs.values() if isinstance(pair, Run)]
+        claimed = {os.path.realpath(run.rows) for run in runs if run.rows}
+        for path in files:
+            if path in pairs:
+                yield pairs[path]
+            elif path.endswith(ROWS_ENDINGS) and os.path.realpath(path) not in claimed:
+                yield Run(path, self._aggregate_of(path))
+
+    def _aggregate_of(self, path: str) -> str | None:
+        """Find the aggregate of a rows file: by its name, else one beside it that declares it."""
+        stem = path[: -len(os.path.splitext(path)[1])]
+        for candidate in (f"{stem.removesuffix(SAMPLES)}.json", f"{stem}.json"):
+            if os.path.isfile(candidate) and _looks_like_aggregate(candidate):
+                return candidate
+        folder, name = os.path.split(path)
+        if folder not in self._declaring:
+            self._declaring = {folder: _declared_in(folder)}
+        declaring = self._declaring[folder].get(name, [])
+        return declaring[0] if len(declaring) == 1 else None
 
 
-def _in_folder(folder: str) -> Iterator[Run | Nothing]:
-    found = False
-    for place, folders, files in os.walk(folder):
+def _files_below(folder: str, troubles: list[Nothing]) -> Iterator[str]:
+    """List regular files in order, hidden ones and links left out."""
+
+    def trouble(error: OSError) -> None:
+        troubles.append(Nothing(str(error.filename), f"{error.strerror}", readable=False))
+
+    for place, folders, files in os.walk(folder, onerror=trouble):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             path = os.path.normpath(os.path.join(place, name))
-            if name.startswith(".") or os.path.islink(path):
-                continue
-            if name.endswith(ROWS_ENDINGS):
-                found = True
-                yield Run(path, _aggregate_of(path))
-            elif name.endswith(".json") and _looks_like_aggregate(path):
-                found = True
-                yield _aggregate_run(path)
-    if not found:
-        yield Nothing(folder, "the folder holds no rows file and no aggregate")
+            if not name.startswith(".") and not os.path.islink(path) and os.path.isfile(path):
+                yield path
+
+
+def _declared_in(folder: str) -> dict[str, list[str]]:
+    """Return which aggregates in a folder declare which file names."""
+    declaring: dict[str, list[str]] = {}
+    try:
+        names = sorted(os.listdir(folder or "."))
+    except OSError:
+        return declaring
+    for name in names:
+        path = os.path.join(folder, name)
+        declared = _declared_path(_document(path)) if name.endswith(".json") else None
+        if declared:
+            declaring.setdefault(os.path.basename(declared), []).append(path)
+    return declaring
 
 
 def _is_stream(path: str) -> bool:
@@ -106,8 +165,7 @@ def _is_stream(path: str) -> bool:
 
 def _aggregate_run(path: str) -> Run:
     """Find the rows of an aggregate: where its file_path says, else by its own name."""
-    document = _document(path)
-    declared = _declared_path(document)
+    declared = _declared_path(_document(path))
     for candidate in _rows_candidates(path, declared):
         if os.path.isfile(candidate):
             return Run(candidate, path)
@@ -131,22 +189,6 @@ def _rows_candidates(path: str, declared: str | None) -> Iterator[str]:
         yield f"{stem}{ending}"
 
 
-def _aggregate_of(path: str) -> str | None:
-    """Find the aggregate of a rows file: by its name, else one beside it that declares it."""
-    stem = path[: -len(os.path.splitext(path)[1])]
-    for candidate in (f"{stem.removesuffix(SAMPLES)}.json", f"{stem}.json"):
-        if os.path.isfile(candidate) and _looks_like_aggregate(candidate):
-            return candidate
-    folder, name = os.path.split(path)
-    declaring = [
-        os.path.join(folder, other)
-        for other in sorted(os.listdir(folder or "."))
-        if other.endswith(".json")
-        and os.path.basename(_declared_path(_document(os.path.join(folder, other))) or "") == name
-    ]
-    return declaring[0] if len(declaring) == 1 else None
-
-
 def _looks_like_aggregate(path: str) -> bool:
     """Tell whether a JSON file is an aggregate; one that cannot be read counts as one."""
     document = _document(path)
@@ -157,7 +199,7 @@ def _looks_like_aggregate(path: str) -> bool:
 
 def _document(path: str) -> Any:
     try:
-        if os.path.getsize(path) > LARGEST_AGGREGATE:
+        if not os.path.isfile(path) or os.path.getsize(path) > LARGEST_AGGREGATE:
             return {}
         with open(path, "rb") as file:
             return fast(file.read())

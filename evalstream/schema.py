@@ -6,6 +6,7 @@ says everything that is wrong with a value, as data that no longer depends on th
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
@@ -199,12 +200,14 @@ class _PortableValidator:
         self._fits = _fast_check(schema) if trusted else self._reference.is_valid
 
     def accepts(self, value: Any) -> bool:
-        return _is_finite(value) and bool(self._fits(value))
+        with _no_network():
+            return _is_finite(value) and bool(self._fits(value))
 
     def faults(self, value: Any) -> Iterator[SchemaFault]:
         seen: set[tuple[Path_, Path_]] = set()
-        for error in self._reference.iter_errors(value):
-            yield from self._translated(error, value, seen)
+        with _no_network():
+            for error in self._reference.iter_errors(value):
+                yield from self._translated(error, value, seen)
 
     def _translated(
         self, error: Any, root: Any, seen: set[tuple[Path_, Path_]]
@@ -251,7 +254,21 @@ def _reference_validator(schema: Any) -> Any:
         if isinstance(value, str) and not re.search(_ecma(expression), value):
             yield jsonschema.ValidationError("does not match the pattern")
 
-    return jsonschema.validators.extend(draft, {"pattern": pattern})(schema)
+    import referencing
+
+    patterned = jsonschema.validators.extend(draft, {"pattern": pattern})
+    return patterned(schema, registry=referencing.Registry())
+
+
+@contextlib.contextmanager
+def _no_network() -> Iterator[None]:
+    """Turn a reference that leads out of the schema into wrong usage; nothing is fetched."""
+    import referencing
+
+    try:
+        yield
+    except referencing.exceptions.Unresolvable as error:
+        raise UsageError(f"the schema's reference {error.ref} leads nowhere") from error
 
 
 def _ecma(pattern: str) -> str:

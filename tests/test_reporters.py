@@ -148,8 +148,8 @@ expecting value at column 9 (byte 9)
 ::error file=zwölf/aggregate.json,title=ES501 checksum-mismatch::\
 /detailed_evaluation_results/checksum: 50%25 gone: 1, 2
 ::notice file=zwölf/aggregate.json,title=ES508 weak-algorithm::md5 finds accidents
-evalstream: zwölf/run.jsonl with zwölf/aggregate.json: FAILED: 2,345 rows, 6 errors, 1,234 warnings, \
-1 remark, sample_hash follows concat
+evalstream: zwölf/run.jsonl with zwölf/aggregate.json: FAILED: 2,345 rows, 6 errors, \
+1,234 warnings, 1 remark, sample_hash follows concat
 evalstream: nichts: incomplete: 0 rows, no findings; nothing to check: no rows
 """
 

@@ -128,6 +128,8 @@ def file_recipe(facts: RunFacts) -> str | None:
     """
     explained = [names for names, _, _ in facts.tally.recipes if names]
     common = frozenset.intersection(*explained) if explained else UNEXPLAINED
+    if facts.context.options.recipe in common:
+        return facts.context.options.recipe
     preferred = eee.VERSIONS[facts.context.version].preferred_recipe
     ordered = sorted(common, key=lambda name: (name != preferred, list(RECIPES).index(name)))
     return ordered[0] if ordered else None

@@ -8,7 +8,7 @@ from io import RawIOBase
 from typing import Final
 
 from evalstream.digest import FileDigest, RunningDigest
-from evalstream.model import MEBIBYTE, Block, Lines
+from evalstream.model import MEBIBYTE, TOO_LONG_BY, Block, Lines
 
 TAIL_BYTES: Final = 1 << 14
 DIAGNOSED_LINE_BYTES: Final = 16 * MEBIBYTE
@@ -92,7 +92,7 @@ def read_lines(block: Block, longest: int) -> Lines:
         tail = b""
         if end < block.size and start < len(data) and not data.endswith(b"\n"):
             unfinished = len(data) - max(start, data.rfind(b"\n") + 1)
-            tail = _rest_of_line(file, min(block.size - end, longest + 1 - unfinished))
+            tail = _rest_of_line(file, min(block.size - end, longest + TOO_LONG_BY - unfinished))
     final = end + len(tail) >= block.size
     return Lines(data, start, block.offset - before, tail, final)
 

@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from evalstream.digest import RunningDigest
-from evalstream.model import MEBIBYTE, Block
+from evalstream.model import MEBIBYTE, TOO_LONG_BY, Block
 
 READ_BYTES: Final = MEBIBYTE
 
 
 class StreamSource:
-    """Bytes that come once, from a file descriptor that is not closed here."""
+    """Bytes that come once, from a file descriptor; an `owned` one is closed in the end."""
 
-    def __init__(self, descriptor: int, name: str, longest: int) -> None:
+    def __init__(self, descriptor: int, name: str, longest: int, *, owned: bool = False) -> None:
         self.path = name
         self.size = 0
-        self._descriptor, self._longest = descriptor, longest
+        self._descriptor, self._kept, self._owned = descriptor, longest + TOO_LONG_BY, owned
         self._head = bytearray()
         self._ended = False
         self._digest: RunningDigest | None = None
@@ -47,11 +47,11 @@ class StreamSource:
             if not buffer:
                 return
             cut = len(buffer) if self._ended else buffer.rfind(b"\n") + 1
-            if not cut and len(buffer) <= self._longest:
+            if not cut and len(buffer) < self._kept:
                 wanted = len(buffer) + READ_BYTES
                 continue
             wanted = length
-            data = bytes(buffer[:cut] if cut else buffer[: self._longest + 1])
+            data = bytes(buffer[:cut] if cut else buffer[: self._kept])
             taken = cut or self._skip_line(buffer)
             if cut:
                 del buffer[:cut]
@@ -78,7 +78,9 @@ class StreamSource:
         return None
 
     def close(self) -> None:
-        """Do nothing; the descriptor belongs to the caller."""
+        """Close the descriptor, unless it belongs to the caller."""
+        if self._owned:
+            os.close(self._descriptor)
 
     def _read(self) -> bytes:
         data = os.read(self._descriptor, READ_BYTES)
