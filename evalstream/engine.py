@@ -11,7 +11,7 @@ import xxhash
 from evalstream import parsing
 from evalstream.catalog import RULES
 from evalstream.formats import eee
-from evalstream.identities import Identities
+from evalstream.identities import Identities, IdentityColumns
 from evalstream.model import Excerpt, Fault, Lines, Severity
 from evalstream.rule import Context
 from evalstream.rules import identity, json, schema
@@ -63,6 +63,8 @@ class Engine:
         self.context = context
         options = context.options
         self._own_schema = options.schema is None
+        # A lower bound for nesting than the parser's own is left to the exact path.
+        self._shallow = options.max_depth < parsing.FAST_DEPTH
         self._validators: dict[str, Validator] = {}
         self._accepting: dict[str, Callable[[Any], bool]] = {}
         for version in eee.DECLARED:
@@ -95,10 +97,7 @@ class Engine:
             accepts = self._accepting[row["schema_version"]] if only is None else only.accepts
         except (ValueError, KeyError, TypeError):
             return None
-        # Depth below the parser's own bound of 200 is left to the exact path.
-        if self.context.options.max_depth < parsing.FAST_DEPTH:
-            return None
-        return row if row.__class__ is dict and accepts(row) else None
+        return row if row.__class__ is dict and accepts(row) and not self._shallow else None
 
     def explain(self, line: bytes, *, torn: bool) -> tuple[Row | None, list[Fault]]:
         """Say everything that is wrong with a line by itself; return its row if it is one."""
@@ -166,7 +165,7 @@ class _Pass:
         self._faults: list[Located] = []
         self._counts: Counts = {}
         self._tally = Tally()
-        self._identities: list[tuple[bytes, bytes, int, int, bool]] = []
+        self._identities = IdentityColumns()
 
     def result(self) -> BlockResult:
         """Look at every line once."""
@@ -193,8 +192,7 @@ class _Pass:
         if data.startswith(UTF8_MARK):
             self._faults.sort(key=lambda located: (located.line, located.fault.code))
         self._tally.lines = number
-        identities = Identities.of(self._identities)
-        return BlockResult(self._faults, self._counts, self._tally, identities)
+        return BlockResult(self._faults, self._counts, self._tally, self._identities.columns())
 
     def _look(self, line: bytes, row: Row | None, number: int, offset: int, torn: bool) -> None:
         """Judge one line; `row` is what the accepting pass made of it."""
@@ -232,7 +230,7 @@ class _Pass:
         if identity is not None:
             text, marked = identity
             key = xxhash.xxh3_128_digest(text.encode())
-        self._identities.append((key, content, number, offset, marked))
+        self._identities.add(key, content, number, offset, marked)
 
     def _note(self, number: int, offset: int, row: Row | None, faults: list[Fault]) -> None:
         enabled, most = self._engine.context.enabled, self._options.max_findings

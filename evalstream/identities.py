@@ -27,18 +27,6 @@ class Identities(NamedTuple):
     offsets: array[int]
     marked: bytes
 
-    @classmethod
-    def of(cls, rows: list[tuple[bytes, bytes, int, int, bool]]) -> Identities:
-        """Turn rows of (key, content, line, offset, marked) into columns."""
-        keys, contents, lines, offsets, marked = zip(*rows, strict=True) if rows else ((),) * 5
-        return cls(
-            b"".join(keys),
-            b"".join(contents),
-            array("Q", lines),
-            array("Q", offsets),
-            bytes(marked),
-        )
-
     def records(self, shift: int) -> Iterator[Record]:
         """Iterate over the rows, `shift` added to their lines."""
         return (self.record(index, shift) for index in range(len(self.lines)))
@@ -52,6 +40,32 @@ class Identities(NamedTuple):
             self.lines[index] + shift,
             self.offsets[index],
             bool(self.marked[index]),
+        )
+
+
+class IdentityColumns:
+    """Identities that grow row by row, in few and large objects."""
+
+    def __init__(self) -> None:
+        self._keys, self._contents, self._marked = bytearray(), bytearray(), bytearray()
+        self._lines, self._offsets = array("Q"), array("Q")
+
+    def add(self, key: bytes, content: bytes, line: int, offset: int, marked: bool) -> None:
+        """Take one row."""
+        self._keys += key
+        self._contents += content
+        self._lines.append(line)
+        self._offsets.append(offset)
+        self._marked.append(marked)
+
+    def columns(self) -> Identities:
+        """Return what was taken."""
+        return Identities(
+            bytes(self._keys),
+            bytes(self._contents),
+            self._lines,
+            self._offsets,
+            bytes(self._marked),
         )
 
 

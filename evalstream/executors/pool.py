@@ -20,7 +20,7 @@ WATCH_SECONDS: Final = 1.0
 
 def backend(workers: int) -> Backend:
     """Describe a pool of worker processes."""
-    return Backend("pool", parallelism=workers, start=partial(_start, workers), look_ahead=2)
+    return Backend("pool", parallelism=workers, start=partial(_start, workers), look_ahead=4)
 
 
 def _start(workers: int) -> Executor:

@@ -17,9 +17,6 @@ REPEAT_MARKS: Final = ("epoch", "repeat", "trial", "seed")
 """Members of `metadata` that tell repeats of one sample apart (Inspect writes `epoch`)."""
 
 
-_MARKS: Final = frozenset(REPEAT_MARKS)
-
-
 class Version(NamedTuple):
     """One version of the format: which documents it has and its preferred hash recipe."""
 
@@ -104,9 +101,10 @@ def identity(row: Mapping[str, Any]) -> tuple[str, bool] | None:
     if not isinstance(sample, (str, int)):
         return None
     mark = ""
-    if metadata.__class__ is dict and not _MARKS.isdisjoint(metadata):
-        present = [name for name in REPEAT_MARKS if metadata.get(name) is not None]
-        mark = "\x1f".join([f"{name}={metadata[name]}" for name in present])
+    if metadata.__class__ is dict:
+        for name in REPEAT_MARKS:
+            if name in metadata and metadata[name] is not None:
+                mark = f"{mark}{name}={metadata[name]}\x1f"
     kind = "" if sample.__class__ is str else "integer"
     return (
         f"{row.get('evaluation_id')}\x1e{row.get('evaluation_name')}\x1e"
