@@ -18,7 +18,7 @@ from evalstream.rules import identity, json, schema
 from evalstream.rules.json import ES102, ES109, ES110, ES111, ES113
 from evalstream.rules.schema import ES215
 from evalstream.rules.stream import ES003
-from evalstream.schema import Validator, builtin_schema, compile_schema
+from evalstream.schema import Validator, builtin_schema, compile_schema, finite_check
 from evalstream.tally import Tally
 
 JSON_BLANK: Final = b" \t\r"
@@ -65,6 +65,7 @@ class Engine:
         self._own_schema = options.schema is None
         # A lower bound for nesting than the parser's own is left to the exact path.
         self._shallow = options.max_depth < parsing.FAST_DEPTH
+        self._finite = finite_check(options.engine)
         self._validators: dict[str, Validator] = {}
         self._accepting: dict[str, Callable[[Any], bool]] = {}
         for version in eee.DECLARED:
@@ -89,18 +90,34 @@ class Engine:
         """Check some whole lines of an input."""
         return _Pass(self, lines).result()
 
-    def accept(self, line: bytes) -> Row | None:
-        """Return the row if the line holds one that is beyond doubt well formed."""
+    def read(self, line: bytes) -> tuple[Any, bool]:
+        """Return what the fast parser makes of a line, and whether it is surely a sound row."""
         try:
             row = parsing.fast(line)
+        except ValueError:
+            return None, False
+        try:
             only = self._only
             accepts = self._accepting[row["schema_version"]] if only is None else only.accepts
-        except (ValueError, KeyError, TypeError):
-            return None
-        return row if row.__class__ is dict and accepts(row) and not self._shallow else None
+        except (KeyError, TypeError):
+            return row, False
+        return row, row.__class__ is dict and accepts(row) and not self._shallow
 
-    def explain(self, line: bytes, *, torn: bool) -> tuple[Row | None, list[Fault]]:
-        """Say everything that is wrong with a line by itself; return its row if it is one."""
+    def accept(self, line: bytes) -> Row | None:
+        """Return the row if the line holds one that is beyond doubt well formed."""
+        row, sound = self.read(line)
+        return row if sound else None
+
+    def explain(
+        self, line: bytes, *, torn: bool, read: Any = None
+    ) -> tuple[Row | None, list[Fault]]:
+        """Say everything that is wrong with a line by itself; return its row if it is one.
+
+        `read` is what the fast parser made of it; it needs no second parser as long as its
+        numbers are finite, which is the one thing that parser lets pass.
+        """
+        if read.__class__ is dict and not self._shallow and self._finite(read):
+            return read, list(self._schema_faults(read))
         options = self.context.options
         parsed = parsing.exact(line, options.max_depth)
         faults = list(json.explain(parsed.troubles, torn=torn))
@@ -170,7 +187,7 @@ class _Pass:
     def result(self) -> BlockResult:
         """Look at every line once."""
         data, start, base, tail, final = self._lines
-        accept, look = self._engine.accept, self._look
+        read, look = self._engine.read, self._look
         find, end, longest = data.find, len(data), self._options.max_line_bytes
         number = 0
         if base + start == 0 and data.startswith(UTF8_MARK):
@@ -187,24 +204,26 @@ class _Pass:
             if len(line) > longest:
                 self._skip(number, base + start)
             else:
-                look(line, accept(line), number, base + start, torn)
+                look(line, *read(line), number, base + start, torn)
             start = stop + 1
         if data.startswith(UTF8_MARK):
             self._faults.sort(key=lambda located: (located.line, located.fault.code))
         self._tally.lines = number
         return BlockResult(self._faults, self._counts, self._tally, self._identities.columns())
 
-    def _look(self, line: bytes, row: Row | None, number: int, offset: int, torn: bool) -> None:
-        """Judge one line; `row` is what the accepting pass made of it."""
+    def _look(
+        self, line: bytes, row: Any, sound: bool, number: int, offset: int, torn: bool
+    ) -> None:
+        """Judge one line, of which `row` is what the accepting pass made."""
         engine, tally = self._engine, self._tally
         if line.endswith(b"\r") and not torn:
             tally.carriage_returns.add(None, number)
         faults: list[Fault] = []
-        if row is None:
+        if not sound:
             if not line.strip(JSON_BLANK):
                 self._note(number, offset, None, [ES110.fault("a blank line")])
                 return
-            row, faults = engine.explain(line, torn=torn)
+            row, faults = engine.explain(line, torn=torn, read=row)
         tally.rows += 1
         if row is None:
             tally.unread += 1

@@ -80,9 +80,6 @@ def exact(text: bytes, max_depth: int) -> Parsed:
         characters = text.decode()
     except UnicodeDecodeError as error:
         return _unreadable(_undecodable(text, error))
-    controls = _RAW_CONTROL.search(characters)
-    if controls:
-        return _unreadable(_control_bytes(characters, controls))
     if text.count(b"[") + text.count(b"{") > max_depth and _depth(characters) > max_depth:
         message = f"nested deeper than {max_depth} levels"
         return _unreadable(Trouble("too-deep-or-too-big", message))
@@ -243,6 +240,9 @@ def _decode(characters: str) -> Parsed:
             parse_int=noticed.integer,
         )
     except json.JSONDecodeError as error:
+        controls = _RAW_CONTROL.search(characters)
+        if controls:
+            return _unreadable(_control_bytes(characters, controls))
         return _unreadable(_syntax(characters, error))
     except RecursionError:
         return _unreadable(Trouble("too-deep-or-too-big", "nested too deep to be read"))

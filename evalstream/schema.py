@@ -34,6 +34,13 @@ _FINITE: Final[dict[str, Any]] = {
 """Any JSON value; jsonschema-rs calls an infinite float no number, so it fails here."""
 
 
+_KEYED: Final[dict[str, Any]] = {
+    "propertyNames": {"minLength": 1},
+    "additionalProperties": {"$ref": "#"},
+    "items": {"$ref": "#"},
+}
+"""Any value in which no key is empty."""
+
 _PLAIN: Final[dict[str, Any]] = {"type": ["null", "boolean", "integer", "string"]}
 
 
@@ -86,6 +93,16 @@ def compile_schema(schema: Any, engine: str = "auto", *, trusted: bool = True) -
     return _RustValidator(schema, trusted=trusted)
 
 
+def finite_check(engine: str = "auto") -> Callable[[Any], bool]:
+    """Return the function that tells whether a value holds no infinite number."""
+    if engine == "portable" or (engine == "auto" and not _has_rust()):
+        return _is_finite
+    fits: Callable[[Any], bool] = _compiled(
+        {**_FINITE_REF, "$defs": {_FINITE_NAME: _FINITE}}
+    ).is_valid
+    return fits
+
+
 @lru_cache(maxsize=64)
 def builtin_schema(name: str) -> Any:
     """Return one of our schemas by name, such as `eee/0.2.0/instance`."""
@@ -114,6 +131,7 @@ class _RustValidator:
     def __init__(self, schema: Any, *, trusted: bool) -> None:
         self._schema = schema
         self._compiled = _compiled(schema)
+        self._keyed = _compiled(_KEYED).is_valid
         self.accepts: Callable[[Any], bool]
         if trusted:
             usual = _compiled(finite_only(schema, closed=True)).is_valid
@@ -121,11 +139,16 @@ class _RustValidator:
             self.accepts = lambda value: usual(value) or unusual(value)
         else:
             fits = self._compiled.is_valid
-            finite = _compiled({**_FINITE_REF, "$defs": {_FINITE_NAME: _FINITE}}).is_valid
+            finite = finite_check("rust")
             self.accepts = lambda value: fits(value) and finite(value)
 
     def faults(self, value: Any) -> Iterator[SchemaFault]:
-        value = _renamed(value, "", _EMPTY_KEY)
+        if not self._keyed(value):
+            yield from map(_with_empty_keys, self._faults(_renamed(value, "", _EMPTY_KEY)))
+        else:
+            yield from self._faults(value)
+
+    def _faults(self, value: Any) -> Iterator[SchemaFault]:
         for error in self._compiled.iter_errors(value):
             yield from self._translated(error, value)
 
@@ -138,7 +161,7 @@ class _RustValidator:
             keyword=kind.name,
             route=tuple(error.evaluation_path),
             expected=_payload(kind.name, next(iter(payload.values()), None)),
-            found=_renamed(found, _EMPTY_KEY, ""),
+            found=found,
             optional=_optional(self._schema, path),
         )
         if kind.name == "required":
@@ -146,8 +169,7 @@ class _RustValidator:
         elif "unexpected" in payload:
             known = _known_members(self._schema, path)
             for member in payload["unexpected"]:
-                name = str(member).replace(_EMPTY_KEY, "")
-                yield fault.about(name, resolve(fault.found, (name,)), known)
+                yield fault.about(str(member), resolve(fault.found, (str(member),)), known)
         elif "context" in payload:
             variants = tuple(
                 tuple(fault for inner in branch for fault in self._translated(inner, root))
@@ -364,6 +386,16 @@ def _renamed(value: Any, old: str, new: str) -> Any:
     return value
 
 
+def _with_empty_keys(fault: SchemaFault) -> SchemaFault:
+    """Give the empty keys of a fault their name back."""
+    return fault._replace(
+        path=tuple("" if key == _EMPTY_KEY else key for key in fault.path),
+        found=_renamed(fault.found, _EMPTY_KEY, ""),
+        member="" if fault.member == _EMPTY_KEY else fault.member,
+        variants=tuple(tuple(map(_with_empty_keys, branch)) for branch in fault.variants),
+    )
+
+
 def _true_path(steps: Iterable[str | int], root: Any) -> tuple[Path_, Any]:
     """Return the path to a value, and the value, from a path of jsonschema-rs.
 
@@ -375,7 +407,7 @@ def _true_path(steps: Iterable[str | int], root: Any) -> tuple[Path_, Any]:
     for step in steps:
         key = str(step) if isinstance(node, dict) else step
         node = resolve(node, (key,))
-        path.append("" if key == _EMPTY_KEY else key)
+        path.append(key)
     return tuple(path), node
 
 
