@@ -2,55 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any, Final
 
 from evalstream.model import Fault, Severity
 from evalstream.rule import Context, RowCheck, Rule
 
+EXPECTED_SHOWN: Final = 5
+
 
 def _foreign_evaluation(context: Context) -> RowCheck | None:
-    expected = context.evaluation_id
-    if expected is None:
+    if context.evaluation_id is None:
         return None
-
-    def check(row: Mapping[str, Any]) -> Fault | None:
-        found = row.get("evaluation_id", expected)
-        if found == expected or not isinstance(found, str):
-            return None
-        message = "evaluation_id is not the aggregate's"
-        return ES601.fault(message, pointer="/evaluation_id", expected=expected, found=found)
-
-    return check
+    message = "evaluation_id is not the aggregate's"
+    return _expecting(ES601, "evaluation_id", {context.evaluation_id}, message)
 
 
 def _foreign_model(context: Context) -> RowCheck | None:
-    expected = context.model_id
-    if expected is None:
+    if context.model_id is None:
         return None
-
-    def check(row: Mapping[str, Any]) -> Fault | None:
-        found = row.get("model_id", expected)
-        if found == expected or not isinstance(found, str):
-            return None
-        message = "model_id is not the aggregate's model_info.id"
-        return ES602.fault(message, pointer="/model_id", expected=expected, found=found)
-
-    return check
+    message = "model_id is not the aggregate's model_info.id"
+    return _expecting(ES602, "model_id", {context.model_id}, message)
 
 
 def _unknown_evaluation_name(context: Context) -> RowCheck | None:
-    names = context.evaluation_names
-    if names is None:
+    if context.evaluation_names is None:
         return None
-    expected = sorted(names)[:5]
+    message = "evaluation_name is none of the aggregate's results"
+    return _expecting(ES605, "evaluation_name", context.evaluation_names, message)
+
+
+def _expecting(rule: Rule, member: str, sound: Set[str], message: str) -> RowCheck:
+    """Return a check that a member, where it is a text, is one of the sound ones."""
+    expected: Any = sorted(sound)[:EXPECTED_SHOWN] if len(sound) > 1 else next(iter(sound))
 
     def check(row: Mapping[str, Any]) -> Fault | None:
-        found = row.get("evaluation_name")
-        if not isinstance(found, str) or found in names:
+        found = row.get(member)
+        if not isinstance(found, str) or found in sound:
             return None
-        message = "evaluation_name is none of the aggregate's results"
-        return ES605.fault(message, pointer="/evaluation_name", expected=expected, found=found)
+        return rule.fault(message, pointer=f"/{member}", expected=expected, found=found)
 
     return check
 
