@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from evalstream import parsing
 from evalstream.aggregate import Aggregate
+from evalstream.exact import parse_exactly
 from evalstream.formats import eee
 from evalstream.model import Fault, Options
-from evalstream.rules.json import ES102, ES109
+from evalstream.rules.json import ES102, ES108, ES109
 from evalstream.rules.json import explain as explain_json
 from evalstream.rules.schema import ES215, type_name
 from evalstream.rules.schema import explain as explain_schema
+from evalstream.rules.seal import ES502, ES503, ES505
 from evalstream.schema import builtin_schema, compile_schema
 
 UTF8_MARK = b"\xef\xbb\xbf"
+
+
+ABSORBING: Final = frozenset({ES502.code, ES503.code, ES505.code})
+"""Seal rules that say more than the schema's own finding at the same place."""
 
 
 class PlacedFault(NamedTuple):
@@ -41,7 +46,7 @@ def read_aggregate(path: str, name: str, options: Options) -> Reading:
         text = text[len(UTF8_MARK) :]
         message = "the file begins with a UTF-8 byte order mark"
         faults.append(PlacedFault(ES102.fault(message), 1))
-    parsed = parsing.exact(text, options.max_depth)
+    parsed = parse_exactly(text, options.max_depth)
     for trouble, fault in zip(
         parsed.troubles, explain_json(parsed.troubles, torn=False), strict=True
     ):
@@ -63,6 +68,11 @@ def read_aggregate(path: str, name: str, options: Options) -> Reading:
     return Reading(aggregate, faults)
 
 
+def in_order(faults: list[PlacedFault]) -> list[PlacedFault]:
+    """Return what is to be said of an aggregate, each fault once, by line, code and pointer."""
+    return sorted(_absorbed(faults), key=_order)
+
+
 def _schema_faults(aggregate: Aggregate, options: Options) -> Iterator[Fault]:
     declared = aggregate.version
     version = options.schema_version
@@ -78,3 +88,39 @@ def _schema_faults(aggregate: Aggregate, options: Options) -> Iterator[Fault]:
     schema = builtin_schema(eee.aggregate_schema_name(version))
     validator = compile_schema(schema, options.engine)
     yield from explain_schema(validator.faults(aggregate.document), own=True, version=version)
+
+
+def _absorbed(faults: list[PlacedFault]) -> list[PlacedFault]:
+    """Let the seal's rules speak for the schema's findings at the same place.
+
+    Where the number itself is none (ES108), no other rule has anything to say.
+    """
+    none = {placed.fault.pointer for placed in faults if placed.fault.code == ES108.code}
+    faults = [
+        placed
+        for placed in faults
+        if placed.fault.code == ES108.code or placed.fault.pointer not in none - {None}
+    ]
+    speaking = {placed.fault.pointer for placed in faults if placed.fault.code in ABSORBING}
+    kept = []
+    for placed in faults:
+        fault = placed.fault
+        if fault.keyword and fault.pointer in speaking:
+            continue
+        if fault.code in ABSORBING:
+            keyword = next(
+                (
+                    other.fault.keyword
+                    for other in faults
+                    if other.fault.keyword and other.fault.pointer == fault.pointer
+                ),
+                None,
+            )
+            fault = fault._replace(keyword=keyword)
+        kept.append(placed._replace(fault=fault))
+    return kept
+
+
+def _order(placed: PlacedFault) -> tuple[float, str, str]:
+    line = float("inf") if placed.line is None else placed.line
+    return line, placed.fault.code, placed.fault.pointer or ""

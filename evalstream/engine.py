@@ -10,6 +10,7 @@ import xxhash
 
 from evalstream import parsing
 from evalstream.catalog import RULES
+from evalstream.exact import parse_exactly
 from evalstream.formats import eee
 from evalstream.identities import Identities, IdentityColumns
 from evalstream.model import Excerpt, Fault, Lines, Severity
@@ -119,7 +120,7 @@ class Engine:
         if read.__class__ is dict and not self._shallow and self._finite(read):
             return read, list(self._schema_faults(read))
         options = self.context.options
-        parsed = parsing.exact(line, options.max_depth)
+        parsed = parse_exactly(line, options.max_depth)
         faults = list(json.explain(parsed.troubles, torn=torn))
         if not parsed.readable:
             return None, faults

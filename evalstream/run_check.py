@@ -13,7 +13,7 @@ from evalstream import layout
 from evalstream.aggregate import Aggregate
 from evalstream.catalog import RULES
 from evalstream.collector import Collector
-from evalstream.documents import PlacedFault, read_aggregate
+from evalstream.documents import PlacedFault, in_order, read_aggregate
 from evalstream.engine import BlockResult, engine_for
 from evalstream.errors import CannotCheck
 from evalstream.executors import Backend, pool, run_in_order, serial
@@ -23,8 +23,8 @@ from evalstream.probe import context_of
 from evalstream.progress import Progress
 from evalstream.rule import Context, RunFacts
 from evalstream.rules.identity import file_recipe
-from evalstream.rules.json import ES102, ES108
-from evalstream.rules.seal import ES502, ES503, ES505, ES506, checksum_algorithms
+from evalstream.rules.json import ES102
+from evalstream.rules.seal import ES506, checksum_algorithms
 from evalstream.rules.stream import ES001, ES005
 from evalstream.runs import STDIN, Run
 from evalstream.sources.file import FileSource, read_lines
@@ -39,9 +39,6 @@ WORTH_A_POOL_BYTES: Final = 24 * MEBIBYTE
 
 NOT_CHECKED: Final = frozenset({ES001.code, ES005.code})
 """Codes which say that something was not looked at; alone they lead to exit code 3."""
-
-ABSORBING: Final = frozenset({ES502.code, ES503.code, ES505.code})
-"""Seal rules that say more than the schema's own finding at the same place."""
 
 Source = FileSource | StreamSource
 
@@ -76,7 +73,7 @@ class _RunCheck:
         self._read_aggregate()
         source = self._open_rows()
         try:
-            head = source.head() if source is not None else b""
+            head = self._head(source)
             context = context_of(self._options, self._aggregate, head)
             name = self._rows_name or self._aggregate_name or ""
             collector = Collector(context, name, self._show)
@@ -127,6 +124,13 @@ class _RunCheck:
             self._cannot(f"cannot be opened: {_reason(error)}")
             self._faults.append(ES001.fault(f"cannot be opened: {_reason(error)}"))
             return None
+
+    def _head(self, source: Source | None) -> bytes:
+        """Return the first bytes; what cannot be read now is told when the rows are read."""
+        try:
+            return b"" if source is None else source.head()
+        except OSError:
+            return b""
 
     def _check_rows(self, source: Source, head: bytes, collector: Collector) -> None:
         found = layout.layout_of(head, source.size)
@@ -213,10 +217,12 @@ class _RunCheck:
                 about_rows.append(fault)
         for fault in sorted(about_rows, key=lambda fault: (fault.code, fault.pointer or "")):
             collector.note(fault)
-        for placed in sorted(_absorbed(about_aggregate), key=_aggregate_order):
+        for placed in in_order(about_aggregate):
             collector.note(placed.fault, self._aggregate_name, placed.line)
         if collector.tally.unread and not self._failed(collector):
             self._cannot(f"{collector.tally.unread:,} rows could not be read")
+        if self._rows_name and not collector.tally.rows and not self._failed(collector):
+            self._cannot("no row was looked at")
 
     def _run_faults(self, facts: RunFacts) -> Iterator[Fault]:
         if self._run.rows is None or facts.layout == "unread":
@@ -317,42 +323,6 @@ def _then(blocks: Iterable[Block], begin: Callable[[], None]) -> Iterator[Block]
         yield first
     begin()
     yield from source
-
-
-def _absorbed(faults: list[PlacedFault]) -> list[PlacedFault]:
-    """Let the seal's rules speak for the schema's findings at the same place.
-
-    Where the number itself is none (ES108), no other rule has anything to say.
-    """
-    none = {placed.fault.pointer for placed in faults if placed.fault.code == ES108.code}
-    faults = [
-        placed
-        for placed in faults
-        if placed.fault.code == ES108.code or placed.fault.pointer not in none - {None}
-    ]
-    speaking = {placed.fault.pointer for placed in faults if placed.fault.code in ABSORBING}
-    kept = []
-    for placed in faults:
-        fault = placed.fault
-        if fault.keyword and fault.pointer in speaking:
-            continue
-        if fault.code in ABSORBING:
-            keyword = next(
-                (
-                    other.fault.keyword
-                    for other in faults
-                    if other.fault.keyword and other.fault.pointer == fault.pointer
-                ),
-                None,
-            )
-            fault = fault._replace(keyword=keyword)
-        kept.append(placed._replace(fault=fault))
-    return kept
-
-
-def _aggregate_order(placed: PlacedFault) -> tuple[float, str, str]:
-    line = float("inf") if placed.line is None else placed.line
-    return line, placed.fault.code, placed.fault.pointer or ""
 
 
 def _version(facts: RunFacts) -> str | None:

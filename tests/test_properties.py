@@ -39,6 +39,7 @@ from evalstream.aggregate import Aggregate
 from evalstream.catalog import enabled_codes
 from evalstream.collector import Collector
 from evalstream.engine import Counts, Engine
+from evalstream.exact import parse_exactly
 from evalstream.formats import eee
 from evalstream.model import Block, Finding, Options
 from evalstream.probe import context_of
@@ -328,7 +329,7 @@ def test_what_the_fast_parser_takes_the_exact_one_takes_alike(text: bytes) -> No
         value = parsing.fast(text)
     except ValueError:
         return
-    parsed = parsing.exact(text, parsing.FAST_DEPTH)
+    parsed = parse_exactly(text, parsing.FAST_DEPTH)
     if _holds_infinity(value):
         assert {trouble.name for trouble in parsed.troubles} == {"non-finite-number"}
         return
@@ -340,14 +341,14 @@ def test_what_the_fast_parser_takes_the_exact_one_takes_alike(text: bytes) -> No
 @bounded(max_examples=300)
 def test_both_parsers_read_the_same_numbers(number: float, form: str) -> None:
     text = (repr(number) if form == "r" else f"{number:.25{form}}").encode()
-    assert repr(parsing.fast(text)) == repr(parsing.exact(text, 9).value)
+    assert repr(parsing.fast(text)) == repr(parse_exactly(text, 9).value)
 
 
 @pytest.mark.parametrize("digits", [4299, 4300, 4301])
 @pytest.mark.parametrize("sign", ["", "-"])
 def test_both_parsers_have_the_same_longest_integer(digits: int, sign: str) -> None:
     text = f"{sign}{'9' * digits}".encode()
-    sound = not parsing.exact(text, 9).troubles
+    sound = not parse_exactly(text, 9).troubles
     assert sound == (digits <= 4300)
     assert _taken(text) <= sound
 
@@ -359,7 +360,7 @@ def test_the_fast_parser_takes_nothing_too_deep(depth: int, inner: bytes) -> Non
         if opening != b"[" and not inner:
             continue
         text = opening * depth + inner + closing * depth
-        assert _taken(text) <= (not parsing.exact(text, 200).troubles)
+        assert _taken(text) <= (not parse_exactly(text, 200).troubles)
 
 
 def _taken(text: bytes) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from evalstream.exact import Trouble
 from evalstream.model import Excerpt, Fault, Severity
-from evalstream.parsing import Trouble
 from evalstream.rule import Rule, RunFacts
 
 

@@ -10,7 +10,7 @@ from evalstream.formats import eee
 from evalstream.model import Fault, Severity
 from evalstream.parsing import pointer
 from evalstream.rule import Rule, RunFacts
-from evalstream.schema import SchemaFault
+from evalstream.schema_fault import SchemaFault
 
 Saying = tuple[Rule, str]
 """Which rule a schema fault breaks, and the message."""

@@ -1,0 +1,156 @@
+"""Schemas without compiled code: fastjsonschema accepts, python-jsonschema explains."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from evalstream.errors import MissingExtra, UsageError
+from evalstream.parsing import resolve
+from evalstream.schema_fault import Path_, SchemaFault, is_optional, known_members, payload_of
+
+
+class PortableValidator:
+    """A compiled schema at both speeds; `trusted` as in `compile_schema`."""
+
+    def __init__(self, schema: Any, *, trusted: bool) -> None:
+        self._schema = schema
+        self._reference = _reference_validator(schema)
+        self._fits = _fast_check(schema) if trusted else self._reference.is_valid
+
+    def accepts(self, value: Any) -> bool:
+        """Return True only if `value` fits the schema and holds no infinite number."""
+        with _no_network():
+            return is_finite(value) and bool(self._fits(value))
+
+    def faults(self, value: Any) -> Iterator[SchemaFault]:
+        """Say everything that is wrong with `value`."""
+        seen: set[tuple[Path_, Path_]] = set()
+        with _no_network():
+            for error in self._reference.iter_errors(value):
+                yield from self._translated(error, value, seen)
+
+    def _translated(
+        self, error: Any, root: Any, seen: set[tuple[Path_, Path_]]
+    ) -> Iterator[SchemaFault]:
+        path, route = tuple(error.absolute_path), tuple(error.absolute_schema_path)
+        found = resolve(root, path)
+        fault = SchemaFault(
+            path=path,
+            keyword=error.validator or "falseSchema",
+            route=route,
+            expected=payload_of(error.validator, error.validator_value),
+            found=found,
+            optional=is_optional(self._schema, path),
+        )
+        if error.validator in ("required", "additionalProperties"):
+            if (path, route) in seen:
+                return
+            seen.add((path, route))
+            known = known_members(self._schema, path)
+            for member in _concerned(error, found):
+                yield fault.about(member, resolve(found, (member,)), known)
+        elif error.validator in ("oneOf", "anyOf"):
+            branches: list[list[SchemaFault]] = [[] for _ in error.validator_value]
+            for inner in error.context or ():
+                branches[inner.schema_path[0]].extend(self._translated(inner, root, set()))
+            yield fault._replace(variants=tuple(map(tuple, branches)), expected=None)
+        else:
+            yield fault
+
+
+def _reference_validator(schema: Any) -> Any:
+    try:
+        import jsonschema
+    except ImportError as error:
+        message = "the portable engine needs: pip install 'evalstream[portable]'"
+        raise MissingExtra(message) from error
+    draft = jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator)
+    try:
+        draft.check_schema(schema)
+    except jsonschema.SchemaError as error:
+        raise UsageError(f"not a usable JSON Schema: {error.message}") from error
+
+    def pattern(_: Any, expression: str, value: Any, __: Any) -> Iterator[Any]:
+        if isinstance(value, str) and not re.search(_ecma(expression), value):
+            yield jsonschema.ValidationError("does not match the pattern")
+
+    import referencing
+
+    patterned = jsonschema.validators.extend(draft, {"pattern": pattern})
+    return patterned(schema, registry=referencing.Registry())
+
+
+@contextlib.contextmanager
+def _no_network() -> Iterator[None]:
+    """Turn a reference that leads out of the schema into wrong usage; nothing is fetched."""
+    import referencing
+
+    try:
+        yield
+    except referencing.exceptions.Unresolvable as error:
+        raise UsageError(f"the schema's reference {error.ref} leads nowhere") from error
+
+
+def _ecma(pattern: str) -> str:
+    """Let a final `$` match only at the very end, as ECMA 262 has it.
+
+    Python's also matches before a newline there.
+    """
+    escaped = len(pattern) - len(pattern.rstrip("$").rstrip("\\")) - 1
+    return pattern if not pattern.endswith("$") or escaped % 2 else pattern[:-1] + r"\Z"
+
+
+def _with_ecma_patterns(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_with_ecma_patterns(inner) for inner in node]
+    if not isinstance(node, dict):
+        return node
+    return {
+        key: _ecma(inner)
+        if key == "pattern" and isinstance(inner, str)
+        else _with_ecma_patterns(inner)
+        for key, inner in node.items()
+    }
+
+
+def _concerned(error: Any, found: dict[str, Any]) -> list[str]:
+    """Name the members that a `required` or `additionalProperties` error is about."""
+    if error.validator == "required":
+        return [name for name in error.validator_value if name not in found]
+    named, patterns = error.schema.get("properties", {}), error.schema.get("patternProperties", {})
+    if isinstance(error.validator_value, dict):
+        return []
+    return [
+        name
+        for name in found
+        if name not in named and not any(re.search(pattern, name) for pattern in patterns)
+    ]
+
+
+def _fast_check(schema: Any) -> Callable[[Any], bool]:
+    import fastjsonschema
+
+    patterned = _with_ecma_patterns(schema)
+    check = fastjsonschema.compile(patterned, use_default=False, use_formats=False)
+
+    def fits(value: Any) -> bool:
+        try:
+            check(value)
+        except Exception:  # noqa: BLE001 - whatever it stumbles over is not accepted
+            return False
+        return True
+
+    return fits
+
+
+def is_finite(value: Any) -> bool:
+    """Tell whether a value holds no infinite number and no NaN."""
+    if isinstance(value, dict):
+        return all(map(is_finite, value.values()))
+    if isinstance(value, list):
+        return all(map(is_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
