@@ -558,3 +558,35 @@ def test_a_schema_that_is_no_json_is_wrong_usage(tmp_path: Path) -> None:
     for schema in ("{", "[]", '{"type": 3}', ""):
         with pytest.raises(evalstream.UsageError):
             evalstream.check(path, schema=schema)
+
+
+def test_a_file_without_rows_is_no_pass_even_when_its_rule_is_deselected(see: See) -> None:
+    code, text = see(b"", select=("ES4",))
+    assert (code, "no row was looked at" in text) == (3, True)
+
+
+def test_a_file_whose_first_bytes_cannot_be_read_stops_no_other_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    first.write_bytes(GOOD)
+    second.write_bytes(GOOD)
+    original = FileSource.head
+
+    def head(source: FileSource) -> bytes:
+        if source.path == str(first):
+            raise OSError(errno.EIO, "Input/output error")
+        return original(source)
+
+    def blocks(source: FileSource, length: int) -> Any:
+        head(source)
+        return original_blocks(source, length)
+
+    original_blocks = FileSource.blocks
+    monkeypatch.setattr(FileSource, "head", head)
+    monkeypatch.setattr(FileSource, "blocks", blocks)
+    report = evalstream.check([first, second])
+    assert [run.rows for run in report.runs] == [0, 8]
+    assert [run.verdict for run in report.runs] == ["incomplete", "incomplete"]
+    assert report.counts["ES001"] == 1
+    assert report.exit_code == 3
