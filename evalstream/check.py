@@ -115,6 +115,8 @@ def _checked_options(options: Options, settings: dict[str, Any]) -> Options:
         if getattr(options, name) < 1:
             raise UsageError(f"{name} must be at least 1")
     enabled_codes(options)
+    if options.schema is not None and options.schema_version != "auto":
+        raise UsageError("a schema of one's own and a schema version exclude each other")
     if options.schema is not None:
         try:
             schema = parsing.fast(options.schema.encode())
