@@ -18,7 +18,9 @@ import typer
 from evalstream._version import __version__
 from evalstream.catalog import RULES
 from evalstream.check import check as run_check
+from evalstream.digest import RECIPES
 from evalstream.errors import CannotCheck, UsageError
+from evalstream.formats.eee import INSTANCE_VERSIONS
 from evalstream.model import Options, Reporter, Severity
 from evalstream.output import Output
 from evalstream.parsing import fast
@@ -119,14 +121,17 @@ def check(
         str | None, typer.Option(metavar="FILE", help="The aggregate of the one rows file named.")
     ] = None,
     schema_version: Annotated[
-        str, typer.Option(help="Judge all rows by this version instead of the one they declare.")
+        str,
+        typer.Option(
+            help=f"Judge all by this version, not the declared one: {', '.join(INSTANCE_VERSIONS)}."
+        ),
     ] = DEFAULTS.schema_version,
     schema: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Judge rows by this JSON Schema instead of ours."),
     ] = None,
     recipe: Annotated[
-        str, typer.Option(help="The recipe of sample_hash, instead of detecting it.")
+        str, typer.Option(help=f"The recipe of sample_hash, not detected: {', '.join(RECIPES)}.")
     ] = DEFAULTS.recipe,
     select: Annotated[
         list[str] | None,

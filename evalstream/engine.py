@@ -24,6 +24,14 @@ from evalstream.tally import Tally
 
 JSON_BLANK: Final = b" \t\r"
 UTF8_MARK: Final = b"\xef\xbb\xbf"
+ACCEPTED_VERSIONS: Final = frozenset(
+    form
+    for name in eee.DECLARED
+    if eee.VERSIONS[name].instance
+    for form in (name, eee.ANNOTATION_PREFIX + name)
+)
+"""What a row may declare and be judged by at once: known versions, plain or annotated."""
+
 Row = Mapping[str, Any]
 Counts = dict[tuple[str, Severity], int]
 """Occurrences by code and severity."""
@@ -68,12 +76,7 @@ class Engine:
         self._shallow = options.max_depth < parsing.FAST_DEPTH
         self._finite = finite_check(options.engine)
         self._validators: dict[str, Validator] = {}
-        self._accepting: dict[str, Callable[[Any], bool]] = {}
-        for version in eee.DECLARED:
-            if eee.VERSIONS[version].instance:
-                fits = self._validator(version).accepts
-                self._accepting[version] = fits
-                self._accepting[eee.ANNOTATION_PREFIX + version] = fits
+        self._accepting = _Accepting(self._validator)
         self._only: Validator | None = None
         if options.schema is not None:
             self._only = compile_schema(
@@ -81,6 +84,8 @@ class Engine:
             )
         elif options.schema_version != "auto":
             self._only = self._validator(options.schema_version)
+        else:
+            self._validator(context.version)
         rows = [rule for rule in RULES.values() if rule.row and rule.code in context.enabled]
         bound = [rule.row(context) for rule in rows if rule.row]
         self._checks = [check for check in bound if check is not None]
@@ -141,7 +146,7 @@ class Engine:
     def check_row(self, row: Row, line: int, tally: Tally) -> list[Fault]:
         """Apply the rules beyond the schema to a row, and count it."""
         version = row.get("schema_version")
-        if version.__class__ is str and version in self._accepting:
+        if version.__class__ is str and version in ACCEPTED_VERSIONS:
             tally.versions.add(version, line)
         faults = [fault for check in self._checks if (fault := check(row)) is not None]
         fault = self._judge_hash(row, line, tally)
@@ -172,6 +177,19 @@ class Engine:
             validator = compile_schema(document, self.context.options.engine)
             self._validators[version] = validator
         return validator
+
+
+class _Accepting(dict[str, Callable[[Any], bool]]):
+    """The accepting pass by declared version; each is compiled when a row first declares it."""
+
+    def __init__(self, validator: Callable[[str], Validator]) -> None:
+        self._validator = validator
+
+    def __missing__(self, declared: str) -> Callable[[Any], bool]:
+        if declared not in ACCEPTED_VERSIONS:
+            raise KeyError(declared)
+        self[declared] = self._validator(declared.removeprefix(eee.ANNOTATION_PREFIX)).accepts
+        return self[declared]
 
 
 class _Pass:
