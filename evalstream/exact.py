@@ -27,7 +27,7 @@ class Trouble(NamedTuple):
     """One thing that is wrong with the text of a JSON document.
 
     `name` is the name of the rule that it breaks; `offset` is in bytes from the start of the
-    text; `line` and `column` count from 1; `excerpt` is the text round the fault and `caret`
+    text; `line` counts from 1; `excerpt` is the text round the fault and `caret`
     the fault's place in it; `replaced` says that the value at `pointer` is not the one that
     stands there.
     """
@@ -36,7 +36,6 @@ class Trouble(NamedTuple):
     message: str
     offset: int | None = None
     line: int | None = None
-    column: int | None = None
     pointer: str | None = None
     excerpt: str | None = None
     caret: int = 0
@@ -107,7 +106,6 @@ def _control_bytes(characters: str, found: re.Match[str]) -> Trouble:
         f"{length} {kind} {noun} at byte {offset} of the line",
         offset=offset,
         line=characters.count("\n", 0, start) + 1,
-        column=start + 1,
         excerpt=shown,
         caret=caret,
     )
@@ -273,7 +271,6 @@ def _syntax(characters: str, error: json.JSONDecodeError) -> Trouble:
         message,
         offset=offset,
         line=error.lineno,
-        column=error.colno,
         excerpt=shown,
         caret=caret,
         at_end=at_end,

@@ -17,7 +17,6 @@ from evalstream.parsing import resolve
 from evalstream.schema_fault import Path_, SchemaFault, is_optional, known_members, payload_of
 
 ENGINES: Final = ("auto", "rust", "portable")
-DRAFT_7: Final = "http://json-schema.org/draft-07/schema#"
 
 
 _EMPTY_KEY: Final = "\ue000 the empty key"
