@@ -6,18 +6,14 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from evalstream.aggregate import Aggregate
-from evalstream.exact import parse_exactly
 from evalstream.formats import eee
 from evalstream.model import Fault, Options
-from evalstream.rules.json import ES102, ES108, ES109
-from evalstream.rules.json import explain as explain_json
-from evalstream.rules.schema import ES215, type_name
+from evalstream.parsing import UTF8_MARK
+from evalstream.rules.json import BEGINS_WITH_MARK, ES102, ES108, read_object
+from evalstream.rules.schema import ES215
 from evalstream.rules.schema import explain as explain_schema
 from evalstream.rules.seal import ES502, ES503, ES505
-from evalstream.schema import builtin_schema, compile_schema
-
-UTF8_MARK = b"\xef\xbb\xbf"
-
+from evalstream.schema import builtin_validator
 
 ABSORBING: Final = frozenset({ES502.code, ES503.code, ES505.code})
 """Seal rules that say more than the schema's own finding at the same place."""
@@ -44,27 +40,13 @@ def read_aggregate(path: str, name: str, options: Options) -> Reading:
     faults: list[PlacedFault] = []
     if text.startswith(UTF8_MARK):
         text = text[len(UTF8_MARK) :]
-        message = "the file begins with a UTF-8 byte order mark"
-        faults.append(PlacedFault(ES102.fault(message), 1))
-    parsed = parse_exactly(text, options.max_depth)
-    for trouble, fault in zip(
-        parsed.troubles, explain_json(parsed.troubles, torn=False), strict=True
-    ):
-        faults.append(PlacedFault(fault, trouble.line))
-    if not parsed.readable:
+        faults.append(PlacedFault(ES102.fault(BEGINS_WITH_MARK), 1))
+    reading = read_object(text, options.max_depth, torn=False, noun="an aggregate")
+    faults.extend(PlacedFault(fault, line) for fault, line in reading.faults)
+    if reading.value is None:
         return Reading(None, faults)
-    if not isinstance(parsed.value, dict) and any(one.replaced for one in parsed.troubles):
-        return Reading(None, faults)
-    if not isinstance(parsed.value, dict):
-        message = f"an aggregate must be an object, this is of type {type_name(parsed.value)}"
-        return Reading(None, [*faults, PlacedFault(ES109.fault(message))])
-    aggregate = Aggregate(name, parsed.value)
-    replaced = {trouble.pointer for trouble in parsed.troubles if trouble.replaced}
-    faults.extend(
-        PlacedFault(fault)
-        for fault in _schema_faults(aggregate, options)
-        if fault.pointer not in replaced
-    )
+    aggregate = Aggregate(name, reading.value)
+    faults.extend(map(PlacedFault, reading.concerned(_schema_faults(aggregate, options))))
     return Reading(aggregate, faults)
 
 
@@ -85,8 +67,7 @@ def _schema_faults(aggregate: Aggregate, options: Options) -> Iterator[Fault]:
                 expected=list(eee.DECLARED),
                 found=declared,
             )
-    schema = builtin_schema(eee.aggregate_schema_name(version))
-    validator = compile_schema(schema, options.engine)
+    validator = builtin_validator(eee.aggregate_schema_name(version), options.engine)
     yield from explain_schema(validator.faults(aggregate.document), own=True, version=version)
 
 

@@ -10,20 +10,18 @@ import xxhash
 
 from evalstream import parsing
 from evalstream.catalog import RULES
-from evalstream.exact import parse_exactly
 from evalstream.formats import eee
 from evalstream.identities import Identities, IdentityColumns
 from evalstream.model import Excerpt, Fault, Lines, Severity
 from evalstream.rule import Context
 from evalstream.rules import identity, json, schema
-from evalstream.rules.json import ES102, ES109, ES110, ES111, ES113
+from evalstream.rules.json import BEGINS_WITH_MARK, ES102, ES110, ES111, ES113
 from evalstream.rules.schema import ES215
 from evalstream.rules.stream import ES003
-from evalstream.schema import Validator, builtin_schema, compile_schema, finite_check
+from evalstream.schema import Validator, builtin_validator, compile_schema, finite_check
 from evalstream.tally import Tally
 
 JSON_BLANK: Final = b" \t\r"
-UTF8_MARK: Final = b"\xef\xbb\xbf"
 ACCEPTED_VERSIONS: Final = frozenset(
     form
     for name in eee.DECLARED
@@ -75,7 +73,6 @@ class Engine:
         # A lower bound for nesting than the parser's own is left to the exact path.
         self._shallow = options.max_depth < parsing.FAST_DEPTH
         self._finite = finite_check(options.engine)
-        self._validators: dict[str, Validator] = {}
         self._accepting = _Accepting(self._validator)
         self._only: Validator | None = None
         if options.schema is not None:
@@ -85,7 +82,8 @@ class Engine:
         elif options.schema_version != "auto":
             self._only = self._validator(options.schema_version)
         else:
-            self._validator(context.version)
+            # Compiled here, before workers are forked.
+            self._accepting[context.version]
         rows = [rule for rule in RULES.values() if rule.row and rule.code in context.enabled]
         bound = [rule.row(context) for rule in rows if rule.row]
         self._checks = [check for check in bound if check is not None]
@@ -124,24 +122,15 @@ class Engine:
         """
         if read.__class__ is dict and not self._shallow and self._finite(read):
             return read, list(self._schema_faults(read))
-        options = self.context.options
-        parsed = parse_exactly(line, options.max_depth)
-        faults = list(json.explain(parsed.troubles, torn=torn))
-        if not parsed.readable:
+        reading = json.read_object(line, self.context.options.max_depth, torn=torn, noun="a row")
+        faults = [fault for fault, _ in reading.faults]
+        if reading.value is None:
             return None, faults
-        row = parsed.value
-        if not isinstance(row, dict) and any(trouble.replaced for trouble in parsed.troubles):
-            return None, faults
-        if not isinstance(row, dict):
-            message = f"a row must be an object, this is {_article(schema.type_name(row))}"
-            return None, [*faults, ES109.fault(message, found=row)]
-        replaced = {trouble.pointer for trouble in parsed.troubles if trouble.replaced}
         try:
-            judged = list(self._schema_faults(row))
+            faults.extend(reading.concerned(self._schema_faults(reading.value)))
         except RecursionError:
             return None, [*faults, ES113.fault("nested too deep to be judged by the schema")]
-        faults.extend(fault for fault in judged if fault.pointer not in replaced)
-        return row, faults
+        return reading.value, faults
 
     def check_row(self, row: Row, line: int, tally: Tally) -> list[Fault]:
         """Apply the rules beyond the schema to a row, and count it."""
@@ -171,12 +160,8 @@ class Engine:
         return unknown + schema.explain(validator.faults(row), own=True, version=version)
 
     def _validator(self, version: str) -> Validator:
-        validator = self._validators.get(version)
-        if validator is None:
-            document = builtin_schema(eee.instance_schema_name(version))
-            validator = compile_schema(document, self.context.options.engine)
-            self._validators[version] = validator
-        return validator
+        name = eee.instance_schema_name(version)
+        return builtin_validator(name, self.context.options.engine)
 
 
 class _Accepting(dict[str, Callable[[Any], bool]]):
@@ -209,9 +194,9 @@ class _Pass:
         read, look = self._engine.read, self._look
         find, end, longest = data.find, len(data), self._options.max_line_bytes
         number = 0
-        if base + start == 0 and data.startswith(UTF8_MARK):
-            start = len(UTF8_MARK)
-            self._note(1, 0, None, [ES102.fault("the file begins with a UTF-8 byte order mark")])
+        if base + start == 0 and data.startswith(parsing.UTF8_MARK):
+            start = len(parsing.UTF8_MARK)
+            self._note(1, 0, None, [ES102.fault(BEGINS_WITH_MARK)])
         while start < end:
             stop = find(b"\n", start)
             number += 1
@@ -225,7 +210,7 @@ class _Pass:
             else:
                 look(line, *read(line), number, base + start, torn)
             start = stop + 1
-        if data.startswith(UTF8_MARK):
+        if data.startswith(parsing.UTF8_MARK):
             self._faults.sort(key=lambda located: (located.line, located.fault.code))
         self._tally.lines = number
         return BlockResult(self._faults, self._counts, self._tally, self._identities.columns())
@@ -315,7 +300,3 @@ def _sample(row: Row | None) -> str | int | None:
         return None
     shown: str | int = parsing.shorten(sample)
     return shown
-
-
-def _article(kind: str) -> str:
-    return kind if kind == "null" else f"an {kind}" if kind[0] in "aio" else f"a {kind}"

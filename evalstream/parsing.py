@@ -14,6 +14,18 @@ FAST_DEPTH: Final = 200
 """The nesting that the fast parser follows; it refuses what is deeper."""
 
 VALUE_CHARACTERS: Final = 80
+UTF8_MARK: Final = b"\xef\xbb\xbf"
+"""The byte order mark of UTF-8, which JSON does not want."""
+
+JSON_TYPE_NAMES: Final = {
+    "NoneType": "null",
+    "bool": "boolean",
+    "int": "integer",
+    "float": "number",
+    "str": "string",
+    "list": "array",
+    "dict": "object",
+}
 
 fast: Callable[[bytes], Any] = partial(
     jiter.from_json, catch_duplicate_keys=True, allow_inf_nan=False
@@ -39,6 +51,11 @@ def resolve(value: Any, path: Any) -> Any:
     except (KeyError, IndexError, TypeError):
         return None
     return value
+
+
+def type_name(value: Any) -> str:
+    """Return the JSON type of a value, in JSON Schema's words."""
+    return JSON_TYPE_NAMES.get(type(value).__name__, type(value).__name__)
 
 
 def dumps(value: Any) -> bytes:

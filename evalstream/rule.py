@@ -37,7 +37,8 @@ class RunFacts:
 
     `path` is None for a stream; `checksums` holds the digests of the stored bytes by
     algorithm; `diagnosis` says why a checksum differs, where that could be found out;
-    `layout` is `jsonl`, or `json` for a file that is one JSON array.
+    `layout` is `jsonl` where the rows were looked at, `json` for a file that is one JSON array,
+    and another word for what was not looked at.
     """
 
     file: str

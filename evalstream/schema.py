@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -85,6 +85,12 @@ def builtin_schema(name: str) -> Any:
     return json.loads((schema_folder() / f"{name}.schema.json").read_bytes())
 
 
+@lru_cache(maxsize=64)
+def builtin_validator(name: str, engine: str = "auto") -> Validator:
+    """Return one of our schemas compiled, once per process."""
+    return compile_schema(builtin_schema(name), engine)
+
+
 @lru_cache(maxsize=1)
 def schema_folder() -> Path:
     """Find our schemas: inside an installed package, else beside it in a checkout."""
@@ -105,18 +111,19 @@ class _RustValidator:
     """jsonschema-rs: both speeds."""
 
     def __init__(self, schema: Any, *, trusted: bool) -> None:
-        self._schema = schema
+        self._schema, self._trusted = schema, trusted
         self._compiled = _compiled(schema)
         self._keyed = _compiled(_KEYED).is_valid
-        self.accepts: Callable[[Any], bool]
-        if trusted:
-            usual = _compiled(finite_only(schema, closed=True)).is_valid
-            unusual = _compiled(finite_only(schema)).is_valid
-            self.accepts = lambda value: usual(value) or unusual(value)
-        else:
-            fits = self._compiled.is_valid
-            finite = finite_check("rust")
-            self.accepts = lambda value: fits(value) and finite(value)
+
+    @cached_property
+    def accepts(self) -> Callable[[Any], bool]:
+        """The accepting pass, compiled when it is first wanted."""
+        if self._trusted:
+            usual = _compiled(finite_only(self._schema, closed=True)).is_valid
+            unusual = _compiled(finite_only(self._schema)).is_valid
+            return lambda value: usual(value) or unusual(value)
+        fits, finite = self._compiled.is_valid, finite_check("rust")
+        return lambda value: fits(value) and finite(value)
 
     def faults(self, value: Any) -> Iterator[SchemaFault]:
         if not self._keyed(value):

@@ -15,7 +15,8 @@ class SchemaFault(NamedTuple):
     `path` leads to the faulty value, `route` through the schema to the keyword. `expected`
     is the keyword's own payload (types, options, a limit), `member` the property that is
     missing or unknown. `optional` says that the value stands in a property that its object
-    does not require. `variants` holds the faults in each branch of oneOf and anyOf.
+    does not require. `variants` holds the faults in each branch of oneOf and anyOf, `known`
+    the properties that an object with an unknown one may have.
     """
 
     path: Path_

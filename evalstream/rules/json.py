@@ -3,11 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Any, Final, NamedTuple
 
-from evalstream.exact import Trouble
+from evalstream.exact import Trouble, parse_exactly
 from evalstream.model import Excerpt, Fault, Severity
+from evalstream.parsing import type_name
 from evalstream.rule import Rule, RunFacts
+
+BEGINS_WITH_MARK: Final = "the file begins with a UTF-8 byte order mark"
+
+
+class ObjectReading(NamedTuple):
+    """An object read exactly: the object if there is one, and its faults with their lines.
+
+    `replaced` are the pointers of values that stand for others which are no numbers, so that
+    no other rule has anything to say of them.
+    """
+
+    value: dict[str, Any] | None
+    faults: list[tuple[Fault, int | None]]
+    replaced: frozenset[str | None] = frozenset()
+
+    def concerned(self, faults: Iterable[Fault]) -> Iterator[Fault]:
+        """Leave out the faults of replaced values."""
+        return (fault for fault in faults if fault.pointer not in self.replaced)
+
+
+def read_object(text: bytes, max_depth: int, *, torn: bool, noun: str) -> ObjectReading:
+    """Read a text that must hold one object, such as a row, and say what is wrong with it."""
+    parsed = parse_exactly(text, max_depth)
+    lines = [trouble.line for trouble in parsed.troubles]
+    faults = list(zip(explain(parsed.troubles, torn=torn), lines, strict=True))
+    replaced = frozenset(trouble.pointer for trouble in parsed.troubles if trouble.replaced)
+    if not parsed.readable or (replaced and not isinstance(parsed.value, dict)):
+        return ObjectReading(None, faults)
+    if not isinstance(parsed.value, dict):
+        message = f"{noun} must be an object, this is {_with_article(type_name(parsed.value))}"
+        faults.append((ES109.fault(message, found=parsed.value), None))
+        return ObjectReading(None, faults)
+    return ObjectReading(parsed.value, faults, replaced)
 
 
 def explain(troubles: Iterable[Trouble], *, torn: bool) -> Iterator[Fault]:
@@ -25,6 +59,10 @@ def explain(troubles: Iterable[Trouble], *, torn: bool) -> Iterator[Fault]:
         if trouble.excerpt is not None:
             found = Excerpt(trouble.excerpt, trouble.caret)
         yield rule.fault(message, pointer=trouble.pointer, found=found)
+
+
+def _with_article(kind: str) -> str:
+    return kind if kind == "null" else f"an {kind}" if kind[0] in "aio" else f"a {kind}"
 
 
 def _carriage_return(facts: RunFacts) -> Iterator[Fault]:

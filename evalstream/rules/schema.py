@@ -8,22 +8,12 @@ from typing import Any, Final
 
 from evalstream.formats import eee
 from evalstream.model import Fault, Severity
-from evalstream.parsing import pointer
+from evalstream.parsing import pointer, type_name
 from evalstream.rule import Rule, RunFacts
 from evalstream.schema_fault import SchemaFault
 
 Saying = tuple[Rule, str]
 """Which rule a schema fault breaks, and the message."""
-
-JSON_TYPE_NAMES: Final = {
-    "NoneType": "null",
-    "bool": "boolean",
-    "int": "integer",
-    "float": "number",
-    "str": "string",
-    "list": "array",
-    "dict": "object",
-}
 
 
 def explain(faults: Iterable[SchemaFault], *, own: bool, version: str = "") -> list[Fault]:
@@ -55,11 +45,6 @@ def explain(faults: Iterable[SchemaFault], *, own: bool, version: str = "") -> l
             found.append(_plain(fault, own=own))
     found.extend(_branch(fault, version) for fault in kept)
     return found
-
-
-def type_name(value: Any) -> str:
-    """Return the JSON type of a value, in JSON Schema's words."""
-    return JSON_TYPE_NAMES.get(type(value).__name__, type(value).__name__)
 
 
 def _conditional(fault: SchemaFault) -> bool:
