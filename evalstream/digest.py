@@ -68,13 +68,18 @@ def explained_by(
 ) -> frozenset[str]:
     """Return the names of the recipes that give this hex digest for this input.
 
-    The algorithm follows from the digest's length. Raises UnicodeEncodeError where the input
-    holds lone surrogates and the recipe encodes them.
+    The algorithm follows from the digest's length. A recipe that would have to encode half of
+    a surrogate pair gives no digest; those that escape it do.
     """
     compute = getattr(hashlib, ALGORITHM_OF_LENGTH[len(digest)])
-    return frozenset(
-        name for name in recipes if compute(RECIPES[name](raw, reference)).hexdigest() == digest
-    )
+
+    def gives(name: str) -> bool:
+        try:
+            return bool(compute(RECIPES[name](raw, reference)).hexdigest() == digest)
+        except UnicodeEncodeError:
+            return False
+
+    return frozenset(filter(gives, recipes))
 
 
 def normalised(digest: str) -> str:

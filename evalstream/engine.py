@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from json import loads
 from typing import Any, Final, NamedTuple
 
 import xxhash
@@ -15,7 +16,7 @@ from evalstream.identities import Identities, IdentityColumns
 from evalstream.model import Excerpt, Fault, Lines, Severity
 from evalstream.rule import Context
 from evalstream.rules import identity, json, schema
-from evalstream.rules.json import BEGINS_WITH_MARK, ES102, ES110, ES111, ES113
+from evalstream.rules.json import BEGINS_WITH_MARK, ES102, ES110, ES111, ES113, ES114
 from evalstream.rules.schema import ES215
 from evalstream.rules.stream import ES003
 from evalstream.schema import Validator, builtin_validator, compile_schema, finite_check
@@ -132,13 +133,18 @@ class Engine:
             return None, [*faults, ES113.fault("nested too deep to be judged by the schema")]
         return reading.value, faults
 
-    def check_row(self, row: Row, line: int, tally: Tally) -> list[Fault]:
-        """Apply the rules beyond the schema to a row, and count it."""
+    def check_row(
+        self, row: Row, line: int, tally: Tally, hashed: Row | None = None
+    ) -> list[Fault]:
+        """Apply the rules beyond the schema to a row, and count it.
+
+        `hashed` is the row as it stands where `row` had to be altered to be looked at.
+        """
         version = row.get("schema_version")
         if version.__class__ is str and version in ACCEPTED_VERSIONS:
             tally.versions.add(version, line)
         faults = [fault for check in self._checks if (fault := check(row)) is not None]
-        fault = self._judge_hash(row, line, tally)
+        fault = self._judge_hash(row if hashed is None else hashed, line, tally)
         if fault is not None:
             faults.append(fault)
         return faults
@@ -232,7 +238,9 @@ class _Pass:
         if row is None:
             tally.unread += 1
         else:
-            faults += engine.check_row(row, number, tally)
+            altered = any(fault.code == ES114.code for fault in faults)
+            hashed = loads(line) if altered else None
+            faults += engine.check_row(row, number, tally, hashed)
             if torn:
                 faults.append(ES111.fault("the last row has no newline"))
             if engine.identifies:

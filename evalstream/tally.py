@@ -63,8 +63,8 @@ class Tally:
 
     `lines` counts all lines, `rows` those that are not blank, `unread` the rows that could
     not be parsed. Keys of `recipes` are the sets of recipes that give a row's hash; an empty
-    set means that none does. Keys of `hash_forms` name what is odd about a hash: `absent`,
-    `dressed` in capitals or a prefix, `unhashable` input. Lines count from 1 within what was
+    set means that none does. Keys of `hash_forms` name what is odd about a hash: `absent`, or
+    `dressed` in capitals or a prefix. Lines count from 1 within what was
     tallied.
     """
 

@@ -2,6 +2,7 @@
 
 import errno
 import gzip
+import hashlib
 import io
 import json
 import os
@@ -16,6 +17,7 @@ from rows import REPOSITORY, aggregate_of, bytes_of, line_of, reported, sound_ro
 
 import evalstream
 from evalstream import run_check
+from evalstream.digest import RECIPES
 from evalstream.model import MEBIBYTE
 from evalstream.sources import file as file_source
 from evalstream.sources.file import FileSource
@@ -590,3 +592,23 @@ def test_a_file_whose_first_bytes_cannot_be_read_stops_no_other_input(
     assert [run.verdict for run in report.runs] == ["incomplete", "incomplete"]
     assert report.counts["ES001"] == 1
     assert report.exit_code == 3
+
+
+@pytest.mark.parametrize("recipe", ["json-list", "concat"])
+def test_half_a_surrogate_is_hashed_where_a_recipe_escapes_it(see: See, recipe: str) -> None:
+    rows = sound_rows()
+    for row in rows:
+        raw, reference = row["input"]["raw"], row["input"]["reference"]
+        row["sample_hash"] = hashlib.sha256(RECIPES[recipe](raw, reference)).hexdigest()
+    rows[1]["input"]["raw"] += "\ud800"
+    raw, reference = rows[1]["input"]["raw"], rows[1]["input"]["reference"]
+    rows[1]["sample_hash"] = hashlib.sha256(RECIPES["json-list"](raw, reference)).hexdigest()
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    code, report = see(text.encode())
+    assert "ES114 unpaired-surrogate: 1" in report
+    assert "ES401" not in report
+    assert (code, "ES403" in report) == ((0, False) if recipe == "json-list" else (1, True))
+    rows[1]["sample_hash"] = "0" * 64
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    code, report = see(text.encode())
+    assert (code, "ES401 sample-hash-mismatch: 1" in report) == (1, True)

@@ -76,15 +76,15 @@ def _slow_judge(context: Context) -> HashJudge:
         malformed = _malformed(bare, digest, context)
         if malformed:
             return malformed
+        explanations = explained_by(bare, *covered, tried)
+        tally.recipes.add(explanations, line)
+        if explanations or primary is None:
+            return None
         try:
-            explanations = explained_by(bare, *covered, tried)
-            tally.recipes.add(explanations, line)
-            if explanations or primary is None:
-                return None
             expected = compute(RECIPES[primary](*covered)).hexdigest()
         except UnicodeEncodeError:
-            tally.hash_forms.add("unhashable", line)
-            return None
+            message = f"the recipe {primary} gives no hash for half of a surrogate pair"
+            return ES401.fault(message, pointer=POINTER, found=digest)
         message = f"not the {context.algorithm} of this row's input under the recipe {primary}"
         return ES401.fault(message, pointer=POINTER, expected=expected, found=digest)
 
