@@ -229,17 +229,18 @@ class _Pass:
         if line.endswith(b"\r") and not torn:
             tally.carriage_returns.add(None, number)
         faults: list[Fault] = []
+        hashed: Row | None = None
         if not sound:
             if not line.strip(JSON_BLANK):
                 self._note(number, offset, None, [ES110.fault("a blank line")])
                 return
             row, faults = engine.explain(line, torn=torn, read=row)
+            if any(fault.code == ES114.code for fault in faults):
+                hashed = loads(line)
         tally.rows += 1
         if row is None:
             tally.unread += 1
         else:
-            altered = any(fault.code == ES114.code for fault in faults)
-            hashed = loads(line) if altered else None
             faults += engine.check_row(row, number, tally, hashed)
             if torn:
                 faults.append(ES111.fault("the last row has no newline"))
