@@ -60,7 +60,7 @@ def run_in_order(
             try:
                 result = first.future.result()
             except backend.broken:
-                executor.shutdown(wait=True, cancel_futures=True)
+                executor.shutdown(wait=False, cancel_futures=True)
                 executor = backend.start()
                 result = _alone(backend, function, first.block)
                 for task in waiting:
@@ -89,7 +89,7 @@ def _alone(backend: Backend, function: Callable[[Block], Result], block: Block) 
         try:
             return executor.submit(function, block).result()
         except backend.broken:
-            continue
+            executor.shutdown(wait=False, cancel_futures=True)
         finally:
             executor.shutdown(wait=True, cancel_futures=True)
     raise WorkerLost(
