@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from evalstream.digest import ALGORITHMS, is_hex_digest, normalised
 
 DETAILS: Final = "/detailed_evaluation_results"
+RESULTS: Final = "/evaluation_results"
+
+
+class Result(NamedTuple):
+    """One of the aggregate's results, as far as rows are concerned with it.
+
+    `place` is its index in evaluation_results. `minimum` and `maximum` bound its scores (from
+    0.2.3 on infinities are allowed), None where the metric declares no bound. `levels` is the
+    number of level_names.
+    """
+
+    place: int
+    id: str | None
+    name: str | None
+    dataset: str | None
+    minimum: float | None
+    maximum: float | None
+    lower_is_better: bool
+    score_type: str | None
+    levels: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +57,7 @@ class Aggregate:
     @property
     def model_id(self) -> str | None:
         """The model that its rows must name: model_info.id."""
-        model = self.document.get("model_info")
-        return _text(model.get("id")) if isinstance(model, dict) else None
+        return _text(_member(self.document.get("model_info"), "id"))
 
     @property
     def evaluation_names(self) -> frozenset[str] | None:
@@ -78,11 +99,93 @@ class Aggregate:
         """Return a member of detailed_evaluation_results as it stands, None where absent."""
         return None if self.details is None else self.details.get(member)
 
+    @property
+    def library(self) -> str | None:
+        """The harness that wrote the run: eval_library.name, before 0.2.1 the source's name."""
+        for member, key in (("eval_library", "name"), ("source_metadata", "source_name")):
+            name = _text(_member(self.document.get(member), key))
+            if name:
+                return name
+        return None
+
     def results(self) -> Iterator[dict[str, Any]]:
         """Iterate over the results that are objects."""
+        return (result for _, result in self.indexed_results())
+
+    def indexed_results(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Iterate over the results that are objects, with their places in the list."""
         results = self.document.get("evaluation_results")
         if isinstance(results, list):
-            yield from (result for result in results if isinstance(result, dict))
+            for index, result in enumerate(results):
+                if isinstance(result, dict):
+                    yield index, result
+
+    def joinable(self) -> tuple[Result, ...]:
+        """Return what rows need to know of each result."""
+        return tuple(_result(index, result) for index, result in self.indexed_results())
+
+
+class Join:
+    """Finds the result that a row scores: by evaluation_result_id, else by its name.
+
+    An id that several results carry, and a name that several results bear, join nothing.
+    """
+
+    def __init__(self, results: Sequence[Result]) -> None:
+        self.by_id = _unambiguous((result.id, result) for result in results)
+        self.by_name = _unambiguous((result.name, result) for result in results)
+
+    def result(self, row: Mapping[str, Any]) -> Result | None:
+        """Return the result that a row scores, None where it joins none."""
+        identity = row.get("evaluation_result_id")
+        if identity.__class__ is str:
+            return self.by_id.get(identity)
+        name = row.get("evaluation_name")
+        return self.by_name.get(name) if name.__class__ is str else None
+
+
+def number(value: Any) -> float | None:
+    """Return a JSON number as a float, None for anything else; 1e999 is infinite."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def bound(value: Any) -> float | None:
+    """Return a bound of scores: a number, or an infinity written as a text (from 0.2.3 on)."""
+    if value in ("Infinity", "-Infinity"):
+        return float(value)
+    return number(value)
+
+
+def _result(index: int, result: dict[str, Any]) -> Result:
+    metric = result.get("metric_config")
+    metric = metric if isinstance(metric, dict) else {}
+    levels = metric.get("level_names")
+    return Result(
+        place=index,
+        id=_text(result.get("evaluation_result_id")),
+        name=_text(result.get("evaluation_name")),
+        dataset=_text(_member(result.get("source_data"), "dataset_name")),
+        minimum=bound(metric.get("min_score")),
+        maximum=bound(metric.get("max_score")),
+        lower_is_better=metric.get("lower_is_better") is True,
+        score_type=_text(metric.get("score_type")),
+        levels=len(levels) if isinstance(levels, list) else None,
+    )
+
+
+def _unambiguous(pairs: Iterator[tuple[str | None, Result]]) -> dict[str, Result]:
+    known = [(key, result) for key, result in pairs if key is not None]
+    times = Counter(key for key, _ in known)
+    return {key: result for key, result in known if times[key] == 1}
+
+
+def _member(holder: Any, name: str) -> Any:
+    return holder.get(name) if isinstance(holder, dict) else None
 
 
 def _text(value: Any) -> str | None:

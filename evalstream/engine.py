@@ -143,7 +143,9 @@ class Engine:
         version = row.get("schema_version")
         if version.__class__ is str and version in ACCEPTED_VERSIONS:
             tally.versions.add(version, line)
-        faults = [fault for check in self._checks if (fault := check(row)) is not None]
+        faults: list[Fault] = []
+        for check in self._checks:
+            faults.extend(check(row))
         fault = self._judge_hash(row if hashed is None else hashed, line, tally)
         if fault is not None:
             faults.append(fault)

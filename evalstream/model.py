@@ -146,6 +146,7 @@ class Options:
     max_line_bytes: int = 64 * MEBIBYTE
     max_depth: int = 200
     memory_limit: int = 256 * MEBIBYTE
+    profile: str = "default"
 
     @property
     def threshold(self) -> Severity:

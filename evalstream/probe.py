@@ -39,6 +39,8 @@ def context_of(options: Options, aggregate: Aggregate | None, head: bytes) -> Co
             evaluation_id=aggregate.evaluation_id,
             model_id=aggregate.model_id,
             evaluation_names=aggregate.evaluation_names,
+            results=aggregate.joinable(),
+            library=aggregate.library,
         )
     algorithm, recipes = _recipes(context, aggregate, rows)
     return replace(context, algorithm=algorithm, recipes=recipes)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalstream.aggregate import Aggregate
+from evalstream.aggregate import Aggregate, Result
 from evalstream.model import Fault, Options, Severity
 from evalstream.tally import Tally
 
@@ -18,7 +18,9 @@ class Context:
 
     `version` judges rows that declare none, `algorithm` is the one in force for sample_hash,
     `recipes` the ones that the file can follow, best first (empty: not settled), `enabled`
-    the codes that are to be reported. What the aggregate demands is None without one.
+    the codes that are to be reported. What the aggregate demands is None without one;
+    `results` are the aggregate's results, which rows are joined with, and `library` names the
+    harness that wrote the run, as the aggregate does.
     """
 
     options: Options
@@ -29,6 +31,8 @@ class Context:
     evaluation_id: str | None = None
     model_id: str | None = None
     evaluation_names: frozenset[str] | None = None
+    results: tuple[Result, ...] = ()
+    library: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +56,12 @@ class RunFacts:
     layout: str = "jsonl"
 
 
-RowCheck = Callable[[Mapping[str, Any]], Fault | None]
+RowCheck = Callable[[Mapping[str, Any]], Iterable[Fault]]
+"""Returns the faults of one row; the empty tuple where there are none."""
+
 RowRule = Callable[[Context], RowCheck | None]
 RunRule = Callable[[RunFacts], Iterable[Fault]]
+AggregateRule = Callable[[Aggregate], Iterable[Fault]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +69,12 @@ class Rule:
     """A rule: its code for ever, its name, how bad it is, and its documentation.
 
     `documentation` has the headings What it finds, Why it matters, Bad and Good; the last two
-    are changes to the example run, and tests run them. At most one of `row` and `run` is
-    given: `row` binds a context and returns a stateless check of one row (or None where there
-    is nothing to check), `run` looks at the merged facts once per run. Rules with neither are
-    found by the parser, the schema or the driver, which name them.
+    are changes to the example run, and tests run them. At most one of `row`, `run` and
+    `aggregate` is given: `row` binds a context and returns a stateless check of one row (or
+    None where there is nothing to check), `run` looks at the merged facts once per run,
+    `aggregate` at the aggregate by itself. Rules with none of them are found by the parser,
+    the schema or the driver, which name them. An `optional` rule holds only where it is
+    selected or a profile adds it.
     """
 
     code: str
@@ -75,6 +84,7 @@ class Rule:
     documentation: str
     row: RowRule | None = None
     run: RunRule | None = None
+    aggregate: AggregateRule | None = None
     fixable: bool = False
     optional: bool = False
     about_aggregate: bool = False

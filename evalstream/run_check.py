@@ -210,6 +210,10 @@ class _RunCheck:
     def _speak(self, facts: RunFacts, collector: Collector) -> None:
         """Hand on what concerns whole files: the rows file first, then its aggregate."""
         about_rows, about_aggregate = list(self._faults), list(self._aggregate_faults)
+        if facts.aggregate is not None:
+            for rule in RULES.values():
+                if rule.aggregate is not None:
+                    about_aggregate.extend(map(PlacedFault, rule.aggregate(facts.aggregate)))
         for fault in self._run_faults(facts):
             if RULES[fault.code].about_aggregate and facts.aggregate is not None:
                 about_aggregate.append(PlacedFault(fault))

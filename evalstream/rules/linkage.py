@@ -36,11 +36,11 @@ def _expecting(rule: Rule, member: str, sound: Set[str], message: str) -> RowChe
     """Return a check that a member, where it is a text, is one of the sound ones."""
     expected: Any = sorted(sound)[:EXPECTED_SHOWN] if len(sound) > 1 else next(iter(sound))
 
-    def check(row: Mapping[str, Any]) -> Fault | None:
+    def check(row: Mapping[str, Any]) -> tuple[Fault, ...]:
         found = row.get(member)
-        if not isinstance(found, str) or found in sound:
-            return None
-        return rule.fault(message, pointer=f"/{member}", expected=expected, found=found)
+        if found.__class__ is not str or found in sound:
+            return ()
+        return (rule.fault(message, pointer=f"/{member}", expected=expected, found=found),)
 
     return check
 
