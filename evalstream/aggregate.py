@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from evalstream.claims import Claims
 from evalstream.digest import ALGORITHMS, is_hex_digest, normalised
 
 DETAILS: Final = "/detailed_evaluation_results"
@@ -19,7 +20,8 @@ class Result(NamedTuple):
 
     `place` is its index in evaluation_results. `minimum` and `maximum` bound its scores (from
     0.2.3 on infinities are allowed), None where the metric declares no bound. `levels` is the
-    number of level_names.
+    number of level_names. `samples_number` is the size of the dataset, and `sample_ids` are the
+    samples that were used, as texts.
     """
 
     place: int
@@ -30,7 +32,10 @@ class Result(NamedTuple):
     maximum: float | None
     lower_is_better: bool
     score_type: str | None
+    metric: str | None
     levels: int | None
+    samples_number: int | None
+    sample_ids: frozenset[str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +43,12 @@ class Aggregate:
     """One aggregate document and the claims that rows can bear out or refute.
 
     Claims are None where the document makes none, or makes one of the wrong type; the
-    schema speaks of the latter.
+    schema speaks of the latter. `claims` holds those of each result, by its place.
     """
 
     file: str
     document: dict[str, Any]
+    claims: Mapping[int, Claims] = field(default_factory=dict)
 
     @property
     def version(self) -> str | None:
@@ -165,6 +171,8 @@ def _result(index: int, result: dict[str, Any]) -> Result:
     metric = result.get("metric_config")
     metric = metric if isinstance(metric, dict) else {}
     levels = metric.get("level_names")
+    samples = _member(result.get("source_data"), "samples_number")
+    listed = _member(result.get("source_data"), "sample_ids")
     return Result(
         place=index,
         id=_text(result.get("evaluation_result_id")),
@@ -174,7 +182,10 @@ def _result(index: int, result: dict[str, Any]) -> Result:
         maximum=bound(metric.get("max_score")),
         lower_is_better=metric.get("lower_is_better") is True,
         score_type=_text(metric.get("score_type")),
+        metric=_text(metric.get("metric_name")) or _text(metric.get("metric_id")),
         levels=len(levels) if isinstance(levels, list) else None,
+        samples_number=samples if samples.__class__ is int else None,
+        sample_ids=frozenset(map(str, listed)) if isinstance(listed, list) else None,
     )
 
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Final
 
 from evalstream.errors import UsageError
 from evalstream.model import Options
 from evalstream.rule import Rule
-from evalstream.rules import identity, json, linkage, schema, seal, stream
+from evalstream.rules import coverage, identity, json, linkage, recompute, schema, seal, stream
+
+_LAYERS: Final = (stream, json, schema, identity, seal, linkage, coverage, recompute)
 
 RULES: Final[Mapping[str, Rule]] = MappingProxyType(
     {
         rule.code: rule
-        for layer in (stream, json, schema, identity, seal, linkage)
-        for rule in layer.RULES
+        for rule in sorted(
+            (rule for layer in _LAYERS for rule in layer.RULES), key=attrgetter("code")
+        )
     }
 )
 

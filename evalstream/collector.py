@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
 
 from evalstream.catalog import RULES
 from evalstream.engine import BlockResult, Counts, Located, severity_of, trimmed
 from evalstream.findings import Findings
-from evalstream.identities import IdentityIndex
 from evalstream.model import Fault, Finding
+from evalstream.repeats import IdentityIndex
 from evalstream.rule import Context
-from evalstream.rules.identity import repeat_fault
-from evalstream.spill import Repeat
+from evalstream.rules import coverage, identity
+from evalstream.samples import Coverage, Kind, Remark
 from evalstream.tally import Tally
+
+SAYINGS: Final[Mapping[Kind, Callable[[Remark], Fault]]] = {**identity.REMARKS, **coverage.REMARKS}
+"""What the rules say of a row that has to do with an earlier one."""
 
 
 class Collector:
@@ -35,21 +39,26 @@ class Collector:
     def add(self, result: BlockResult) -> None:
         """Take the next block."""
         shift = self.tally.lines
-        repeats = self._index.add(result.identities, shift)
+        remarks = self._index.add(result.identities, shift)
         self.tally.merge(result.tally)
         for key, count in result.counts.items():
             self.counts[key] = self.counts.get(key, 0) + count
         if self._index.spilled and self._waiting is None:
             self._waiting = Findings()
         rows = (self._finding(located, shift) for located in result.faults)
-        for finding in heapq.merge(rows, self._repeated(repeats), key=Finding.order):
+        for finding in heapq.merge(rows, self._remarked(remarks), key=Finding.order):
             self._pass_on(finding)
+
+    @property
+    def coverage(self) -> Coverage:
+        """Which samples the rows cover; whole once `end_of_rows` was called."""
+        return self._index.coverage
 
     def end_of_rows(self) -> None:
         """Hand on what was waiting for late repeats."""
         if self._waiting is not None:
             waiting, self._waiting = self._waiting, None
-            late = (repeat for repeat in self._repeated(self._index.late()) if self._room(repeat))
+            late = (repeat for repeat in self._remarked(self._index.late()) if self._room(repeat))
             for finding in heapq.merge(waiting, late, key=Finding.order):
                 self._show(finding)
         self._index.close()
@@ -66,12 +75,12 @@ class Collector:
         """Let go of temporary files."""
         self._index.close()
 
-    def _repeated(self, repeats: Iterable[Repeat]) -> Iterator[Finding]:
-        for repeat in repeats:
-            fault = repeat_fault(repeat)
+    def _remarked(self, remarks: Iterable[Remark]) -> Iterator[Finding]:
+        for remark in remarks:
+            fault = SAYINGS[remark.kind](remark)
             if fault.code in self.context.enabled:
                 self._count(fault)
-                yield finding_of(fault, self._file, line=repeat.line, offset=repeat.offset)
+                yield finding_of(fault, self._file, line=remark.line, offset=remark.offset)
 
     def _finding(self, located: Located, shift: int) -> Finding:
         line = located.line + shift

@@ -6,14 +6,16 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from evalstream.aggregate import Aggregate
+from evalstream.claims import claims_of
 from evalstream.formats import eee
 from evalstream.model import Fault, Options
 from evalstream.parsing import UTF8_MARK
 from evalstream.rules.json import BEGINS_WITH_MARK, ES102, ES108, read_object
-from evalstream.rules.schema import ES215
+from evalstream.rules.schema import ES215, fits_another
 from evalstream.rules.schema import explain as explain_schema
 from evalstream.rules.seal import ES502, ES503, ES505
 from evalstream.schema import builtin_validator
+from evalstream.versions import versions_that_fit
 
 ABSORBING: Final = frozenset({ES502.code, ES503.code, ES505.code})
 """Seal rules that say more than the schema's own finding at the same place."""
@@ -45,7 +47,7 @@ def read_aggregate(path: str, name: str, options: Options) -> Reading:
     faults.extend(PlacedFault(fault, line) for fault, line in reading.faults)
     if reading.value is None:
         return Reading(None, faults)
-    aggregate = Aggregate(name, reading.value)
+    aggregate = Aggregate(name, reading.value, claims_of(text))
     faults.extend(map(PlacedFault, reading.concerned(_schema_faults(aggregate, options))))
     return Reading(aggregate, faults)
 
@@ -68,7 +70,13 @@ def _schema_faults(aggregate: Aggregate, options: Options) -> Iterator[Fault]:
                 found=declared,
             )
     validator = builtin_validator(eee.aggregate_schema_name(version), options.engine)
-    yield from explain_schema(validator.faults(aggregate.document), own=True, version=version)
+    document = aggregate.document
+    faults = explain_schema(validator.faults(document), own=True, version=version)
+    yield from faults
+    if faults:
+        version = version.partition("+")[0]
+        fitting = versions_that_fit(document, version, options.engine, instance=False)
+        yield from fits_another(version, fitting)
 
 
 def _absorbed(faults: list[PlacedFault]) -> list[PlacedFault]:

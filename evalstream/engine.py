@@ -10,17 +10,20 @@ from typing import Any, Final, NamedTuple
 import xxhash
 
 from evalstream import parsing
+from evalstream.aggregate import Join, Result
 from evalstream.catalog import RULES
 from evalstream.formats import eee
-from evalstream.identities import Identities, IdentityColumns
+from evalstream.identities import ABSENT, UNJOINED, Identities, IdentityColumns
 from evalstream.model import Excerpt, Fault, Lines, Severity
+from evalstream.moments import ScoreKey, scores_of
 from evalstream.rule import Context
 from evalstream.rules import identity, json, schema
-from evalstream.rules.json import BEGINS_WITH_MARK, ES102, ES110, ES111, ES113, ES114
-from evalstream.rules.schema import ES215
+from evalstream.rules.json import BEGINS_WITH_MARK, ES102, ES107, ES108, ES110, ES111, ES113, ES114
+from evalstream.rules.schema import ES215, ES216
 from evalstream.rules.stream import ES003
 from evalstream.schema import Validator, builtin_validator, compile_schema, finite_check
 from evalstream.tally import Tally
+from evalstream.versions import versions_that_fit
 
 JSON_BLANK: Final = b" \t\r"
 ACCEPTED_VERSIONS: Final = frozenset(
@@ -30,6 +33,9 @@ ACCEPTED_VERSIONS: Final = frozenset(
     for form in (name, eee.ANNOTATION_PREFIX + name)
 )
 """What a row may declare and be judged by at once: known versions, plain or annotated."""
+
+UNCERTAIN: Final = frozenset({ES107.code, ES108.code})
+"""Faults after which the values of a row are not those that its writer meant."""
 
 Row = Mapping[str, Any]
 Counts = dict[tuple[str, Severity], int]
@@ -89,7 +95,10 @@ class Engine:
         bound = [rule.row(context) for rule in rows if rule.row]
         self._checks = [check for check in bound if check is not None]
         self._judge_hash = identity.hash_judge(context)
-        self.identifies = bool({"ES408", "ES409"} & context.enabled)
+        self.join = Join(context.results).result if context.results else None
+        self.names = context.evaluation_names or frozenset()
+        # Copies of a sample are only compared where there can be several.
+        self.compares_answers = len(context.results) > 1
 
     def run(self, lines: Lines) -> BlockResult:
         """Check some whole lines of an input."""
@@ -165,7 +174,11 @@ class Engine:
                 place: dict[str, Any] = {"pointer": "/schema_version", "found": declared}
                 unknown.append(ES215.fault(message, expected=list(eee.INSTANCE_VERSIONS), **place))
         validator = self._validator(version)
-        return unknown + schema.explain(validator.faults(row), own=True, version=version)
+        faults = schema.explain(validator.faults(row), own=True, version=version)
+        if faults and ES216.code in self.context.enabled:
+            fitting = versions_that_fit(row, version, self.context.options.engine, instance=True)
+            unknown.extend(schema.fits_another(version, fitting))
+        return unknown + faults
 
     def _validator(self, version: str) -> Validator:
         name = eee.instance_schema_name(version)
@@ -195,6 +208,7 @@ class _Pass:
         self._counts: Counts = {}
         self._tally = Tally()
         self._identities = IdentityColumns()
+        self._scores: dict[ScoreKey, int] = {}
 
     def result(self) -> BlockResult:
         """Look at every line once."""
@@ -221,7 +235,8 @@ class _Pass:
         if data.startswith(parsing.UTF8_MARK):
             self._faults.sort(key=lambda located: (located.line, located.fault.code))
         self._tally.lines = number
-        return BlockResult(self._faults, self._counts, self._tally, self._identities.columns())
+        self._tally.scores = scores_of(self._scores)
+        return BlockResult(self._faults, self._counts, self._tally, self._identities.packed())
 
     def _look(
         self, line: bytes, row: Any, sound: bool, number: int, offset: int, torn: bool
@@ -232,13 +247,17 @@ class _Pass:
             tally.carriage_returns.add(None, number)
         faults: list[Fault] = []
         hashed: Row | None = None
+        scored = True
         if not sound:
             if not line.strip(JSON_BLANK):
                 self._note(number, offset, None, [ES110.fault("a blank line")])
                 return
             row, faults = engine.explain(line, torn=torn, read=row)
-            if any(fault.code == ES114.code for fault in faults):
-                hashed = loads(line)
+            codes = {fault.code for fault in faults}
+            hashed = loads(line) if ES114.code in codes else None
+            scored = codes.isdisjoint(UNCERTAIN)
+            if ES216.code in codes:
+                self._note_fitting(faults, number)
         tally.rows += 1
         if row is None:
             tally.unread += 1
@@ -246,8 +265,10 @@ class _Pass:
             faults += engine.check_row(row, number, tally, hashed)
             if torn:
                 faults.append(ES111.fault("the last row has no newline"))
-            if engine.identifies:
-                self._identify(row, line, number, offset)
+            place = UNJOINED
+            if engine.join is not None:
+                place = self._count(row, number, engine.join, scored=scored)
+            self._identify(row, line, number, offset, place)
         if faults:
             self._note(number, offset, row, faults)
 
@@ -257,14 +278,64 @@ class _Pass:
         message = f"longer than {self._options.max_line_bytes:,} bytes; it was not looked at"
         self._note(number, offset, None, [ES003.fault(message)])
 
-    def _identify(self, row: Row, line: bytes, number: int, offset: int) -> None:
-        content = xxhash.xxh3_128_digest(line)
-        identity = eee.identity(row)
-        key, marked = content, False
-        if identity is not None:
-            text, marked = identity
-            key = xxhash.xxh3_128_digest(text.encode())
-        self._identities.add(key, content, number, offset, marked)
+    def _note_fitting(self, faults: list[Fault], number: int) -> None:
+        for fault in faults:
+            if fault.code == ES216.code:
+                self._tally.fitting.add(frozenset(fault.expected), number)
+
+    def _count(
+        self, row: Row, number: int, join: Callable[[Row], Result | None], *, scored: bool
+    ) -> int:
+        """Count a row's score under the result that it joins, and return that one's place.
+
+        A row that is not to be `scored` counts as one without a score.
+        """
+        if row.get("evaluation_result_id") is None:
+            self._tally.without_result.add(None, number)
+        result = join(row)
+        if result is None:
+            return UNJOINED
+        name, context = row.get("evaluation_name"), self._engine.context
+        known = name.__class__ is str and name in self._engine.names
+        if not known or row.get("evaluation_id") != context.evaluation_id:
+            self._tally.doubtful += 1
+        evaluation = row.get("evaluation")
+        score = correct = None
+        if scored and evaluation.__class__ is dict:
+            score, correct = evaluation.get("score"), evaluation.get("is_correct")
+        place = result.place
+        if result.sample_ids is not None and str(row.get("sample_id")) not in result.sample_ids:
+            self._tally.unlisted.add(place, number)
+        key = (place, name, score, correct, bool(row.get("error")))
+        try:
+            self._scores[key] = self._scores.get(key, 0) + 1
+        except TypeError:
+            # A list where a number should be; the schema says so.
+            key = (place, None, None, None, False)
+            self._scores[key] = self._scores.get(key, 0) + 1
+        return place
+
+    def _identify(self, row: Row, line: bytes, number: int, offset: int, place: int) -> None:
+        digest, number_of = xxhash.xxh3_128_digest, xxhash.xxh3_64_intdigest
+        content, key = digest(line), eee.sample_key(row)
+        if key is None:
+            self._tally.doubtful += 1
+            self._identities.add(number, content, content, ABSENT, 0, 0, 0, place, offset)
+            return
+        scope = eee.sample_scope(row)
+        shown, mark = eee.input_key(row), eee.repeat_mark(row)
+        result = row.get("evaluation_result_id")
+        self._identities.add(
+            number,
+            digest(f"{scope}{key}".encode()),
+            content,
+            ABSENT if shown is None else digest(f"{scope}{shown}".encode()),
+            number_of(parsing.dumps(eee.answer(row))) if self._engine.compares_answers else 0,
+            number_of(mark.encode()) if mark else 0,
+            0 if result is None else number_of(f"{result}".encode()),
+            place,
+            offset,
+        )
 
     def _note(self, number: int, offset: int, row: Row | None, faults: list[Fault]) -> None:
         enabled, most = self._engine.context.enabled, self._options.max_findings

@@ -1,156 +1,120 @@
-"""Which rows repeat earlier ones: digests of identity and content, on disk past a bound."""
+"""What rows are, as digests: one fixed-size record per row, made where the row is read."""
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+import struct
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from evalstream.spill import DIGEST_BYTES, Group, Record, Repeat, Spill
+DIGEST_BYTES: Final = 16
+ABSENT: Final = bytes(DIGEST_BYTES)
+"""Stands for the digest of an input that a row does not show."""
 
-BYTES_PER_ROW: Final = 190
-"""What one row costs in memory: its record and its entry in a dict, measured on CPython."""
+UNJOINED: Final = -1
+"""Stands for the place of a result where a row joins none."""
+
+_RECORD: Final = struct.Struct("<Q16s16s16sQQQqQ")
+_WORD: Final = 8
+_WORDS: Final = _RECORD.size // _WORD
+RECORD_BYTES: Final = _RECORD.size
 
 
-class Identities(NamedTuple):
-    """The identities of a block's rows, column by column.
+class Record(NamedTuple):
+    """One row: its line, and digests of what it is.
 
-    `keys` and `contents` hold a 16-byte digest per row: of what the row scores and of its
-    bytes. `marked` holds a byte per row: whether a repeat mark took part in the key. Lines
-    count from 1 within the block, offsets are absolute.
+    `sample` tells which sample of which evaluation the row scores, `content` digests its bytes,
+    `input` its input within the evaluation, `output` what the model said (0: not looked at).
+    `mark` digests what numbers the repeats of a sample (0: nothing does) and `result` the
+    evaluation_result_id (0: none); `place` is the index of the result that the row joins.
+    `offset` is the byte offset of the row.
     """
 
-    keys: bytes
-    contents: bytes
-    lines: array[int]
-    offsets: array[int]
-    marked: bytes
+    line: int
+    sample: bytes
+    content: bytes
+    input: bytes
+    output: int
+    mark: int
+    result: int
+    place: int
+    offset: int
 
-    def records(self, shift: int) -> Iterator[Record]:
-        """Iterate over the rows, `shift` added to their lines."""
-        return (self.record(index, shift) for index in range(len(self.lines)))
 
-    def record(self, index: int, shift: int) -> Record:
-        """Return one row, `shift` added to its line."""
-        cut = slice(index * DIGEST_BYTES, (index + 1) * DIGEST_BYTES)
-        return Record(
-            self.keys[cut],
-            self.contents[cut],
-            self.lines[index] + shift,
-            self.offsets[index],
-            bool(self.marked[index]),
-        )
+class Identities:
+    """The records of some rows, packed one after the other; lines as they were packed."""
+
+    __slots__ = ("data",)
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.data) // RECORD_BYTES
+
+    def samples(self) -> list[bytes]:
+        """Return the digest of each row's sample."""
+        return self._digests(1)
+
+    def inputs(self) -> list[bytes]:
+        """Return the digest of each row's input."""
+        return self._digests(5)
+
+    def sample_words(self) -> list[int]:
+        """Return the first eight bytes of each row's sample as a number."""
+        return self._words(1)
+
+    def lines(self) -> list[int]:
+        """Return the line of each row."""
+        return self._words(0)
+
+    def offsets(self) -> list[int]:
+        """Return the byte offset of each row."""
+        return self._words(_WORDS - 1)
+
+    def places(self) -> list[int]:
+        """Return the place of the result that each row joins."""
+        return memoryview(self.data).cast("q")[_WORDS - 2 :: _WORDS].tolist()
+
+    def record(self, index: int) -> Record:
+        """Return one row."""
+        return Record(*_RECORD.unpack_from(self.data, index * RECORD_BYTES))
+
+    def shifted(self, shift: int) -> Iterator[bytes]:
+        """Iterate over the packed records, `shift` added to their lines."""
+        data, end = self.data, RECORD_BYTES
+        for start in range(0, len(data), RECORD_BYTES):
+            line = int.from_bytes(data[start : start + _WORD], "little") + shift
+            yield line.to_bytes(_WORD, "little") + data[start + _WORD : start + end]
+
+    def _digests(self, word: int) -> list[bytes]:
+        data = self.data
+        return [
+            data[start : start + DIGEST_BYTES]
+            for start in range(word * _WORD, len(data), RECORD_BYTES)
+        ]
+
+    def _words(self, word: int) -> list[int]:
+        return memoryview(self.data).cast("Q")[word::_WORDS].tolist()
 
 
 class IdentityColumns:
-    """Identities that grow row by row, in few and large objects."""
+    """Identities that grow row by row."""
+
+    __slots__ = ("_data",)
 
     def __init__(self) -> None:
-        self._keys, self._contents, self._marked = bytearray(), bytearray(), bytearray()
-        self._lines, self._offsets = array("Q"), array("Q")
+        self._data = bytearray()
 
-    def add(self, key: bytes, content: bytes, line: int, offset: int, marked: bool) -> None:
-        """Take one row."""
-        self._keys += key
-        self._contents += content
-        self._lines.append(line)
-        self._offsets.append(offset)
-        self._marked.append(marked)
+    def add(self, *record: int | bytes) -> None:
+        """Take one row, its fields in the order of Record."""
+        self._data += _RECORD.pack(*record)
 
-    def columns(self) -> Identities:
+    def packed(self) -> Identities:
         """Return what was taken."""
-        return Identities(
-            bytes(self._keys),
-            bytes(self._contents),
-            self._lines,
-            self._offsets,
-            bytes(self._marked),
-        )
+        return Identities(bytes(self._data))
 
 
-class IdentityIndex:
-    """Finds repeats among rows that come block by block.
-
-    While all rows fit in `memory_limit` bytes, `add` returns the repeats of each block at
-    once. Past it the records go to a temporary file, `spilled` turns true, and `late` returns
-    the repeats among everything that came after, ordered by line.
-    """
-
-    def __init__(self, memory_limit: int) -> None:
-        self._capacity = max(1, memory_limit // BYTES_PER_ROW)
-        self._first: dict[int, int] = {}
-        self._starts: list[int] = []
-        self._blocks: list[tuple[int, Identities]] = []
-        self._rows = 0
-        self._groups: dict[bytes, Group] = {}
-        self._spill: Spill | None = None
-
-    @property
-    def spilled(self) -> bool:
-        """Whether repeats come late from now on."""
-        return self._spill is not None
-
-    def add(self, block: Identities, shift: int) -> Iterable[Repeat]:
-        """Take the rows of the next block, which start `shift` lines into the file."""
-        if self._spill is None and self._rows + len(block.lines) > self._capacity:
-            self._spill = self._moved_to_disk()
-        if self._spill is not None:
-            for record in block.records(shift):
-                self._spill.add(record)
-            return ()
-        # The first half of a digest rarely collides, so the whole block is usually settled
-        # by two set operations; whatever collides is looked at in full.
-        prefixes = memoryview(block.keys).cast("Q")[::2].tolist()
-        start = self._rows
-        self._rows += len(prefixes)
-        self._starts.append(start)
-        self._blocks.append((shift, block))
-        fresh = dict(zip(prefixes, range(start, self._rows), strict=True))
-        if len(fresh) == len(prefixes) and self._first.keys().isdisjoint(fresh):
-            self._first.update(fresh)
-            return ()
-        return list(self._repeats(prefixes, start))
-
-    def late(self) -> Iterator[Repeat]:
-        """Iterate over the repeats found only now, ordered by line."""
-        return self._spill.repeats() if self._spill is not None else iter(())
-
-    def close(self) -> None:
-        """Let go of the temporary file."""
-        if self._spill is not None:
-            self._spill.close()
-
-    def _repeats(self, prefixes: list[int], start: int) -> Iterator[Repeat]:
-        for row, prefix in enumerate(prefixes, start):
-            first = self._first.setdefault(prefix, row)
-            if first == row:
-                continue
-            record = self._record(row)
-            group = self._groups.get(record.key) or self._group_of(self._record(first), record)
-            if group is not None:
-                yield group.repeat(record)
-
-    def _group_of(self, first: Record, record: Record) -> Group | None:
-        """Open the group of a repeated key; None where only the prefixes are equal."""
-        if first.key == record.key:
-            return self._groups.setdefault(record.key, Group(first))
-        self._groups[record.key] = Group(record)
-        return None
-
-    def _record(self, row: int) -> Record:
-        block = bisect_right(self._starts, row) - 1
-        shift, identities = self._blocks[block]
-        return identities.record(row - self._starts[block], shift)
-
-    def _moved_to_disk(self) -> Spill:
-        """Move every record to disk; their repeats are reported already."""
-        spill = Spill(self._capacity)
-        for shift, block in self._blocks:
-            for record in block.records(shift):
-                spill.add(record, reported=True)
-        self._blocks.clear()
-        self._starts.clear()
-        self._first.clear()
-        self._groups.clear()
-        return spill
+def pack(record: Record) -> bytes:
+    """Pack one row."""
+    return _RECORD.pack(*record)

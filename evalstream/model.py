@@ -154,13 +154,58 @@ class Options:
         return min(self.fail_on, Severity.WARNING) if self.strict else self.fail_on
 
 
+class Figures(NamedTuple):
+    """Some numbers that describe a result, claimed or recomputed; None where not known.
+
+    `samples` counts samples; the others are on the scale of the scores.
+    """
+
+    score: float | None
+    standard_deviation: float | None
+    standard_error: float | None
+    samples: int | None
+
+    def as_dict(self) -> dict[str, float | int | None]:
+        """Return the numbers as the output contract writes them."""
+        return {
+            "score": self.score,
+            "standard_deviation": self.standard_deviation,
+            "standard_error": self.standard_error,
+            "num_samples": self.samples,
+        }
+
+
+class ResultSummary(NamedTuple):
+    """One result of an aggregate: its claims beside what its rows amount to.
+
+    `rows` counts the rows that join it; `recomputed` is None where they allow no verdict.
+    """
+
+    name: str | None
+    id: str | None
+    rows: int
+    claimed: Figures
+    recomputed: Figures | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the result as the output contract writes it."""
+        return {
+            "evaluation_name": self.name,
+            "evaluation_result_id": self.id,
+            "rows": self.rows,
+            "claimed": self.claimed.as_dict(),
+            "recomputed": self.recomputed.as_dict() if self.recomputed else None,
+        }
+
+
 @dataclass(slots=True)
 class RunSummary:
     """What became of one run: a rows file with its aggregate, if it has one.
 
     `verdict` is `passed`, `failed`, or `incomplete` where no fault was found but
     something could not be checked. `counts` holds occurrences by code, `severities` by
-    severity; `trouble` says what kept the rows from being checked in full.
+    severity; `trouble` says what kept the rows from being checked in full. `results` are the
+    aggregate's, claimed beside recomputed.
     """
 
     file: str | None
@@ -178,6 +223,7 @@ class RunSummary:
     bytes: int = 0
     severities: dict[Severity, int] = field(default_factory=dict)
     trouble: str | None = None
+    results: list[ResultSummary] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the run as the output contract writes it."""
@@ -194,6 +240,7 @@ class RunSummary:
                 "actual": self.actual,
             },
             "recipe": self.recipe,
+            "results": [result.as_dict() for result in self.results],
             "counts": dict(sorted(self.counts.items())),
             "seconds": round(self.seconds, 3),
             "bytes": self.bytes,

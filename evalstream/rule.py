@@ -9,6 +9,7 @@ from typing import Any
 
 from evalstream.aggregate import Aggregate, Result
 from evalstream.model import Fault, Options, Severity
+from evalstream.samples import Coverage
 from evalstream.tally import Tally
 
 
@@ -42,7 +43,7 @@ class RunFacts:
     `path` is None for a stream; `checksums` holds the digests of the stored bytes by
     algorithm; `diagnosis` says why a checksum differs, where that could be found out;
     `layout` is `jsonl` where the rows were looked at, `json` for a file that is one JSON array,
-    and another word for what was not looked at.
+    and another word for what was not looked at; `coverage` says which samples the rows score.
     """
 
     file: str
@@ -54,6 +55,7 @@ class RunFacts:
     diagnose: Callable[[str], str | None] = lambda _: None
     changed: str | None = None
     layout: str = "jsonl"
+    coverage: Coverage = field(default_factory=Coverage)
 
 
 RowCheck = Callable[[Mapping[str, Any]], Iterable[Fault]]

@@ -24,6 +24,7 @@ from evalstream.progress import Progress
 from evalstream.rule import Context, RunFacts
 from evalstream.rules.identity import file_recipe
 from evalstream.rules.json import ES102
+from evalstream.rules.recompute import summaries
 from evalstream.rules.seal import ES506, checksum_algorithms
 from evalstream.rules.stream import ES001, ES005
 from evalstream.runs import STDIN, Run
@@ -205,6 +206,7 @@ class _RunCheck:
             diagnose=partial(source.diagnose, algorithm=algorithm) if source else lambda _: None,
             changed=source.changed() if source is not None else None,
             layout=self._layout if complete else "unread",
+            coverage=collector.coverage,
         )
 
     def _speak(self, facts: RunFacts, collector: Collector) -> None:
@@ -259,6 +261,7 @@ class _RunCheck:
             seconds=time.perf_counter() - self._started,
             bytes=self._bytes,
             trouble=self._trouble,
+            results=list(summaries(facts)) if self._rows_name else [],
         )
         for (code, severity), count in collector.counts.items():
             summary.counts[code] = summary.counts.get(code, 0) + count

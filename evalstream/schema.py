@@ -37,6 +37,8 @@ _KEYED: Final[dict[str, Any]] = {
 }
 """Any value in which no key is empty."""
 
+_ANNOTATIONS: Final = ("$id", "$comment", "title", "description", "version")
+
 _PLAIN: Final[dict[str, Any]] = {"type": ["null", "boolean", "integer", "string"]}
 
 
@@ -91,12 +93,28 @@ def builtin_validator(name: str, engine: str = "auto") -> Validator:
     return compile_schema(builtin_schema(name), engine)
 
 
+@lru_cache(maxsize=64)
+def demands_of(name: str) -> str:
+    """Return what one of our schemas demands, as a text: equal for versions that judge alike."""
+    return json.dumps(_demands(builtin_schema(name)), sort_keys=True)
+
+
 @lru_cache(maxsize=1)
 def schema_folder() -> Path:
     """Find our schemas: inside an installed package, else beside it in a checkout."""
     package = Path(__file__).parent
     inside = package / "schemas"
     return inside if inside.is_dir() else package.parent / "schemas"
+
+
+def _demands(schema: Any) -> Any:
+    """Leave out what a schema says of itself; no property bears such a name in our schemas."""
+    if isinstance(schema, list):
+        return [_demands(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    texts = {key for key in _ANNOTATIONS if isinstance(schema.get(key), str)}
+    return {key: _demands(value) for key, value in schema.items() if key not in texts}
 
 
 def _has_rust() -> bool:

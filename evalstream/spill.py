@@ -1,91 +1,92 @@
-"""Identity records on disk, split by digest until each part can be searched in memory."""
+"""Records on disk, split by digest until each part can be searched in memory."""
 
 from __future__ import annotations
 
 import heapq
 import struct
 import tempfile
-from collections.abc import Iterator
-from typing import IO, Any, Final, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import IO, Final
 
-DIGEST_BYTES: Final = 16
+from evalstream.identities import DIGEST_BYTES, RECORD_BYTES, Identities
+from evalstream.samples import Coverage, InputIndex, Kind, Remark, SampleIndex
+
 PARTITIONS: Final = 64
 BUFFER_BYTES: Final = 1 << 16
-SEARCH_FACTOR: Final = 4
-"""How many times more memory a record takes while its part is searched than while it waits."""
 
-_RECORD = struct.Struct("<16s16sQQ??")
-_REPEAT = struct.Struct("<QQQ??")
+_REMARK = struct.Struct("<QQQQ")
+_INPUT = struct.Struct("<16s16sQQ")
+_SAMPLE_AT: Final = 8
+_INPUT_AT: Final = 40
 
-
-class Record(NamedTuple):
-    """One row: digests of what it scores and of its bytes, its line, and its byte offset."""
-
-    key: bytes
-    content: bytes
-    line: int
-    offset: int
-    marked: bool
-
-
-class Repeat(NamedTuple):
-    """A row that scores what an earlier row scores already.
-
-    `same_bytes` says whether a row with the very same bytes came before, on line `earlier`;
-    else `earlier` is the line on which this identity came first.
-    """
-
-    line: int
-    offset: int
-    earlier: int
-    same_bytes: bool
-    marked: bool
-
-
-class Group:
-    """The rows of one identity: where it came first, and where each content did."""
-
-    __slots__ = ("contents", "first")
-
-    def __init__(self, first: Record) -> None:
-        self.first = first.line
-        self.contents = {first.content: first.line}
-
-    def repeat(self, record: Record) -> Repeat:
-        """Take one more row of this identity."""
-        earlier = self.contents.setdefault(record.content, record.line)
-        same_bytes = earlier != record.line
-        if not same_bytes:
-            earlier = self.first
-        return Repeat(record.line, record.offset, earlier, same_bytes, record.marked)
+Search = Callable[[bytes], list[Remark]]
+"""Searches the records of one part, and returns its remarks in the order of their lines."""
 
 
 class Spill:
-    """Records on disk that come in the order of their lines; afterwards, their repeats.
+    """Identities on disk that come in the order of their lines; afterwards, what is odd.
 
-    Parts that hold more than `capacity` records are split again by the next byte of the
-    digest, so memory stays bounded however many rows there are.
+    Parts that hold more than `capacity` rows are split again by the next byte of the digest,
+    so memory stays bounded however many rows there are.
     """
 
-    def __init__(self, capacity: int, level: int = 0) -> None:
-        self._capacity, self._level = capacity, level
+    def __init__(self, capacity: int) -> None:
+        self.coverage = Coverage()
+        self._by_sample = _Parts(capacity, RECORD_BYTES, _SAMPLE_AT, self._search_samples)
+        self._by_input = _Parts(capacity, _INPUT.size, 0, self._search_inputs)
+
+    def add(self, block: Identities, shift: int) -> None:
+        """Take the rows of the next block."""
+        offsets = block.offsets()
+        for index, record in enumerate(block.shifted(shift)):
+            self._by_sample.append(record)
+            line = int.from_bytes(record[:8], "little")
+            sample, content = record[8:24], record[_INPUT_AT : _INPUT_AT + DIGEST_BYTES]
+            self._by_input.append(_INPUT.pack(content, sample, line, offsets[index]))
+
+    def remarks(self) -> Iterator[Remark]:
+        """Iterate over everything that is odd, ordered by line."""
+        return heapq.merge(self._by_sample.remarks(), self._by_input.remarks())
+
+    def close(self) -> None:
+        """Delete the records."""
+        self._by_sample.close()
+        self._by_input.close()
+
+    def _search_samples(self, data: bytes) -> list[Remark]:
+        index = SampleIndex()
+        remarks = index.add(Identities(data), 0)
+        self.coverage.merge(index.coverage)
+        return remarks
+
+    def _search_inputs(self, data: bytes) -> list[Remark]:
+        columns = [list(column) for column in zip(*_INPUT.iter_unpack(data), strict=True)]
+        return InputIndex().add(*columns) if columns else []
+
+
+class _Parts:
+    """Fixed-size records split by a byte of the digest that stands at `place` in each."""
+
+    def __init__(
+        self, capacity: int, size: int, place: int, search: Search, level: int = 0
+    ) -> None:
+        self._capacity, self._size, self._place = capacity, size, place
+        self._search, self._level = search, level
+        self._key = place + DIGEST_BYTES - 1 - level
         self._parts = _Extents(PARTITIONS)
 
-    def add(self, record: Record, *, reported: bool = False) -> None:
-        """Take one record; a `reported` one counts as seen but yields no repeat itself."""
-        self._parts.append(
-            record.key[-1 - self._level] % PARTITIONS, _RECORD.pack(*record, reported)
-        )
+    def append(self, record: bytes) -> None:
+        """Take one record."""
+        self._parts.append(record[self._key] % PARTITIONS, record)
 
-    def repeats(self) -> Iterator[Repeat]:
-        """Iterate over all repeats, ordered by line."""
+    def remarks(self) -> Iterator[Remark]:
+        """Search part by part, and iterate over all remarks, ordered by line."""
         found = _Extents(PARTITIONS)
         try:
             for part in range(PARTITIONS):
-                for repeat in self._repeats_in(part):
-                    found.append(part, _REPEAT.pack(*repeat))
-            streams = (_repeats_of(found, part) for part in range(PARTITIONS))
-            yield from heapq.merge(*streams, key=lambda repeat: repeat.line)
+                for remark in self._remarks_in(part):
+                    found.append(part, _REMARK.pack(*remark))
+            yield from heapq.merge(*(_remarks_of(found, part) for part in range(PARTITIONS)))
         finally:
             found.close()
 
@@ -93,31 +94,23 @@ class Spill:
         """Delete the records."""
         self._parts.close()
 
-    def _repeats_in(self, part: int) -> Iterator[Repeat]:
-        too_many = self._parts.size(part) // _RECORD.size * SEARCH_FACTOR > self._capacity
-        if too_many and self._level < DIGEST_BYTES - 1:
-            smaller = Spill(self._capacity, self._level + 1)
-            try:
-                for *fields, reported in self._parts.read(part, _RECORD):
-                    smaller.add(Record(*fields), reported=reported)
-                yield from smaller.repeats()
-            finally:
-                smaller.close()
+    def _remarks_in(self, part: int) -> Iterator[Remark]:
+        rows = self._parts.size(part) // self._size
+        if rows <= self._capacity or self._level == DIGEST_BYTES - 1:
+            yield from self._search(b"".join(self._parts.read(part)))
             return
-        groups: dict[bytes, Group] = {}
-        for *fields, reported in self._parts.read(part, _RECORD):
-            record = Record(*fields)
-            group = groups.get(record.key)
-            if group is None:
-                groups[record.key] = Group(record)
-            else:
-                repeat = group.repeat(record)
-                if not reported:
-                    yield repeat
+        smaller = _Parts(self._capacity, self._size, self._place, self._search, self._level + 1)
+        try:
+            for data in self._parts.read(part):
+                for start in range(0, len(data), self._size):
+                    smaller.append(data[start : start + self._size])
+            yield from smaller.remarks()
+        finally:
+            smaller.close()
 
 
 class _Extents:
-    """Several growing byte strings in one temporary file."""
+    """Several growing byte strings in one temporary file, each read back in pieces."""
 
     def __init__(self, count: int) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - lives as long as this
@@ -135,15 +128,17 @@ class _Extents:
     def size(self, part: int) -> int:
         return sum(length for _, length in self._written[part]) + len(self._buffers[part])
 
-    def read(self, part: int, form: struct.Struct) -> Iterator[tuple[Any, ...]]:
+    def read(self, part: int) -> Iterator[bytes]:
         for offset, length in self._written[part]:
             self._file.seek(offset)
-            yield from form.iter_unpack(self._file.read(length))
-        yield from form.iter_unpack(bytes(self._buffers[part]))
+            yield self._file.read(length)
+        yield bytes(self._buffers[part])
 
     def close(self) -> None:
         self._file.close()
 
 
-def _repeats_of(found: _Extents, part: int) -> Iterator[Repeat]:
-    return (Repeat(*fields) for fields in found.read(part, _REPEAT))
+def _remarks_of(found: _Extents, part: int) -> Iterator[Remark]:
+    for data in found.read(part):
+        for line, kind, offset, earlier in _REMARK.iter_unpack(data):
+            yield Remark(line, Kind(kind), offset, earlier)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from evalstream._version import __version__
@@ -9,6 +10,9 @@ from evalstream.model import Report, RunSummary, Severity
 
 SCHEMA: Final = 1
 """The version of the JSON report's own layout."""
+
+RESULTS_SHOWN: Final = 20
+"""How many results of a run are listed for people."""
 
 
 def outcome(report: Report) -> dict[str, Any]:
@@ -34,6 +38,29 @@ def run_line(run: RunSummary) -> str:
         parts.append(f"sample_hash follows {run.recipe}")
     line = f"{name}: {verdict}: {', '.join(parts)}"
     return f"{line}; {run.trouble}" if run.trouble else line
+
+
+def result_lines(run: RunSummary) -> Iterator[str]:
+    """Say of each result what it claims and what its rows amount to."""
+    for result in run.results[:RESULTS_SHOWN]:
+        name = result.id if result.id is not None else result.name
+        said = f"claims {_number(result.claimed.score)}"
+        recomputed = result.recomputed
+        if recomputed is None:
+            said += ", not recomputed"
+        else:
+            said += f", recomputed {_number(recomputed.score)}"
+        said += f" from {counted(result.rows, 'row')}"
+        if recomputed is not None and recomputed.samples not in (None, result.rows):
+            said += f" of {counted(recomputed.samples or 0, 'sample')}"
+        yield f"  {name}: {said}"
+    more = len(run.results) - RESULTS_SHOWN
+    if more > 0:
+        yield f"  … and {counted(more, 'more result')} (--format json lists all)"
+
+
+def _number(value: float | None) -> str:
+    return "no score" if value is None else f"{value:.6g}"
 
 
 def _findings(run: RunSummary) -> list[str]:

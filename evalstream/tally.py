@@ -6,6 +6,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from evalstream.moments import Scores
+
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -62,19 +64,28 @@ class Tally:
     """Counts over the lines of a block, or of a whole file once merged.
 
     `lines` counts all lines, `rows` those that are not blank, `unread` the rows that could
-    not be parsed. Keys of `recipes` are the sets of recipes that give a row's hash; an empty
+    not be parsed, `doubtful` those that may not belong to the aggregate's evaluations or name no
+    sample. Keys of `recipes` are the sets of recipes that give a row's hash; an empty
     set means that none does. Keys of `hash_forms` name what is odd about a hash: `absent`, or
-    `dressed` in capitals or a prefix. Lines count from 1 within what was
-    tallied.
+    `dressed` in capitals or a prefix. Keys of `fitting` are the versions that a row fits which
+    fails its own. `scores` sums up the rows that join a result, by its place
+    in the aggregate; `without_result` counts rows without an evaluation_result_id, `unlisted`
+    those whose sample is not in their result's sample_ids, by its place. Lines count from 1
+    within what was tallied.
     """
 
     lines: int = 0
     rows: int = 0
     unread: int = 0
+    doubtful: int = 0
     carriage_returns: Occurrences[None] = field(default_factory=Occurrences)
     versions: Occurrences[str] = field(default_factory=Occurrences)
     recipes: Occurrences[frozenset[str]] = field(default_factory=Occurrences)
     hash_forms: Occurrences[str] = field(default_factory=Occurrences)
+    fitting: Occurrences[frozenset[str]] = field(default_factory=Occurrences)
+    without_result: Occurrences[None] = field(default_factory=Occurrences)
+    unlisted: Occurrences[int] = field(default_factory=Occurrences)
+    scores: dict[int, Scores] = field(default_factory=dict)
 
     def merge(self, later: Tally) -> None:
         """Add the tally of the rows that follow directly."""
@@ -83,6 +94,12 @@ class Tally:
         self.versions.merge(later.versions, shift)
         self.recipes.merge(later.recipes, shift)
         self.hash_forms.merge(later.hash_forms, shift)
+        self.without_result.merge(later.without_result, shift)
+        self.fitting.merge(later.fitting, shift)
+        self.unlisted.merge(later.unlisted, shift)
+        for place, scores in later.scores.items():
+            self.scores.setdefault(place, Scores()).merge(scores)
         self.lines += later.lines
         self.rows += later.rows
         self.unread += later.unread
+        self.doubtful += later.doubtful

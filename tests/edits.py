@@ -177,6 +177,9 @@ class _Edit:
     def _row_repeated(self, number: str) -> None:
         self._replace(int(number) - 1, *2 * [self._lines[int(number) - 1]])
 
+    def _row_dropped(self, number: str) -> None:
+        self._replace(int(number) - 1)
+
     def _row_hash(self, number: str, recipe: str) -> None:
         self._row(number, lambda row: _rehash(row, recipe))
 
@@ -245,6 +248,7 @@ class _Edit:
         (r"row (\d+) (/\S+) = (.+)", _row_set),
         (r"row (\d+) (/\S+) removed", _row_removed),
         (r"row (\d+) repeated", _row_repeated),
+        (r"row (\d+) dropped", _row_dropped),
         (r"row (\d+) hash (\S+)", _row_hash),
         (r"hashes (\S+)", _hashes),
         (r"line (\d+) bytes (\".*\")", _line_bytes),

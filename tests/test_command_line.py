@@ -135,7 +135,7 @@ def test_output_is_the_report_and_nothing_is_left_beside_it(
     with start(here, environment, "tampered", "--format", "json", "--output", "report") as process:
         stdout, stderr = process.communicate()
     assert (process.returncode, stdout, stderr) == (1, b"", b"")
-    assert json.loads((here / "report").read_bytes())["total"] == 4
+    assert json.loads((here / "report").read_bytes())["total"] == 5
     assert set(os.listdir(here)) == before | {"report"}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import evalstream
-from evalstream.model import Excerpt, Finding, Report, RunSummary, Severity
+from evalstream.model import Excerpt, Figures, Finding, Report, ResultSummary, RunSummary, Severity
 from evalstream.output import Output
 from evalstream.reporters.github import GithubReporter
 from evalstream.reporters.json import JsonReporter
@@ -85,6 +85,12 @@ def failed_run() -> RunSummary:
         seconds=1.23456,
         bytes=9876,
         severities={Severity.ERROR: 6, Severity.WARNING: 1234, Severity.INFO: 1},
+        results=[
+            ResultSummary(
+                "größe", "acc", 10, Figures(0.75, 0.43, None, 5), Figures(0.8125, 0.4, 0.1, 5)
+            ),
+            ResultSummary("größe", None, 0, Figures(None, None, None, None), None),
+        ],
     )
 
 
@@ -136,6 +142,8 @@ ES508 weak-algorithm: 1
 
 zwölf/run.jsonl with zwölf/aggregate.json: FAILED: 2,345 rows, 6 errors, 1,234 warnings, \
 1 remark, sample_hash follows concat
+  acc: claims 0.75, recomputed 0.8125 from 10 rows of 5 samples
+  größe: claims no score, not recomputed from 0 rows
 nichts: incomplete: 0 rows, no findings; nothing to check: no rows
 """
 
@@ -186,11 +194,17 @@ RUNS = (
     '"runs":[{"file":"zwölf/run.jsonl","aggregate":"zwölf/aggregate.json","format":"eee",'
     '"version":"0.2.0","rows":2345,"verdict":"failed",'
     '"checksum":{"algorithm":"sha256","declared":"00ff","actual":"11ee"},"recipe":"concat",'
+    '"results":[{"evaluation_name":"größe","evaluation_result_id":"acc","rows":10,'
+    '"claimed":{"score":0.75,"standard_deviation":0.43,"standard_error":null,"num_samples":5},'
+    '"recomputed":{"score":0.8125,"standard_deviation":0.4,"standard_error":0.1,"num_samples":5}},'
+    '{"evaluation_name":"größe","evaluation_result_id":null,"rows":0,'
+    '"claimed":{"score":null,"standard_deviation":null,"standard_error":null,"num_samples":null},'
+    '"recomputed":null}],'
     '"counts":{"ES103":1,"ES202":4,"ES406":1234,"ES501":1,"ES508":1},"seconds":1.235,'
     '"bytes":9876},'
     '{"file":"nichts","aggregate":null,"format":"eee","version":null,"rows":0,'
     '"verdict":"incomplete","checksum":{"algorithm":null,"declared":null,"actual":null},'
-    '"recipe":null,"counts":{},"seconds":0.0,"bytes":0}]'
+    '"recipe":null,"results":[],"counts":{},"seconds":0.0,"bytes":0}]'
 )
 
 JSON = f'{{{TOOL},{RUNS},"findings":[{",".join(LINES)}],"shown":5,"total":1241}}\n'

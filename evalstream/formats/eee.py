@@ -16,6 +16,8 @@ ANNOTATION_PREFIX: Final = "instance_level_eval_"
 REPEAT_MARKS: Final = ("epoch", "repeat", "trial", "seed")
 """Members of `metadata` that tell repeats of one sample apart (Inspect writes `epoch`)."""
 
+_MARKS: Final = frozenset(REPEAT_MARKS)
+
 
 class Version(NamedTuple):
     """One version of the format: which documents it has and its preferred hash recipe."""
@@ -76,6 +78,24 @@ def is_known(declared: str, *, instance: bool) -> bool:
     return nearest_version(declared, instance=instance) == declared.removeprefix(ANNOTATION_PREFIX)
 
 
+def schema_name(version: str, *, instance: bool) -> str:
+    """Return the name of the schema that judges rows or aggregates of a version."""
+    return instance_schema_name(version) if instance else aggregate_schema_name(version)
+
+
+def others(version: str, *, instance: bool) -> list[str]:
+    """Return the other versions that have such documents, the nearest first.
+
+    A variant of the same number is nearest of all.
+    """
+    known = list(INSTANCE_VERSIONS if instance else DECLARED)
+    number, place = version.partition("+")[0], known.index(version)
+    return sorted(
+        (name for name in known if name != version),
+        key=lambda name: (name.partition("+")[0] != number, abs(known.index(name) - place)),
+    )
+
+
 def hash_input(row: Mapping[str, Any]) -> tuple[str, Reference] | None:
     """Return input.raw and input.reference, which the hash covers, or None if they are no text."""
     sample = row.get("input")
@@ -91,25 +111,52 @@ def hash_input(row: Mapping[str, Any]) -> tuple[str, Reference] | None:
     return None
 
 
-def identity(row: Mapping[str, Any]) -> tuple[str, bool] | None:
-    """Return a text that two rows share when they score the same repeat of one sample.
+def sample_scope(row: Mapping[str, Any]) -> str:
+    """Return a text that the samples of one evaluation share: its id and its name."""
+    return f"{row.get('evaluation_id')}\x1e{row.get('evaluation_name')}\x1e"
 
-    It is made of the evaluation, the result (by id and name), the sample and its repeat mark;
-    the second part says whether there is such a mark. A row that names no sample has none.
+
+def sample_key(row: Mapping[str, Any]) -> str | None:
+    """Return a text that tells a row's sample from others, None where it names none.
+
+    The integer 1 and the text "1" are different samples.
     """
-    sample, metadata = row.get("sample_id"), row.get("metadata")
-    if not isinstance(sample, (str, int)):
+    sample = row.get("sample_id")
+    if sample.__class__ is str:
+        return f"\x1e{sample}"
+    return f"integer\x1e{sample}" if isinstance(sample, int) else None
+
+
+def repeat_mark(row: Mapping[str, Any]) -> str:
+    """Return a text that tells the repeats of a sample apart, empty where nothing does."""
+    metadata = row.get("metadata")
+    if metadata.__class__ is not dict or _MARKS.isdisjoint(metadata):
+        return ""
+    present = (name for name in REPEAT_MARKS if metadata.get(name) is not None)
+    return "\x1f".join(f"{name}={metadata[name]}" for name in present)
+
+
+def input_key(row: Mapping[str, Any]) -> str | None:
+    """Return a text that two rows share when they show the same question, None without one.
+
+    It is made of input.raw, the references and the choices. A list of one reference counts as
+    that reference, so that versions agree.
+    """
+    sample = row.get("input")
+    if sample.__class__ is not dict:
         return None
-    mark = ""
-    if metadata.__class__ is dict:
-        for name in REPEAT_MARKS:
-            if name in metadata and metadata[name] is not None:
-                mark = f"{mark}{name}={metadata[name]}\x1f"
-    kind = "" if sample.__class__ is str else "integer"
-    return (
-        f"{row.get('evaluation_id')}\x1e{row.get('evaluation_name')}\x1e"
-        f"{row.get('evaluation_result_id')}\x1e{kind}\x1e{sample}\x1e{mark}"
-    ), mark != ""
+    raw, reference, choices = sample.get("raw"), sample.get("reference"), sample.get("choices")
+    if raw.__class__ is not str:
+        return None
+    if reference.__class__ is list:
+        reference = reference[0] if len(reference) == 1 else reference
+    return f"{raw}\x1e{reference}\x1e{choices}" if choices else f"{raw}\x1e{reference}"
+
+
+def answer(row: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return what the model said: the output, and the transcript."""
+    transcript = row.get("messages")
+    return row.get("output"), row.get("interactions") if transcript is None else transcript
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from evalstream.findings import Findings
 from evalstream.model import Excerpt, Finding, Report
 from evalstream.output import Output
 from evalstream.parsing import dumps
-from evalstream.summary import counted, run_line
+from evalstream.summary import counted, result_lines, run_line
 
 
 class TextReporter:
@@ -29,7 +29,8 @@ class TextReporter:
                 self._output.write(f"{_printable(line)}\n")
             self._output.write("\n")
         for run in report.runs:
-            self._output.write(f"{_printable(run_line(run))}\n")
+            for line in (run_line(run), *result_lines(run)):
+                self._output.write(f"{_printable(line)}\n")
 
 
 def _group(findings: Findings, count: int) -> Iterator[str]:

@@ -16,10 +16,11 @@ from evalstream.digest import (
 from evalstream.formats import eee
 from evalstream.model import Fault, Severity
 from evalstream.rule import Context, Rule, RunFacts
-from evalstream.spill import Repeat
+from evalstream.samples import Kind, Remark
 from evalstream.tally import Tally
 
 POINTER: Final = "/sample_hash"
+_SAME: Final = "the same evaluation, result and sample"
 UNEXPLAINED: Final[frozenset[str]] = frozenset()
 HashJudge = Callable[[Mapping[str, Any], int, Tally], Fault | None]
 
@@ -110,14 +111,30 @@ def _malformed(bare: str, digest: str, context: Context) -> Fault | None:
     return ES405.fault(message, pointer=POINTER, found=digest)
 
 
-def repeat_fault(repeat: Repeat) -> Fault:
-    """Say what is wrong with a row that repeats an earlier one."""
-    if repeat.same_bytes:
-        return ES408.fault(f"the very same bytes as line {repeat.earlier:,}")
-    same = f"the same evaluation, result and sample as line {repeat.earlier:,}"
-    if repeat.marked:
-        return ES409.fault(f"{same}, with the same repeat mark", pointer="/sample_id")
-    message = f"{same}, other contents, and no epoch, repeat, trial or seed to tell them apart"
+def _other_input(remark: Remark) -> Fault:
+    message = f"another input than on line {remark.earlier:,}, under the same sample_id"
+    return ES407.fault(message, pointer="/input")
+
+
+def _same_input(remark: Remark) -> Fault:
+    message = f"the same input as on line {remark.earlier:,}, under another sample_id"
+    return ES407.fault(message, pointer="/sample_id", severity=Severity.WARNING)
+
+
+def _same_bytes(remark: Remark) -> Fault:
+    return ES408.fault(f"the very same bytes as line {remark.earlier:,}")
+
+
+def _same_repeat(remark: Remark) -> Fault:
+    message = f"{_SAME} as line {remark.earlier:,}, with the same repeat mark"
+    return ES409.fault(message, pointer="/sample_id")
+
+
+def _unmarked_repeat(remark: Remark) -> Fault:
+    message = (
+        f"{_SAME} as line {remark.earlier:,}, other contents, and no epoch, repeat, trial or "
+        "seed to tell them apart"
+    )
     return ES409.fault(message, pointer="/sample_id", severity=Severity.WARNING)
 
 
@@ -334,6 +351,28 @@ ES406: Final = Rule(
     run=_hash_absent,
 )
 
+ES407: Final = Rule(
+    "ES407",
+    "one-id-two-samples",
+    Severity.ERROR,
+    "same sample_id, different input, within one evaluation; one input under two ids is a warning",
+    """
+    What it finds: a row whose input (raw, reference, choices) differs from that of the first
+    row with its sample_id under the same evaluation_id and evaluation_name. As a warning, once
+    for each sample: an input that an earlier row shows under another sample_id.
+
+    Why it matters: runs are compared sample by sample; with two questions under one id the
+    comparison is between different questions, with one under two ids it counts twice.
+
+    Bad:
+        row 2 /sample_id = "arith-001"
+        row 2 /metadata/epoch = 2
+
+    Good:
+        row 2 /sample_id = "arith-002-again"
+    """,
+)
+
 ES408: Final = Rule(
     "ES408",
     "repeated-row",
@@ -376,4 +415,13 @@ ES409: Final = Rule(
     """,
 )
 
-RULES: Final = (ES401, ES402, ES403, ES404, ES405, ES406, ES408, ES409)
+RULES: Final = (ES401, ES402, ES403, ES404, ES405, ES406, ES407, ES408, ES409)
+
+REMARKS: Final[Mapping[Kind, Callable[[Remark], Fault]]] = {
+    Kind.OTHER_INPUT: _other_input,
+    Kind.SAME_INPUT: _same_input,
+    Kind.SAME_BYTES: _same_bytes,
+    Kind.SAME_REPEAT: _same_repeat,
+    Kind.UNMARKED_REPEAT: _unmarked_repeat,
+}
+"""What to say of rows that have to do with an earlier one."""

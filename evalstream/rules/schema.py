@@ -47,6 +47,32 @@ def explain(faults: Iterable[SchemaFault], *, own: bool, version: str = "") -> l
     return found
 
 
+def fits_another(version: str, fitting: Sequence[str]) -> Iterator[Fault]:
+    """Name the versions that a document fits which fails the version that judges it."""
+    if fitting:
+        message = f"fits {_listed(fitting)}, though not {version}; {_judge_by(fitting[0])}"
+        yield ES216.fault(message, pointer="/schema_version", expected=list(fitting), found=version)
+
+
+def _file_fits_another(facts: RunFacts) -> Iterator[Fault]:
+    """Say it once of a file of which every row fits one other version and none its own."""
+    fitting = list(facts.tally.fitting)
+    common = frozenset.intersection(*(names for names, _, _ in fitting)) if fitting else frozenset()
+    if not common or facts.tally.rows < 2 or facts.tally.fitting.total() != facts.tally.rows:
+        return
+    names = [name for name in eee.INSTANCE_VERSIONS if name in common]
+    message = f"every row fits {_listed(names)}, and none its own version; {_judge_by(names[0])}"
+    yield ES216.fault(message, expected=names)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(names)
+
+
+def _judge_by(version: str) -> str:
+    return f"--schema-version {version} judges by it"
+
+
 def _conditional(fault: SchemaFault) -> bool:
     return "then" in fault.route or "else" in fault.route
 
@@ -444,6 +470,27 @@ ES215: Final = Rule(
     """,
     run=_unknown_version,
 )
+ES216: Final = Rule(
+    "ES216",
+    "fits-another-version",
+    Severity.INFO,
+    "a row or aggregate that fails its declared version and passes another",
+    """
+    What it finds: a row or an aggregate that fails the version that it declares and fits
+    another one, which it names, beside the faults themselves. 0.2.0+list is the variant of
+    0.2.0 that the public tag v0.2.0 has: texts or lists of texts in references and outputs.
+
+    Why it matters: often nothing is wrong but the number; `--schema-version` judges by
+    another version.
+
+    Bad:
+        row 1 /input/reference = ["5"]
+
+    Good:
+        row 1 /input/reference = "5"
+    """,
+    run=_file_fits_another,
+)
 ES217: Final = _rule(
     "ES217",
     "schema",
@@ -478,6 +525,7 @@ RULES: Final = (
     ES213,
     ES214,
     ES215,
+    ES216,
     ES217,
 )
 

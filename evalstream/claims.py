@@ -1,0 +1,107 @@
+"""What an aggregate claims of each result, with the digits it was written with."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final, NamedTuple
+
+LARGEST_EXPONENT: Final = 400
+"""Numbers beyond the range of doubles are no claims that scores could bear out."""
+
+WHOLE_BELOW: Final = 10
+"""A whole number below this says nothing of its precision: 1 is the exact 1, 75 may be rounded."""
+
+ROUNDING: Final = Fraction(1, 10**9)
+"""How far float sums may stray from the exact one, relative to the larger value."""
+
+
+class Claims(NamedTuple):
+    """One result's claims; None where it makes none, or none of the right type.
+
+    `num_samples` is a count; the others are numbers as they were written.
+    """
+
+    score: Decimal | None = None
+    num_samples: int | None = None
+    deviation: Decimal | None = None
+    error: Decimal | None = None
+    error_method: str | None = None
+    lower: Decimal | None = None
+    upper: Decimal | None = None
+    level: Decimal | None = None
+    interval_method: str | None = None
+
+
+def claims_of(text: bytes) -> dict[int, Claims]:
+    """Read the claims of an aggregate's text, by the place of the result.
+
+    A text that is no JSON makes no claims: other rules speak of it.
+    """
+    try:
+        document = json.loads(text, parse_float=Decimal, parse_int=Decimal)
+    except (ValueError, RecursionError, ArithmeticError):
+        return {}
+    results = _member(document, "evaluation_results")
+    if not isinstance(results, list):
+        return {}
+    return {
+        place: _claims(result) for place, result in enumerate(results) if isinstance(result, dict)
+    }
+
+
+def agrees(claim: Decimal, exact: Fraction | float) -> bool:
+    """Tell whether a claim is the exact value, rounded or cut off to the claim's digits.
+
+    A whole number below ten is taken as exact. Differences that float sums make are allowed.
+    """
+    if isinstance(exact, float) and not math.isfinite(exact):
+        return False
+    claimed, value = Fraction(claim), Fraction(exact)
+    difference = abs(claimed - value)
+    if difference <= ROUNDING * max(abs(claimed), abs(value)):
+        return True
+    exponent = claim.as_tuple().exponent
+    if claimed.denominator == 1 and abs(claimed) < WHOLE_BELOW:
+        return False
+    unit = Fraction(10) ** min(0, int(exponent))
+    cut_off = 0 <= abs(value) - abs(claimed) < unit and claimed * value >= 0
+    return difference <= unit / 2 or cut_off
+
+
+def _claims(result: Mapping[str, Any]) -> Claims:
+    details = _member(result, "score_details")
+    uncertainty = _member(details, "uncertainty")
+    error = _member(uncertainty, "standard_error")
+    interval = _member(uncertainty, "confidence_interval")
+    samples = _decimal(uncertainty, "num_samples")
+    return Claims(
+        score=_decimal(details, "score"),
+        num_samples=int(samples) if samples is not None and samples == int(samples) else None,
+        deviation=_decimal(uncertainty, "standard_deviation"),
+        error=_decimal(error, "value"),
+        error_method=_text(error, "method"),
+        lower=_decimal(interval, "lower"),
+        upper=_decimal(interval, "upper"),
+        level=_decimal(interval, "confidence_level"),
+        interval_method=_text(interval, "method"),
+    )
+
+
+def _decimal(holder: Any, name: str) -> Decimal | None:
+    value = _member(holder, name)
+    if not isinstance(value, Decimal) or not value.is_finite():
+        return None
+    return value if abs(value.adjusted()) <= LARGEST_EXPONENT else None
+
+
+def _text(holder: Any, name: str) -> str | None:
+    value = _member(holder, name)
+    return value if isinstance(value, str) else None
+
+
+def _member(holder: Any, name: str) -> Any:
+    return holder.get(name) if isinstance(holder, dict) else None

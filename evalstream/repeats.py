@@ -1,0 +1,83 @@
+"""Rows held against all earlier rows, block by block: in memory, and on disk past a bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from evalstream.identities import Identities
+from evalstream.samples import Coverage, InputIndex, Remark, SampleIndex
+from evalstream.spill import Spill
+
+BYTES_PER_ROW: Final = 420
+"""What a row costs in memory: its record and two entries in dicts, measured on CPython."""
+
+BYTES_PER_LATER_ROW: Final = 580
+"""What it costs besides where an earlier row scores the same sample, measured for pairs."""
+
+
+class IdentityIndex:
+    """Finds what is odd about rows in the light of earlier ones.
+
+    While all rows fit in `memory_limit` bytes, `add` returns the remarks on each block at
+    once. Past it the records go to a temporary file, `spilled` turns true, and `late` returns
+    the remarks on everything that came after, ordered by line. `coverage` holds once `late`
+    has been read to its end.
+    """
+
+    def __init__(self, memory_limit: int) -> None:
+        self._limit = memory_limit
+        self._samples, self._inputs = SampleIndex(), InputIndex()
+        self._blocks: list[tuple[int, Identities]] = []
+        self._rows = self._reported = 0
+        self._spill: Spill | None = None
+
+    @property
+    def spilled(self) -> bool:
+        """Whether remarks come late from now on."""
+        return self._spill is not None
+
+    @property
+    def coverage(self) -> Coverage:
+        """Which samples the rows cover."""
+        return self._samples.coverage if self._spill is None else self._spill.coverage
+
+    def add(self, block: Identities, shift: int) -> Iterable[Remark]:
+        """Take the rows of the next block, which start `shift` lines into the file."""
+        if self._spill is None and not self._fits(len(block)):
+            self._spill = self._moved_to_disk()
+        if self._spill is not None:
+            self._spill.add(block, shift)
+            return ()
+        self._rows += len(block)
+        self._blocks.append((shift, block))
+        self._reported = shift + (block.record(len(block) - 1).line if len(block) else 0)
+        lines = [line + shift for line in block.lines()]
+        remarks = self._samples.add(block, shift)
+        remarks += self._inputs.add(block.inputs(), block.samples(), lines, block.offsets())
+        return sorted(remarks) if remarks else ()
+
+    def late(self) -> Iterator[Remark]:
+        """Iterate over the remarks that come only now, ordered by line."""
+        if self._spill is not None:
+            for remark in self._spill.remarks():
+                if remark.line > self._reported:
+                    yield remark
+
+    def close(self) -> None:
+        """Let go of the temporary files."""
+        if self._spill is not None:
+            self._spill.close()
+
+    def _fits(self, more: int) -> bool:
+        used = (self._rows + more) * BYTES_PER_ROW + self._samples.grouped * BYTES_PER_LATER_ROW
+        return used <= self._limit
+
+    def _moved_to_disk(self) -> Spill:
+        """Move every record to disk; what was odd about them is reported already."""
+        spill = Spill(max(1, self._limit // (BYTES_PER_ROW + BYTES_PER_LATER_ROW)))
+        for shift, block in self._blocks:
+            spill.add(block, shift)
+        self._samples, self._inputs = SampleIndex(), InputIndex()
+        self._blocks.clear()
+        return spill
