@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from json import loads
 from typing import Any, Final, NamedTuple
@@ -10,34 +10,27 @@ from typing import Any, Final, NamedTuple
 import xxhash
 
 from evalstream import parsing
-from evalstream.aggregate import Join, Result
+from evalstream.aggregate import Join
 from evalstream.catalog import RULES
 from evalstream.formats import eee
-from evalstream.identities import ABSENT, UNJOINED, Identities, IdentityColumns
+from evalstream.identities import ABSENT, UNJOINED, Identities, pack
 from evalstream.model import Excerpt, Fault, Lines, Severity
-from evalstream.moments import ScoreKey, scores_of
-from evalstream.rule import Context
+from evalstream.rule import Context, RowCheck
 from evalstream.rules import identity, json, schema
 from evalstream.rules.json import BEGINS_WITH_MARK, ES102, ES107, ES108, ES110, ES111, ES113, ES114
 from evalstream.rules.schema import ES215, ES216
 from evalstream.rules.stream import ES003
 from evalstream.schema import Validator, builtin_validator, compile_schema, finite_check
+from evalstream.scope import KNOWN_VERSIONS, Row, Scope, Scopes
 from evalstream.tally import Tally
 from evalstream.versions import versions_that_fit
 
 JSON_BLANK: Final = b" \t\r"
-ACCEPTED_VERSIONS: Final = frozenset(
-    form
-    for name in eee.DECLARED
-    if eee.VERSIONS[name].instance
-    for form in (name, eee.ANNOTATION_PREFIX + name)
-)
-"""What a row may declare and be judged by at once: known versions, plain or annotated."""
-
 UNCERTAIN: Final = frozenset({ES107.code, ES108.code})
 """Faults after which the values of a row are not those that its writer meant."""
 
-Row = Mapping[str, Any]
+_MODULUS: Final = 1 << 64
+
 Counts = dict[tuple[str, Severity], int]
 """Occurrences by code and severity."""
 
@@ -91,18 +84,20 @@ class Engine:
         else:
             # Compiled here, before workers are forked.
             self._accepting[context.version]
-        rows = [rule for rule in RULES.values() if rule.row and rule.code in context.enabled]
-        bound = [rule.row(context) for rule in rows if rule.row]
-        self._checks = [check for check in bound if check is not None]
-        self._judge_hash = identity.hash_judge(context)
-        self.join = Join(context.results).result if context.results else None
-        self.names = context.evaluation_names or frozenset()
+        self._checks = list(_bound(context, by_ids=False))
+        self._checks_by_ids = list(_bound(context, by_ids=True))
+        self._join = Join(context.results)
+        self.judge_hash = identity.hash_judge(context)
         # Copies of a sample are only compared where there can be several.
         self.compares_answers = len(context.results) > 1
 
     def run(self, lines: Lines) -> BlockResult:
         """Check some whole lines of an input."""
         return _Pass(self, lines).result()
+
+    def scopes(self) -> Scopes:
+        """Return the scopes of a block that has no rows yet."""
+        return Scopes(self.context, self._join, self._checks_by_ids)
 
     def read(self, line: bytes) -> tuple[Any, bool]:
         """Return what the fast parser makes of a line, and whether it is surely a sound row."""
@@ -142,22 +137,11 @@ class Engine:
             return None, [*faults, ES113.fault("nested too deep to be judged by the schema")]
         return reading.value, faults
 
-    def check_row(
-        self, row: Row, line: int, tally: Tally, hashed: Row | None = None
-    ) -> list[Fault]:
-        """Apply the rules beyond the schema to a row, and count it.
-
-        `hashed` is the row as it stands where `row` had to be altered to be looked at.
-        """
-        version = row.get("schema_version")
-        if version.__class__ is str and version in ACCEPTED_VERSIONS:
-            tally.versions.add(version, line)
-        faults: list[Fault] = []
+    def check_row(self, row: Row, scope: Scope) -> list[Fault]:
+        """Apply the rules beyond schema and hash to a row."""
+        faults = list(scope.faults)
         for check in self._checks:
             faults.extend(check(row))
-        fault = self._judge_hash(row if hashed is None else hashed, line, tally)
-        if fault is not None:
-            faults.append(fault)
         return faults
 
     def _schema_faults(self, row: Row) -> Iterable[Fault]:
@@ -185,6 +169,14 @@ class Engine:
         return builtin_validator(name, self.context.options.engine)
 
 
+def _bound(context: Context, *, by_ids: bool) -> Iterator[RowCheck]:
+    for rule in RULES.values():
+        if rule.row is not None and rule.code in context.enabled and rule.by_ids == by_ids:
+            check = rule.row(context)
+            if check is not None:
+                yield check
+
+
 class _Accepting(dict[str, Callable[[Any], bool]]):
     """The accepting pass by declared version; each is compiled when a row first declares it."""
 
@@ -192,7 +184,7 @@ class _Accepting(dict[str, Callable[[Any], bool]]):
         self._validator = validator
 
     def __missing__(self, declared: str) -> Callable[[Any], bool]:
-        if declared not in ACCEPTED_VERSIONS:
+        if declared not in KNOWN_VERSIONS:
             raise KeyError(declared)
         self[declared] = self._validator(declared.removeprefix(eee.ANNOTATION_PREFIX)).accepts
         return self[declared]
@@ -207,8 +199,8 @@ class _Pass:
         self._faults: list[Located] = []
         self._counts: Counts = {}
         self._tally = Tally()
-        self._identities = IdentityColumns()
-        self._scores: dict[ScoreKey, int] = {}
+        self._records = bytearray()
+        self._scopes = engine.scopes()
 
     def result(self) -> BlockResult:
         """Look at every line once."""
@@ -235,8 +227,10 @@ class _Pass:
         if data.startswith(parsing.UTF8_MARK):
             self._faults.sort(key=lambda located: (located.line, located.fault.code))
         self._tally.lines = number
-        self._tally.scores = scores_of(self._scores)
-        return BlockResult(self._faults, self._counts, self._tally, self._identities.packed())
+        self._scopes.tally(self._tally)
+        return BlockResult(
+            self._faults, self._counts, self._tally, Identities(bytes(self._records))
+        )
 
     def _look(
         self, line: bytes, row: Any, sound: bool, number: int, offset: int, torn: bool
@@ -262,13 +256,17 @@ class _Pass:
         if row is None:
             tally.unread += 1
         else:
-            faults += engine.check_row(row, number, tally, hashed)
+            scope = self._scopes.of(row, number)
+            scope.rows += 1
+            faults += engine.check_row(row, scope)
+            fault, shown = engine.judge_hash(row if hashed is None else hashed, number, tally)
+            if fault is not None:
+                faults.append(fault)
             if torn:
                 faults.append(ES111.fault("the last row has no newline"))
-            place = UNJOINED
-            if engine.join is not None:
-                place = self._count(row, number, engine.join, scored=scored)
-            self._identify(row, line, number, offset, place)
+            if scope.place != UNJOINED:
+                self._count(row, number, scope, scored=scored)
+            self._identify(row, line, (number, offset), scope, shown)
         if faults:
             self._note(number, offset, row, faults)
 
@@ -283,58 +281,53 @@ class _Pass:
             if fault.code == ES216.code:
                 self._tally.fitting.add(frozenset(fault.expected), number)
 
-    def _count(
-        self, row: Row, number: int, join: Callable[[Row], Result | None], *, scored: bool
-    ) -> int:
-        """Count a row's score under the result that it joins, and return that one's place.
-
-        A row that is not to be `scored` counts as one without a score.
-        """
-        if row.get("evaluation_result_id") is None:
-            self._tally.without_result.add(None, number)
-        result = join(row)
-        if result is None:
-            return UNJOINED
-        name, context = row.get("evaluation_name"), self._engine.context
-        known = name.__class__ is str and name in self._engine.names
-        if not known or row.get("evaluation_id") != context.evaluation_id:
-            self._tally.doubtful += 1
+    def _count(self, row: Row, number: int, scope: Scope, *, scored: bool) -> None:
+        """Count a row's score; one that is not to be `scored` counts as without a score."""
+        listed = scope.sample_ids
+        if listed is not None and str(row.get("sample_id")) not in listed:
+            self._tally.unlisted.add(scope.place, number)
+        key = (None, None, False)
         evaluation = row.get("evaluation")
-        score = correct = None
         if scored and evaluation.__class__ is dict:
-            score, correct = evaluation.get("score"), evaluation.get("is_correct")
-        place = result.place
-        if result.sample_ids is not None and str(row.get("sample_id")) not in result.sample_ids:
-            self._tally.unlisted.add(place, number)
-        key = (place, name, score, correct, bool(row.get("error")))
+            failed = row.get("error")
+            key = (evaluation.get("score"), evaluation.get("is_correct"), bool(failed))
+        scores = scope.scores
         try:
-            self._scores[key] = self._scores.get(key, 0) + 1
+            scores[key] = scores.get(key, 0) + 1
         except TypeError:
             # A list where a number should be; the schema says so.
-            key = (place, None, None, None, False)
-            self._scores[key] = self._scores.get(key, 0) + 1
-        return place
+            scores[None, None, False] = scores.get((None, None, False), 0) + 1
 
-    def _identify(self, row: Row, line: bytes, number: int, offset: int, place: int) -> None:
-        digest, number_of = xxhash.xxh3_128_digest, xxhash.xxh3_64_intdigest
-        content, key = digest(line), eee.sample_key(row)
-        if key is None:
+    def _identify(
+        self, row: Row, line: bytes, place: tuple[int, int], scope: Scope, shown: str | None
+    ) -> None:
+        """Add a row's record; `shown` is a text for its input."""
+        digest, number, seed = xxhash.xxh3_128_digest, xxhash.xxh3_64_intdigest, scope.seed
+        content, sample = digest(line), row.get("sample_id")
+        if sample.__class__ is str:
+            key = digest(sample.encode(), seed)
+        elif isinstance(sample, int):
+            # The integer 1 and the text "1" are different samples.
+            key = digest(f"{sample}".encode(), ~seed % _MODULUS)
+        else:
             self._tally.doubtful += 1
-            self._identities.add(number, content, content, ABSENT, 0, 0, 0, place, offset)
+            self._records += pack(
+                place[0], content, content, ABSENT, 0, 0, 0, scope.place, place[1]
+            )
             return
-        scope = eee.sample_scope(row)
-        shown, mark = eee.input_key(row), eee.repeat_mark(row)
-        result = row.get("evaluation_result_id")
-        self._identities.add(
-            number,
-            digest(f"{scope}{key}".encode()),
+        if shown is not None:
+            shown += eee.choices_text(row)
+        mark = eee.repeat_mark(row)
+        self._records += pack(
+            place[0],
+            key,
             content,
-            ABSENT if shown is None else digest(f"{scope}{shown}".encode()),
-            number_of(parsing.dumps(eee.answer(row))) if self._engine.compares_answers else 0,
-            number_of(mark.encode()) if mark else 0,
-            0 if result is None else number_of(f"{result}".encode()),
-            place,
-            offset,
+            ABSENT if shown is None else digest(shown.encode(), seed),
+            number(parsing.dumps(eee.answer(row))) if self._engine.compares_answers else 0,
+            number(mark.encode()) if mark else 0,
+            scope.result,
+            scope.place,
+            place[1],
         )
 
     def _note(self, number: int, offset: int, row: Row | None, faults: list[Fault]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 DIGEST_BYTES: Final = 16
@@ -98,23 +98,5 @@ class Identities:
         return memoryview(self.data).cast("Q")[word::_WORDS].tolist()
 
 
-class IdentityColumns:
-    """Identities that grow row by row."""
-
-    __slots__ = ("_data",)
-
-    def __init__(self) -> None:
-        self._data = bytearray()
-
-    def add(self, *record: int | bytes) -> None:
-        """Take one row, its fields in the order of Record."""
-        self._data += _RECORD.pack(*record)
-
-    def packed(self) -> Identities:
-        """Return what was taken."""
-        return Identities(bytes(self._data))
-
-
-def pack(record: Record) -> bytes:
-    """Pack one row."""
-    return _RECORD.pack(*record)
+pack: Final[Callable[..., bytes]] = _RECORD.pack
+"""Packs one row, its fields in the order of Record."""

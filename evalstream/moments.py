@@ -14,9 +14,6 @@ FRACTION_BITS: Final = 1074
 MOST_SUBTASKS: Final = 1000
 """Past so many names no mean over subtasks is taken."""
 
-ScoreKey = tuple[int, Any, Any, Any, bool]
-"""Place of the result, evaluation_name, score, is_correct, and whether the row has an error."""
-
 
 @dataclass(slots=True)
 class Scores:
@@ -110,15 +107,6 @@ class Scores:
             subtasks[name] = (before[0] + rows, before[1] + total)
         if len(subtasks) > MOST_SUBTASKS:
             self.subtasks = None
-
-
-def scores_of(counted: Mapping[ScoreKey, int]) -> dict[int, Scores]:
-    """Sum up rows that were counted by what they say, by the place of their result."""
-    summed: dict[int, Scores] = {}
-    for (place, name, score, correct, failed), times in counted.items():
-        scores = summed.setdefault(place, Scores())
-        scores.add(name, score, correct, failed=failed, times=times)
-    return summed
 
 
 def _fixed(score: Any) -> int | None:

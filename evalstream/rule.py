@@ -90,6 +90,7 @@ class Rule:
     fixable: bool = False
     optional: bool = False
     about_aggregate: bool = False
+    by_ids: bool = False
     since: str = "0.1.0"
 
     def fault(self, message: str, **details: Any) -> Fault:

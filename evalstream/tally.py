@@ -19,13 +19,13 @@ class Occurrences(Generic[Key]):
     def __init__(self) -> None:
         self.seen: dict[Key, list[int]] = {}
 
-    def add(self, key: Key, line: int) -> None:
-        """Count one more occurrence of `key`."""
+    def add(self, key: Key, line: int, times: int = 1) -> None:
+        """Count more occurrences of `key`, the first of which is on `line`."""
         entry = self.seen.get(key)
         if entry is None:
-            self.seen[key] = [1, line]
+            self.seen[key] = [times, line]
         else:
-            entry[0] += 1
+            entry[0] += times
 
     def merge(self, later: Occurrences[Key], shift: int) -> None:
         """Add what was counted in rows that come `shift` lines later."""

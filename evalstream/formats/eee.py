@@ -16,8 +16,6 @@ ANNOTATION_PREFIX: Final = "instance_level_eval_"
 REPEAT_MARKS: Final = ("epoch", "repeat", "trial", "seed")
 """Members of `metadata` that tell repeats of one sample apart (Inspect writes `epoch`)."""
 
-_MARKS: Final = frozenset(REPEAT_MARKS)
-
 
 class Version(NamedTuple):
     """One version of the format: which documents it has and its preferred hash recipe."""
@@ -116,41 +114,38 @@ def sample_scope(row: Mapping[str, Any]) -> str:
     return f"{row.get('evaluation_id')}\x1e{row.get('evaluation_name')}\x1e"
 
 
-def sample_key(row: Mapping[str, Any]) -> str | None:
-    """Return a text that tells a row's sample from others, None where it names none.
-
-    The integer 1 and the text "1" are different samples.
-    """
-    sample = row.get("sample_id")
-    if sample.__class__ is str:
-        return f"\x1e{sample}"
-    return f"integer\x1e{sample}" if isinstance(sample, int) else None
-
-
 def repeat_mark(row: Mapping[str, Any]) -> str:
     """Return a text that tells the repeats of a sample apart, empty where nothing does."""
-    metadata = row.get("metadata")
-    if metadata.__class__ is not dict or _MARKS.isdisjoint(metadata):
-        return ""
-    present = (name for name in REPEAT_MARKS if metadata.get(name) is not None)
-    return "\x1f".join(f"{name}={metadata[name]}" for name in present)
+    metadata, mark = row.get("metadata"), ""
+    if metadata.__class__ is dict:
+        for name in REPEAT_MARKS:
+            if name in metadata and metadata[name] is not None:
+                mark = f"{mark}{name}={metadata[name]}\x1f"
+    return mark
 
 
-def input_key(row: Mapping[str, Any]) -> str | None:
-    """Return a text that two rows share when they show the same question, None without one.
+def input_text(row: Mapping[str, Any]) -> str | None:
+    """Return a text that two rows share when they show the same input, None without one.
 
-    It is made of input.raw, the references and the choices. A list of one reference counts as
-    that reference, so that versions agree.
+    A list of one reference counts as that reference, so that versions agree.
     """
-    sample = row.get("input")
-    if sample.__class__ is not dict:
+    covered = hash_input(row)
+    if covered is None:
         return None
-    raw, reference, choices = sample.get("raw"), sample.get("reference"), sample.get("choices")
-    if raw.__class__ is not str:
-        return None
-    if reference.__class__ is list:
-        reference = reference[0] if len(reference) == 1 else reference
-    return f"{raw}\x1e{reference}\x1e{choices}" if choices else f"{raw}\x1e{reference}"
+    raw, reference = covered
+    references = [reference] if isinstance(reference, str) else reference
+    return "\x1e".join([raw, *references])
+
+
+def choices_text(row: Mapping[str, Any]) -> str:
+    """Return the choices of a row as one text, empty without any."""
+    choices = row["input"].get("choices")
+    if not choices or choices.__class__ is not list:
+        return ""
+    try:
+        return "\x1e".join(choices)
+    except TypeError:
+        return f"{choices}"
 
 
 def answer(row: Mapping[str, Any]) -> tuple[Any, Any]:

@@ -22,7 +22,8 @@ from evalstream.tally import Tally
 POINTER: Final = "/sample_hash"
 _SAME: Final = "the same evaluation, result and sample"
 UNEXPLAINED: Final[frozenset[str]] = frozenset()
-HashJudge = Callable[[Mapping[str, Any], int, Tally], Fault | None]
+HashJudge = Callable[[Mapping[str, Any], int, Tally], tuple[Fault | None, str | None]]
+"""Returns what is wrong with a row's hash, and a text that rows with the same input share."""
 
 _SAME_FOR_ONE_REFERENCE: Final = {
     name: frozenset({"concat", "concat-first"}) if name.startswith("concat") else frozenset({name})
@@ -35,31 +36,35 @@ def hash_judge(context: Context) -> HashJudge:
     """Return the function that judges a row's sample_hash, counts it, and says what is wrong.
 
     The recipe that the file follows is tried first; one digest settles a sound row. Only a
-    row that it does not explain is tried under every recipe.
+    row that it does not explain is tried under every recipe. The digest under the file's
+    recipe also tells inputs apart, whatever the row itself claims.
     """
-    compute = getattr(hashlib, context.algorithm)
     slowly = _slow_judge(context)
     if not context.recipes:
-        return slowly
+        return lambda row, line, tally: (slowly(row, line, tally), eee.input_text(row))
+    compute = getattr(hashlib, context.algorithm)
     primary = context.recipes[0]
     covered, same = RECIPES[primary], _SAME_FOR_ONE_REFERENCE[primary]
 
-    def judge(row: Mapping[str, Any], line: int, tally: Tally) -> Fault | None:
+    def judge(row: Mapping[str, Any], line: int, tally: Tally) -> tuple[Fault | None, str | None]:
+        digest: str | None = None
         try:
             sample = row["input"]
             reference = sample["reference"]
             digest = compute(covered(sample["raw"], reference)).hexdigest()
             if digest == row["sample_hash"] and (reference.__class__ is str or len(reference) <= 1):
                 tally.recipes.add(same, line)
-                return None
+                return None, digest
         except (KeyError, TypeError, AttributeError, UnicodeEncodeError):
             pass
-        return slowly(row, line, tally)
+        if eee.hash_input(row) is None:
+            digest = None
+        return slowly(row, line, tally), digest
 
     return judge
 
 
-def _slow_judge(context: Context) -> HashJudge:
+def _slow_judge(context: Context) -> Callable[[Mapping[str, Any], int, Tally], Fault | None]:
     """Return the judge that tries every recipe and names what is wrong."""
     tried = context.recipes if context.options.recipe != "auto" else tuple(RECIPES)
     primary = context.recipes[0] if context.recipes else None

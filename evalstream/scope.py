@@ -1,0 +1,127 @@
+"""What rows with the same version and ids have in common, worked out once per block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import xxhash
+
+from evalstream.aggregate import Join
+from evalstream.formats import eee
+from evalstream.identities import UNJOINED
+from evalstream.model import Fault
+from evalstream.moments import Scores
+from evalstream.rule import Context, RowCheck
+from evalstream.tally import Tally
+
+Row = Mapping[str, Any]
+
+KNOWN_VERSIONS: Final = frozenset(
+    form
+    for name in eee.DECLARED
+    if eee.VERSIONS[name].instance
+    for form in (name, eee.ANNOTATION_PREFIX + name)
+)
+"""What a row may declare and be judged by at once: known versions, plain or annotated."""
+
+
+class Scope:
+    """The rows of a block that share version, evaluation, model, name and result.
+
+    `faults` are those of the rules that look at nothing else, `seed` makes digests of samples
+    and inputs differ between evaluations, `place` is that of the result that the rows join.
+    `rows` counts them, `first` is the line of the first, and `scores` counts what they say.
+    """
+
+    __slots__ = (
+        "doubtful",
+        "faults",
+        "first",
+        "place",
+        "result",
+        "rows",
+        "sample_ids",
+        "scores",
+        "seed",
+        "unnamed",
+        "version",
+    )
+
+    def __init__(self, row: Row, line: int, context: Context, join: Join) -> None:
+        version, result = row.get("schema_version"), row.get("evaluation_result_id")
+        joined, name = join.result(row), row.get("evaluation_name")
+        self.rows, self.first = 0, line
+        self.faults: tuple[Fault, ...] = ()
+        self.version = version if isinstance(version, str) and version in KNOWN_VERSIONS else None
+        self.seed = xxhash.xxh3_64_intdigest(eee.sample_scope(row).encode())
+        self.unnamed = result is None
+        self.result = 0 if result is None else xxhash.xxh3_64_intdigest(f"{result}".encode())
+        self.place = UNJOINED if joined is None else joined.place
+        self.sample_ids = None if joined is None else joined.sample_ids
+        names = context.evaluation_names or ()
+        known = isinstance(name, str) and name in names
+        self.doubtful = not known or row.get("evaluation_id") != context.evaluation_id
+        self.scores: dict[tuple[Any, Any, bool], int] = {}
+
+    def sums(self, name: Any) -> Scores:
+        """Return the exact sums over the scores that were counted."""
+        scores = Scores()
+        for (score, correct, failed), times in self.scores.items():
+            scores.add(name, score, correct, failed=failed, times=times)
+        return scores
+
+
+class Scopes:
+    """The scopes of one block."""
+
+    def __init__(self, context: Context, join: Join, checks: Sequence[RowCheck]) -> None:
+        self._context, self._join, self._checks = context, join, checks
+        self._known: dict[tuple[Any, ...], Scope] = {}
+        self._all: list[tuple[Scope, Any]] = []
+
+    def of(self, row: Row, line: int) -> Scope:
+        """Return the scope of a row."""
+        key = (
+            row.get("schema_version"),
+            row.get("evaluation_id"),
+            row.get("model_id"),
+            row.get("evaluation_name"),
+            row.get("evaluation_result_id"),
+        )
+        try:
+            return self._known[key]
+        except KeyError:
+            # 1, 1.0 and true are equal as keys, and not the same to rules that look at types.
+            if any(part.__class__ not in _PLAIN for part in key):
+                return self._made(row, line)
+            scope = self._known[key] = self._made(row, line)
+            return scope
+        except TypeError:
+            return self._made(row, line)
+
+    def tally(self, tally: Tally) -> None:
+        """Count what the rows have in common."""
+        for scope, name in self._all:
+            rows, first = scope.rows, scope.first
+            if scope.version is not None:
+                tally.versions.add(scope.version, first, rows)
+            if scope.unnamed:
+                tally.without_result.add(None, first, rows)
+            if scope.doubtful:
+                tally.doubtful += rows
+            if scope.place != UNJOINED:
+                tally.scores.setdefault(scope.place, Scores()).merge(scope.sums(name))
+
+    def _made(self, row: Row, line: int) -> Scope:
+        scope = Scope(row, line, self._context, self._join)
+        scope.faults = tuple(self._faults(row))
+        self._all.append((scope, row.get("evaluation_name")))
+        return scope
+
+    def _faults(self, row: Row) -> Iterator[Fault]:
+        for check in self._checks:
+            yield from check(row)
+
+
+_PLAIN: Final = frozenset({str, type(None)})
