@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
@@ -22,6 +22,7 @@ def _whole(facts: RunFacts) -> bool:
 
 
 def _result_without_rows(facts: RunFacts) -> Iterator[Fault]:
+    times = Counter(result.id for result in facts.context.results)
     identified = [result for result in facts.context.results if result.id is not None]
     if not identified or not _whole(facts):
         return
@@ -36,7 +37,8 @@ def _result_without_rows(facts: RunFacts) -> Iterator[Fault]:
     if lacking == facts.tally.rows - facts.tally.unread:
         return
     for result in identified:
-        if result.place not in facts.tally.scores:
+        # Rows cannot be told apart by an id that several results carry, which has its own rule.
+        if result.place not in facts.tally.scores and times[result.id] == 1:
             pointer = f"{RESULTS}/{result.place}/evaluation_result_id"
             yield ES604.fault("no row scores this result", pointer=pointer, found=result.id)
 
@@ -112,7 +114,7 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Fault]:
     for count, line in unlisted:
         message = f"rows score samples that sample_ids does not list (first on line {line:,})"
         yield ES609.fault(message, pointer=pointer, count=count)
-    if not unlisted and samples < listed:
+    if not unlisted and samples < listed != facts.coverage.distinct():
         message = f"sample_ids lists {listed:,} samples, the rows score {samples:,} of them"
         yield ES609.fault(message, pointer=pointer)
 

@@ -16,6 +16,7 @@ from evalstream.recomputation import (
     recomputed,
 )
 from evalstream.rule import Rule, RunFacts
+from evalstream.summary import counted
 
 ANALYTIC: Final = frozenset({None, "", "analytic", "analytical"})
 """Methods of a standard error that follow from deviation and number of rows."""
@@ -69,8 +70,8 @@ def _score_not_reproduced(facts: RunFacts) -> Iterator[Fault]:
         rows = entry.scores.rows if entry.scores else 0
         other = entry.other_definition()
         message = (
-            f"the {entry.statistic or 'mean'} of the scores of {rows:,} rows is not the claimed score"
-            + (f", which is {other}" if other else "")
+            f"the {entry.statistic or 'mean'} of the scores of {counted(rows, 'row')} is not the "
+            "claimed score" + (f", which is {other}" if other else "")
         )
         pointer = f"{RESULTS}/{entry.result.place}/score_details/score"
         yield ES801.fault(message, pointer=pointer, expected=as_float(score), found=float(claimed))
@@ -83,9 +84,9 @@ def _sample_count(facts: RunFacts) -> Iterator[Fault]:
             continue
         if claimed in (scores.joined, entry.samples, scores.sound_rows):
             continue
-        message = f"num_samples is {claimed:,}, {scores.joined:,} rows join this result"
+        message = f"num_samples is {claimed:,}, but the result has {counted(scores.joined, 'row')}"
         if entry.samples != scores.joined:
-            message += f", of {entry.samples:,} samples"
+            message += f", of {counted(entry.samples, 'sample')}"
         pointer = f"{RESULTS}/{entry.result.place}/score_details/uncertainty/num_samples"
         yield ES802.fault(message, pointer=pointer, expected=scores.joined, found=claimed)
 
@@ -189,7 +190,7 @@ def _why_not_recomputed(entry: Recomputed, entries: list[Recomputed]) -> str | N
             return f"{len(named):,} results bear this name, so that rows cannot be joined by it"
         return "no row bears the name of this result"
     if entry.partial:
-        return f"the claim covers {entry.covered:,} samples, {scores.joined:,} rows are here"
+        return f"the claim covers {entry.covered:,} samples, but it has {counted(scores.joined, 'row')}"
     return f"{scores.unscored:,} rows have no score that counts" if scores.unscored else None
 
 
