@@ -161,6 +161,22 @@ def test_rows_are_judged_by_any_version(pair: Pair, version: str) -> None:
 
 
 @every_pair_with_rows
+def test_a_faulty_row_names_exactly_the_other_versions_that_it_fits(pair: Pair) -> None:
+    (declared,) = pair["instance_facts"]["schema_versions"]
+    fitting = {version: expected_by_line(pair, version) for version in eee.INSTANCE_VERSIONS}
+    expected = {
+        line: {version for version, errors in fitting.items() if line not in errors}
+        for line in fitting[declared]
+    }
+    named = {
+        finding.line: set(finding.expected)
+        for finding in check_of(pair)
+        if finding.code == "ES216" and finding.file == str(rows_path(pair)) and finding.line
+    }
+    assert named == {line: versions for line, versions in expected.items() if versions}
+
+
+@every_pair_with_rows
 @pytest.mark.parametrize("version", INSTANCE_VERSIONS)
 def test_a_row_is_accepted_if_and_only_if_it_is_valid(pair: Pair, version: str) -> None:
     expected = expected_by_line(pair, version)
@@ -294,6 +310,20 @@ def test_lone_aggregates_are_checked_to_the_end(pair: Pair) -> None:
     assert run.rows == 0
     assert report.exit_code in (0, 1, 3)
     assert run.aggregate == str(AGGREGATES_FOLDER / pair["file"])
+
+
+@every_aggregate
+def test_a_faulty_aggregate_names_exactly_the_other_versions_that_it_fits(pair: Pair) -> None:
+    path = AGGREGATES_FOLDER / pair["file"]
+    reading = read_aggregate(str(path), path.name, Options())
+    nearest = eee.nearest_version(pair["schema_version"], instance=False)
+    others = [version for version in AGGREGATE_VERSIONS if version != nearest]
+    fitting = {version for version in others if not expected_of_aggregate(pair, version)}
+    named = [placed.fault.expected for placed in reading.faults if placed.fault.code == "ES216"]
+    if expected_of_aggregate(pair, nearest) and fitting:
+        assert [set(names) for names in named] == [fitting]
+    else:
+        assert not named
 
 
 def assert_judged_by_any_version(text: bytes, facts: Pair) -> None:

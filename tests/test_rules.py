@@ -1,5 +1,6 @@
 """Tests that guard the catalogue: names, documentation, and the examples in it."""
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -8,11 +9,13 @@ from typing import Any
 import pytest
 from edits import Case, apply, sections
 
+from evalstream.aggregate import Aggregate
 from evalstream.catalog import RULES
-from evalstream.model import Finding, Severity
-from evalstream.rule import Rule
+from evalstream.model import Finding, Options, Severity
+from evalstream.rule import Context, Rule
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
+PAIRS = Path(__file__).resolve().parent / "pairs"
 HEADINGS = ["What it finds", "Why it matters", "Bad", "Good"]
 VERBS_OF_CURES = {"check", "use", "verify"}
 WORDS_OF_DUTY = {"must", "should"}
@@ -178,6 +181,26 @@ def test_every_name_says_the_defect_in_kebab_case(rule: Rule) -> None:
 @every_rule
 def test_every_code_keeps_its_name(rule: Rule) -> None:
     assert NAMES[rule.code] == rule.name
+
+
+def test_rules_by_ids_look_at_nothing_else() -> None:
+    ids = ("schema_version", "evaluation_id", "model_id", "evaluation_name", "evaluation_result_id")
+    line = (PAIRS / "0.3.0-two-results").rglob("*.jsonl")
+    row = json.loads(next(line).read_bytes().splitlines()[0])
+    results = Aggregate("a", {"evaluation_results": [{"evaluation_name": "n"}]}).joinable()
+    context = Context(
+        Options(),
+        evaluation_id="another",
+        model_id="another",
+        evaluation_names=frozenset({"another"}),
+        results=(results[0]._replace(id="another"),),
+    )
+    by_ids = [rule for rule in RULES.values() if rule.by_ids and rule.row]
+    assert by_ids
+    for rule in by_ids:
+        check = rule.row(context) if rule.row else None
+        assert check is not None, rule.code
+        assert list(check(row)) == list(check({key: row[key] for key in ids})), rule.code
 
 
 def test_codes_and_names_are_unique() -> None:
