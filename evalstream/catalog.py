@@ -8,11 +8,22 @@ from types import MappingProxyType
 from typing import Final
 
 from evalstream.errors import UsageError
-from evalstream.model import Options
+from evalstream.model import Fault, Options, Severity
+from evalstream.profiles import PROFILES
 from evalstream.rule import Rule
-from evalstream.rules import coverage, identity, json, linkage, recompute, schema, seal, stream
+from evalstream.rules import (
+    coverage,
+    datastore,
+    identity,
+    json,
+    linkage,
+    recompute,
+    schema,
+    seal,
+    stream,
+)
 
-_LAYERS: Final = (stream, json, schema, identity, seal, linkage, coverage, recompute)
+_LAYERS: Final = (stream, json, schema, identity, seal, linkage, coverage, recompute, datastore)
 
 RULES: Final[Mapping[str, Rule]] = MappingProxyType(
     {
@@ -23,19 +34,30 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
     }
 )
 
+_SEVERITIES: Final = {
+    name: {code: profile.severities.get(code, rule.severity) for code, rule in RULES.items()}
+    for name, profile in PROFILES.items()
+}
+
 
 def enabled_codes(options: Options) -> frozenset[str]:
     """Return the codes that the options select and do not ignore.
 
-    Without a selection every rule holds that is not optional. Raises UsageError for a
-    prefix that no code begins with.
+    Without a selection every rule holds that is not optional, and those that the profile adds.
+    Raises UsageError for a prefix that no code begins with.
     """
-    selected = set(_matching(options.select)) if options.select else set(_default())
-    return frozenset(selected - set(_matching(options.ignore)))
+    chosen = _matching(options.select) if options.select else _usual(options.profile)
+    return frozenset(set(chosen) - set(_matching(options.ignore)))
 
 
-def _default() -> Iterator[str]:
-    return (rule.code for rule in RULES.values() if not rule.optional)
+def severity_of(fault: Fault, profile: str) -> Severity:
+    """Return how bad a fault is: its own severity, else its rule's under a profile."""
+    return _SEVERITIES[profile][fault.code] if fault.severity is None else fault.severity
+
+
+def _usual(profile: str) -> Iterator[str]:
+    added = PROFILES[profile].codes
+    return (code for code, rule in RULES.items() if not rule.optional or code in added)
 
 
 def _matching(prefixes: Iterable[str]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from evalstream.errors import UsageError
 from evalstream.findings import Findings
 from evalstream.formats import eee
 from evalstream.model import Finding, Options, Report, Reporter, RunSummary, Severity
+from evalstream.profiles import PROFILES
 from evalstream.progress import Progress
 from evalstream.rules.stream import ES001, ES005
 from evalstream.run_check import NOT_CHECKED, check_run, printable
@@ -87,7 +88,7 @@ class _Session:
         summary.trouble = f"nothing was checked: {nothing.reason}"
         rule = ES005 if nothing.readable else ES001
         if rule.code in enabled_codes(self._options):
-            self._show(finding_of(rule.fault(nothing.reason), name))
+            self._show(finding_of(rule.fault(nothing.reason), name, self._options.profile))
             summary.counts[rule.code] = 1
             summary.severities[Severity.ERROR] = 1
         return summary
@@ -108,6 +109,7 @@ def _checked_options(options: Options, settings: dict[str, Any]) -> Options:
     _one_of("schema version", options.schema_version, ("auto", *eee.INSTANCE_VERSIONS))
     _one_of("recipe", options.recipe, ("auto", *RECIPES))
     _one_of("engine", options.engine, ENGINES)
+    _one_of("profile", options.profile, tuple(PROFILES))
     for name in ("jobs", "max_findings"):
         if getattr(options, name) < 0:
             raise UsageError(f"{name} must not be negative")

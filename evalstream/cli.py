@@ -24,6 +24,7 @@ from evalstream.formats.eee import INSTANCE_VERSIONS
 from evalstream.model import Options, Reporter, Severity
 from evalstream.output import Output
 from evalstream.parsing import fast
+from evalstream.profiles import PROFILES
 from evalstream.reporters.github import GithubReporter
 from evalstream.reporters.json import JsonReporter
 from evalstream.reporters.jsonl import JsonLinesReporter
@@ -140,6 +141,10 @@ def check(
     ignore: Annotated[
         list[str] | None, typer.Option(metavar="CODES", help="Not these rules.")
     ] = None,
+    profile: Annotated[
+        str,
+        typer.Option(help=f"What is demanded beyond the usual: {', '.join(PROFILES)}."),
+    ] = DEFAULTS.profile,
     strict: Annotated[bool, typer.Option("--strict", help="Let warnings fail, too.")] = False,
     fail_on: Annotated[
         FailOn, typer.Option(help="The severity from which on the check fails.")
@@ -187,6 +192,7 @@ def check(
     options = Options(
         select=_codes(select),
         ignore=_codes(ignore),
+        profile=profile,
         strict=strict,
         fail_on=Severity[fail_on.name.upper()],
         jobs=jobs,

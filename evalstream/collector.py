@@ -6,8 +6,8 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-from evalstream.catalog import RULES
-from evalstream.engine import BlockResult, Counts, Located, severity_of, trimmed
+from evalstream.catalog import RULES, severity_of
+from evalstream.engine import BlockResult, Counts, Located, trimmed
 from evalstream.findings import Findings
 from evalstream.model import Fault, Finding
 from evalstream.repeats import IdentityIndex
@@ -29,6 +29,7 @@ class Collector:
 
     def __init__(self, context: Context, file: str, show: Callable[[Finding], None]) -> None:
         self.context = context
+        self._profile = context.options.profile
         self.counts: Counts = {}
         self.tally = Tally()
         self._file, self._show = file, show
@@ -69,7 +70,7 @@ class Collector:
             return
         fault = trimmed(fault, show_values=self.context.options.show_values)
         self._count(fault)
-        self._pass_on(finding_of(fault, file or self._file, line=line))
+        self._pass_on(finding_of(fault, file or self._file, self._profile, line=line))
 
     def close(self) -> None:
         """Let go of temporary files."""
@@ -80,13 +81,15 @@ class Collector:
             fault = SAYINGS[remark.kind](remark)
             if fault.code in self.context.enabled:
                 self._count(fault)
-                yield finding_of(fault, self._file, line=remark.line, offset=remark.offset)
+                place = {"line": remark.line, "offset": remark.offset}
+                yield finding_of(fault, self._file, self._profile, **place)
 
     def _finding(self, located: Located, shift: int) -> Finding:
         line = located.line + shift
         return finding_of(
             located.fault,
             self._file,
+            self._profile,
             line=line,
             offset=located.offset,
             sample_id=located.sample_id,
@@ -108,23 +111,24 @@ class Collector:
         return True
 
     def _count(self, fault: Fault) -> None:
-        key = (fault.code, severity_of(fault))
+        key = (fault.code, severity_of(fault, self._profile))
         self.counts[key] = self.counts.get(key, 0) + (1 if fault.count is None else fault.count)
 
 
 def finding_of(
     fault: Fault,
     file: str,
+    profile: str,
     *,
     line: int | None = None,
     offset: int | None = None,
     sample_id: str | int | None = None,
 ) -> Finding:
-    """Stamp a fault with its rule's name, its severity and its place."""
+    """Stamp a fault with its rule's name, its severity under a profile, and its place."""
     return Finding(
         code=fault.code,
         name=RULES[fault.code].name,
-        severity=severity_of(fault),
+        severity=severity_of(fault, profile),
         file=file,
         line=line,
         offset=offset,

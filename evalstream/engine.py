@@ -11,7 +11,7 @@ import xxhash
 
 from evalstream import parsing
 from evalstream.aggregate import Join
-from evalstream.catalog import RULES
+from evalstream.catalog import RULES, severity_of
 from evalstream.formats import eee
 from evalstream.identities import ABSENT, UNJOINED, Identities, pack
 from evalstream.model import Excerpt, Fault, Lines, Severity
@@ -336,7 +336,7 @@ class _Pass:
         for fault in sorted(faults, key=lambda fault: (fault.code, fault.pointer or "")):
             if fault.code not in enabled:
                 continue
-            key = (fault.code, severity_of(fault))
+            key = (fault.code, severity_of(fault, self._options.profile))
             count = self._counts.get(key, 0) + 1
             self._counts[key] = count
             if not most or count <= most:
@@ -356,11 +356,6 @@ def trimmed(fault: Fault, *, show_values: bool) -> Fault:
     if not isinstance(found, Excerpt):
         found = parsing.shorten(found)
     return fault._replace(found=found, expected=_shortened(fault.expected))
-
-
-def severity_of(fault: Fault) -> Severity:
-    """Return how bad a fault is: its own severity, else its rule's."""
-    return RULES[fault.code].severity if fault.severity is None else fault.severity
 
 
 def _shortened(expected: Any) -> Any:

@@ -38,7 +38,8 @@ class Fault(NamedTuple):
     """What a rule says: which code, where inside the document, and what.
 
     `severity` is None where the rule's own severity holds. `count` is the number of
-    occurrences (rows) that one fault stands for; None means one.
+    occurrences (rows) that one fault stands for; None means one. `about_rows` says of a rule
+    that speaks about the aggregate that this fault is the rows file's.
     """
 
     code: str
@@ -49,6 +50,7 @@ class Fault(NamedTuple):
     found: Any = None
     severity: Severity | None = None
     count: int | None = None  # type: ignore[assignment]  # hides tuple.count, not needed here
+    about_rows: bool = False
 
 
 class Finding(NamedTuple):
@@ -129,7 +131,8 @@ class Options:
     """Everything that steers a check, in one frozen object that is handed down whole.
 
     Sizes are in bytes. `max_findings` is per code, 0 shows all. `jobs` 0 means as many
-    workers as there are usable cores and as the input is worth.
+    workers as there are usable cores and as the input is worth. `profile` names a set of
+    severities and extra rules.
     """
 
     select: tuple[str, ...] = ()

@@ -40,7 +40,9 @@ class Context:
 class RunFacts:
     """What is known of a run once all its rows were looked at.
 
-    `path` is None for a stream; `checksums` holds the digests of the stored bytes by
+    `path` is None for a stream, `aggregate_path` without a readable aggregate; `beside` are the
+    rows files that lie beside the aggregate under its name, and `missing` says which rows it
+    declares that are not there. `checksums` holds the digests of the stored bytes by
     algorithm; `diagnosis` says why a checksum differs, where that could be found out;
     `layout` is `jsonl` where the rows were looked at, `json` for a file that is one JSON array,
     and another word for what was not looked at; `coverage` says which samples the rows score.
@@ -56,6 +58,9 @@ class RunFacts:
     changed: str | None = None
     layout: str = "jsonl"
     coverage: Coverage = field(default_factory=Coverage)
+    aggregate_path: str | None = None
+    beside: tuple[str, ...] = ()
+    missing: str | None = None
 
 
 RowCheck = Callable[[Mapping[str, Any]], Iterable[Fault]]
@@ -76,7 +81,8 @@ class Rule:
     None where there is nothing to check), `run` looks at the merged facts once per run,
     `aggregate` at the aggregate by itself. Rules with none of them are found by the parser,
     the schema or the driver, which name them. An `optional` rule holds only where it is
-    selected or a profile adds it.
+    selected or a profile adds it. A `run` rule that is `about_paths` looks also at runs whose
+    rows could not be looked at, or that have none.
     """
 
     code: str
@@ -90,6 +96,7 @@ class Rule:
     fixable: bool = False
     optional: bool = False
     about_aggregate: bool = False
+    about_paths: bool = False
     by_ids: bool = False
     since: str = "0.1.0"
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from evalstream import layout
 from evalstream.aggregate import Aggregate
-from evalstream.catalog import RULES
+from evalstream.catalog import RULES, enabled_codes
 from evalstream.collector import Collector
 from evalstream.documents import PlacedFault, in_order, read_aggregate
 from evalstream.engine import BlockResult, engine_for
@@ -22,12 +22,13 @@ from evalstream.model import MEBIBYTE, Block, Fault, Finding, Lines, Options, Ru
 from evalstream.probe import context_of
 from evalstream.progress import Progress
 from evalstream.rule import Context, RunFacts
+from evalstream.rules.datastore import ES902, are_undeclared
 from evalstream.rules.identity import file_recipe
 from evalstream.rules.json import ES102
 from evalstream.rules.recompute import summaries
 from evalstream.rules.seal import ES506, checksum_algorithms
 from evalstream.rules.stream import ES001, ES005
-from evalstream.runs import STDIN, Run
+from evalstream.runs import STDIN, Run, rows_named_like
 from evalstream.sources.file import FileSource, read_lines
 from evalstream.sources.stream import StreamSource
 
@@ -106,9 +107,10 @@ class _RunCheck:
                 self._cannot("the aggregate could not be read as one")
         if self._run.missing:
             self._cannot(self._run.missing)
-            pointer = "/detailed_evaluation_results/file_path"
-            fault = ES001.fault(self._run.missing, pointer=pointer)
-            self._aggregate_faults.append(PlacedFault(fault))
+            if ES902.code not in enabled_codes(self._options):
+                pointer = "/detailed_evaluation_results/file_path"
+                fault = ES001.fault(self._run.missing, pointer=pointer)
+                self._aggregate_faults.append(PlacedFault(fault))
 
     def _open_rows(self) -> Source | None:
         path = self._run.rows
@@ -196,6 +198,7 @@ class _RunCheck:
         aggregate = self._aggregate
         algorithm = checksum_algorithms(aggregate)[0]
         complete = source is not None and bool(self._checksums)
+        named_like = rows_named_like(self._run.aggregate) if self._run.aggregate else ()
         return RunFacts(
             file=self._rows_name or self._aggregate_name or "",
             context=collector.context,
@@ -207,6 +210,9 @@ class _RunCheck:
             changed=source.changed() if source is not None else None,
             layout=self._layout if complete else "unread",
             coverage=collector.coverage,
+            aggregate_path=self._run.aggregate,
+            beside=tuple(filter(os.path.isfile, named_like)),
+            missing=self._run.missing,
         )
 
     def _speak(self, facts: RunFacts, collector: Collector) -> None:
@@ -217,7 +223,8 @@ class _RunCheck:
                 if rule.aggregate is not None:
                     about_aggregate.extend(map(PlacedFault, rule.aggregate(facts.aggregate)))
         for fault in self._run_faults(facts):
-            if RULES[fault.code].about_aggregate and facts.aggregate is not None:
+            about = RULES[fault.code].about_aggregate and not fault.about_rows
+            if about and facts.aggregate is not None:
                 about_aggregate.append(PlacedFault(fault))
             else:
                 about_rows.append(fault)
@@ -231,15 +238,21 @@ class _RunCheck:
             self._cannot("no row was looked at")
 
     def _run_faults(self, facts: RunFacts) -> Iterator[Fault]:
-        if self._run.rows is None or facts.layout == "unread":
-            if self._run.rows is None and self._run.missing is None and self._aggregate:
-                message = "no rows were found or declared; only the aggregate itself was checked"
-                yield ES506.fault(message, severity=Severity.INFO)
-            return
+        looked_at = self._run.rows is not None and facts.layout != "unread"
+        if self._run.rows is None and self._run.missing is None and self._aggregate:
+            message = "no rows were found or declared; only the aggregate itself was checked"
+            yield ES506.fault(message, severity=Severity.INFO)
+        enabled = facts.context.enabled
+        unreadable = facts.aggregate is None and facts.aggregate_path is not None
+        orphaned = ES902.code in enabled and are_undeclared(facts)
         for rule in RULES.values():
-            if rule.run is None or (rule is ES506 and self._run.aggregate and not facts.aggregate):
+            if rule.run is None or rule.code not in enabled:
                 continue
-            yield from rule.run(facts)
+            # Another rule has said why nothing seals the rows.
+            if rule is ES506 and (unreadable or orphaned):
+                continue
+            if looked_at or rule.about_paths:
+                yield from rule.run(facts)
 
     def _cannot(self, reason: str) -> None:
         self._trouble = self._trouble or reason

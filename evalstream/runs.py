@@ -183,7 +183,12 @@ def _rows_candidates(path: str, declared: str | None) -> Iterator[str]:
             for level in range(ANCESTORS if len(parts) > 1 else 1):
                 yield os.path.normpath(os.path.join(folder, *[".."] * level, declared))
         yield os.path.join(folder, os.path.basename(declared))
-    stem = path.removesuffix(".json")
+    yield from rows_named_like(path)
+
+
+def rows_named_like(aggregate: str) -> Iterator[str]:
+    """Name the rows files that belong to an aggregate by their names, there or not."""
+    stem = aggregate.removesuffix(".json")
     for ending in ROWS_ENDINGS:
         yield f"{stem}{SAMPLES}{ending}"
         yield f"{stem}{ending}"

@@ -220,6 +220,12 @@ class _Edit:
     def _file_named(self, name: str) -> None:
         self._rows, self._alone = self._rows.with_name(name), True
 
+    def _folder(self, folder: str) -> None:
+        self._rows = Path(folder) / self._rows.name
+        self._aggregate = Path(folder) / self._aggregate.name
+        if "file_path" in self._document.get(DETAILS, {}):
+            self._document[DETAILS]["file_path"] = self._rows.as_posix()
+
     def _file_grows(self) -> None:
         self._grows = True
 
@@ -262,6 +268,7 @@ class _Edit:
         (r"file unchanged", _file_unchanged),
         (r"file name (\S+)", _file_named),
         (r"file grows while read", _file_grows),
+        (r"folder (\S+)", _folder),
         (r"aggregate (/\S+) = (.+)", _aggregate_set),
         (r"aggregate (/\S+) removed", _aggregate_removed),
         (r"seal (md5|sha256)", _seal),

@@ -63,6 +63,7 @@ ES601: Final = Rule(
         row 2 /metadata/note = "the ids agree"
     """,
     row=_foreign_evaluation,
+    by_ids=True,
 )
 
 ES602: Final = Rule(
@@ -82,6 +83,7 @@ ES602: Final = Rule(
         row 2 /metadata/note = "the models agree"
     """,
     row=_foreign_model,
+    by_ids=True,
 )
 
 ES605: Final = Rule(
@@ -102,6 +104,7 @@ ES605: Final = Rule(
         row 2 /metadata/note = "the names agree"
     """,
     row=_unknown_evaluation_name,
+    by_ids=True,
 )
 
 RULES: Final = (ES601, ES602, ES605)

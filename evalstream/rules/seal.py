@@ -10,6 +10,8 @@ from typing import Any, Final
 from evalstream.aggregate import DETAILS, Aggregate
 from evalstream.digest import ALGORITHM_OF_LENGTH
 from evalstream.model import Fault, Severity
+from evalstream.places import place_of
+from evalstream.profiles import DATASTORE
 from evalstream.rule import Rule, RunFacts
 
 CHECKSUM: Final = f"{DETAILS}/checksum"
@@ -129,14 +131,18 @@ def _file_path_mismatch(facts: RunFacts) -> Iterator[Fault]:
     declared = facts.aggregate.file_path if facts.aggregate else None
     if declared is None or facts.path is None:
         return
-    reason = _path_fault(declared, facts.path)
+    expected, place = os.path.basename(facts.path), place_of(facts.path)
+    reason = _path_fault(declared, expected)
+    strict = facts.context.options.profile == DATASTORE and place.inside
+    if reason is None and strict and PurePosixPath(declared) != PurePosixPath(place.path):
+        reason = "file_path is not the path of the rows from the datastore's root on"
+        expected = place.path
     if reason:
-        found = os.path.basename(facts.path)
         pointer = f"{DETAILS}/file_path"
-        yield ES507.fault(reason, pointer=pointer, expected=found, found=declared)
+        yield ES507.fault(reason, pointer=pointer, expected=expected, found=declared)
 
 
-def _path_fault(declared: str, actual: str) -> str | None:
+def _path_fault(declared: str, name: str) -> str | None:
     path = PurePosixPath(declared)
     if "\\" in declared:
         return "file_path is written with backslashes"
@@ -144,7 +150,7 @@ def _path_fault(declared: str, actual: str) -> str | None:
         return "file_path is absolute: it names a place on one machine only"
     if ".." in path.parts:
         return "file_path leads out of its folder"
-    if path.name != os.path.basename(actual):
+    if path.name != name:
         return "file_path names another file than the one that was checked"
     return None
 
@@ -286,7 +292,9 @@ ES507: Final = Rule(
     "file_path does not name this file, or is absolute or escapes its folder",
     """
     What it finds: a declared file_path with another file name than the rows file, an
-    absolute one, one with backslashes, or one that leads upwards.
+    absolute one, one with backslashes, or one that leads upwards. With `--profile datastore`
+    it is an error, and the whole path has to be that of the rows from the datastore's root
+    on: `data/<collection>/<developer>/<model>/<uuid4>_samples.jsonl`.
 
     Why it matters: on another machine the rows are not found, or others are.
 

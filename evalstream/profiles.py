@@ -1,0 +1,33 @@
+"""Profiles: which rules hold besides the usual ones, and how bad their findings are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from evalstream.model import Severity
+
+DEFAULT: Final = "default"
+DATASTORE: Final = "datastore"
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What a profile changes.
+
+    `codes` are the optional rules that it adds; `severities` hold, by code, for findings that
+    bring none of their own.
+    """
+
+    codes: frozenset[str] = frozenset()
+    severities: Mapping[str, Severity] = field(default_factory=dict)
+
+
+PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
+    {
+        DEFAULT: Profile(),
+        DATASTORE: Profile(frozenset({"ES901", "ES902"}), {"ES507": Severity.ERROR}),
+    }
+)
