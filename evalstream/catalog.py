@@ -16,14 +16,30 @@ from evalstream.rules import (
     datastore,
     identity,
     json,
+    leak,
     linkage,
     recompute,
+    row,
     schema,
     seal,
     stream,
+    transcript,
 )
 
-_LAYERS: Final = (stream, json, schema, identity, seal, linkage, coverage, recompute, datastore)
+_LAYERS: Final = (
+    stream,
+    json,
+    schema,
+    row,
+    transcript,
+    leak,
+    identity,
+    seal,
+    linkage,
+    coverage,
+    recompute,
+    datastore,
+)
 
 RULES: Final[Mapping[str, Rule]] = MappingProxyType(
     {

@@ -15,13 +15,14 @@ from evalstream.catalog import RULES, severity_of
 from evalstream.formats import eee
 from evalstream.identities import ABSENT, UNJOINED, Identities, pack
 from evalstream.model import Excerpt, Fault, Lines, Severity
-from evalstream.rule import Context, RowCheck
+from evalstream.quiet import QUIET, quiet_check
+from evalstream.rule import Context, RowCheck, Rule
 from evalstream.rules import identity, json, schema
 from evalstream.rules.json import BEGINS_WITH_MARK, ES102, ES107, ES108, ES110, ES111, ES113, ES114
 from evalstream.rules.schema import ES215, ES216
 from evalstream.rules.stream import ES003
 from evalstream.schema import Validator, builtin_validator, compile_schema, finite_check
-from evalstream.scope import KNOWN_VERSIONS, Row, Scope, Scopes
+from evalstream.scope import KNOWN_VERSIONS, Row, Scope, Scopes, is_remark, remark_key
 from evalstream.tally import Tally
 from evalstream.versions import versions_that_fit
 
@@ -84,8 +85,10 @@ class Engine:
         else:
             # Compiled here, before workers are forked.
             self._accepting[context.version]
-        self._checks = list(_bound(context, by_ids=False))
-        self._checks_by_ids = list(_bound(context, by_ids=True))
+        self._quiet = quiet_check(context)
+        self._checks = list(_bound(context, lambda rule: rule.code in QUIET))
+        self._loud = list(_bound(context, lambda rule: not rule.by_ids and rule.code not in QUIET))
+        self._by_ids = list(_bound(context, lambda rule: rule.by_ids))
         self._join = Join(context.results)
         self.judge_hash = identity.hash_judge(context)
         # Copies of a sample are only compared where there can be several.
@@ -97,7 +100,7 @@ class Engine:
 
     def scopes(self) -> Scopes:
         """Return the scopes of a block that has no rows yet."""
-        return Scopes(self.context, self._join, self._checks_by_ids)
+        return Scopes(self.context, self._join, self._by_ids)
 
     def read(self, line: bytes) -> tuple[Any, bool]:
         """Return what the fast parser makes of a line, and whether it is surely a sound row."""
@@ -137,11 +140,23 @@ class Engine:
             return None, [*faults, ES113.fault("nested too deep to be judged by the schema")]
         return reading.value, faults
 
-    def check_row(self, row: Row, scope: Scope) -> list[Fault]:
-        """Apply the rules beyond schema and hash to a row."""
+    def check_row(self, row: Row, line: int, scope: Scope, tally: Tally) -> list[Fault]:
+        """Apply the rules beyond schema and hash to a row; remarks are counted, not returned."""
         faults = list(scope.faults)
-        for check in self._checks:
-            faults.extend(check(row))
+        said: list[Fault] = []
+        accepted = self._quiet(row)
+        if accepted is None:
+            for check in self._checks:
+                said.extend(check(row))
+        elif accepted:
+            said.extend(accepted)
+        for check in self._loud:
+            said.extend(check(row))
+        for fault in said:
+            if is_remark(fault):
+                tally.remarks.add(remark_key(fault), line)
+            else:
+                faults.append(fault)
         return faults
 
     def _schema_faults(self, row: Row) -> Iterable[Fault]:
@@ -169,9 +184,9 @@ class Engine:
         return builtin_validator(name, self.context.options.engine)
 
 
-def _bound(context: Context, *, by_ids: bool) -> Iterator[RowCheck]:
+def _bound(context: Context, wanted: Callable[[Rule], bool]) -> Iterator[RowCheck]:
     for rule in RULES.values():
-        if rule.row is not None and rule.code in context.enabled and rule.by_ids == by_ids:
+        if rule.row is not None and rule.code in context.enabled and wanted(rule):
             check = rule.row(context)
             if check is not None:
                 yield check
@@ -258,7 +273,7 @@ class _Pass:
         else:
             scope = self._scopes.of(row, number)
             scope.rows += 1
-            faults += engine.check_row(row, scope)
+            faults += engine.check_row(row, number, scope, tally)
             fault, shown = engine.judge_hash(row if hashed is None else hashed, number, tally)
             if fault is not None:
                 faults.append(fault)

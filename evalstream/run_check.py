@@ -242,6 +242,9 @@ class _RunCheck:
         if self._run.rows is None and self._run.missing is None and self._aggregate:
             message = "no rows were found or declared; only the aggregate itself was checked"
             yield ES506.fault(message, severity=Severity.INFO)
+        for (code, message, pointer), count, line in facts.tally.remarks:
+            said = f"{message} (first on line {line:,})"
+            yield Fault(code, said, pointer, severity=Severity.INFO, count=count, about_rows=True)
         enabled = facts.context.enabled
         unreadable = facts.aggregate is None and facts.aggregate_path is not None
         orphaned = ES902.code in enabled and are_undeclared(facts)

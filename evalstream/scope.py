@@ -8,9 +8,10 @@ from typing import Any, Final
 import xxhash
 
 from evalstream.aggregate import Join
+from evalstream.catalog import RULES
 from evalstream.formats import eee
 from evalstream.identities import UNJOINED
-from evalstream.model import Fault
+from evalstream.model import Fault, Severity
 from evalstream.moments import Scores
 from evalstream.rule import Context, RowCheck
 from evalstream.tally import Tally
@@ -29,9 +30,10 @@ KNOWN_VERSIONS: Final = frozenset(
 class Scope:
     """The rows of a block that share version, evaluation, model, name and result.
 
-    `faults` are those of the rules that look at nothing else, `seed` makes digests of samples
-    and inputs differ between evaluations, `place` is that of the result that the rows join.
-    `rows` counts them, `first` is the line of the first, and `scores` counts what they say.
+    `faults` and `remarks` are those of the rules that look at nothing else, `seed` makes
+    digests of samples and inputs differ between evaluations, `place` is that of the result
+    that the rows join. `rows` counts them, `first` is the line of the first, and `scores`
+    counts what they say.
     """
 
     __slots__ = (
@@ -39,6 +41,7 @@ class Scope:
         "faults",
         "first",
         "place",
+        "remarks",
         "result",
         "rows",
         "sample_ids",
@@ -53,6 +56,7 @@ class Scope:
         joined, name = join.result(row), row.get("evaluation_name")
         self.rows, self.first = 0, line
         self.faults: tuple[Fault, ...] = ()
+        self.remarks: tuple[Fault, ...] = ()
         self.version = version if isinstance(version, str) and version in KNOWN_VERSIONS else None
         self.seed = xxhash.xxh3_64_intdigest(eee.sample_scope(row).encode())
         self.unnamed = result is None
@@ -108,6 +112,8 @@ class Scopes:
                 tally.versions.add(scope.version, first, rows)
             if scope.unnamed:
                 tally.without_result.add(None, first, rows)
+            for fault in scope.remarks:
+                tally.remarks.add(remark_key(fault), first, rows)
             if scope.doubtful:
                 tally.doubtful += rows
             if scope.place != UNJOINED:
@@ -115,13 +121,26 @@ class Scopes:
 
     def _made(self, row: Row, line: int) -> Scope:
         scope = Scope(row, line, self._context, self._join)
-        scope.faults = tuple(self._faults(row))
+        said = list(self._faults(row))
+        scope.faults = tuple(fault for fault in said if not is_remark(fault))
+        scope.remarks = tuple(fault for fault in said if is_remark(fault))
         self._all.append((scope, row.get("evaluation_name")))
         return scope
 
     def _faults(self, row: Row) -> Iterator[Fault]:
         for check in self._checks:
             yield from check(row)
+
+
+def is_remark(fault: Fault) -> bool:
+    """Tell whether a row rule only remarks something, which is said once for all rows."""
+    severity = RULES[fault.code].severity if fault.severity is None else fault.severity
+    return severity is Severity.INFO
+
+
+def remark_key(fault: Fault) -> tuple[str, str, str]:
+    """Return what rows share that are remarked alike; values of single rows are left out."""
+    return fault.code, fault.message, fault.pointer or ""
 
 
 _PLAIN: Final = frozenset({str, type(None)})

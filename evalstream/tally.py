@@ -68,7 +68,8 @@ class Tally:
     sample. Keys of `recipes` are the sets of recipes that give a row's hash; an empty
     set means that none does. Keys of `hash_forms` name what is odd about a hash: `absent`, or
     `dressed` in capitals or a prefix. Keys of `fitting` are the versions that a row fits which
-    fails its own. `scores` sums up the rows that join a result, by its place
+    fails its own. Keys of `remarks` are code, message and pointer of what is remarked of rows
+    and said once per file. `scores` sums up the rows that join a result, by its place
     in the aggregate; `without_result` counts rows without an evaluation_result_id, `unlisted`
     those whose sample is not in their result's sample_ids, by its place. Lines count from 1
     within what was tallied.
@@ -84,6 +85,7 @@ class Tally:
     hash_forms: Occurrences[str] = field(default_factory=Occurrences)
     fitting: Occurrences[frozenset[str]] = field(default_factory=Occurrences)
     without_result: Occurrences[None] = field(default_factory=Occurrences)
+    remarks: Occurrences[tuple[str, str, str]] = field(default_factory=Occurrences)
     unlisted: Occurrences[int] = field(default_factory=Occurrences)
     scores: dict[int, Scores] = field(default_factory=dict)
 
@@ -96,6 +98,7 @@ class Tally:
         self.hash_forms.merge(later.hash_forms, shift)
         self.without_result.merge(later.without_result, shift)
         self.fitting.merge(later.fitting, shift)
+        self.remarks.merge(later.remarks, shift)
         self.unlisted.merge(later.unlisted, shift)
         for place, scores in later.scores.items():
             self.scores.setdefault(place, Scores()).merge(scores)

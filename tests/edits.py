@@ -240,7 +240,8 @@ class _Edit:
 
     def _option(self, flag: str, value: str) -> None:
         name = flag.replace("-", "_")
-        self._options[name] = int(value) if value.isdecimal() else value
+        listed = name in ("select", "ignore")
+        self._options[name] = int(value) if value.isdecimal() else (value,) if listed else value
 
     def _schema(self, text: str) -> None:
         self._options["schema"] = text

@@ -13,6 +13,15 @@ NAME: Final = "eee"
 ANNOTATION_PREFIX: Final = "instance_level_eval_"
 """How the schema's own annotation writes a version; rows should carry the plain number."""
 
+SINGLE_TURN: Final = "single_turn"
+MULTI_TURN: Final = "multi_turn"
+AGENTIC: Final = "agentic"
+TRANSCRIPT_TYPES: Final = (MULTI_TURN, AGENTIC)
+INTERACTION_TYPES: Final = (SINGLE_TURN, *TRANSCRIPT_TYPES)
+
+WITHOUT_NULLS: Final = ("0.2.0", "0.2.0+list", ANNOTATION_PREFIX + "0.2.0")
+"""Versions in which counts may be left out, and may not be null."""
+
 REPEAT_MARKS: Final = ("epoch", "repeat", "trial", "seed")
 """Members of `metadata` that tell repeats of one sample apart (Inspect writes `epoch`)."""
 
@@ -146,6 +155,18 @@ def choices_text(row: Mapping[str, Any]) -> str:
         return "\x1e".join(choices)
     except TypeError:
         return f"{choices}"
+
+
+def transcript(row: Mapping[str, Any]) -> tuple[str, list[Any]] | None:
+    """Return the key and the turns of a row's transcript, None where it has none.
+
+    It is called `interactions` up to 0.2.0 and `messages` from 0.2.1 on.
+    """
+    turns = row.get("messages")
+    if turns.__class__ is list:
+        return "messages", turns
+    turns = row.get("interactions")
+    return ("interactions", turns) if turns.__class__ is list else None
 
 
 def answer(row: Mapping[str, Any]) -> tuple[Any, Any]:

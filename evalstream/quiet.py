@@ -1,0 +1,178 @@
+"""The accepting pass over what a row says about itself: one look at each field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from evalstream.formats import eee
+from evalstream.model import Fault
+from evalstream.rule import Context
+from evalstream.rules.row import NO_ANSWER, OUTPUT_SOURCE, common_bounds, timed_members
+
+Row = Mapping[str, Any]
+
+QUIET: Final = frozenset(
+    {
+        "ES301",
+        "ES302",
+        "ES303",
+        "ES304",
+        "ES305",
+        "ES306",
+        "ES307",
+        "ES308",
+        "ES309",
+        "ES310",
+        "ES311",
+        "ES313",
+        "ES314",
+        "ES315",
+    }
+)
+"""The rules that say nothing, or remark what is returned, of a row that is accepted here."""
+
+_NOTHING: Final[tuple[Fault, ...]] = ()
+_UNANSWERED: Final[tuple[Fault, ...]] = (NO_ANSWER,)
+_OUT_OF_SHAPE: Final = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
+"""What looking at a row raises that is not of the usual shape; the rules judge such a row."""
+
+_LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def quiet_check(context: Context) -> Callable[[Row], tuple[Fault, ...] | None]:
+    """Return a function that accepts rows of which the rules above say nothing.
+
+    It returns what is remarked of an accepted row, and None for a row that it does not
+    accept, of which the rules themselves then say whatever there is to say.
+    """
+    lowest, highest = common_bounds(context)
+    timed = timed_members(context)
+
+    def quiet(row: Row) -> tuple[Fault, ...] | None:
+        try:
+            evaluation, sample = row["evaluation"], row["input"]
+            score, correct, raw = evaluation["score"], evaluation["is_correct"], sample["raw"]
+            choices = sample.get("choices")
+            usage, performance = row.get("token_usage"), row.get("performance")
+            sound = (
+                lowest <= score <= highest
+                and ((score == 1) is correct or score not in (0, 1))
+                and not (correct and row.get("error"))
+                and not (not raw or raw.isspace())
+                and _named(row)
+                and (not choices or _chosen(sample["reference"], choices))
+                and (not usage or _summed(usage))
+                and (not performance or _in_time(performance, timed))
+            )
+            if not sound:
+                return None
+            if row["interaction_type"] == eee.SINGLE_TURN:
+                return _quiet_answer(row, row["answer_attribution"])
+            return _quiet_transcript(row, evaluation, row["answer_attribution"])
+        except _OUT_OF_SHAPE:
+            return None
+
+    return quiet
+
+
+def _named(row: Row) -> bool:
+    """Tell whether every identifier that is a text has more than blanks."""
+    sample, name = row["sample_id"], row["evaluation_name"]
+    if sample.__class__ is str and (not sample or sample.isspace()):
+        return False
+    evaluation, model = row["evaluation_id"], row["model_id"]
+    return not (
+        not name
+        or not evaluation
+        or not model
+        or name.isspace()
+        or evaluation.isspace()
+        or model.isspace()
+    )
+
+
+def _chosen(reference: Any, choices: Any) -> bool:
+    """Tell whether the reference is plainly one of the choices, or its letter."""
+    if reference.__class__ is list:
+        (reference,) = reference
+    if reference in choices:
+        return True
+    return len(reference) == 1 and 0 <= _LETTERS.find(reference) < len(choices)
+
+
+def _in_time(performance: Mapping[str, Any], timed: tuple[str, ...]) -> bool:
+    latency = performance.get("latency_ms")
+    if latency is None:
+        return True
+    for member in timed:
+        taken = performance.get(member)
+        if taken is not None and not taken <= latency:
+            return False
+    return True
+
+
+def _summed(usage: Mapping[str, Any]) -> bool:
+    total: bool = usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
+    return total
+
+
+def _quiet_answer(row: Row, answers: Any) -> tuple[Fault, ...] | None:
+    """Accept a single_turn row without a transcript whose one answer is its output."""
+    if row.get("messages") or row.get("interactions"):
+        return None
+    if not answers:
+        return _UNANSWERED if answers.__class__ is list else None
+    (answer,) = answers
+    sound = (
+        answer["turn_idx"] == 0
+        and answer["source"] == OUTPUT_SOURCE
+        and answer["is_terminal"] is True
+    )
+    return _NOTHING if sound else None
+
+
+def _quiet_transcript(
+    row: Row, evaluation: Mapping[str, Any], answers: Any
+) -> tuple[Fault, ...] | None:
+    """Accept a row with a transcript whose turns, calls, counts and answers agree."""
+    transcript = eee.transcript(row)
+    counted = None if transcript is None else _counted(transcript[1])
+    if transcript is None or counted is None:
+        return None
+    (key, turns), (calls, spoken), kind = transcript, counted, row["interaction_type"]
+    sound = (
+        (calls > 0 if kind == eee.AGENTIC else kind == eee.MULTI_TURN and spoken > 1)
+        and evaluation["num_turns"] == len(turns)
+        and evaluation["tool_calls_count"] == calls
+    )
+    if not sound or not answers:
+        return _UNANSWERED if sound and answers.__class__ is list else None
+    (answer,) = answers
+    place = answer["turn_idx"]
+    sound = (
+        place.__class__ is int
+        and 0 <= place < len(turns)
+        and answer["is_terminal"] is True
+        and answer["source"] == f"{key}[{place}].content"
+    )
+    return _NOTHING if sound else None
+
+
+def _counted(turns: list[Any]) -> tuple[int, int] | None:
+    """Count tool calls and assistant turns, None unless turns and calls are in order."""
+    called: set[str] = set()
+    calls = spoken = 0
+    for place, turn in enumerate(turns):
+        if turn["turn_idx"].__class__ is not int or turn["turn_idx"] != place:
+            return None
+        answered, role = turn.get("tool_call_id"), turn["role"]
+        if answered is not None or role == "tool":
+            answered = answered if answered.__class__ is list else (answered,)
+            if not answered or not called.issuperset(answered):
+                return None
+        spoken += role == "assistant"
+        for call in turn.get("tool_calls") or ():
+            calls += 1
+            called.add(call["id"])
+    return (calls, spoken) if len(called) == calls else None
