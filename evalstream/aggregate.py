@@ -28,6 +28,7 @@ class Result(NamedTuple):
     id: str | None
     name: str | None
     dataset: str | None
+    repository: str | None
     minimum: float | None
     maximum: float | None
     lower_is_better: bool
@@ -178,6 +179,7 @@ def _result(index: int, result: dict[str, Any]) -> Result:
         id=_text(result.get("evaluation_result_id")),
         name=_text(result.get("evaluation_name")),
         dataset=_text(_member(result.get("source_data"), "dataset_name")),
+        repository=_text(_member(result.get("source_data"), "hf_repo")),
         minimum=bound(metric.get("min_score")),
         maximum=bound(metric.get("max_score")),
         lower_is_better=metric.get("lower_is_better") is True,

@@ -12,6 +12,7 @@ from evalstream.model import Fault, Options, Severity
 from evalstream.profiles import PROFILES
 from evalstream.rule import Rule
 from evalstream.rules import (
+    aggregate,
     coverage,
     datastore,
     identity,
@@ -37,6 +38,7 @@ _LAYERS: Final = (
     seal,
     linkage,
     coverage,
+    aggregate,
     recompute,
     datastore,
 )

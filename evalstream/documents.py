@@ -10,6 +10,7 @@ from evalstream.claims import claims_of
 from evalstream.formats import eee
 from evalstream.model import Fault, Options
 from evalstream.parsing import UTF8_MARK
+from evalstream.rules.aggregate import ES702
 from evalstream.rules.json import BEGINS_WITH_MARK, ES102, ES108, read_object
 from evalstream.rules.schema import ES215, fits_another
 from evalstream.rules.schema import explain as explain_schema
@@ -17,8 +18,8 @@ from evalstream.rules.seal import ES502, ES503, ES505
 from evalstream.schema import builtin_validator
 from evalstream.versions import versions_that_fit
 
-ABSORBING: Final = frozenset({ES502.code, ES503.code, ES505.code})
-"""Seal rules that say more than the schema's own finding at the same place."""
+ABSORBING: Final = frozenset({ES502.code, ES503.code, ES505.code, ES702.code})
+"""Rules that say more than the schema's own finding at the same place."""
 
 
 class PlacedFault(NamedTuple):
@@ -80,7 +81,7 @@ def _schema_faults(aggregate: Aggregate, options: Options) -> Iterator[Fault]:
 
 
 def _absorbed(faults: list[PlacedFault]) -> list[PlacedFault]:
-    """Let the seal's rules speak for the schema's findings at the same place.
+    """Let rules that say more speak for the schema's findings at the same place.
 
     Where the number itself is none (ES108), no other rule has anything to say.
     """

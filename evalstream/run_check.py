@@ -220,7 +220,7 @@ class _RunCheck:
         about_rows, about_aggregate = list(self._faults), list(self._aggregate_faults)
         if facts.aggregate is not None:
             for rule in RULES.values():
-                if rule.aggregate is not None:
+                if rule.aggregate is not None and rule.code in facts.context.enabled:
                     about_aggregate.extend(map(PlacedFault, rule.aggregate(facts.aggregate)))
         for fault in self._run_faults(facts):
             about = RULES[fault.code].about_aggregate and not fault.about_rows

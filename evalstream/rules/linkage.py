@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any, Final
 
+from evalstream.aggregate import RESULTS, Aggregate
+from evalstream.formats import eee
 from evalstream.model import Fault, Severity
 from evalstream.rule import Context, RowCheck, Rule
 
@@ -25,11 +27,70 @@ def _foreign_model(context: Context) -> RowCheck | None:
     return _expecting(ES602, "model_id", {context.model_id}, message)
 
 
+def _unknown_result(context: Context) -> RowCheck | None:
+    ids = {result.id for result in context.results if result.id is not None}
+    if not context.results:
+        return None
+    expected = sorted(ids)[:EXPECTED_SHOWN]
+
+    def check(row: Mapping[str, Any]) -> tuple[Fault, ...]:
+        found = row.get("evaluation_result_id")
+        if found.__class__ is not str or found in ids:
+            return ()
+        # Before 0.2.2 the key means nothing by itself: rows may hold whatever keys they like.
+        if not ids and row.get("schema_version") in _WITHOUT_RESULT_IDS:
+            return ()
+        message = "evaluation_result_id is no result of the aggregate"
+        pointer = "/evaluation_result_id"
+        return (ES603.fault(message, pointer=pointer, expected=expected, found=found),)
+
+    return check
+
+
 def _unknown_evaluation_name(context: Context) -> RowCheck | None:
+    """Judge rows by the names that writers use.
+
+    Converters before 0.3.0 name results after metric and scorer, and rows after the dataset
+    or task; rows of a subtask carry its name behind that of the whole.
+    """
     if context.evaluation_names is None:
         return None
+    datasets = {result.dataset for result in context.results}
+    datasets |= {result.repository for result in context.results}
     message = "evaluation_name is none of the aggregate's results"
-    return _expecting(ES605, "evaluation_name", context.evaluation_names, message)
+    check = _expecting(ES605, "evaluation_name", context.evaluation_names, message)
+
+    def check_unless_at_home(row: Mapping[str, Any]) -> Iterable[Fault]:
+        found = row.get("evaluation_name")
+        if found.__class__ is not str or found in datasets:
+            return ()
+        if any(_is_part(found, result.name) for result in context.results):
+            return ()
+        return check(row)
+
+    return check_unless_at_home
+
+
+def _is_part(name: str, result_name: str | None) -> bool:
+    """Tell whether a name is a word of a result's name, or that of a subtask of it."""
+    if not result_name or not name.strip():
+        return False
+    if f" {name} " in f" {result_name} ":
+        return True
+    return name.startswith(result_name) and not name[len(result_name) :][:1].isalnum()
+
+
+def _repeated_result(aggregate: Aggregate) -> Iterator[Fault]:
+    first: dict[str, int] = {}
+    for place, result in aggregate.indexed_results():
+        identity = result.get("evaluation_result_id")
+        if not isinstance(identity, str):
+            continue
+        earlier = first.setdefault(identity, place)
+        if earlier != place:
+            message = f"the same evaluation_result_id as result {earlier}; rows join neither"
+            pointer = f"{RESULTS}/{place}/evaluation_result_id"
+            yield ES606.fault(message, pointer=pointer, found=identity)
 
 
 def _expecting(rule: Rule, member: str, sound: Set[str], message: str) -> RowCheck:
@@ -86,13 +147,36 @@ ES602: Final = Rule(
     by_ids=True,
 )
 
+ES603: Final = Rule(
+    "ES603",
+    "unknown-result",
+    Severity.ERROR,
+    "evaluation_result_id is no result of the aggregate",
+    """
+    What it finds: a row whose evaluation_result_id is that of no result in the aggregate.
+
+    Why it matters: from 0.2.2 on the id joins rows with results; such a row supports no claim.
+
+    Bad:
+        version 0.3.0
+        row 2 /evaluation_result_id = "another-metric"
+
+    Good:
+        version 0.3.0
+        row 2 /evaluation_result_id = "accuracy"
+    """,
+    row=_unknown_result,
+    by_ids=True,
+)
+
 ES605: Final = Rule(
     "ES605",
     "unknown-evaluation-name",
     Severity.WARNING,
     "evaluation_name is none of the aggregate's",
     """
-    What it finds: a row whose evaluation_name is the name of no result in the aggregate.
+    What it finds: a row whose evaluation_name is neither the name nor the dataset of a result
+    in the aggregate, nor a word of such a name, nor begins with one as subtasks do.
 
     Why it matters: before 0.2.2 the name is the only key that joins rows with results; a row
     that joins none supports no claim.
@@ -107,4 +191,28 @@ ES605: Final = Rule(
     by_ids=True,
 )
 
-RULES: Final = (ES601, ES602, ES605)
+ES606: Final = Rule(
+    "ES606",
+    "repeated-result",
+    Severity.ERROR,
+    "two results have the same evaluation_result_id",
+    """
+    What it finds: an evaluation_result_id that more than one result of the aggregate has.
+
+    Why it matters: its rows cannot be told apart, so that neither claim can be checked.
+
+    Bad:
+        version 0.3.0-two-results
+        aggregate /evaluation_results/1/evaluation_result_id = "accuracy"
+
+    Good:
+        version 0.3.0-two-results
+        file unchanged
+    """,
+    aggregate=_repeated_result,
+    about_aggregate=True,
+)
+
+_WITHOUT_RESULT_IDS: Final = ("0.2.0", "0.2.1", f"{eee.ANNOTATION_PREFIX}0.2.0")
+
+RULES: Final = (ES601, ES602, ES603, ES605, ES606)

@@ -1,0 +1,352 @@
+"""ES7: the aggregate by itself."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any, Final
+
+from evalstream.aggregate import RESULTS, Aggregate, bound, number
+from evalstream.claims import Claims, agrees
+from evalstream.formats import eee
+from evalstream.model import Fault, Severity
+from evalstream.rule import Rule
+
+ANALYTIC: Final = frozenset({None, "", "analytic", "analytical"})
+UNKNOWN_LEVEL: Final = -1
+"""The score of an unknown level, where has_unknown_level is true."""
+
+DEPLOYMENT: Final = ("deployment_type", "model_availability")
+_EPOCH = re.compile(r"[0-9]{9,10}(?:\.[0-9]+)?")
+"""Seconds since 1970, between 1973 and 2286; milliseconds have three digits more."""
+
+Place = dict[str, Any]
+
+
+def _aggregate_score(aggregate: Aggregate) -> Iterator[Fault]:
+    for place, result in aggregate.indexed_results():
+        metric, score = _object(result, "metric_config"), _score(result)
+        lowest, highest = bound(metric.get("min_score")), bound(metric.get("max_score"))
+        where = f"{RESULTS}/{place}"
+        if lowest is not None and highest is not None and lowest > highest:
+            found: Place = {"found": metric["min_score"], "expected": metric["max_score"]}
+            pointer = f"{where}/metric_config/min_score"
+            yield ES701.fault("min_score is above max_score", pointer=pointer, **found)
+            continue
+        if score is None or metric.get("score_type") == "levels":
+            continue
+        at: Place = {"pointer": f"{where}/score_details/score", "found": score}
+        if not math.isfinite(score):
+            yield ES701.fault("the score is not finite", **at)
+        elif lowest is not None and score < lowest:
+            yield ES701.fault("the score is below the metric's min_score", expected=lowest, **at)
+        elif highest is not None and score > highest:
+            yield ES701.fault("the score is above the metric's max_score", expected=highest, **at)
+
+
+def _uncertainty(aggregate: Aggregate) -> Iterator[Fault]:
+    for place, result in aggregate.indexed_results():
+        uncertainty = _object(_object(result, "score_details"), "uncertainty")
+        where = f"{RESULTS}/{place}/score_details/uncertainty"
+        error = _object(uncertainty, "standard_error").get("value")
+        for member, value in (
+            ("standard_error/value", error),
+            ("standard_deviation", uncertainty.get("standard_deviation")),
+        ):
+            known = number(value)
+            if known is not None and (known < 0 or not math.isfinite(known)):
+                name = member.partition("/")[0]
+                message = f"{name} is {'negative' if known < 0 else 'not finite'}"
+                yield ES702.fault(message, pointer=f"{where}/{member}", found=value)
+        interval = _object(uncertainty, "confidence_interval")
+        yield from _interval(interval, f"{where}/confidence_interval", _score(result))
+
+
+def _interval(interval: Mapping[str, Any], where: str, score: float | None) -> Iterator[Fault]:
+    lower, upper = number(interval.get("lower")), number(interval.get("upper"))
+    level = number(interval.get("confidence_level"))
+    if level is not None and not 0 <= level <= 1:
+        pointer = f"{where}/confidence_level"
+        yield ES702.fault("confidence_level is not within 0 and 1", pointer=pointer, found=level)
+    if lower is None or upper is None:
+        return
+    found = [lower, upper]
+    if not (math.isfinite(lower) and math.isfinite(upper)):
+        yield ES702.fault("a bound of the interval is not finite", pointer=where, found=found)
+    elif lower > upper:
+        yield ES702.fault("lower is above upper", pointer=where, found=found)
+    elif score is not None and not lower <= score <= upper:
+        message = "the score is outside its own confidence interval"
+        if lower <= 0 <= upper:
+            message += "; the bounds look like distances from the score"
+        severity = Severity.WARNING
+        yield ES702.fault(message, pointer=where, expected=score, found=found, severity=severity)
+
+
+def _standard_error(aggregate: Aggregate) -> Iterator[Fault]:
+    for place, claims in aggregate.claims.items():
+        deviation, error, samples = claims.deviation, claims.error, claims.num_samples
+        method = (claims.error_method or "").lower()
+        if deviation is None or error is None or samples is None or samples < 1:
+            continue
+        if method not in ANALYTIC or deviation < 0 or _error_follows(claims, samples):
+            continue
+        expected = float(deviation) / math.sqrt(samples)
+        message = "standard_error is not standard_deviation divided by the root of num_samples"
+        pointer = f"{RESULTS}/{place}/score_details/uncertainty/standard_error/value"
+        yield ES703.fault(message, pointer=pointer, expected=expected, found=float(error))
+
+
+def _error_follows(claims: Claims, samples: int) -> bool:
+    """Tell whether the error follows from the deviation, to the digits of both.
+
+    The deviation stands for all values that are written like it, so the error may be any
+    between those of the smallest and of the largest. A deviation over n with an error over
+    n-1, as some libraries give, is fine.
+    """
+    if claims.deviation is None or claims.error is None:
+        return True
+    exponent = claims.deviation.as_tuple().exponent
+    half = Fraction(10) ** min(0, int(exponent)) / 2
+    deviation = Fraction(claims.deviation)
+    for divisor in {samples, max(samples - 1, 1)}:
+        root = math.sqrt(divisor)
+        least, most = float(deviation - half) / root, float(deviation + half) / root
+        value = float(deviation) / root
+        if agrees(claims.error, value) or least <= float(claims.error) <= most:
+            return True
+    return False
+
+
+def _evaluation_id_shape(aggregate: Aggregate) -> Iterator[Fault]:
+    identity = aggregate.evaluation_id
+    if identity is not None:
+        parts = identity.split("/")
+        place: Place = {"pointer": "/evaluation_id", "found": identity}
+        if len(parts) < 3 or not all(part.strip() for part in parts):
+            message = "evaluation_id is not eval_name/model_id/retrieved_timestamp"
+            yield ES704.fault(message, **place)
+        elif not _EPOCH.fullmatch(parts[-1]):
+            yield ES704.fault("evaluation_id does not end in seconds since 1970", **place)
+    retrieved = aggregate.document.get("retrieved_timestamp")
+    if isinstance(retrieved, str) and not _EPOCH.fullmatch(retrieved):
+        message = "retrieved_timestamp is not in seconds since 1970"
+        yield ES704.fault(message, pointer="/retrieved_timestamp", found=retrieved)
+
+
+def _bootstrap(aggregate: Aggregate) -> Iterator[Fault]:
+    for place, result in aggregate.indexed_results():
+        uncertainty = _object(_object(result, "score_details"), "uncertainty")
+        where = f"{RESULTS}/{place}/score_details/uncertainty"
+        for member in ("num_samples", "num_bootstrap_samples"):
+            count = uncertainty.get(member)
+            if isinstance(count, int) and not isinstance(count, bool) and count <= 0:
+                message = f"{member} is {count}; nothing follows from no samples"
+                yield ES705.fault(message, pointer=f"{where}/{member}", found=count)
+        methods = [
+            _object(uncertainty, member).get("method")
+            for member in ("standard_error", "confidence_interval")
+        ]
+        resampled = any(isinstance(name, str) and "bootstrap" in name.lower() for name in methods)
+        if resampled and uncertainty.get("num_bootstrap_samples") is None:
+            message = "a bootstrap method without num_bootstrap_samples"
+            yield ES705.fault(message, pointer=where)
+
+
+def _deployment(aggregate: Aggregate) -> Iterator[Fault]:
+    """Ask for what the schema demands from 0.2.3 on, below it."""
+    details = _object(_object(aggregate.document, "model_info"), "additional_details")
+    missing = [name for name in DEPLOYMENT if not details.get(name)]
+    if not missing or _demands_deployment(aggregate.version or eee.DEFAULT_VERSION):
+        return
+    message = f"model_info.additional_details has no {' and no '.join(missing)}"
+    # One without the other was forgotten; both together are just not known to old writers.
+    severity = Severity.WARNING if len(missing) == 1 else Severity.INFO
+    message += ", which later versions demand"
+    yield ES706.fault(message, pointer="/model_info", severity=severity)
+
+
+def _demands_deployment(version: str) -> bool:
+    known = eee.nearest_version(version, instance=False)
+    return eee.DECLARED.index(known) >= eee.DECLARED.index("0.2.3")
+
+
+def _level_score(aggregate: Aggregate) -> Iterator[Fault]:
+    for place, result in aggregate.indexed_results():
+        metric, score = _object(result, "metric_config"), _score(result)
+        levels = metric.get("level_names")
+        if metric.get("score_type") != "levels" or score is None or not isinstance(levels, list):
+            continue
+        if score == UNKNOWN_LEVEL and metric.get("has_unknown_level") is True:
+            continue
+        if not (0 <= score < len(levels) and score == int(score)):
+            message = f"the score is no index of the {len(levels)} level_names"
+            if score == UNKNOWN_LEVEL:
+                message += "; -1 needs has_unknown_level"
+            pointer = f"{RESULTS}/{place}/score_details/score"
+            yield ES708.fault(message, pointer=pointer, found=score)
+
+
+def _score(result: Mapping[str, Any]) -> float | None:
+    return number(_object(result, "score_details").get("score"))
+
+
+def _object(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    member = holder.get(name)
+    return member if isinstance(member, dict) else {}
+
+
+ES701: Final = Rule(
+    "ES701",
+    "aggregate-score",
+    Severity.ERROR,
+    "a score that is not finite or outside its bounds, or bounds that are reversed",
+    """
+    What it finds: a result whose score is outside [min_score, max_score] of its metric, or not
+    finite, and a min_score above max_score.
+
+    Why it matters: the claim contradicts the scale that it is given on; percent and shares
+    were mixed up, or a placeholder such as -1 was published.
+
+    Bad:
+        aggregate /evaluation_results/0/score_details/score = 75.0
+
+    Good:
+        aggregate /evaluation_results/0/metric_config/max_score = 0.75
+    """,
+    aggregate=_aggregate_score,
+    about_aggregate=True,
+)
+
+ES702: Final = Rule(
+    "ES702",
+    "uncertainty",
+    Severity.ERROR,
+    "an uncertainty that no measurement can have",
+    """
+    What it finds: a negative standard error or deviation, a lower bound above the upper one, a
+    confidence level outside 0 to 1. As a warning: a score outside its own interval.
+
+    Why it matters: differences between models are judged by it.
+
+    Bad:
+        aggregate /evaluation_results/0/score_details/uncertainty/standard_error/value = -0.163663
+
+    Good:
+        aggregate /evaluation_results/0/score_details/uncertainty/confidence_interval = {"lower": 0.75, "upper": 1, "confidence_level": 1, "method": "bootstrap"}
+    """,
+    aggregate=_uncertainty,
+    about_aggregate=True,
+)
+
+ES703: Final = Rule(
+    "ES703",
+    "standard-error",
+    Severity.WARNING,
+    "standard_error is not standard_deviation / sqrt(num_samples)",
+    """
+    What it finds: an analytic standard error that does not follow from the deviation and the
+    number of samples beside it, to the digits of both.
+
+    Why it matters: one of the three numbers belongs to another run.
+
+    Bad:
+        aggregate /evaluation_results/0/score_details/uncertainty/standard_error/value = 0.26
+
+    Good:
+        aggregate /evaluation_results/0/score_details/uncertainty/standard_error/value = 0.16
+    """,
+    aggregate=_standard_error,
+    about_aggregate=True,
+)
+
+ES704: Final = Rule(
+    "ES704",
+    "evaluation-id-shape",
+    Severity.WARNING,
+    "evaluation_id is not eval_name/model_id/retrieved_timestamp, or a timestamp no Unix epoch",
+    """
+    What it finds: an evaluation_id of fewer than three parts or with an empty one, and a last
+    part or a retrieved_timestamp that is not in seconds since 1970.
+
+    Why it matters: the id is what keeps two runs of one model apart.
+
+    Bad:
+        aggregate /retrieved_timestamp = "2025-10-09T08:53:20Z"
+
+    Good:
+        aggregate /retrieved_timestamp = "1760000000.25"
+    """,
+    aggregate=_evaluation_id_shape,
+    about_aggregate=True,
+)
+
+ES705: Final = Rule(
+    "ES705",
+    "bootstrap",
+    Severity.WARNING,
+    "a bootstrap method without num_bootstrap_samples, or a number of samples of 0 or less",
+    """
+    What it finds: a standard error or interval by a bootstrap method where the number of
+    resamples is not told, and a num_samples or num_bootstrap_samples that is not positive.
+
+    Why it matters: the uncertainty cannot be computed again.
+
+    Bad:
+        aggregate /evaluation_results/0/score_details/uncertainty/standard_error/method = "bootstrap"
+
+    Good:
+        aggregate /evaluation_results/0/score_details/uncertainty/standard_error/method = "bootstrap"
+        aggregate /evaluation_results/0/score_details/uncertainty/num_bootstrap_samples = 1000
+    """,
+    aggregate=_bootstrap,
+    about_aggregate=True,
+)
+
+ES706: Final = Rule(
+    "ES706",
+    "deployment",
+    Severity.WARNING,
+    "deployment_type or model_availability is missing; a remark where both are",
+    """
+    What it finds: an aggregate before 0.2.3 that names one of deployment_type and
+    model_availability without the other, and, as a remark, one that names neither. From 0.2.3
+    on the schema demands both.
+
+    Why it matters: a hosted model may change behind its name, and a store asks for both.
+
+    Bad:
+        aggregate /model_info/additional_details/deployment_type removed
+
+    Good:
+        aggregate /model_info/additional_details/region = "eu"
+    """,
+    aggregate=_deployment,
+    about_aggregate=True,
+)
+
+ES708: Final = Rule(
+    "ES708",
+    "level-score",
+    Severity.WARNING,
+    "a levels score that is no index of level_names",
+    """
+    What it finds: a result on a scale of levels whose score is not the index of one, or is -1
+    without has_unknown_level.
+
+    Why it matters: the level that is meant cannot be named.
+
+    Bad:
+        aggregate /evaluation_results/0/metric_config = {"lower_is_better": false, "score_type": "levels", "level_names": ["low", "high"], "has_unknown_level": false}
+
+    Good:
+        aggregate /evaluation_results/0/metric_config = {"lower_is_better": false, "score_type": "levels", "level_names": ["low", "high"], "has_unknown_level": true}
+        aggregate /evaluation_results/0/score_details = {"score": -1}
+    """,
+    aggregate=_level_score,
+    about_aggregate=True,
+)
+
+RULES: Final = (ES701, ES702, ES703, ES704, ES705, ES706, ES708)
