@@ -1,9 +1,10 @@
-"""Repeated rows: found exactly, in order, however much memory there is."""
+"""Rows held against earlier ones: found exactly, in order, however much memory there is."""
 
-from array import array
+import hashlib
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -12,81 +13,169 @@ from rows import REPORTERS, Row, bounded, bytes_of, line_of, reported, sound_row
 
 import evalstream
 from evalstream import run_check
-from evalstream.identities import BYTES_PER_ROW, Identities, IdentityIndex
-from evalstream.spill import Repeat
+from evalstream.identities import ABSENT, Identities, pack
+from evalstream.repeats import BYTES_PER_ROW, IdentityIndex
+from evalstream.samples import Kind, Remark
 
-Entry = tuple[bytes, bytes, int, bool]
-"""Key, content, how many blank lines come before, and whether a repeat mark took part."""
+
+class Entry(NamedTuple):
+    """A row in a test: what its record is made of, and how many blank lines come before."""
+
+    sample: bytes
+    input: bytes
+    output: int
+    mark: int
+    result: int
+    place: int
+    variant: int
+    blank: int
+
+    @property
+    def content(self) -> bytes:
+        """The digest of the row's bytes, which everything but the blank lines goes into."""
+        return hashlib.md5(repr(self[:-1]).encode()).digest()
+
 
 HALVES = [bytes(8), b"\1" * 8, b"\1" * 7 + b"\2", bytes(7) + b"\1"]
 """Halves of digests, so that whole digests often share one half and not the other."""
 
 DIGESTS = st.builds(bytes.__add__, st.sampled_from(HALVES), st.sampled_from(HALVES))
-ENTRIES = st.lists(st.tuples(DIGESTS, DIGESTS, st.integers(0, 2), st.booleans()), max_size=25)
+SMALL = st.integers(0, 2)
+ENTRIES = st.lists(
+    st.builds(
+        Entry,
+        sample=DIGESTS,
+        input=st.one_of(st.just(ABSENT), DIGESTS),
+        output=SMALL,
+        mark=SMALL,
+        result=SMALL,
+        place=st.integers(-1, 2),
+        variant=st.integers(0, 1),
+        blank=SMALL,
+    ),
+    max_size=25,
+)
 
 
-def naive(entries: Sequence[Entry]) -> list[Repeat]:
-    """Find repeats by looking each row up in plain dicts."""
-    first: dict[bytes, int] = {}
-    contents: dict[tuple[bytes, bytes], int] = {}
-    repeats, line = [], 0
-    for key, content, blank, marked in entries:
-        line += 1 + blank
-        if key in first:
-            same = contents.get((key, content))
-            earlier = first[key] if same is None else same
-            repeats.append(Repeat(line, 10 * line, earlier, same is not None, marked))
-        first.setdefault(key, line)
-        contents.setdefault((key, content), line)
-    return repeats
+def naive(entries: Sequence[Entry]) -> list[Remark]:
+    """Find what is odd by comparing each row with all earlier ones."""
+    remarks: list[Remark] = []
+    earlier: list[tuple[int, Entry]] = []
+    line = 0
+    for entry in entries:
+        line += 1 + entry.blank
+        offset = 10 * line
+        for kind, before in odd(entry, earlier):
+            remarks.append(Remark(line, kind, offset, before))
+        earlier.append((line, entry))
+    return sorted(remarks)
 
 
-def indexed(
-    entries: Sequence[Entry], sizes: Sequence[int], limit: int
-) -> tuple[list[Repeat], bool]:
-    """Find repeats block by block; say also whether that took the disk."""
-    index, repeats, shift = IdentityIndex(limit), [], 0
+def odd(entry: Entry, earlier: list[tuple[int, Entry]]) -> list[tuple[Kind, int]]:
+    """Say what is odd about one row, as the rules' documentation tells it."""
+    found: list[tuple[Kind, int]] = []
+    shown = [(line, other) for line, other in earlier if other.input == entry.input != ABSENT]
+    if shown and entry.sample not in [other.sample for _, other in shown]:
+        found.append((Kind.SAME_INPUT, shown[0][0]))
+    same = [(line, other) for line, other in earlier if other.sample == entry.sample]
+    bytes_too = [line for line, other in same if other.content == entry.content]
+    if bytes_too:
+        return [*found, (Kind.SAME_BYTES, bytes_too[0])]
+    if not same:
+        return found
+    if ABSENT not in (entry.input, same[0][1].input) and entry.input != same[0][1].input:
+        found.append((Kind.OTHER_INPUT, same[0][0]))
+    repeats = [
+        line for line, other in same if (other.result, other.mark) == (entry.result, entry.mark)
+    ]
+    if repeats:
+        kind = Kind.SAME_REPEAT if entry.mark else Kind.UNMARKED_REPEAT
+        return [*found, (kind, repeats[0])]
+    copies = [(line, other.output) for line, other in same if other.mark == entry.mark]
+    if copies and entry.output and copies[0][1] not in (0, entry.output):
+        found.append((Kind.OTHER_OUTPUT, copies[0][0]))
+    return found
+
+
+def naive_cover(entries: Sequence[Entry]) -> dict[int, tuple[int, int, int]]:
+    """Count the samples under each place, those first seen there, and sum their digests."""
+    samples: dict[int, set[bytes]] = defaultdict(set)
+    firsts: dict[bytes, int] = {}
+    for entry in entries:
+        samples[entry.place].add(entry.sample)
+        firsts.setdefault(entry.sample, entry.place)
+    return {
+        place: (
+            len(known),
+            sum(first == place for first in firsts.values()),
+            sum(int.from_bytes(sample[:8], "little") for sample in known) % (1 << 64),
+        )
+        for place, known in samples.items()
+    }
+
+
+Found = tuple[list[Remark], dict[int, tuple[int, int, int]], bool]
+
+
+def indexed(entries: Sequence[Entry], sizes: Sequence[int], limit: int) -> Found:
+    """Find what is odd block by block; say also what is covered, and whether it took the disk."""
+    index, remarks, shift = IdentityIndex(limit), [], 0
     rest = list(entries)
     for size in [*sizes, len(rest)]:
         block, rest = rest[:size], rest[size:]
-        lines, line = array("Q"), 0
-        for _, _, blank, _ in block:
-            line += 1 + blank
-            lines.append(line)
-        identities = Identities(
-            b"".join(key for key, _, _, _ in block),
-            b"".join(content for _, content, _, _ in block),
-            lines,
-            array("Q", [10 * (shift + line) for line in lines]),
-            bytes(marked for _, _, _, marked in block),
-        )
-        repeats.extend(index.add(identities, shift))
+        data, line = bytearray(), 0
+        for entry in block:
+            line += 1 + entry.blank
+            data += pack(
+                line, entry.sample, entry.content, entry.input, entry.output, entry.mark,
+                entry.result, entry.place, 10 * (shift + line),
+            )  # fmt: skip
+        remarks.extend(index.add(Identities(bytes(data)), shift))
         shift += line
-    repeats.extend(index.late())
+    remarks.extend(index.late())
+    covers = {
+        place: (cover.samples, cover.firsts, cover.digest)
+        for place, cover in index.coverage.covers.items()
+    }
     index.close()
-    return repeats, index.spilled
+    return remarks, covers, index.spilled
 
 
 @given(entries=ENTRIES, sizes=st.lists(st.integers(0, 9), max_size=6), rows=st.integers(0, 30))
-@bounded(max_examples=120)
-def test_exactly_the_repeats_are_found(entries: list[Entry], sizes: list[int], rows: int) -> None:
-    found, spilled = indexed(entries, sizes, max(1, rows * BYTES_PER_ROW))
+@bounded(max_examples=200)
+def test_exactly_what_is_odd_is_found(entries: list[Entry], sizes: list[int], rows: int) -> None:
+    found, covers, spilled = indexed(entries, sizes, max(1, rows * BYTES_PER_ROW))
     assert found == naive(entries)
-    assert spilled == (len(entries) > max(1, rows))
+    assert covers == naive_cover(entries)
+    assert spilled or len(entries) <= max(rows, 0)
 
 
 @given(entries=ENTRIES, sizes=st.lists(st.integers(0, 9), max_size=6))
-@bounded(max_examples=60)
+@bounded(max_examples=100)
 def test_without_a_bound_nothing_goes_to_disk(entries: list[Entry], sizes: list[int]) -> None:
-    assert indexed(entries, sizes, 1 << 28) == (naive(entries), False)
+    assert indexed(entries, sizes, 1 << 28) == (naive(entries), naive_cover(entries), False)
 
 
-def test_many_rows_on_disk_are_still_in_order() -> None:
+@pytest.mark.parametrize("samples", [1, 5, 3000])
+def test_many_rows_on_disk_are_still_in_order(samples: int) -> None:
+    # All digests end alike, so that parts have to be split again and again.
     entries = [
-        (bytes([number % 97]) * 16, bytes([number % 7]) * 16, 0, True) for number in range(3000)
+        Entry(
+            sample=(number % samples).to_bytes(4, "little") + b"\7" * 12,
+            input=bytes([number % 11 + 1]) * 16,
+            output=number % 3,
+            mark=number % 2,
+            result=number % 5,
+            place=number % 2,
+            variant=number % 7,
+            blank=0,
+        )
+        for number in range(1500)
     ]
-    found, spilled = indexed(entries, [100] * 29, 50 * BYTES_PER_ROW)
+    found, covers, spilled = indexed(entries, [100] * 14, 50 * BYTES_PER_ROW)
     assert spilled
+    assert covers == naive_cover(entries)
+    assert found == indexed(entries, [1], 1 << 30)[0]
     assert found == naive(entries)
 
 
