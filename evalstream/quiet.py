@@ -8,7 +8,13 @@ from typing import Any, Final
 from evalstream.formats import eee
 from evalstream.model import Fault
 from evalstream.rule import Context
-from evalstream.rules.row import NO_ANSWER, OUTPUT_SOURCE, common_bounds, timed_members
+from evalstream.rules.row import (
+    NO_ANSWER,
+    OUTPUT_SOURCE,
+    common_bounds,
+    is_choice,
+    timed_members,
+)
 
 Row = Mapping[str, Any]
 
@@ -36,8 +42,6 @@ _NOTHING: Final[tuple[Fault, ...]] = ()
 _UNANSWERED: Final[tuple[Fault, ...]] = (NO_ANSWER,)
 _OUT_OF_SHAPE: Final = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
 """What looking at a row raises that is not of the usual shape; the rules judge such a row."""
-
-_LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def quiet_check(context: Context) -> Callable[[Row], tuple[Fault, ...] | None]:
@@ -92,13 +96,11 @@ def _named(row: Row) -> bool:
     )
 
 
-def _chosen(reference: Any, choices: Any) -> bool:
-    """Tell whether the reference is plainly one of the choices, or its letter."""
-    if reference.__class__ is list:
-        (reference,) = reference
-    if reference in choices:
-        return True
-    return len(reference) == 1 and 0 <= _LETTERS.find(reference) < len(choices)
+def _chosen(reference: Any, choices: list[Any]) -> bool:
+    """Tell whether every reference is one of the choices, its letter or its number."""
+    if reference.__class__ is str:
+        return reference in choices or is_choice(reference, choices)
+    return all(is_choice(text, choices) for text in reference)
 
 
 def _in_time(performance: Mapping[str, Any], timed: tuple[str, ...]) -> bool:

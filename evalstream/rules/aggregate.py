@@ -5,216 +5,325 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from evalstream.aggregate import RESULTS, Aggregate, bound, number
-from evalstream.claims import Claims, agrees
+from evalstream.claims import ROUNDING, WHOLE_BELOW, Claims
 from evalstream.formats import eee
 from evalstream.model import Fault, Severity
 from evalstream.rule import Rule
 
-ANALYTIC: Final = frozenset({None, "", "analytic", "analytical"})
-UNKNOWN_LEVEL: Final = -1
-"""The score of an unknown level, where has_unknown_level is true."""
+ANALYTIC: Final = frozenset({"", "analytic", "analytical"})
+"""Methods of a standard error that follow from deviation and number of samples."""
 
-DEPLOYMENT: Final = ("deployment_type", "model_availability")
-_EPOCH = re.compile(r"[0-9]{9,10}(?:\.[0-9]+)?")
-"""Seconds since 1970, between 1973 and 2286; milliseconds have three digits more."""
+NEAR_ZERO: Final = 1e-12
+"""How far the sum of rounded terms may stray from a bound of 0."""
 
-Place = dict[str, Any]
+BEFORE_DEPLOYMENT: Final = ("0.1.0", "0.2.0", "0.2.1", "0.2.2")
+"""Versions whose schema does not demand deployment_type and model_availability."""
+
+WITHOUT_LEVEL_BOUNDS: Final = ("0.1.0",)
+"""Versions whose schema does not hold confidence_level between 0 and 1."""
+
+_EPOCH: Final = re.compile(r"[0-9]{9,10}(\.[0-9]+)?")
+"""Seconds since 1970, for times between 1973 and 2286; milliseconds have more digits."""
+
+_WORD: Final = re.compile(r"[^\W_]+")
+
+Span = tuple[Fraction, Fraction]
+"""The least and the largest number that may have been written as a claim."""
+
+
+class _Entry(NamedTuple):
+    """One result in the parts that the rules look at; what is no object counts as empty.
+
+    `claims` are its numbers as they were written, None where the text is not known.
+    """
+
+    place: int
+    metric: Mapping[str, Any]
+    details: Mapping[str, Any]
+    uncertainty: Mapping[str, Any]
+    claims: Claims | None
+
+    def pointer(self, member: str) -> str:
+        """Point to a member of the result."""
+        return f"{RESULTS}/{self.place}/{member}"
+
+    def about_uncertainty(self, member: str) -> str:
+        """Point to a member of the result's uncertainty."""
+        return self.pointer(f"score_details/uncertainty/{member}")
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether the score stands for one of some named levels."""
+        return bool(self.metric.get("score_type") == "levels")
+
+
+def _entries(aggregate: Aggregate) -> Iterator[_Entry]:
+    for place, result in aggregate.indexed_results():
+        details = _object(result.get("score_details"))
+        yield _Entry(
+            place,
+            _object(result.get("metric_config")),
+            details,
+            _object(details.get("uncertainty")),
+            aggregate.claims.get(place),
+        )
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _version(aggregate: Aggregate) -> str:
+    """Return the version whose schema judges the aggregate."""
+    return eee.nearest_version(aggregate.version or eee.DEFAULT_VERSION, instance=False)
 
 
 def _aggregate_score(aggregate: Aggregate) -> Iterator[Fault]:
-    for place, result in aggregate.indexed_results():
-        metric, score = _object(result, "metric_config"), _score(result)
-        lowest, highest = bound(metric.get("min_score")), bound(metric.get("max_score"))
-        where = f"{RESULTS}/{place}"
-        if lowest is not None and highest is not None and lowest > highest:
-            found: Place = {"found": metric["min_score"], "expected": metric["max_score"]}
-            pointer = f"{where}/metric_config/min_score"
-            yield ES701.fault("min_score is above max_score", pointer=pointer, **found)
-            continue
-        if score is None or metric.get("score_type") == "levels":
-            continue
-        at: Place = {"pointer": f"{where}/score_details/score", "found": score}
-        if not math.isfinite(score):
-            yield ES701.fault("the score is not finite", **at)
-        elif lowest is not None and score < lowest:
-            yield ES701.fault("the score is below the metric's min_score", expected=lowest, **at)
-        elif highest is not None and score > highest:
-            yield ES701.fault("the score is above the metric's max_score", expected=highest, **at)
+    for entry in _entries(aggregate):
+        found = entry.details.get("score")
+        bounds = [entry.metric.get("min_score"), entry.metric.get("max_score")]
+        score, (least, most) = number(found), map(bound, bounds)
+        pointer = entry.pointer("score_details/score")
+        if score is not None and not math.isfinite(score):
+            yield ES701.fault("the score is too large for a finite number", pointer=pointer)
+        if least is not None and most is not None and least > most:
+            place = entry.pointer("metric_config/min_score")
+            yield ES701.fault("min_score is above max_score", pointer=place, found=bounds)
+        elif score is not None and math.isfinite(score) and not entry.has_levels:
+            below = least is not None and score < least and not _alike(score, least)
+            above = most is not None and score > most and not _alike(score, most)
+            if below or above:
+                message = "the score is outside [min_score, max_score]"
+                if score == -1:
+                    message += "; leave a result without a score out, -1 is read as one"
+                yield ES701.fault(message, pointer=pointer, expected=bounds, found=found)
+
+
+def _alike(score: float, limit: float) -> bool:
+    """Tell whether a score strays from a bound only as far as sums of floats do."""
+    return math.isclose(score, limit, rel_tol=float(ROUNDING), abs_tol=NEAR_ZERO)
 
 
 def _uncertainty(aggregate: Aggregate) -> Iterator[Fault]:
-    for place, result in aggregate.indexed_results():
-        uncertainty = _object(_object(result, "score_details"), "uncertainty")
-        where = f"{RESULTS}/{place}/score_details/uncertainty"
-        error = _object(uncertainty, "standard_error").get("value")
-        for member, value in (
-            ("standard_error/value", error),
-            ("standard_deviation", uncertainty.get("standard_deviation")),
-        ):
-            known = number(value)
-            if known is not None and (known < 0 or not math.isfinite(known)):
-                name = member.partition("/")[0]
-                message = f"{name} is {'negative' if known < 0 else 'not finite'}"
-                yield ES702.fault(message, pointer=f"{where}/{member}", found=value)
-        interval = _object(uncertainty, "confidence_interval")
-        yield from _interval(interval, f"{where}/confidence_interval", _score(result))
+    schema_is_silent = _version(aggregate) in WITHOUT_LEVEL_BOUNDS
+    for entry in _entries(aggregate):
+        error = _object(entry.uncertainty.get("standard_error"))
+        interval = _object(entry.uncertainty.get("confidence_interval"))
+        yield from _size(entry, "standard_error/value", error.get("value"))
+        deviation = entry.uncertainty.get("standard_deviation")
+        yield from _size(entry, "standard_deviation", deviation)
+        yield from _interval(entry, interval)
+        level = number(interval.get("confidence_level"))
+        if schema_is_silent and level is not None and not 0 <= level <= 1:
+            pointer = entry.about_uncertainty("confidence_interval/confidence_level")
+            yield ES702.fault("confidence_level is not within 0 to 1", pointer=pointer, found=level)
 
 
-def _interval(interval: Mapping[str, Any], where: str, score: float | None) -> Iterator[Fault]:
-    lower, upper = number(interval.get("lower")), number(interval.get("upper"))
-    level = number(interval.get("confidence_level"))
-    if level is not None and not 0 <= level <= 1:
-        pointer = f"{where}/confidence_level"
-        yield ES702.fault("confidence_level is not within 0 and 1", pointer=pointer, found=level)
+def _size(entry: _Entry, member: str, found: Any) -> Iterator[Fault]:
+    """Say what is wrong with a number that measures a spread."""
+    size, name = number(found), member.partition("/")[0]
+    if size is None or 0 <= size < math.inf:
+        return
+    fault = "negative" if size < 0 else "too large for a finite number"
+    yield ES702.fault(f"{name} is {fault}", pointer=entry.about_uncertainty(member), found=found)
+
+
+def _interval(entry: _Entry, interval: Mapping[str, Any]) -> Iterator[Fault]:
+    bounds = [interval.get("lower"), interval.get("upper")]
+    lower, upper = map(number, bounds)
     if lower is None or upper is None:
         return
-    found = [lower, upper]
-    if not (math.isfinite(lower) and math.isfinite(upper)):
-        yield ES702.fault("a bound of the interval is not finite", pointer=where, found=found)
-    elif lower > upper:
-        yield ES702.fault("lower is above upper", pointer=where, found=found)
-    elif score is not None and not lower <= score <= upper:
-        message = "the score is outside its own confidence interval"
-        if lower <= 0 <= upper:
-            message += "; the bounds look like distances from the score"
-        severity = Severity.WARNING
-        yield ES702.fault(message, pointer=where, expected=score, found=found, severity=severity)
+    for member, value in (("lower", lower), ("upper", upper)):
+        if not math.isfinite(value):
+            pointer = entry.about_uncertainty(f"confidence_interval/{member}")
+            yield ES702.fault(f"{member} is too large for a finite number", pointer=pointer)
+            return
+    claims = entry.claims
+    # A bound that is not a number in the text itself has been told of, and reads as 0 here.
+    if claims is not None and (claims.lower is None or claims.upper is None):
+        return
+    if lower > upper:
+        pointer = entry.about_uncertainty("confidence_interval/lower")
+        yield ES702.fault("the interval's lower bound is above its upper one", pointer=pointer, found=bounds)
+    elif claims is not None and _outside(claims):
+        message = "the score is outside its own interval"
+        if lower == -upper:
+            message += ", which looks like a distance from the score: write the bounds themselves"
+        place: dict[str, Any] = {"pointer": entry.about_uncertainty("confidence_interval")}
+        yield ES702.fault(message, found=bounds, severity=Severity.WARNING, **place)
+
+
+def _outside(claims: Claims) -> bool:
+    """Tell whether a score is outside its interval, however the three numbers were rounded."""
+    if claims.score is None or claims.lower is None or claims.upper is None:
+        return False
+    score, lower, upper = _spans(claims.score, claims.lower, claims.upper)
+    return score[1] < lower[0] or score[0] > upper[1]
 
 
 def _standard_error(aggregate: Aggregate) -> Iterator[Fault]:
-    for place, claims in aggregate.claims.items():
-        deviation, error, samples = claims.deviation, claims.error, claims.num_samples
-        method = (claims.error_method or "").lower()
-        if deviation is None or error is None or samples is None or samples < 1:
+    for entry in _entries(aggregate):
+        claims = entry.claims
+        if claims is None or (claims.error_method or "").lower() not in ANALYTIC:
             continue
-        if method not in ANALYTIC or deviation < 0 or _error_follows(claims, samples):
+        error, deviation, samples = claims.error, claims.deviation, claims.num_samples
+        if error is None or deviation is None or samples is None or samples < 1:
             continue
-        expected = float(deviation) / math.sqrt(samples)
-        message = "standard_error is not standard_deviation divided by the root of num_samples"
-        pointer = f"{RESULTS}/{place}/score_details/uncertainty/standard_error/value"
-        yield ES703.fault(message, pointer=pointer, expected=expected, found=float(error))
+        if error < 0 or deviation < 0 or _follows(error, deviation, samples):
+            continue
+        expected = float(deviation / Decimal(samples).sqrt())
+        if math.isfinite(expected) and math.isfinite(float(error)):
+            message = "standard_error is not standard_deviation / sqrt(num_samples)"
+            pointer = entry.about_uncertainty("standard_error/value")
+            yield ES703.fault(message, pointer=pointer, expected=expected, found=float(error))
 
 
-def _error_follows(claims: Claims, samples: int) -> bool:
-    """Tell whether the error follows from the deviation, to the digits of both.
+def _follows(error: Decimal, deviation: Decimal, samples: int) -> bool:
+    """Tell whether an error follows from a deviation, however both were rounded.
 
-    The deviation stands for all values that are written like it, so the error may be any
-    between those of the smallest and of the largest. A deviation over n with an error over
-    n-1, as some libraries give, is fine.
+    Inspect and lm-eval divide the deviation over n-1 by the root of n. HELM's deviation is that
+    over n; the same error is that one over the root of n-1.
     """
-    if claims.deviation is None or claims.error is None:
-        return True
-    exponent = claims.deviation.as_tuple().exponent
-    half = Fraction(10) ** min(0, int(exponent)) / 2
-    deviation = Fraction(claims.deviation)
-    for divisor in {samples, max(samples - 1, 1)}:
-        root = math.sqrt(divisor)
-        least, most = float(deviation - half) / root, float(deviation + half) / root
-        value = float(deviation) / root
-        if agrees(claims.error, value) or least <= float(claims.error) <= most:
-            return True
-    return False
+    (error_least, error_most), (least, most) = _spans(error, deviation)
+    least, error_least = max(least, Fraction(0)), max(error_least, Fraction(0))
+    return any(
+        error_least**2 * count <= most**2 and least**2 <= error_most**2 * count
+        for count in {samples, max(samples - 1, 1)}
+    )
+
+
+def _spans(*claims: Decimal) -> list[Span]:
+    """Return what each claim may have been before it was rounded or cut off.
+
+    A small whole number shows no digits of its own: it is as fine as the finest of the others.
+    """
+    shown = [_decimals(claim) for claim in claims]
+    finest = max((digits for digits in shown if digits is not None), default=None)
+    return [
+        _span(claim, finest if digits is None else digits)
+        for claim, digits in zip(claims, shown, strict=True)
+    ]
+
+
+def _decimals(claim: Decimal) -> int | None:
+    """Return how many decimals a claim was written with, None for a small whole number."""
+    if claim == claim.to_integral_value() and abs(claim) < WHOLE_BELOW:
+        return None
+    return max(0, -int(claim.as_tuple().exponent))
+
+
+def _span(claim: Decimal, decimals: int | None) -> Span:
+    unit = Fraction(0) if decimals is None else Fraction(1, 10**decimals)
+    size = abs(Fraction(claim))
+    least, most = (size - unit / 2) * (1 - ROUNDING), (size + unit) * (1 + ROUNDING)
+    return (least, most) if claim >= 0 else (-most, -least)
 
 
 def _evaluation_id_shape(aggregate: Aggregate) -> Iterator[Fault]:
-    identity = aggregate.evaluation_id
-    if identity is not None:
-        parts = identity.split("/")
-        place: Place = {"pointer": "/evaluation_id", "found": identity}
-        if len(parts) < 3 or not all(part.strip() for part in parts):
-            message = "evaluation_id is not eval_name/model_id/retrieved_timestamp"
-            yield ES704.fault(message, **place)
-        elif not _EPOCH.fullmatch(parts[-1]):
-            yield ES704.fault("evaluation_id does not end in seconds since 1970", **place)
     retrieved = aggregate.document.get("retrieved_timestamp")
     if isinstance(retrieved, str) and not _EPOCH.fullmatch(retrieved):
-        message = "retrieved_timestamp is not in seconds since 1970"
+        message = "retrieved_timestamp is no Unix epoch in seconds"
         yield ES704.fault(message, pointer="/retrieved_timestamp", found=retrieved)
+    identity = aggregate.evaluation_id
+    if identity is None:
+        return
+    *names, time = identity.split("/")
+    if len(names) < 2 or not all(part.strip() for part in (*names, time)):
+        message = "evaluation_id is not eval_name/model_id/retrieved_timestamp"
+    elif not _EPOCH.fullmatch(time) and time != retrieved:
+        message = "evaluation_id does not end in a Unix epoch in seconds"
+    elif aggregate.model_id is not None and not _named("/".join(names), aggregate.model_id):
+        message = "evaluation_id does not name the model of model_info.id"
+    else:
+        return
+    yield ES704.fault(message, pointer="/evaluation_id", found=identity)
+
+
+def _named(names: str, model: str) -> bool:
+    """Tell whether a text names a model: without organisation, in whatever way it is spelled.
+
+    Half of the words are enough; leaderboards write the release of a model in other ways.
+    """
+    wanted = _WORD.findall(model.rpartition("/")[2].casefold())
+    words = _WORD.findall(names.casefold())
+    shared = set(wanted) & set(words)
+    return 2 * len(shared) >= len(set(wanted)) or "".join(wanted) in "".join(words)
 
 
 def _bootstrap(aggregate: Aggregate) -> Iterator[Fault]:
-    for place, result in aggregate.indexed_results():
-        uncertainty = _object(_object(result, "score_details"), "uncertainty")
-        where = f"{RESULTS}/{place}/score_details/uncertainty"
+    for entry in _entries(aggregate):
         for member in ("num_samples", "num_bootstrap_samples"):
-            count = uncertainty.get(member)
-            if isinstance(count, int) and not isinstance(count, bool) and count <= 0:
-                message = f"{member} is {count}; nothing follows from no samples"
-                yield ES705.fault(message, pointer=f"{where}/{member}", found=count)
-        methods = [
-            _object(uncertainty, member).get("method")
-            for member in ("standard_error", "confidence_interval")
-        ]
-        resampled = any(isinstance(name, str) and "bootstrap" in name.lower() for name in methods)
-        if resampled and uncertainty.get("num_bootstrap_samples") is None:
-            message = "a bootstrap method without num_bootstrap_samples"
-            yield ES705.fault(message, pointer=where)
+            found = entry.uncertainty.get(member)
+            count = number(found)
+            if count is not None and count <= 0 and count.is_integer():
+                message = f"{member} is not above 0"
+                yield ES705.fault(message, pointer=entry.about_uncertainty(member), found=found)
+        if "num_bootstrap_samples" in entry.uncertainty:
+            continue
+        for member in ("standard_error", "confidence_interval"):
+            method = _object(entry.uncertainty.get(member)).get("method")
+            if isinstance(method, str) and "bootstrap" in method.casefold():
+                message = "a bootstrap method without num_bootstrap_samples"
+                pointer = entry.about_uncertainty(f"{member}/method")
+                yield ES705.fault(message, pointer=pointer, found=method)
+                break
 
 
 def _deployment(aggregate: Aggregate) -> Iterator[Fault]:
-    """Ask for what the schema demands from 0.2.3 on, below it."""
-    details = _object(_object(aggregate.document, "model_info"), "additional_details")
-    missing = [name for name in DEPLOYMENT if not details.get(name)]
-    if not missing or _demands_deployment(aggregate.version or eee.DEFAULT_VERSION):
+    model = aggregate.document.get("model_info")
+    if _version(aggregate) not in BEFORE_DEPLOYMENT or not isinstance(model, dict):
         return
-    message = f"model_info.additional_details has no {' and no '.join(missing)}"
-    # One without the other was forgotten; both together are just not known to old writers.
-    severity = Severity.WARNING if len(missing) == 1 else Severity.INFO
-    message += ", which later versions demand"
-    yield ES706.fault(message, pointer="/model_info", severity=severity)
-
-
-def _demands_deployment(version: str) -> bool:
-    known = eee.nearest_version(version, instance=False)
-    return eee.DECLARED.index(known) >= eee.DECLARED.index("0.2.3")
+    details = model.get("additional_details", {})
+    if not isinstance(details, dict):
+        return
+    names = ("deployment_type", "model_availability")
+    missing = [name for name in names if details.get(name) is None]
+    if missing:
+        message = f"model_info.additional_details has no {' and no '.join(missing)}"
+        pointer = "/model_info" + "/additional_details" * ("additional_details" in model)
+        yield ES706.fault(f"{message}; from 0.2.3 on it must", pointer=pointer)
 
 
 def _level_score(aggregate: Aggregate) -> Iterator[Fault]:
-    for place, result in aggregate.indexed_results():
-        metric, score = _object(result, "metric_config"), _score(result)
-        levels = metric.get("level_names")
-        if metric.get("score_type") != "levels" or score is None or not isinstance(levels, list):
+    for entry in _entries(aggregate):
+        levels, found = entry.metric.get("level_names"), entry.details.get("score")
+        score = number(found)
+        if not entry.has_levels or not isinstance(levels, list) or score is None:
             continue
-        if score == UNKNOWN_LEVEL and metric.get("has_unknown_level") is True:
+        unknown = entry.metric.get("has_unknown_level") is True and score == -1
+        if unknown or not math.isfinite(score) or (score.is_integer() and 0 <= score < len(levels)):
             continue
-        if not (0 <= score < len(levels) and score == int(score)):
-            message = f"the score is no index of the {len(levels)} level_names"
-            if score == UNKNOWN_LEVEL:
-                message += "; -1 needs has_unknown_level"
-            pointer = f"{RESULTS}/{place}/score_details/score"
-            yield ES708.fault(message, pointer=pointer, found=score)
-
-
-def _score(result: Mapping[str, Any]) -> float | None:
-    return number(_object(result, "score_details").get("score"))
-
-
-def _object(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    member = holder.get(name)
-    return member if isinstance(member, dict) else {}
+        message = f"the score is no index of the {len(levels):,} level_names"
+        if score == -1:
+            message += ", and there is no unknown level"
+        pointer = entry.pointer("score_details/score")
+        yield ES708.fault(message, pointer=pointer, found=found)
 
 
 ES701: Final = Rule(
     "ES701",
     "aggregate-score",
     Severity.ERROR,
-    "a score that is not finite or outside its bounds, or bounds that are reversed",
+    "a score is not finite or outside [min_score, max_score], or min_score is above max_score",
     """
-    What it finds: a result whose score is outside [min_score, max_score] of its metric, or not
-    finite, and a min_score above max_score.
+    What it finds: a result whose score is outside the bounds that its own metric declares
+    (from 0.2.3 on also `"Infinity"` and `"-Infinity"`; null is no bound), that is too large for
+    a floating-point number, or whose min_score is above its max_score. Scores of levels are
+    ES708.
 
-    Why it matters: the claim contradicts the scale that it is given on; percent and shares
-    were mixed up, or a placeholder such as -1 was published.
+    Why it matters: a percentage where a share was declared, or a placeholder such as -1, is
+    ranked with real scores.
 
     Bad:
-        aggregate /evaluation_results/0/score_details/score = 75.0
+        aggregate /evaluation_results/0/score_details/score = 75
 
     Good:
-        aggregate /evaluation_results/0/metric_config/max_score = 0.75
+        aggregate /evaluation_results/0/score_details/score = 1
     """,
     aggregate=_aggregate_score,
     about_aggregate=True,
@@ -224,18 +333,22 @@ ES702: Final = Rule(
     "ES702",
     "uncertainty",
     Severity.ERROR,
-    "an uncertainty that no measurement can have",
+    "a negative error or deviation, or an interval whose lower bound is above its upper one",
     """
-    What it finds: a negative standard error or deviation, a lower bound above the upper one, a
-    confidence level outside 0 to 1. As a warning: a score outside its own interval.
+    What it finds: a standard_error or standard_deviation that is negative or too large for a
+    floating-point number, and a confidence_interval whose lower bound is above its upper one.
+    A score outside its own interval, to the digits that were written, is a warning; often the
+    interval was written as a distance from the score. A confidence_level outside 0 to 1 is
+    ES206 wherever the schema says so.
 
-    Why it matters: differences between models are judged by it.
+    Why it matters: no such spread exists, so whatever is computed with it is wrong.
 
     Bad:
-        aggregate /evaluation_results/0/score_details/uncertainty/standard_error/value = -0.163663
+        aggregate /evaluation_results/0/score_details/uncertainty/confidence_interval = {"lower": 0.9, "upper": 0.6}
 
     Good:
-        aggregate /evaluation_results/0/score_details/uncertainty/confidence_interval = {"lower": 0.75, "upper": 1, "confidence_level": 1, "method": "bootstrap"}
+        aggregate /evaluation_results/0/score_details/uncertainty/confidence_interval = {"lower": 0.5, "upper": 0.7}
+        aggregate /evaluation_results/0/score_details/score = 0.7
     """,
     aggregate=_uncertainty,
     about_aggregate=True,
@@ -247,13 +360,15 @@ ES703: Final = Rule(
     Severity.WARNING,
     "standard_error is not standard_deviation / sqrt(num_samples)",
     """
-    What it finds: an analytic standard error that does not follow from the deviation and the
-    number of samples beside it, to the digits of both.
+    What it finds: a standard_error, with the method `analytic` or none, that is not the
+    standard_deviation over the root of num_samples, to the digits that were written. The root
+    of num_samples - 1 is right, too: it belongs to a deviation that was taken over n.
 
-    Why it matters: one of the three numbers belongs to another run.
+    Why it matters: of the three numbers at least one is wrong, and readers take differences
+    between models for real, or not, by the error.
 
     Bad:
-        aggregate /evaluation_results/0/score_details/uncertainty/standard_error/value = 0.26
+        aggregate /evaluation_results/0/score_details/uncertainty/standard_error/value = 0.2
 
     Good:
         aggregate /evaluation_results/0/score_details/uncertainty/standard_error/value = 0.16
@@ -266,12 +381,14 @@ ES704: Final = Rule(
     "ES704",
     "evaluation-id-shape",
     Severity.WARNING,
-    "evaluation_id is not eval_name/model_id/retrieved_timestamp, or a timestamp no Unix epoch",
+    "evaluation_id is not eval_name/model_id/retrieved_timestamp, or a timestamp is no Unix epoch",
     """
-    What it finds: an evaluation_id of fewer than three parts or with an empty one, and a last
-    part or a retrieved_timestamp that is not in seconds since 1970.
+    What it finds: an evaluation_id that has not three parts, does not end in seconds since 1970
+    (with or without a fraction), or does not name the model; and a retrieved_timestamp that is
+    no Unix epoch. Names may hold slashes of their own or have `_` in their place, the model may
+    be named without its organisation, and the time may be that of the evaluation.
 
-    Why it matters: the id is what keeps two runs of one model apart.
+    Why it matters: the id is what tells runs apart, and readers take its parts from it.
 
     Bad:
         aggregate /retrieved_timestamp = "2025-10-09T08:53:20Z"
@@ -287,12 +404,13 @@ ES705: Final = Rule(
     "ES705",
     "bootstrap",
     Severity.WARNING,
-    "a bootstrap method without num_bootstrap_samples, or a number of samples of 0 or less",
+    "a bootstrap method without num_bootstrap_samples, or a number of samples that is not above 0",
     """
-    What it finds: a standard error or interval by a bootstrap method where the number of
-    resamples is not told, and a num_samples or num_bootstrap_samples that is not positive.
+    What it finds: a standard_error or confidence_interval by a bootstrap method where
+    num_bootstrap_samples is missing, and a num_samples or num_bootstrap_samples of 0 or less.
 
-    Why it matters: the uncertainty cannot be computed again.
+    Why it matters: without the number of resamples nobody can repeat the estimate or tell how
+    much of it is chance.
 
     Bad:
         aggregate /evaluation_results/0/score_details/uncertainty/standard_error/method = "bootstrap"
@@ -309,19 +427,20 @@ ES706: Final = Rule(
     "ES706",
     "deployment",
     Severity.WARNING,
-    "deployment_type or model_availability is missing; a remark where both are",
+    "deployment_type or model_availability is missing",
     """
-    What it finds: an aggregate before 0.2.3 that names one of deployment_type and
-    model_availability without the other, and, as a remark, one that names neither. From 0.2.3
-    on the schema demands both.
+    What it finds: an aggregate before 0.2.3 whose model_info.additional_details does not say
+    how the model was deployed (deployment_type) or whether its weights are open
+    (model_availability). From 0.2.3 on the schema demands both, and ES201 says so.
 
-    Why it matters: a hosted model may change behind its name, and a store asks for both.
+    Why it matters: the same model behind an interface and run from its weights can score
+    differently, and later versions refuse the file. `unknown` is an answer.
 
     Bad:
-        aggregate /model_info/additional_details/deployment_type removed
+        aggregate /model_info/additional_details removed
 
     Good:
-        aggregate /model_info/additional_details/region = "eu"
+        aggregate /model_info/additional_details/deployment_type = "unknown"
     """,
     aggregate=_deployment,
     about_aggregate=True,
@@ -331,19 +450,21 @@ ES708: Final = Rule(
     "ES708",
     "level-score",
     Severity.WARNING,
-    "a levels score that is no index of level_names",
+    "the score of levels is no index of level_names",
     """
-    What it finds: a result on a scale of levels whose score is not the index of one, or is -1
-    without has_unknown_level.
+    What it finds: a result with the score_type `levels` whose score is no index of its
+    level_names, counted from 0. A score of -1 means the unknown level, and is right only where
+    has_unknown_level is true.
 
-    Why it matters: the level that is meant cannot be named.
+    Why it matters: the score names a level that does not exist.
 
     Bad:
-        aggregate /evaluation_results/0/metric_config = {"lower_is_better": false, "score_type": "levels", "level_names": ["low", "high"], "has_unknown_level": false}
+        aggregate /evaluation_results/0/metric_config = {"lower_is_better": false, "score_type": "levels", "level_names": ["wrong", "right"], "has_unknown_level": false}
+        aggregate /evaluation_results/0/score_details/score = 2
 
     Good:
-        aggregate /evaluation_results/0/metric_config = {"lower_is_better": false, "score_type": "levels", "level_names": ["low", "high"], "has_unknown_level": true}
-        aggregate /evaluation_results/0/score_details = {"score": -1}
+        aggregate /evaluation_results/0/metric_config = {"lower_is_better": false, "score_type": "levels", "level_names": ["wrong", "right"], "has_unknown_level": false}
+        aggregate /evaluation_results/0/score_details/score = 1
     """,
     aggregate=_level_score,
     about_aggregate=True,

@@ -237,7 +237,7 @@ def _reference_not_a_choice(context: Context) -> RowCheck:
         references = [reference] if reference.__class__ is str else reference
         if references.__class__ is not list or not references:
             return ()
-        if all(_is_choice(text, choices) for text in references):
+        if all(is_choice(text, choices) for text in references):
             return ()
         return (NOT_A_CHOICE,)
 
@@ -293,7 +293,7 @@ def _is_source(source: str, turns: int | None, *, single: bool) -> bool:
     return turns is None or not match[1].isdecimal() or int(match[1]) < turns
 
 
-def _is_choice(reference: Any, choices: Sequence[Any]) -> bool:
+def is_choice(reference: Any, choices: Sequence[Any]) -> bool:
     """Tell whether a reference is a choice, its letter or its number; no text is no concern."""
     if reference.__class__ is not str or reference in choices:
         return True
