@@ -18,6 +18,12 @@ WHOLE_BELOW: Final = 10
 ROUNDING: Final = Fraction(1, 10**9)
 """How far float sums may stray from the exact one, relative to the larger value."""
 
+NOTHING: Final = Fraction(1, 10**12)
+"""What counts as no difference on any scale of scores."""
+
+ANALYTIC: Final = frozenset({"", "analytic", "analytical"})
+CLOSED_FORMS: Final = ANALYTIC | {"normal", "wald", "wilson", "gaussian"}
+
 
 class Claims(NamedTuple):
     """One result's claims; None where it makes none, or none of the right type.
@@ -34,6 +40,16 @@ class Claims(NamedTuple):
     upper: Decimal | None = None
     level: Decimal | None = None
     interval_method: str | None = None
+
+    @property
+    def has_analytic_error(self) -> bool:
+        """Whether the standard error follows from deviation and number of samples."""
+        return (self.error_method or "").lower() in ANALYTIC
+
+    @property
+    def has_closed_interval(self) -> bool:
+        """Whether the interval follows from the rows without resampling."""
+        return (self.interval_method or "").lower() in CLOSED_FORMS
 
 
 def claims_of(text: bytes) -> dict[int, Claims]:
@@ -62,7 +78,7 @@ def agrees(claim: Decimal, exact: Fraction | float) -> bool:
         return False
     claimed, value = Fraction(claim), Fraction(exact)
     difference = abs(claimed - value)
-    if difference <= ROUNDING * max(abs(claimed), abs(value)):
+    if difference <= max(ROUNDING * max(abs(claimed), abs(value)), NOTHING):
         return True
     exponent = claim.as_tuple().exponent
     if claimed.denominator == 1 and abs(claimed) < WHOLE_BELOW:

@@ -7,155 +7,96 @@ import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evalstream.aggregate import RESULTS, Aggregate, bound, number
-from evalstream.claims import ROUNDING, WHOLE_BELOW, Claims
+from evalstream.claims import NOTHING, ROUNDING, WHOLE_BELOW, Claims
 from evalstream.formats import eee
 from evalstream.model import Fault, Severity
 from evalstream.rule import Rule
 
-ANALYTIC: Final = frozenset({"", "analytic", "analytical"})
-"""Methods of a standard error that follow from deviation and number of samples."""
+UNKNOWN_LEVEL: Final = -1
+"""The score of an unknown level, where has_unknown_level is true."""
 
-NEAR_ZERO: Final = 1e-12
-"""How far the sum of rounded terms may stray from a bound of 0."""
+PLACEHOLDER: Final = -1
+"""What some leaderboards write where there is no score."""
 
-BEFORE_DEPLOYMENT: Final = ("0.1.0", "0.2.0", "0.2.1", "0.2.2")
-"""Versions whose schema does not demand deployment_type and model_availability."""
+DEPLOYMENT: Final = ("deployment_type", "model_availability")
+_EPOCH = re.compile(r"[0-9]{9,10}(?:\.[0-9]+)?")
+"""Seconds since 1970, between 1973 and 2286; milliseconds have three digits more."""
 
-WITHOUT_LEVEL_BOUNDS: Final = ("0.1.0",)
-"""Versions whose schema does not hold confidence_level between 0 and 1."""
-
-_EPOCH: Final = re.compile(r"[0-9]{9,10}(\.[0-9]+)?")
-"""Seconds since 1970, for times between 1973 and 2286; milliseconds have more digits."""
-
-_WORD: Final = re.compile(r"[^\W_]+")
+Place = dict[str, Any]
 
 Span = tuple[Fraction, Fraction]
 """The least and the largest number that may have been written as a claim."""
 
 
-class _Entry(NamedTuple):
-    """One result in the parts that the rules look at; what is no object counts as empty.
-
-    `claims` are its numbers as they were written, None where the text is not known.
-    """
-
-    place: int
-    metric: Mapping[str, Any]
-    details: Mapping[str, Any]
-    uncertainty: Mapping[str, Any]
-    claims: Claims | None
-
-    def pointer(self, member: str) -> str:
-        """Point to a member of the result."""
-        return f"{RESULTS}/{self.place}/{member}"
-
-    def about_uncertainty(self, member: str) -> str:
-        """Point to a member of the result's uncertainty."""
-        return self.pointer(f"score_details/uncertainty/{member}")
-
-    @property
-    def has_levels(self) -> bool:
-        """Whether the score stands for one of some named levels."""
-        return bool(self.metric.get("score_type") == "levels")
-
-
-def _entries(aggregate: Aggregate) -> Iterator[_Entry]:
-    for place, result in aggregate.indexed_results():
-        details = _object(result.get("score_details"))
-        yield _Entry(
-            place,
-            _object(result.get("metric_config")),
-            details,
-            _object(details.get("uncertainty")),
-            aggregate.claims.get(place),
-        )
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _version(aggregate: Aggregate) -> str:
-    """Return the version whose schema judges the aggregate."""
-    return eee.nearest_version(aggregate.version or eee.DEFAULT_VERSION, instance=False)
-
-
 def _aggregate_score(aggregate: Aggregate) -> Iterator[Fault]:
-    for entry in _entries(aggregate):
-        found = entry.details.get("score")
-        bounds = [entry.metric.get("min_score"), entry.metric.get("max_score")]
-        score, (least, most) = number(found), map(bound, bounds)
-        pointer = entry.pointer("score_details/score")
-        if score is not None and not math.isfinite(score):
-            yield ES701.fault("the score is too large for a finite number", pointer=pointer)
-        if least is not None and most is not None and least > most:
-            place = entry.pointer("metric_config/min_score")
-            yield ES701.fault("min_score is above max_score", pointer=place, found=bounds)
-        elif score is not None and math.isfinite(score) and not entry.has_levels:
-            below = least is not None and score < least and not _alike(score, least)
-            above = most is not None and score > most and not _alike(score, most)
-            if below or above:
-                message = "the score is outside [min_score, max_score]"
-                if score == -1:
-                    message += "; leave a result without a score out, -1 is read as one"
-                yield ES701.fault(message, pointer=pointer, expected=bounds, found=found)
+    for place, result in aggregate.indexed_results():
+        metric, score = _object(result, "metric_config"), _score(result)
+        lowest, highest = bound(metric.get("min_score")), bound(metric.get("max_score"))
+        where = f"{RESULTS}/{place}"
+        if lowest is not None and highest is not None and lowest > highest:
+            found: Place = {"found": metric["min_score"], "expected": metric["max_score"]}
+            pointer = f"{where}/metric_config/min_score"
+            yield ES701.fault("min_score is above max_score", pointer=pointer, **found)
+            continue
+        if score is None or metric.get("score_type") == "levels":
+            continue
+        at: Place = {"pointer": f"{where}/score_details/score", "found": score}
+        if not math.isfinite(score):
+            yield ES701.fault("the score is not finite", **at)
+        elif lowest is not None and score < lowest and not _alike(score, lowest):
+            message = "the score is below the metric's min_score"
+            if score == PLACEHOLDER:
+                message += "; leave a result without a score out, -1 is read as one"
+            yield ES701.fault(message, expected=lowest, **at)
+        elif highest is not None and score > highest and not _alike(score, highest):
+            yield ES701.fault("the score is above the metric's max_score", expected=highest, **at)
 
 
 def _alike(score: float, limit: float) -> bool:
     """Tell whether a score strays from a bound only as far as sums of floats do."""
-    return math.isclose(score, limit, rel_tol=float(ROUNDING), abs_tol=NEAR_ZERO)
+    return math.isclose(score, limit, rel_tol=float(ROUNDING), abs_tol=float(NOTHING))
 
 
 def _uncertainty(aggregate: Aggregate) -> Iterator[Fault]:
-    schema_is_silent = _version(aggregate) in WITHOUT_LEVEL_BOUNDS
-    for entry in _entries(aggregate):
-        error = _object(entry.uncertainty.get("standard_error"))
-        interval = _object(entry.uncertainty.get("confidence_interval"))
-        yield from _size(entry, "standard_error/value", error.get("value"))
-        deviation = entry.uncertainty.get("standard_deviation")
-        yield from _size(entry, "standard_deviation", deviation)
-        yield from _interval(entry, interval)
-        level = number(interval.get("confidence_level"))
-        if schema_is_silent and level is not None and not 0 <= level <= 1:
-            pointer = entry.about_uncertainty("confidence_interval/confidence_level")
-            yield ES702.fault("confidence_level is not within 0 to 1", pointer=pointer, found=level)
+    for place, result in aggregate.indexed_results():
+        uncertainty = _object(_object(result, "score_details"), "uncertainty")
+        where = f"{RESULTS}/{place}/score_details/uncertainty"
+        error = _object(uncertainty, "standard_error").get("value")
+        for member, value in (
+            ("standard_error/value", error),
+            ("standard_deviation", uncertainty.get("standard_deviation")),
+        ):
+            known = number(value)
+            if known is not None and (known < 0 or not math.isfinite(known)):
+                name = member.partition("/")[0]
+                message = f"{name} is {'negative' if known < 0 else 'not finite'}"
+                yield ES702.fault(message, pointer=f"{where}/{member}", found=value)
+        interval = _object(uncertainty, "confidence_interval")
+        claims = aggregate.claims.get(place)
+        yield from _interval(interval, f"{where}/confidence_interval", claims)
 
 
-def _size(entry: _Entry, member: str, found: Any) -> Iterator[Fault]:
-    """Say what is wrong with a number that measures a spread."""
-    size, name = number(found), member.partition("/")[0]
-    if size is None or 0 <= size < math.inf:
-        return
-    fault = "negative" if size < 0 else "too large for a finite number"
-    yield ES702.fault(f"{name} is {fault}", pointer=entry.about_uncertainty(member), found=found)
-
-
-def _interval(entry: _Entry, interval: Mapping[str, Any]) -> Iterator[Fault]:
-    bounds = [interval.get("lower"), interval.get("upper")]
-    lower, upper = map(number, bounds)
+def _interval(interval: Mapping[str, Any], where: str, claims: Claims | None) -> Iterator[Fault]:
+    lower, upper = number(interval.get("lower")), number(interval.get("upper"))
+    level = number(interval.get("confidence_level"))
+    if level is not None and not 0 <= level <= 1:
+        pointer = f"{where}/confidence_level"
+        yield ES702.fault("confidence_level is not within 0 and 1", pointer=pointer, found=level)
     if lower is None or upper is None:
         return
-    for member, value in (("lower", lower), ("upper", upper)):
-        if not math.isfinite(value):
-            pointer = entry.about_uncertainty(f"confidence_interval/{member}")
-            yield ES702.fault(f"{member} is too large for a finite number", pointer=pointer)
-            return
-    claims = entry.claims
-    # A bound that is not a number in the text itself has been told of, and reads as 0 here.
-    if claims is not None and (claims.lower is None or claims.upper is None):
-        return
-    if lower > upper:
-        pointer = entry.about_uncertainty("confidence_interval/lower")
-        yield ES702.fault("the interval's lower bound is above its upper one", pointer=pointer, found=bounds)
+    found = [lower, upper]
+    if not (math.isfinite(lower) and math.isfinite(upper)):
+        yield ES702.fault("a bound of the interval is not finite", pointer=where, found=found)
+    elif lower > upper:
+        yield ES702.fault("lower is above upper", pointer=where, found=found)
     elif claims is not None and _outside(claims):
-        message = "the score is outside its own interval"
+        message = "the score is outside its own confidence interval"
         if lower == -upper:
             message += ", which looks like a distance from the score: write the bounds themselves"
-        place: dict[str, Any] = {"pointer": entry.about_uncertainty("confidence_interval")}
-        yield ES702.fault(message, found=bounds, severity=Severity.WARNING, **place)
+        yield ES702.fault(message, pointer=where, found=found, severity=Severity.WARNING)
 
 
 def _outside(claims: Claims) -> bool:
@@ -167,19 +108,16 @@ def _outside(claims: Claims) -> bool:
 
 
 def _standard_error(aggregate: Aggregate) -> Iterator[Fault]:
-    for entry in _entries(aggregate):
-        claims = entry.claims
-        if claims is None or (claims.error_method or "").lower() not in ANALYTIC:
-            continue
+    for place, claims in aggregate.claims.items():
         error, deviation, samples = claims.error, claims.deviation, claims.num_samples
         if error is None or deviation is None or samples is None or samples < 1:
             continue
-        if error < 0 or deviation < 0 or _follows(error, deviation, samples):
+        if not claims.has_analytic_error or min(error, deviation) < 0:
             continue
-        expected = float(deviation / Decimal(samples).sqrt())
-        if math.isfinite(expected) and math.isfinite(float(error)):
+        if not _follows(error, deviation, samples):
+            expected = float(deviation / Decimal(samples).sqrt())
             message = "standard_error is not standard_deviation / sqrt(num_samples)"
-            pointer = entry.about_uncertainty("standard_error/value")
+            pointer = f"{RESULTS}/{place}/score_details/uncertainty/standard_error/value"
             yield ES703.fault(message, pointer=pointer, expected=expected, found=float(error))
 
 
@@ -225,105 +163,100 @@ def _span(claim: Decimal, decimals: int | None) -> Span:
 
 
 def _evaluation_id_shape(aggregate: Aggregate) -> Iterator[Fault]:
+    identity = aggregate.evaluation_id
+    if identity is not None:
+        parts = identity.split("/")
+        place: Place = {"pointer": "/evaluation_id", "found": identity}
+        if len(parts) < 3 or not all(part.strip() for part in parts):
+            message = "evaluation_id is not eval_name/model_id/retrieved_timestamp"
+            yield ES704.fault(message, **place)
+        elif not _EPOCH.fullmatch(parts[-1]):
+            yield ES704.fault("evaluation_id does not end in seconds since 1970", **place)
     retrieved = aggregate.document.get("retrieved_timestamp")
     if isinstance(retrieved, str) and not _EPOCH.fullmatch(retrieved):
-        message = "retrieved_timestamp is no Unix epoch in seconds"
+        message = "retrieved_timestamp is not in seconds since 1970"
         yield ES704.fault(message, pointer="/retrieved_timestamp", found=retrieved)
-    identity = aggregate.evaluation_id
-    if identity is None:
-        return
-    *names, time = identity.split("/")
-    if len(names) < 2 or not all(part.strip() for part in (*names, time)):
-        message = "evaluation_id is not eval_name/model_id/retrieved_timestamp"
-    elif not _EPOCH.fullmatch(time) and time != retrieved:
-        message = "evaluation_id does not end in a Unix epoch in seconds"
-    elif aggregate.model_id is not None and not _named("/".join(names), aggregate.model_id):
-        message = "evaluation_id does not name the model of model_info.id"
-    else:
-        return
-    yield ES704.fault(message, pointer="/evaluation_id", found=identity)
-
-
-def _named(names: str, model: str) -> bool:
-    """Tell whether a text names a model: without organisation, in whatever way it is spelled.
-
-    Half of the words are enough; leaderboards write the release of a model in other ways.
-    """
-    wanted = _WORD.findall(model.rpartition("/")[2].casefold())
-    words = _WORD.findall(names.casefold())
-    shared = set(wanted) & set(words)
-    return 2 * len(shared) >= len(set(wanted)) or "".join(wanted) in "".join(words)
 
 
 def _bootstrap(aggregate: Aggregate) -> Iterator[Fault]:
-    for entry in _entries(aggregate):
+    for place, result in aggregate.indexed_results():
+        uncertainty = _object(_object(result, "score_details"), "uncertainty")
+        where = f"{RESULTS}/{place}/score_details/uncertainty"
         for member in ("num_samples", "num_bootstrap_samples"):
-            found = entry.uncertainty.get(member)
-            count = number(found)
-            if count is not None and count <= 0 and count.is_integer():
-                message = f"{member} is not above 0"
-                yield ES705.fault(message, pointer=entry.about_uncertainty(member), found=found)
-        if "num_bootstrap_samples" in entry.uncertainty:
-            continue
-        for member in ("standard_error", "confidence_interval"):
-            method = _object(entry.uncertainty.get(member)).get("method")
-            if isinstance(method, str) and "bootstrap" in method.casefold():
-                message = "a bootstrap method without num_bootstrap_samples"
-                pointer = entry.about_uncertainty(f"{member}/method")
-                yield ES705.fault(message, pointer=pointer, found=method)
-                break
+            count = uncertainty.get(member)
+            if isinstance(count, int) and not isinstance(count, bool) and count <= 0:
+                message = f"{member} is {count}; nothing follows from no samples"
+                yield ES705.fault(message, pointer=f"{where}/{member}", found=count)
+        methods = [
+            _object(uncertainty, member).get("method")
+            for member in ("standard_error", "confidence_interval")
+        ]
+        resampled = any(isinstance(name, str) and "bootstrap" in name.lower() for name in methods)
+        if resampled and uncertainty.get("num_bootstrap_samples") is None:
+            message = "a bootstrap method without num_bootstrap_samples"
+            yield ES705.fault(message, pointer=where)
 
 
 def _deployment(aggregate: Aggregate) -> Iterator[Fault]:
-    model = aggregate.document.get("model_info")
-    if _version(aggregate) not in BEFORE_DEPLOYMENT or not isinstance(model, dict):
+    """Ask for what the schema demands from 0.2.3 on, below it."""
+    details = _object(_object(aggregate.document, "model_info"), "additional_details")
+    missing = [name for name in DEPLOYMENT if not details.get(name)]
+    if not missing or _demands_deployment(aggregate.version or eee.DEFAULT_VERSION):
         return
-    details = model.get("additional_details", {})
-    if not isinstance(details, dict):
-        return
-    names = ("deployment_type", "model_availability")
-    missing = [name for name in names if details.get(name) is None]
-    if missing:
-        message = f"model_info.additional_details has no {' and no '.join(missing)}"
-        pointer = "/model_info" + "/additional_details" * ("additional_details" in model)
-        yield ES706.fault(f"{message}; from 0.2.3 on it must", pointer=pointer)
+    message = f"model_info.additional_details has no {' and no '.join(missing)}"
+    # One without the other was forgotten; both together are just not known to old writers.
+    severity = Severity.WARNING if len(missing) == 1 else Severity.INFO
+    message += ", which later versions demand"
+    yield ES706.fault(message, pointer="/model_info", severity=severity)
+
+
+def _demands_deployment(version: str) -> bool:
+    known = eee.nearest_version(version, instance=False)
+    return eee.DECLARED.index(known) >= eee.DECLARED.index("0.2.3")
 
 
 def _level_score(aggregate: Aggregate) -> Iterator[Fault]:
-    for entry in _entries(aggregate):
-        levels, found = entry.metric.get("level_names"), entry.details.get("score")
-        score = number(found)
-        if not entry.has_levels or not isinstance(levels, list) or score is None:
+    for place, result in aggregate.indexed_results():
+        metric, score = _object(result, "metric_config"), _score(result)
+        levels = metric.get("level_names")
+        if metric.get("score_type") != "levels" or score is None or not isinstance(levels, list):
             continue
-        unknown = entry.metric.get("has_unknown_level") is True and score == -1
-        if unknown or not math.isfinite(score) or (score.is_integer() and 0 <= score < len(levels)):
+        if score == UNKNOWN_LEVEL and metric.get("has_unknown_level") is True:
             continue
-        message = f"the score is no index of the {len(levels):,} level_names"
-        if score == -1:
-            message += ", and there is no unknown level"
-        pointer = entry.pointer("score_details/score")
-        yield ES708.fault(message, pointer=pointer, found=found)
+        if not (0 <= score < len(levels) and score == int(score)):
+            message = f"the score is no index of the {len(levels)} level_names"
+            if score == UNKNOWN_LEVEL:
+                message += "; -1 needs has_unknown_level"
+            pointer = f"{RESULTS}/{place}/score_details/score"
+            yield ES708.fault(message, pointer=pointer, found=score)
+
+
+def _score(result: Mapping[str, Any]) -> float | None:
+    return number(_object(result, "score_details").get("score"))
+
+
+def _object(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    member = holder.get(name)
+    return member if isinstance(member, dict) else {}
 
 
 ES701: Final = Rule(
     "ES701",
     "aggregate-score",
     Severity.ERROR,
-    "a score is not finite or outside [min_score, max_score], or min_score is above max_score",
+    "a score that is not finite or outside its bounds, or bounds that are reversed",
     """
-    What it finds: a result whose score is outside the bounds that its own metric declares
-    (from 0.2.3 on also `"Infinity"` and `"-Infinity"`; null is no bound), that is too large for
-    a floating-point number, or whose min_score is above its max_score. Scores of levels are
-    ES708.
+    What it finds: a result whose score is outside [min_score, max_score] of its metric, or not
+    finite, and a min_score above max_score.
 
-    Why it matters: a percentage where a share was declared, or a placeholder such as -1, is
-    ranked with real scores.
+    Why it matters: the claim contradicts the scale that it is given on; percent and shares
+    were mixed up, or a placeholder such as -1 was published.
 
     Bad:
-        aggregate /evaluation_results/0/score_details/score = 75
+        aggregate /evaluation_results/0/score_details/score = 75.0
 
     Good:
-        aggregate /evaluation_results/0/score_details/score = 1
+        aggregate /evaluation_results/0/metric_config/max_score = 0.75
     """,
     aggregate=_aggregate_score,
     about_aggregate=True,
@@ -333,22 +266,18 @@ ES702: Final = Rule(
     "ES702",
     "uncertainty",
     Severity.ERROR,
-    "a negative error or deviation, or an interval whose lower bound is above its upper one",
+    "an uncertainty that no measurement can have",
     """
-    What it finds: a standard_error or standard_deviation that is negative or too large for a
-    floating-point number, and a confidence_interval whose lower bound is above its upper one.
-    A score outside its own interval, to the digits that were written, is a warning; often the
-    interval was written as a distance from the score. A confidence_level outside 0 to 1 is
-    ES206 wherever the schema says so.
+    What it finds: a negative standard error or deviation, a lower bound above the upper one, a
+    confidence level outside 0 to 1. As a warning: a score outside its own interval.
 
-    Why it matters: no such spread exists, so whatever is computed with it is wrong.
+    Why it matters: differences between models are judged by it.
 
     Bad:
-        aggregate /evaluation_results/0/score_details/uncertainty/confidence_interval = {"lower": 0.9, "upper": 0.6}
+        aggregate /evaluation_results/0/score_details/uncertainty/standard_error/value = -0.163663
 
     Good:
-        aggregate /evaluation_results/0/score_details/uncertainty/confidence_interval = {"lower": 0.5, "upper": 0.7}
-        aggregate /evaluation_results/0/score_details/score = 0.7
+        aggregate /evaluation_results/0/score_details/uncertainty/confidence_interval = {"lower": 0.75, "upper": 1, "confidence_level": 1, "method": "bootstrap"}
     """,
     aggregate=_uncertainty,
     about_aggregate=True,
@@ -360,15 +289,13 @@ ES703: Final = Rule(
     Severity.WARNING,
     "standard_error is not standard_deviation / sqrt(num_samples)",
     """
-    What it finds: a standard_error, with the method `analytic` or none, that is not the
-    standard_deviation over the root of num_samples, to the digits that were written. The root
-    of num_samples - 1 is right, too: it belongs to a deviation that was taken over n.
+    What it finds: an analytic standard error that does not follow from the deviation and the
+    number of samples beside it, to the digits of both.
 
-    Why it matters: of the three numbers at least one is wrong, and readers take differences
-    between models for real, or not, by the error.
+    Why it matters: one of the three numbers belongs to another run.
 
     Bad:
-        aggregate /evaluation_results/0/score_details/uncertainty/standard_error/value = 0.2
+        aggregate /evaluation_results/0/score_details/uncertainty/standard_error/value = 0.26
 
     Good:
         aggregate /evaluation_results/0/score_details/uncertainty/standard_error/value = 0.16
@@ -381,14 +308,12 @@ ES704: Final = Rule(
     "ES704",
     "evaluation-id-shape",
     Severity.WARNING,
-    "evaluation_id is not eval_name/model_id/retrieved_timestamp, or a timestamp is no Unix epoch",
+    "evaluation_id is not eval_name/model_id/retrieved_timestamp, or a timestamp no Unix epoch",
     """
-    What it finds: an evaluation_id that has not three parts, does not end in seconds since 1970
-    (with or without a fraction), or does not name the model; and a retrieved_timestamp that is
-    no Unix epoch. Names may hold slashes of their own or have `_` in their place, the model may
-    be named without its organisation, and the time may be that of the evaluation.
+    What it finds: an evaluation_id of fewer than three parts or with an empty one, and a last
+    part or a retrieved_timestamp that is not in seconds since 1970.
 
-    Why it matters: the id is what tells runs apart, and readers take its parts from it.
+    Why it matters: the id is what keeps two runs of one model apart.
 
     Bad:
         aggregate /retrieved_timestamp = "2025-10-09T08:53:20Z"
@@ -404,13 +329,12 @@ ES705: Final = Rule(
     "ES705",
     "bootstrap",
     Severity.WARNING,
-    "a bootstrap method without num_bootstrap_samples, or a number of samples that is not above 0",
+    "a bootstrap method without num_bootstrap_samples, or a number of samples of 0 or less",
     """
-    What it finds: a standard_error or confidence_interval by a bootstrap method where
-    num_bootstrap_samples is missing, and a num_samples or num_bootstrap_samples of 0 or less.
+    What it finds: a standard error or interval by a bootstrap method where the number of
+    resamples is not told, and a num_samples or num_bootstrap_samples that is not positive.
 
-    Why it matters: without the number of resamples nobody can repeat the estimate or tell how
-    much of it is chance.
+    Why it matters: the uncertainty cannot be computed again.
 
     Bad:
         aggregate /evaluation_results/0/score_details/uncertainty/standard_error/method = "bootstrap"
@@ -427,20 +351,19 @@ ES706: Final = Rule(
     "ES706",
     "deployment",
     Severity.WARNING,
-    "deployment_type or model_availability is missing",
+    "deployment_type or model_availability is missing; a remark where both are",
     """
-    What it finds: an aggregate before 0.2.3 whose model_info.additional_details does not say
-    how the model was deployed (deployment_type) or whether its weights are open
-    (model_availability). From 0.2.3 on the schema demands both, and ES201 says so.
+    What it finds: an aggregate before 0.2.3 that names one of deployment_type and
+    model_availability without the other, and, as a remark, one that names neither. From 0.2.3
+    on the schema demands both.
 
-    Why it matters: the same model behind an interface and run from its weights can score
-    differently, and later versions refuse the file. `unknown` is an answer.
+    Why it matters: a hosted model may change behind its name, and a store asks for both.
 
     Bad:
-        aggregate /model_info/additional_details removed
+        aggregate /model_info/additional_details/deployment_type removed
 
     Good:
-        aggregate /model_info/additional_details/deployment_type = "unknown"
+        aggregate /model_info/additional_details/region = "eu"
     """,
     aggregate=_deployment,
     about_aggregate=True,
@@ -450,21 +373,19 @@ ES708: Final = Rule(
     "ES708",
     "level-score",
     Severity.WARNING,
-    "the score of levels is no index of level_names",
+    "a levels score that is no index of level_names",
     """
-    What it finds: a result with the score_type `levels` whose score is no index of its
-    level_names, counted from 0. A score of -1 means the unknown level, and is right only where
-    has_unknown_level is true.
+    What it finds: a result on a scale of levels whose score is not the index of one, or is -1
+    without has_unknown_level.
 
-    Why it matters: the score names a level that does not exist.
+    Why it matters: the level that is meant cannot be named.
 
     Bad:
-        aggregate /evaluation_results/0/metric_config = {"lower_is_better": false, "score_type": "levels", "level_names": ["wrong", "right"], "has_unknown_level": false}
-        aggregate /evaluation_results/0/score_details/score = 2
+        aggregate /evaluation_results/0/metric_config = {"lower_is_better": false, "score_type": "levels", "level_names": ["low", "high"], "has_unknown_level": false}
 
     Good:
-        aggregate /evaluation_results/0/metric_config = {"lower_is_better": false, "score_type": "levels", "level_names": ["wrong", "right"], "has_unknown_level": false}
-        aggregate /evaluation_results/0/score_details/score = 1
+        aggregate /evaluation_results/0/metric_config = {"lower_is_better": false, "score_type": "levels", "level_names": ["low", "high"], "has_unknown_level": true}
+        aggregate /evaluation_results/0/score_details = {"score": -1}
     """,
     aggregate=_level_score,
     about_aggregate=True,

@@ -18,12 +18,6 @@ from evalstream.recomputation import (
 from evalstream.rule import Rule, RunFacts
 from evalstream.summary import counted
 
-ANALYTIC: Final = frozenset({None, "", "analytic", "analytical"})
-"""Methods of a standard error that follow from deviation and number of rows."""
-
-CLOSED_FORMS: Final = frozenset({*ANALYTIC, "normal", "wald", "wilson", "gaussian"})
-"""Methods of an interval that follow from the rows without resampling."""
-
 
 def results_of(facts: RunFacts) -> list[Recomputed]:
     """Return the results that rows join and that can be judged: every row was read and scored."""
@@ -110,7 +104,7 @@ def _deviation(entry: Recomputed, scale: int) -> Iterator[Fault]:
 
 
 def _error(entry: Recomputed, scale: int) -> Iterator[Fault]:
-    if (entry.claims.error_method or "").lower() in ANALYTIC:
+    if entry.claims.has_analytic_error:
         values = [entry.error(), entry.error(sample=False)]
         member = "standard_error/value"
         yield from _unless_fitting(entry, entry.claims.error, values, scale, member)
@@ -133,8 +127,7 @@ def _unless_fitting(
 
 def _interval(entry: Recomputed, scale: int) -> Iterator[Fault]:
     claims = entry.claims
-    method = (claims.interval_method or "").lower()
-    if claims.lower is None or claims.upper is None or method not in CLOSED_FORMS:
+    if claims.lower is None or claims.upper is None or not claims.has_closed_interval:
         return
     level = USUAL_LEVEL if claims.level is None else float(claims.level)
     intervals = list(entry.intervals(level))
