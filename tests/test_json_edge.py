@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from corpus import REPOSITORY, engine_of, expectations, needs_corpus
+from rows import hashed
 
 import evalstream
 from evalstream.model import Finding, Report, Severity
@@ -45,7 +46,9 @@ both_engines = pytest.mark.parametrize("engine", ["rust", "portable"])
 
 def row(sample: str, **members: Any) -> bytes:
     """Return a sound row of its own, but for the members given."""
-    return json.dumps({**json.loads(ROW), "sample_id": sample, **members}).encode()
+    own = json.loads(ROW)
+    own["input"]["raw"] = f"{sample}: {own['input']['raw']}"
+    return json.dumps({**hashed(own, "concat"), "sample_id": sample, **members}).encode()
 
 
 def checked(path: Path, *lines: bytes, **settings: Any) -> Report:
