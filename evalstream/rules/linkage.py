@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any, Final
 
@@ -28,9 +29,10 @@ def _foreign_model(context: Context) -> RowCheck | None:
 
 
 def _unknown_result(context: Context) -> RowCheck | None:
-    ids = {result.id for result in context.results if result.id is not None}
-    if not context.results:
+    if not context.results and context.evaluation_id is None and context.model_id is None:
+        # There is no aggregate; one without any result knows none of the rows' results.
         return None
+    ids = {result.id for result in context.results if result.id is not None}
     expected = sorted(ids)[:EXPECTED_SHOWN]
 
     def check(row: Mapping[str, Any]) -> tuple[Fault, ...]:
@@ -38,7 +40,7 @@ def _unknown_result(context: Context) -> RowCheck | None:
         if found.__class__ is not str or found in ids:
             return ()
         # Before 0.2.2 the key means nothing by itself: rows may hold whatever keys they like.
-        if not ids and row.get("schema_version") in _WITHOUT_RESULT_IDS:
+        if not ids and _version(row, context) in _WITHOUT_RESULT_IDS:
             return ()
         message = "evaluation_result_id is no result of the aggregate"
         pointer = "/evaluation_result_id"
@@ -47,37 +49,65 @@ def _unknown_result(context: Context) -> RowCheck | None:
     return check
 
 
+def _version(row: Mapping[str, Any], context: Context) -> str:
+    """Return the version that a row is to be read by."""
+    declared = row.get("schema_version")
+    if isinstance(declared, str):
+        return eee.nearest_version(declared, instance=True)
+    return context.version
+
+
 def _unknown_evaluation_name(context: Context) -> RowCheck | None:
     """Judge rows by the names that writers use.
 
-    Converters before 0.3.0 name results after metric and scorer, and rows after the dataset
-    or task; rows of a subtask carry its name behind that of the whole.
+    Converters before 0.3.0 name results after metric and scorer, and rows after the dataset,
+    with or without its organisation, or after the task. Rows of a subtask carry its name
+    behind that of the whole.
     """
     if context.evaluation_names is None:
         return None
-    datasets = {result.dataset for result in context.results}
-    datasets |= {result.repository for result in context.results}
+    datasets = {result.dataset for result in context.results if result.dataset}
+    repositories = {result.repository for result in context.results if result.repository}
+    names = context.evaluation_names.union(
+        datasets, repositories, *(_tasks(name) for name in context.evaluation_names)
+    )
+    joined = {result.id: result.name for result in context.results if result.id is not None}
     message = "evaluation_name is none of the aggregate's results"
     check = _expecting(ES605, "evaluation_name", context.evaluation_names, message)
 
     def check_unless_at_home(row: Mapping[str, Any]) -> Iterable[Fault]:
         found = row.get("evaluation_name")
-        if found.__class__ is not str or found in datasets:
+        if found.__class__ is not str or found in names:
             return ()
-        if any(_is_part(found, result.name) for result in context.results):
+        if found.rpartition("/")[2] in datasets or _is_below(found, names):
+            return ()
+        identity = row.get("evaluation_result_id")
+        if identity.__class__ is str and _is_subtask(found, joined.get(identity)):
             return ()
         return check(row)
 
     return check_unless_at_home
 
 
-def _is_part(name: str, result_name: str | None) -> bool:
-    """Tell whether a name is a word of a result's name, or that of a subtask of it."""
-    if not result_name or not name.strip():
+def _tasks(name: str) -> Iterator[str]:
+    """Return what a result named "metric on task for scorer scorer" may be about."""
+    _, *rest = name.partition(" for scorer ")[0].split(" on ")
+    return (" on ".join(rest[place:]) for place in range(len(rest)))
+
+
+def _is_below(name: str, names: Set[str]) -> bool:
+    """Tell whether a name is one of the names with a path behind it."""
+    return any(name[: mark.start()] in names for mark in _PATH_MARK.finditer(name))
+
+
+def _is_subtask(name: str, result_name: str | None) -> bool:
+    """Tell whether a name is that of a subtask of the result that its row joins by id.
+
+    The id has to say so: by name alone `mmlu-pro` would be a part of `mmlu`.
+    """
+    if not result_name or not name.startswith(result_name):
         return False
-    if f" {name} " in f" {result_name} ":
-        return True
-    return name.startswith(result_name) and not name[len(result_name) :][:1].isalnum()
+    return not name[len(result_name) :][:1].isalnum()
 
 
 def _repeated_result(aggregate: Aggregate) -> Iterator[Fault]:
@@ -154,6 +184,7 @@ ES603: Final = Rule(
     "evaluation_result_id is no result of the aggregate",
     """
     What it finds: a row whose evaluation_result_id is that of no result in the aggregate.
+    Before 0.2.2 the format does not know the key, and it counts only where results have ids.
 
     Why it matters: from 0.2.2 on the id joins rows with results; such a row supports no claim.
 
@@ -162,8 +193,8 @@ ES603: Final = Rule(
         row 2 /evaluation_result_id = "another-metric"
 
     Good:
-        version 0.3.0
-        row 2 /evaluation_result_id = "accuracy"
+        version 0.2.0
+        row 2 /evaluation_result_id = "another-metric"
     """,
     row=_unknown_result,
     by_ids=True,
@@ -176,7 +207,9 @@ ES605: Final = Rule(
     "evaluation_name is none of the aggregate's",
     """
     What it finds: a row whose evaluation_name is neither the name nor the dataset of a result
-    in the aggregate, nor a word of such a name, nor begins with one as subtasks do.
+    in the aggregate, nor the task in a name such as `accuracy on arc_easy for scorer choice`.
+    The dataset may stand with its organisation, and a subtask behind its whole and a slash or
+    colon; rows that join a result by id may name its subtasks in other ways.
 
     Why it matters: before 0.2.2 the name is the only key that joins rows with results; a row
     that joins none supports no claim.
@@ -185,7 +218,7 @@ ES605: Final = Rule(
         row 2 /evaluation_name = "another-benchmark"
 
     Good:
-        row 2 /metadata/note = "the names agree"
+        row 2 /evaluation_name = "acme/tiny-arithmetic"
     """,
     row=_unknown_evaluation_name,
     by_ids=True,
@@ -213,6 +246,7 @@ ES606: Final = Rule(
     about_aggregate=True,
 )
 
-_WITHOUT_RESULT_IDS: Final = ("0.2.0", "0.2.1", f"{eee.ANNOTATION_PREFIX}0.2.0")
+_WITHOUT_RESULT_IDS: Final = ("0.2.0", "0.2.0+list", "0.2.1")
+_PATH_MARK: Final = re.compile("[/:]")
 
 RULES: Final = (ES601, ES602, ES603, ES605, ES606)

@@ -1,0 +1,605 @@
+"""The borders of the rules about the aggregate and about the results that rows name."""
+
+import copy
+import json
+import math
+import statistics
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+from rows import (
+    ODD_VALUES,
+    VERSIONS,
+    Place,
+    aggregate_of,
+    at,
+    bounded,
+    bytes_of,
+    places,
+    sound_rows,
+)
+
+import evalstream
+from evalstream.aggregate import Aggregate
+from evalstream.catalog import RULES
+from evalstream.claims import claims_of
+from evalstream.model import Fault, Options, Severity
+from evalstream.rule import Context
+
+ERROR, WARNING, INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
+LEVELS = {"score_type": "levels", "level_names": ["wrong", "partly", "right"]}
+HUGE = 10**400
+RESAMPLED = {"method": "bootstrap"}
+AGGREGATE_RULES = sorted(code for code, rule in RULES.items() if rule.aggregate)
+LINK_RULES = ("ES603", "ES605")
+
+
+def read(document: Any) -> Aggregate:
+    """Return the aggregate that a document is once it was written and read again."""
+    text = json.dumps(document)
+    return Aggregate("aggregate.json", json.loads(text), claims_of(text.encode()))
+
+
+def said(code: str, document: Any) -> list[tuple[str | None, Severity]]:
+    """Return the places at which a rule finds fault with an aggregate, and how bad it is."""
+    rule = RULES[code]
+    assert rule.aggregate is not None
+    faults = list(rule.aggregate(read(document)))
+    assert {fault.code for fault in faults} <= {code}
+    return [(fault.pointer, fault.severity or rule.severity) for fault in faults]
+
+
+def one_result(score: Any = 0.75, metric: Any = None, uncertainty: Any = None) -> dict[str, Any]:
+    """Make an aggregate with one result; a None leaves the example's part as it is."""
+    document = aggregate_of("0.3.0", b"", 0)
+    (result,) = document["evaluation_results"]
+    result["metric_config"] |= metric or {}
+    result["score_details"]["score"] = score
+    if uncertainty is not None:
+        result["score_details"]["uncertainty"] = uncertainty
+    return document
+
+
+SCORE = "/evaluation_results/0/score_details/score"
+LEAST = "/evaluation_results/0/metric_config/min_score"
+UNCERTAINTY = "/evaluation_results/0/score_details/uncertainty"
+INTERVAL = f"{UNCERTAINTY}/confidence_interval"
+
+
+@pytest.mark.parametrize(
+    ("score", "metric", "expected"),
+    [
+        (0, {}, []),
+        (1, {}, []),
+        (1.0000000000000002, {}, []),  # a float sum of ten tenths and its like
+        (-1e-17, {}, []),
+        (1.000001, {}, [SCORE]),
+        (-0.000001, {}, [SCORE]),
+        (75, {}, [SCORE]),
+        (75, {"max_score": 100}, []),
+        (-1, {}, [SCORE]),
+        (75, {"max_score": "Infinity"}, []),
+        (-75, {"min_score": "-Infinity"}, []),
+        (75, {"max_score": None}, []),
+        (75, {"max_score": "100"}, []),  # no bound; the schema speaks of its type
+        (75, {"max_score": True}, []),
+        (0.5, {"min_score": 1, "max_score": 0}, [LEAST]),
+        (7, {"min_score": 1, "max_score": 0}, [LEAST]),
+        (7, {"min_score": "Infinity", "max_score": 0}, [LEAST]),
+        (0.5, {"min_score": 0.5, "max_score": 0.5}, []),
+        (HUGE, {"max_score": "Infinity"}, [SCORE]),
+        (True, {}, []),
+        ("2", {}, []),
+        (None, {}, []),
+        (-1, LEVELS, []),  # ES708
+        (9, LEVELS, []),
+        (1, {**LEVELS, "min_score": 2, "max_score": 0}, [LEAST]),
+    ],
+)
+def test_scores_lie_within_their_bounds(score: Any, metric: Any, expected: list[str]) -> None:
+    assert said("ES701", one_result(score, metric)) == [(place, ERROR) for place in expected]
+
+
+@pytest.mark.parametrize(
+    ("score", "has_unknown_level", "expected"),
+    [
+        (0, False, []),
+        (2, False, []),
+        (2.0, False, []),
+        (3, False, [SCORE]),
+        (1.5, False, [SCORE]),
+        (-1, False, [SCORE]),
+        (-1, True, []),
+        (-1, None, [SCORE]),
+        (-2, True, [SCORE]),
+        ("1", True, []),
+        (True, True, []),
+    ],
+)
+def test_scores_of_levels_are_indices(
+    score: Any, has_unknown_level: Any, expected: list[str]
+) -> None:
+    metric = {**LEVELS, "has_unknown_level": has_unknown_level}
+    assert said("ES708", one_result(score, metric)) == [(place, WARNING) for place in expected]
+
+
+@pytest.mark.parametrize("metric", [{"level_names": 3}, {"score_type": "continuous"}])
+def test_levels_that_are_none_are_left_to_the_schema(metric: dict[str, Any]) -> None:
+    assert said("ES708", one_result(99, {**LEVELS, **metric})) == []
+
+
+@pytest.mark.parametrize(
+    ("uncertainty", "expected"),
+    [
+        ({"standard_error": {"value": 0}}, []),
+        ({"standard_error": {"value": -0.0}}, []),
+        ({"standard_error": {"value": -1e-9}}, [(f"{UNCERTAINTY}/standard_error/value", ERROR)]),
+        ({"standard_error": {"value": HUGE}}, [(f"{UNCERTAINTY}/standard_error/value", ERROR)]),
+        ({"standard_error": {"value": "-1"}}, []),
+        ({"standard_error": -1}, []),
+        ({"standard_deviation": -0.5}, [(f"{UNCERTAINTY}/standard_deviation", ERROR)]),
+        ({"standard_deviation": True}, []),
+        ([], []),
+    ],
+)
+def test_spreads_are_finite_and_not_negative(uncertainty: Any, expected: list[Any]) -> None:
+    assert said("ES702", one_result(uncertainty=uncertainty)) == expected
+
+
+@pytest.mark.parametrize(
+    ("score", "lower", "upper", "expected"),
+    [
+        (0.7, 0.7, 0.7, []),
+        (0.7, 0.6, 0.6999, []),  # 0.7 may be a rounded 0.6999
+        (0.70001, 0.6, 0.6999, [WARNING]),
+        (0.7, 0.6, 0.62, [WARNING]),
+        (0.7, 0.85, 0.95, [WARNING]),
+        (1.0, 0.5, 0.9999999999999999, []),  # Wilson's interval for 10 of 10, in floats
+        (1, 0.52, 0.98, [WARNING]),
+        (0.68, -0.03, 0.03, [WARNING]),  # a distance from the score
+        (0, -0.03, 0.03, []),
+        (75, 0.7, 0.8, [WARNING]),
+        (0.7, 0.9, 0.6, [ERROR]),
+        (0.7, 0.6, "0.5", []),
+        (0.7, None, 0.5, []),
+        ("0.7", 0.8, 0.9, []),
+        (0.7, HUGE, 0.9, [ERROR]),
+    ],
+)
+def test_a_score_lies_within_its_interval(
+    score: Any, lower: Any, upper: Any, expected: list[Severity]
+) -> None:
+    document = one_result(
+        score, uncertainty={"confidence_interval": {"lower": lower, "upper": upper}}
+    )
+    assert said("ES702", document) == [(INTERVAL, severity) for severity in expected]
+
+
+@pytest.mark.parametrize(("level", "wrong"), [(0, False), (1, False), (1.01, True), (-0.1, True)])
+@pytest.mark.parametrize("version", ["0.2.0", "0.3.0"])
+def test_a_confidence_level_outside_0_to_1_is_said_once(
+    tmp_path: Path, version: str, level: float, wrong: bool
+) -> None:
+    document = aggregate_of(version, b"", 0)
+    interval = {"lower": 0.5, "upper": 0.9, "confidence_level": level}
+    details = document["evaluation_results"][0]["score_details"]
+    details["uncertainty"] = {"confidence_interval": interval}
+    path = tmp_path / "aggregate.json"
+    path.write_text(json.dumps(document))
+    found = evalstream.check(path, select=("ES2", "ES702"))
+    expected = wrong * [("ES702", f"{INTERVAL}/confidence_level")]
+    assert [(finding.code, finding.pointer) for finding in found] == expected
+
+
+def error_over(deviation: Any, samples: Any, error: Any, method: Any = "analytic") -> list[Any]:
+    """Return what ES703 says of three numbers."""
+    claimed = {"value": error} if method == "absent" else {"value": error, "method": method}
+    uncertainty = {
+        "standard_deviation": deviation,
+        "num_samples": samples,
+        "standard_error": claimed,
+    }
+    return said("ES703", one_result(uncertainty=uncertainty))
+
+
+@pytest.mark.parametrize(
+    ("deviation", "samples", "error", "follows"),
+    [
+        (0.5, 4, 0.25, True),
+        (0.5, 4, 0.2886751, True),  # over the root of n - 1: the deviation was taken over n
+        (0.4330127, 4, 0.25, True),  # over n, and the same error
+        (0.4330127, 4, 0.27, False),
+        (0.46291, 8, 0.16, True),
+        (0.46291, 8, 0.21, False),
+        (0.46291, 8, 0.46291, False),  # not divided at all
+        (1, 100, 0.1, True),
+        (1, 100, 0.14, False),  # a small whole number is exact
+        (0.0, 4, 0.0, True),
+        (0.0, 4, 0.02, False),
+        (0.02, 100, 0.0, True),  # 0.002 to two digits
+        (0.3, 1, 0.3, True),
+        (0.31, 1, 0.25, False),
+        (0.5, 10**400, 0.25, False),
+    ],
+)
+def test_an_error_follows_from_its_deviation(
+    deviation: Any, samples: Any, error: Any, follows: bool
+) -> None:
+    expected = [] if follows else [(f"{UNCERTAINTY}/standard_error/value", WARNING)]
+    for method in ("analytic", "Analytic", "", "absent"):
+        assert error_over(deviation, samples, error, method) == expected
+    for method in ("bootstrap", "jackknife"):
+        assert error_over(deviation, samples, error, method) == []
+
+
+@pytest.mark.parametrize(
+    ("deviation", "samples", "error"),
+    [
+        (-0.5, 4, 0.9), (0.5, 4, -0.01), (0.5, 0, 0.9), (0.5, -4, 0.9), (0.5, 4.5, 0.9),
+        ("0.5", 4, 0.9), (0.5, "4", 0.9), (0.5, 4, None), (0.5, True, 0.9), (None, 4, 0.9),
+    ],
+)  # fmt: skip
+def test_an_error_is_not_judged_by_what_is_no_number(
+    deviation: Any, samples: Any, error: Any
+) -> None:
+    assert error_over(deviation, samples, error) == []
+
+
+SAMPLES = st.lists(st.floats(0, 1).map(lambda value: round(value, 3)), min_size=3, max_size=60)
+
+
+@given(scores=SAMPLES, digits=st.tuples(st.integers(2, 17), st.integers(2, 17)))
+@bounded(max_examples=300)
+def test_figures_computed_from_scores_agree_however_they_are_rounded(
+    scores: list[float], digits: tuple[int, int]
+) -> None:
+    count = len(scores)
+    error = round(statistics.stdev(scores) / math.sqrt(count), digits[1])
+    for deviation in (statistics.stdev(scores), statistics.pstdev(scores)):
+        assert error_over(round(deviation, digits[0]), count, error) == []
+
+
+@given(scores=SAMPLES, factor=st.sampled_from([0.5, 0.8, 1.25, 2.0]))
+@bounded(max_examples=200)
+def test_figures_that_are_off_by_more_than_their_digits_do_not_agree(
+    scores: list[float], factor: float
+) -> None:
+    deviation, count = statistics.stdev(scores), len(scores)
+    error = factor * deviation / math.sqrt(count)
+    # Numbers that come out short, as 0.5 does, may have been rounded from far away.
+    assume(deviation > 0.001 and min(map(decimals, (deviation, error))) >= 6)
+    # By the root of n - 1 an error is larger by at most a factor of 1.2247, for n = 3.
+    assert error_over(deviation, count, error)
+
+
+def decimals(value: float) -> int:
+    """Count the digits behind the point of a number as it is written."""
+    return -int(Decimal(repr(value)).as_tuple().exponent)
+
+
+def wilson(right: int, count: int) -> tuple[float, float]:
+    """Compute Wilson's interval of 95 % by the textbook."""
+    square = 1.959963984540054**2
+    middle = (right + square / 2) / (count + square)
+    spread = math.sqrt(right * (count - right) / count + square / 4) * math.sqrt(square)
+    return middle - spread / (count + square), middle + spread / (count + square)
+
+
+# Coarser digits, or more samples, round both ends to a whole number, which shows no digits.
+@given(count=st.integers(1, 300), share=st.floats(0, 1), digits=st.integers(2, 17))
+@example(count=10, share=1.0, digits=17)
+@bounded(max_examples=300)
+def test_a_share_lies_within_its_own_interval_however_it_is_rounded(
+    count: int, share: float, digits: int
+) -> None:
+    right = round(share * count)
+    lower, upper = (round(edge, digits) for edge in wilson(right, count))
+    interval = {"confidence_interval": {"lower": lower, "upper": upper}}
+    assert said("ES702", one_result(right / count, uncertainty=interval)) == []
+
+
+@pytest.mark.parametrize(
+    ("identity", "wrong"),
+    [
+        ("bench/acme/acorn-7b/1760000000", False),
+        ("bench/acme_acorn-7b/1760000000.5", False),
+        ("a/b/c/d/1760000000", False),
+        ("bench/1760000000", True),
+        ("1760000000", True),
+        ("", True),
+        ("bench//1760000000", True),
+        ("bench/model/", True),
+        ("bench/model/2025-10-09T08:53:20Z", True),
+        ("bench/model/1760000000000", True),  # milliseconds
+        ("bench/model/-1760000000", True),
+        ("bench/model/1760000000\n", True),
+        ("bench/model/١٧٦٠٠٠٠٠٠٠", True),  # digits, but none that int() of other languages reads
+        (5, False),
+        (None, False),
+    ],
+)
+def test_an_evaluation_id_ends_in_seconds(identity: Any, wrong: bool) -> None:
+    document = {**one_result(), "evaluation_id": identity}
+    assert said("ES704", document) == wrong * [("/evaluation_id", WARNING)]
+
+
+@pytest.mark.parametrize(
+    ("retrieved", "wrong"),
+    [("1760000000", False), ("1760000000.123456", False), ("0", True), ("now", True), (1, False)],
+)
+def test_a_retrieved_timestamp_is_in_seconds(retrieved: Any, wrong: bool) -> None:
+    document = {**one_result(), "retrieved_timestamp": retrieved}
+    assert said("ES704", document) == wrong * [("/retrieved_timestamp", WARNING)]
+
+
+@pytest.mark.parametrize(
+    ("uncertainty", "expected"),
+    [
+        ({"standard_error": {"value": 0, "method": "bootstrap"}}, [""]),
+        ({"confidence_interval": {"method": "Percentile Bootstrap"}}, [""]),
+        ({"standard_error": RESAMPLED, "confidence_interval": RESAMPLED}, [""]),
+        ({"standard_error": RESAMPLED, "num_bootstrap_samples": 1}, []),
+        ({"standard_error": RESAMPLED, "num_bootstrap_samples": 0}, ["/num_bootstrap_samples"]),
+        ({"standard_error": {"method": "jackknife"}}, []),
+        ({"standard_error": {"method": ["bootstrap"]}}, []),
+        ({"num_samples": 0}, ["/num_samples"]),
+        ({"num_samples": -1}, ["/num_samples"]),
+        ({"num_samples": 1}, []),
+        ({"num_samples": False}, []),
+        ({"num_samples": "0"}, []),
+    ],
+)
+def test_bootstraps_have_samples(uncertainty: Any, expected: list[str]) -> None:
+    found = said("ES705", one_result(uncertainty=uncertainty))
+    assert found == [(UNCERTAINTY + place, WARNING) for place in expected]
+
+
+BOTH = {"deployment_type": "unknown", "model_availability": "unknown"}
+
+
+@pytest.mark.parametrize("version", ["0.1.0", "0.2.0", "0.2.1", "0.2.2", "0.2.3", "0.3.0"])
+@pytest.mark.parametrize(
+    ("details", "severity"),
+    [
+        (BOTH, None),
+        ({"deployment_type": "unknown"}, WARNING),
+        ({**BOTH, "deployment_type": None}, WARNING),
+        ({}, INFO),
+        (None, INFO),
+    ],
+)
+def test_the_deployment_is_asked_for_where_the_schema_does_not(
+    version: str, details: Any, severity: Severity | None
+) -> None:
+    document = {**one_result(), "schema_version": version}
+    document["model_info"]["additional_details"] = details
+    asked = severity is not None and version not in ("0.2.3", "0.3.0")
+    assert said("ES706", document) == asked * [("/model_info", severity)]
+
+
+def test_a_missing_deployment_is_said_once_in_every_version(tmp_path: Path) -> None:
+    for version in VERSIONS:
+        document = aggregate_of(version, b"", 0)
+        del document["model_info"]["additional_details"]["deployment_type"]
+        path = tmp_path / f"{version}.json"
+        path.write_text(json.dumps(document))
+        found = evalstream.check(path, select=("ES2", "ES706"), ignore=("ES216",))
+        assert [finding.code for finding in found] == ["ES706" if version == "0.2.0" else "ES201"]
+
+
+@pytest.mark.parametrize(
+    ("ids", "repeated"),
+    [
+        (["a", "b"], []),
+        (["a", "b", "a"], [2]),
+        (["a", "a", "a"], [1, 2]),
+        (["a", "A", "a "], []),
+        ([None, None], []),
+        ([1, 1, [], []], []),
+        (["", ""], [1]),
+    ],
+)
+def test_a_repeated_id_is_found_at_each_later_place(ids: list[Any], repeated: list[int]) -> None:
+    results = [{"evaluation_result_id": identity} for identity in ids]
+    assert said("ES606", {"evaluation_results": results}) == [
+        (f"/evaluation_results/{place}/evaluation_result_id", ERROR) for place in repeated
+    ]
+
+
+def result(name: Any, dataset: Any = None, identity: Any = None, repository: Any = None) -> Any:
+    """Make a result as far as rows are concerned with it."""
+    return {
+        "evaluation_name": name,
+        "evaluation_result_id": identity,
+        "source_data": {"dataset_name": dataset, "hf_repo": repository},
+    }
+
+
+def faults_of_row(code: str, results: Any, row: dict[str, Any], version: str = "") -> list[Fault]:
+    """Return what a rule says of a row beside an aggregate with some results."""
+    rule, aggregate = RULES[code], read({"evaluation_id": "e", "evaluation_results": results})
+    assert rule.row is not None
+    check = rule.row(
+        Context(
+            Options(),
+            version=version,
+            evaluation_id=aggregate.evaluation_id,
+            evaluation_names=aggregate.evaluation_names,
+            results=aggregate.joinable(),
+        )
+    )
+    return [] if check is None else list(check(row))
+
+
+OLD = [result("accuracy on arc_easy for scorer choice", "ai2_arc")]
+HELM = [result("exact_match test on mmlu", "mmlu"), result("f1 on reading on race", "race")]
+HUB = [result("match", "gsm8k", None, "openai/gsm8k"), result("exact", "lingoly")]
+NAMED = [result("mmlu"), result("gsm8k"), result("humaneval")]
+JOINED = [result("mmlu", identity="acc"), result("gsm8k", identity="match")]
+
+
+@pytest.mark.parametrize(
+    ("results", "name", "identity", "foreign"),
+    [
+        (NAMED, "mmlu", None, False),
+        (NAMED, "never heard of", None, True),
+        (OLD, "accuracy on arc_easy for scorer choice", None, False),
+        (OLD, "arc_easy", None, False),
+        (OLD, "ai2_arc", None, False),
+        (OLD, "allenai/ai2_arc", None, False),
+        (OLD, "arc", None, True),
+        (OLD, "choice", None, True),  # a scorer is no evaluation, nor is a metric
+        (OLD, "accuracy", None, True),
+        (OLD, "for", None, True),
+        (HELM, "mmlu", None, False),
+        (HELM, "race", None, False),
+        (HELM, "reading on race", None, False),
+        (HELM, "test", None, True),
+        (HUB, "openai/gsm8k", None, False),
+        (HUB, "inspect_evals/lingoly", None, False),
+        (HUB, "inspect_evals/lingoly_too", None, True),
+        (NAMED, "mmlu/philosophy", None, False),
+        (NAMED, "mmlu:philosophy", None, False),
+        (NAMED, "mmlu-pro", None, True),  # other benchmarks, not parts of it
+        (NAMED, "mmlu_pro", None, True),
+        (NAMED, "gsm8k_platinum", None, True),
+        (NAMED, "humaneval+", None, True),
+        (NAMED, "mmlupro", None, True),
+        (NAMED, "mml", None, True),
+        (NAMED, "", None, True),
+        (JOINED, "mmlu_philosophy", "acc", False),  # the id says that it is a part
+        (JOINED, "mmlu_philosophy", "match", True),
+        (JOINED, "mmlu_philosophy", "unknown", True),
+        (JOINED, "mmlupro", "acc", True),
+        (JOINED, "never heard of", "acc", True),
+        (NAMED, 5, None, False),
+        (NAMED, ["mmlu"], [], False),
+    ],
+)
+def test_a_name_from_elsewhere_is_foreign(
+    results: Any, name: Any, identity: Any, foreign: bool
+) -> None:
+    row = {"evaluation_name": name, "evaluation_result_id": identity}
+    faults = faults_of_row("ES605", results, row)
+    assert [fault.pointer for fault in faults] == foreign * ["/evaluation_name"]
+
+
+@pytest.mark.parametrize(
+    ("results", "version", "identity", "unknown"),
+    [
+        (JOINED, "0.3.0", "acc", False),
+        (JOINED, "0.3.0", "Acc", True),
+        (JOINED, "0.2.0", "other", True),
+        (JOINED, None, "other", True),
+        (NAMED, "0.3.0", "other", True),
+        (NAMED, "0.2.2", "other", True),
+        (NAMED, "0.2.1", "other", False),  # no more than a key that 0.2.0 does not know
+        (NAMED, "0.2.0", "other", False),
+        (NAMED, "instance_level_eval_0.2.1", "other", False),
+        (NAMED, "0.2.1.post1", "other", False),
+        (NAMED, None, "other", False),
+        ([], "0.3.0", "other", True),
+        ([], "0.2.0", "other", False),
+        (JOINED, "0.3.0", None, False),
+        (JOINED, "0.3.0", 7, False),
+        (JOINED, ["0.3.0"], {}, False),
+    ],
+)
+def test_an_id_of_no_result_is_unknown(
+    results: Any, version: Any, identity: Any, unknown: bool
+) -> None:
+    row = {"schema_version": version, "evaluation_result_id": identity}
+    faults = faults_of_row("ES603", results, row, "0.2.0")
+    assert [fault.pointer for fault in faults] == unknown * ["/evaluation_result_id"]
+
+
+@pytest.mark.parametrize("code", LINK_RULES)
+def test_without_an_aggregate_no_name_is_unknown(code: str) -> None:
+    rule = RULES[code]
+    assert rule.row is not None
+    assert rule.row(Context(Options())) is None
+
+
+ODD_NUMBERS = st.sampled_from(
+    [HUGE, -HUGE, 10**390, 1e308, 5e-324, -0.0, 1e-300, 2**63, "Infinity", "-Infinity", "NaN"]
+)
+
+
+@st.composite
+def spoilt_aggregates(draw: st.DrawFn) -> Any:
+    """Draw an aggregate with some values changed for others of any type, at any depth."""
+    document: Any = aggregate_of(draw(st.sampled_from(VERSIONS)), b"", 0)
+    interval = {"lower": 0.5, "upper": 0.9, "confidence_level": 0.95, "method": "bootstrap"}
+    details = document["evaluation_results"][0]["score_details"]
+    details["uncertainty"]["confidence_interval"] = interval
+    document["evaluation_results"].append(copy.deepcopy(document["evaluation_results"][0]))
+    if draw(st.booleans()):
+        document["evaluation_results"][1]["metric_config"] |= copy.deepcopy(LEVELS)
+    for _ in range(draw(st.integers(1, 4))):
+        # Half of the changes go where the rules look.
+        every: list[Place] = list(places(document))
+        deep = [place for place in every if "score_details" in place or "metric_config" in place]
+        place = draw(st.sampled_from(deep if deep and draw(st.booleans()) else every))
+        owner, key = at(document, place[:-1]), place[-1]
+        if draw(st.integers(0, 4)):
+            owner[key] = draw(st.one_of(ODD_VALUES, ODD_NUMBERS))
+        else:
+            del owner[key]
+        if not document:
+            break
+    return document
+
+
+@given(document=spoilt_aggregates(), row=st.sampled_from(sound_rows("0.3.0", 2)), odd=ODD_VALUES)
+@example(
+    one_result(
+        uncertainty={"standard_deviation": 0.5, "num_samples": HUGE, "standard_error": {"value": 1}}
+    ),
+    {},
+    None,
+)
+@bounded(max_examples=500)
+def test_no_rule_raises_whatever_the_aggregate_is(document: Any, row: Any, odd: Any) -> None:
+    aggregate = read(document)
+    for code in AGGREGATE_RULES:
+        rule = RULES[code]
+        assert rule.aggregate is not None
+        for fault in rule.aggregate(aggregate):
+            assert fault.code == code
+            assert fault.pointer is not None
+            # Where the fault points there is something, or something is missing from it.
+            if fault.pointer:
+                owner = fault.pointer.rsplit("/", 1)[0]
+                assert resolves(aggregate.document, owner), fault
+    results = document.get("evaluation_results")
+    for code in LINK_RULES:
+        for key in ("schema_version", "evaluation_name", "evaluation_result_id"):
+            faults_of_row(code, results, {**row, key: odd})
+
+
+def resolves(document: Any, pointer: str) -> bool:
+    """Tell whether a pointer leads to something."""
+    try:
+        for part in pointer.split("/")[1:]:
+            document = document[int(part) if isinstance(document, list) else part]
+    except (KeyError, IndexError, TypeError, ValueError):
+        return False
+    return True
+
+
+@given(document=spoilt_aggregates())
+@bounded(max_examples=60)
+def test_a_run_is_reported_whatever_its_aggregate_is(
+    tmp_path_factory: pytest.TempPathFactory, document: Any
+) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    rows, path = folder / "rows.jsonl", folder / "aggregate.json"
+    rows.write_bytes(bytes_of(sound_rows("0.3.0", 2)))
+    path.write_text(json.dumps(document))
+    report = evalstream.check(rows, aggregate=path, jobs=1)
+    assert report.exit_code in (0, 1)
+    assert [finding.as_dict() for finding in report]
