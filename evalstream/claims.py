@@ -21,6 +21,9 @@ ROUNDING: Final = Fraction(1, 10**9)
 NOTHING: Final = Fraction(1, 10**12)
 """What counts as no difference on any scale of scores."""
 
+Span = tuple[Fraction, Fraction]
+"""The least and the largest number that may have been written as a claim."""
+
 ANALYTIC: Final = frozenset({"", "analytic", "analytical"})
 CLOSED_FORMS: Final = ANALYTIC | {"normal", "wald", "wilson", "gaussian"}
 
@@ -46,6 +49,29 @@ class Claims(NamedTuple):
         """Whether the standard error follows from deviation and number of samples."""
         return (self.error_method or "").lower() in ANALYTIC
 
+    def error_follows(self) -> bool:
+        """Tell whether the error follows from deviation and number, however they were rounded.
+
+        Inspect and lm-eval divide the deviation over n-1 by the root of n. HELM's deviation is
+        that over n; the same error is that one over the root of n-1. Without one of the three
+        there is nothing to follow.
+        """
+        if self.error is None or self.deviation is None or not self.num_samples:
+            return True
+        (error_least, error_most), (least, most) = _spans(self.error, self.deviation)
+        least, error_least = max(least, Fraction(0)), max(error_least, Fraction(0))
+        return any(
+            error_least**2 * count <= most**2 and least**2 <= error_most**2 * count
+            for count in {self.num_samples, max(self.num_samples - 1, 1)}
+        )
+
+    def outside_its_interval(self) -> bool:
+        """Tell whether the score is outside its interval, however the numbers were rounded."""
+        if self.score is None or self.lower is None or self.upper is None:
+            return False
+        score, lower, upper = _spans(self.score, self.lower, self.upper)
+        return score[1] < lower[0] or score[0] > upper[1]
+
     @property
     def has_closed_interval(self) -> bool:
         """Whether the interval follows from the rows without resampling."""
@@ -58,8 +84,8 @@ def claims_of(text: bytes) -> dict[int, Claims]:
     A text that is no JSON makes no claims: other rules speak of it.
     """
     try:
-        document = json.loads(text, parse_float=Decimal, parse_int=Decimal)
-    except (ValueError, RecursionError, ArithmeticError):
+        document = json.loads(text, parse_float=_read, parse_int=_read)
+    except (ValueError, RecursionError):
         return {}
     results = _member(document, "evaluation_results")
     if not isinstance(results, list):
@@ -88,6 +114,33 @@ def agrees(claim: Decimal, exact: Fraction | float) -> bool:
     return difference <= unit / 2 or cut_off
 
 
+def _spans(*claims: Decimal) -> list[Span]:
+    """Return what each claim may have been before it was rounded or cut off.
+
+    A small whole number shows no digits of its own: it is as fine as the finest of the others.
+    """
+    shown = [_decimals(claim) for claim in claims]
+    finest = max((digits for digits in shown if digits is not None), default=None)
+    return [
+        _span(claim, finest if digits is None else digits)
+        for claim, digits in zip(claims, shown, strict=True)
+    ]
+
+
+def _decimals(claim: Decimal) -> int | None:
+    """Return how many decimals a claim was written with, None for a small whole number."""
+    if claim == claim.to_integral_value() and abs(claim) < WHOLE_BELOW:
+        return None
+    return max(0, -int(claim.as_tuple().exponent))
+
+
+def _span(claim: Decimal, decimals: int | None) -> Span:
+    unit = Fraction(0) if decimals is None else Fraction(1, 10**decimals)
+    size = abs(Fraction(claim))
+    least, most = (size - unit / 2) * (1 - ROUNDING), (size + unit) * (1 + ROUNDING)
+    return (least, most) if claim >= 0 else (-most, -least)
+
+
 def _claims(result: Mapping[str, Any]) -> Claims:
     details = _member(result, "score_details")
     uncertainty = _member(details, "uncertainty")
@@ -105,6 +158,14 @@ def _claims(result: Mapping[str, Any]) -> Claims:
         level=_decimal(interval, "confidence_level"),
         interval_method=_text(interval, "method"),
     )
+
+
+def _read(digits: str) -> Decimal | None:
+    """Read a number as it was written, None where its exponent is beyond all bounds."""
+    try:
+        return Decimal(digits)
+    except ArithmeticError:
+        return None
 
 
 def _decimal(holder: Any, name: str) -> Decimal | None:

@@ -24,7 +24,7 @@ from evalstream.progress import Progress
 from evalstream.rule import Context, RunFacts
 from evalstream.rules.datastore import ES902, are_undeclared
 from evalstream.rules.identity import file_recipe
-from evalstream.rules.json import ES102
+from evalstream.rules.json import ES102, ES108
 from evalstream.rules.recompute import summaries
 from evalstream.rules.seal import ES506, checksum_algorithms
 from evalstream.rules.stream import ES001, ES005
@@ -218,10 +218,7 @@ class _RunCheck:
     def _speak(self, facts: RunFacts, collector: Collector) -> None:
         """Hand on what concerns whole files: the rows file first, then its aggregate."""
         about_rows, about_aggregate = list(self._faults), list(self._aggregate_faults)
-        if facts.aggregate is not None:
-            for rule in RULES.values():
-                if rule.aggregate is not None and rule.code in facts.context.enabled:
-                    about_aggregate.extend(map(PlacedFault, rule.aggregate(facts.aggregate)))
+        about_aggregate.extend(map(PlacedFault, self._aggregate_rule_faults(facts)))
         for fault in self._run_faults(facts):
             about = RULES[fault.code].about_aggregate and not fault.about_rows
             if about and facts.aggregate is not None:
@@ -236,6 +233,22 @@ class _RunCheck:
             self._cannot(f"{collector.tally.unread:,} rows could not be read")
         if self._rows_name and not collector.tally.rows and not self._failed(collector):
             self._cannot("no row was looked at")
+
+    def _aggregate_rule_faults(self, facts: RunFacts) -> Iterator[Fault]:
+        """Judge the aggregate by itself, but for results with a number that is none (ES108)."""
+        if facts.aggregate is None:
+            return
+        pointers = [
+            placed.fault.pointer or ""
+            for placed in self._aggregate_faults
+            if placed.fault.code == ES108.code
+        ]
+        numberless = {"/".join(pointer.split("/")[:3]) for pointer in pointers}
+        for rule in RULES.values():
+            if rule.aggregate is not None and rule.code in facts.context.enabled:
+                for fault in rule.aggregate(facts.aggregate):
+                    if "/".join((fault.pointer or "").split("/")[:3]) not in numberless:
+                        yield fault
 
     def _run_faults(self, facts: RunFacts) -> Iterator[Fault]:
         looked_at = self._run.rows is not None and facts.layout != "unread"

@@ -161,6 +161,13 @@ def test_any_text_makes_claims_or_none(text: bytes) -> None:
     assert isinstance(claims_of(text), dict)
 
 
+def test_a_number_beyond_all_bounds_hides_no_other_claim() -> None:
+    text = (
+        b'{"x": 1e-99999999999999999999, "evaluation_results": [{"score_details": {"score": 1}}]}'
+    )
+    assert claims_of(text)[0].score == 1
+
+
 def test_a_text_nested_too_deep_makes_no_claims() -> None:
     assert claims_of(b"[" * 100_000) == {}
 

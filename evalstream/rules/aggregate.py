@@ -6,11 +6,10 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any, Final
 
 from evalstream.aggregate import RESULTS, Aggregate, bound, number
-from evalstream.claims import NOTHING, ROUNDING, WHOLE_BELOW, Claims
+from evalstream.claims import NOTHING, ROUNDING, Claims
 from evalstream.formats import eee
 from evalstream.model import Fault, Severity
 from evalstream.rule import Rule
@@ -26,9 +25,6 @@ _EPOCH = re.compile(r"[0-9]{9,10}(?:\.[0-9]+)?")
 """Seconds since 1970, between 1973 and 2286; milliseconds have three digits more."""
 
 Place = dict[str, Any]
-
-Span = tuple[Fraction, Fraction]
-"""The least and the largest number that may have been written as a claim."""
 
 
 def _aggregate_score(aggregate: Aggregate) -> Iterator[Fault]:
@@ -92,19 +88,11 @@ def _interval(interval: Mapping[str, Any], where: str, claims: Claims | None) ->
         yield ES702.fault("a bound of the interval is not finite", pointer=where, found=found)
     elif lower > upper:
         yield ES702.fault("lower is above upper", pointer=where, found=found)
-    elif claims is not None and _outside(claims):
+    elif claims is not None and claims.outside_its_interval():
         message = "the score is outside its own confidence interval"
         if lower == -upper:
             message += ", which looks like a distance from the score: write the bounds themselves"
         yield ES702.fault(message, pointer=where, found=found, severity=Severity.WARNING)
-
-
-def _outside(claims: Claims) -> bool:
-    """Tell whether a score is outside its interval, however the three numbers were rounded."""
-    if claims.score is None or claims.lower is None or claims.upper is None:
-        return False
-    score, lower, upper = _spans(claims.score, claims.lower, claims.upper)
-    return score[1] < lower[0] or score[0] > upper[1]
 
 
 def _standard_error(aggregate: Aggregate) -> Iterator[Fault]:
@@ -114,52 +102,11 @@ def _standard_error(aggregate: Aggregate) -> Iterator[Fault]:
             continue
         if not claims.has_analytic_error or min(error, deviation) < 0:
             continue
-        if not _follows(error, deviation, samples):
+        if not claims.error_follows():
             expected = float(deviation / Decimal(samples).sqrt())
             message = "standard_error is not standard_deviation / sqrt(num_samples)"
             pointer = f"{RESULTS}/{place}/score_details/uncertainty/standard_error/value"
             yield ES703.fault(message, pointer=pointer, expected=expected, found=float(error))
-
-
-def _follows(error: Decimal, deviation: Decimal, samples: int) -> bool:
-    """Tell whether an error follows from a deviation, however both were rounded.
-
-    Inspect and lm-eval divide the deviation over n-1 by the root of n. HELM's deviation is that
-    over n; the same error is that one over the root of n-1.
-    """
-    (error_least, error_most), (least, most) = _spans(error, deviation)
-    least, error_least = max(least, Fraction(0)), max(error_least, Fraction(0))
-    return any(
-        error_least**2 * count <= most**2 and least**2 <= error_most**2 * count
-        for count in {samples, max(samples - 1, 1)}
-    )
-
-
-def _spans(*claims: Decimal) -> list[Span]:
-    """Return what each claim may have been before it was rounded or cut off.
-
-    A small whole number shows no digits of its own: it is as fine as the finest of the others.
-    """
-    shown = [_decimals(claim) for claim in claims]
-    finest = max((digits for digits in shown if digits is not None), default=None)
-    return [
-        _span(claim, finest if digits is None else digits)
-        for claim, digits in zip(claims, shown, strict=True)
-    ]
-
-
-def _decimals(claim: Decimal) -> int | None:
-    """Return how many decimals a claim was written with, None for a small whole number."""
-    if claim == claim.to_integral_value() and abs(claim) < WHOLE_BELOW:
-        return None
-    return max(0, -int(claim.as_tuple().exponent))
-
-
-def _span(claim: Decimal, decimals: int | None) -> Span:
-    unit = Fraction(0) if decimals is None else Fraction(1, 10**decimals)
-    size = abs(Fraction(claim))
-    least, most = (size - unit / 2) * (1 - ROUNDING), (size + unit) * (1 + ROUNDING)
-    return (least, most) if claim >= 0 else (-most, -least)
 
 
 def _evaluation_id_shape(aggregate: Aggregate) -> Iterator[Fault]:
@@ -183,10 +130,11 @@ def _bootstrap(aggregate: Aggregate) -> Iterator[Fault]:
         uncertainty = _object(_object(result, "score_details"), "uncertainty")
         where = f"{RESULTS}/{place}/score_details/uncertainty"
         for member in ("num_samples", "num_bootstrap_samples"):
-            count = uncertainty.get(member)
-            if isinstance(count, int) and not isinstance(count, bool) and count <= 0:
-                message = f"{member} is {count}; nothing follows from no samples"
-                yield ES705.fault(message, pointer=f"{where}/{member}", found=count)
+            count = number(uncertainty.get(member))
+            if count is not None and count <= 0 and count.is_integer():
+                message = f"{member} is {count:.0f}; nothing follows from no samples"
+                found = uncertainty[member]
+                yield ES705.fault(message, pointer=f"{where}/{member}", found=found)
         methods = [
             _object(uncertainty, member).get("method")
             for member in ("standard_error", "confidence_interval")

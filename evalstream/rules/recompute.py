@@ -104,7 +104,8 @@ def _deviation(entry: Recomputed, scale: int) -> Iterator[Fault]:
 
 
 def _error(entry: Recomputed, scale: int) -> Iterator[Fault]:
-    if entry.claims.has_analytic_error:
+    # An error that contradicts the deviation beside it is a matter of the aggregate itself.
+    if entry.claims.has_analytic_error and entry.claims.error_follows():
         values = [entry.error(), entry.error(sample=False)]
         member = "standard_error/value"
         yield from _unless_fitting(entry, entry.claims.error, values, scale, member)
