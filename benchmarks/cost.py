@@ -54,7 +54,21 @@ def spine_command(folder: Path, root: Path) -> list[str]:
     )
     with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
         tar.extractall(folder, filter="data")
-    return ["env", f"PYTHONPATH={folder}", sys.executable, "-m", "evalstream"]
+    return command_of(folder)
+
+
+def command_of(folder: Path) -> list[str]:
+    """Spell the command that runs the evalstream in a folder, and no other.
+
+    Raises RuntimeError where Python finds another one.
+    """
+    python = ["env", f"PYTHONPATH={folder}", sys.executable, "-P"]
+    where = [*python, "-c", "import evalstream; print(evalstream.__file__)"]
+    found = subprocess.run(where, check=True, capture_output=True, text=True).stdout.strip()
+    if not Path(found).is_relative_to(folder):
+        message = f"{found} would be measured, not {folder}"
+        raise RuntimeError(message)
+    return [*python, "-m", "evalstream"]
 
 
 def cost_of(run: Run, name: str, spine: list[str], now: list[str], pairs: int, jobs: int) -> Cost:
@@ -95,8 +109,8 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     """Measure, print the table, and return 1 if the budget is missed or a check failed."""
     arguments = parse_arguments()
-    now = [sys.executable, "-m", "evalstream"]
     root = Path(__file__).resolve().parent.parent
+    now = command_of(root)
     costs = []
     with tempfile.TemporaryDirectory(prefix="evalstream-cost-") as temporary:
         spine = spine_command(Path(temporary) / "spine", root)
