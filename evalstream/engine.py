@@ -142,15 +142,13 @@ class Engine:
 
     def check_row(self, row: Row, line: int, scope: Scope, tally: Tally) -> list[Fault]:
         """Apply the rules beyond schema and hash to a row; remarks are counted, not returned."""
+        accepted = self._quiet(row) if scope.named else None
+        if not self._loud and accepted == ():
+            return list(scope.faults)
         faults = list(scope.faults)
-        said: list[Fault] = []
-        accepted = self._quiet(row)
-        if accepted is None:
-            for check in self._checks:
-                said.extend(check(row))
-        elif accepted:
-            said.extend(accepted)
-        for check in self._loud:
+        checks = self._loud if accepted is not None else (*self._checks, *self._loud)
+        said = list(accepted or ())
+        for check in checks:
             said.extend(check(row))
         for fault in said:
             if is_remark(fault):

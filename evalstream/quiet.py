@@ -48,7 +48,8 @@ def quiet_check(context: Context) -> Callable[[Row], tuple[Fault, ...] | None]:
     """Return a function that accepts rows of which the rules above say nothing.
 
     It returns what is remarked of an accepted row, and None for a row that it does not
-    accept, of which the rules themselves then say whatever there is to say.
+    accept, of which the rules themselves then say whatever there is to say. That the row's
+    ids are not blank (see `named`) is for the caller to know: rows share them.
     """
     lowest, highest = common_bounds(context)
     timed = timed_members(context)
@@ -56,17 +57,21 @@ def quiet_check(context: Context) -> Callable[[Row], tuple[Fault, ...] | None]:
     def quiet(row: Row) -> tuple[Fault, ...] | None:
         try:
             evaluation, sample = row["evaluation"], row["input"]
-            score, correct, raw = evaluation["score"], evaluation["is_correct"], sample["raw"]
-            choices = sample.get("choices")
+            score, correct = evaluation["score"], evaluation["is_correct"]
+            raw, identity, choices = sample["raw"], row["sample_id"], sample.get("choices")
             usage, performance = row.get("token_usage"), row.get("performance")
             sound = (
                 lowest <= score <= highest
                 and ((score == 1) is correct or score not in (0, 1))
                 and not (correct and row.get("error"))
-                and not (not raw or raw.isspace())
-                and _named(row)
+                and raw
+                and not raw.isspace()
+                and (identity.__class__ is not str or (identity and not identity.isspace()))
                 and (not choices or _chosen(sample["reference"], choices))
-                and (not usage or _summed(usage))
+                and (
+                    not usage
+                    or usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
+                )
                 and (not performance or _in_time(performance, timed))
             )
             if not sound:
@@ -80,20 +85,10 @@ def quiet_check(context: Context) -> Callable[[Row], tuple[Fault, ...] | None]:
     return quiet
 
 
-def _named(row: Row) -> bool:
-    """Tell whether every identifier that is a text has more than blanks."""
-    sample, name = row["sample_id"], row["evaluation_name"]
-    if sample.__class__ is str and (not sample or sample.isspace()):
-        return False
-    evaluation, model = row["evaluation_id"], row["model_id"]
-    return not (
-        not name
-        or not evaluation
-        or not model
-        or name.isspace()
-        or evaluation.isspace()
-        or model.isspace()
-    )
+def named(row: Row) -> bool:
+    """Tell whether the ids that rows share are no blank texts."""
+    ids = (row.get("evaluation_name"), row.get("evaluation_id"), row.get("model_id"))
+    return not any(text.__class__ is str and (not text or text.isspace()) for text in ids)
 
 
 def _chosen(reference: Any, choices: list[Any]) -> bool:
@@ -105,18 +100,13 @@ def _chosen(reference: Any, choices: list[Any]) -> bool:
 
 def _in_time(performance: Mapping[str, Any], timed: tuple[str, ...]) -> bool:
     latency = performance.get("latency_ms")
-    if latency is None:
-        return True
-    for member in timed:
-        taken = performance.get(member)
-        if taken is not None and not taken <= latency:
-            return False
+    if latency is not None:
+        for member in timed:
+            if member in performance:
+                taken = performance[member]
+                if taken is not None and not taken <= latency:
+                    return False
     return True
-
-
-def _summed(usage: Mapping[str, Any]) -> bool:
-    total: bool = usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
-    return total
 
 
 def _quiet_answer(row: Row, answers: Any) -> tuple[Fault, ...] | None:

@@ -13,6 +13,7 @@ from evalstream.formats import eee
 from evalstream.identities import UNJOINED
 from evalstream.model import Fault, Severity
 from evalstream.moments import Scores
+from evalstream.quiet import named
 from evalstream.rule import Context, RowCheck
 from evalstream.tally import Tally
 
@@ -32,14 +33,15 @@ class Scope:
 
     `faults` and `remarks` are those of the rules that look at nothing else, `seed` makes
     digests of samples and inputs differ between evaluations, `place` is that of the result
-    that the rows join. `rows` counts them, `first` is the line of the first, and `scores`
-    counts what they say.
+    that the rows join. `named` says that none of the ids is blank. `rows` counts them, `first`
+    is the line of the first, and `scores` counts what they say.
     """
 
     __slots__ = (
         "doubtful",
         "faults",
         "first",
+        "named",
         "place",
         "remarks",
         "result",
@@ -57,6 +59,7 @@ class Scope:
         self.rows, self.first = 0, line
         self.faults: tuple[Fault, ...] = ()
         self.remarks: tuple[Fault, ...] = ()
+        self.named = named(row)
         self.version = version if isinstance(version, str) and version in KNOWN_VERSIONS else None
         self.seed = xxhash.xxh3_64_intdigest(eee.sample_scope(row).encode())
         self.unnamed = result is None

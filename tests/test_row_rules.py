@@ -17,7 +17,7 @@ from evalstream.catalog import RULES
 from evalstream.engine import Engine
 from evalstream.model import Fault, Options, Severity
 from evalstream.probe import context_of
-from evalstream.quiet import QUIET, quiet_check
+from evalstream.quiet import QUIET, named, quiet_check
 from evalstream.rule import Context
 
 OPTIONAL = ("ES312", "ES316")
@@ -227,7 +227,7 @@ def test_a_secret_is_never_shown(tmp_path: Path) -> None:
 
 def assert_quiet_is_right(row: Any, within: Context) -> bool:
     """Require the accepting pass to accept only rows of which nothing else is said."""
-    accepted = quiet_check(within)(row)
+    accepted = quiet_check(within)(row) if named(row) else None
     judged = [fault for fault in said(row, within) if fault.code in QUIET]
     if accepted is not None:
         assert judged == list(accepted)
