@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from json import loads
 from typing import Any, Final, NamedTuple
@@ -32,6 +32,10 @@ UNCERTAIN: Final = frozenset({ES107.code, ES108.code})
 
 _MODULUS: Final = 1 << 64
 
+BATCH_ROWS: Final = 32
+BATCH_BYTES: Final = 1 << 18
+"""How many rows, and bytes of them, go through the steps together."""
+
 Counts = dict[tuple[str, Severity], int]
 """Occurrences by code and severity."""
 
@@ -56,6 +60,14 @@ class BlockResult(NamedTuple):
     counts: Counts
     tally: Tally
     identities: Identities
+
+
+def parse(line: bytes) -> Any:
+    """Return what the fast parser makes of a line, None where it makes nothing of it."""
+    try:
+        return parsing.fast(line)
+    except ValueError:
+        return None
 
 
 @lru_cache(maxsize=8)
@@ -102,23 +114,19 @@ class Engine:
         """Return the scopes of a block that has no rows yet."""
         return Scopes(self.context, self._join, self._by_ids)
 
-    def read(self, line: bytes) -> tuple[Any, bool]:
-        """Return what the fast parser makes of a line, and whether it is surely a sound row."""
-        try:
-            row = parsing.fast(line)
-        except ValueError:
-            return None, False
+    def is_sound(self, row: Any) -> bool:
+        """Tell whether what the fast parser made of a line is surely a well-formed row."""
         try:
             only = self._only
             accepts = self._accepting[row["schema_version"]] if only is None else only.accepts
         except (KeyError, TypeError):
-            return row, False
-        return row, row.__class__ is dict and accepts(row) and not self._shallow
+            return False
+        return row.__class__ is dict and accepts(row) and not self._shallow
 
     def accept(self, line: bytes) -> Row | None:
         """Return the row if the line holds one that is beyond doubt well formed."""
-        row, sound = self.read(line)
-        return row if sound else None
+        row = parse(line)
+        return row if self.is_sound(row) else None
 
     def explain(
         self, line: bytes, *, torn: bool, read: Any = None
@@ -203,6 +211,34 @@ class _Accepting(dict[str, Callable[[Any], bool]]):
         return self[declared]
 
 
+class _Entry:
+    """A line on its way through the steps of a pass."""
+
+    __slots__ = (
+        "faults",
+        "hashed",
+        "line",
+        "number",
+        "offset",
+        "row",
+        "scope",
+        "scored",
+        "shown",
+        "sound",
+        "torn",
+    )
+
+    def __init__(self, line: bytes, number: int, offset: int, torn: bool) -> None:
+        self.line, self.number, self.offset, self.torn = line, number, offset, torn
+        self.row: Any = None
+        self.sound = False
+        self.scored = True
+        self.scope: Any = None
+        self.faults: Sequence[Fault] = ()
+        self.hashed: Row | None = None
+        self.shown: str | None = None
+
+
 class _Pass:
     """One pass over one block."""
 
@@ -218,9 +254,9 @@ class _Pass:
     def result(self) -> BlockResult:
         """Look at every line once."""
         data, start, base, tail, final = self._lines
-        read, look = self._engine.read, self._look
         find, end, longest = data.find, len(data), self._options.max_line_bytes
-        number = 0
+        number = size = 0
+        batch: list[_Entry] = []
         if base + start == 0 and data.startswith(parsing.UTF8_MARK):
             start = len(parsing.UTF8_MARK)
             self._note(1, 0, None, [ES102.fault(BEGINS_WITH_MARK)])
@@ -232,56 +268,87 @@ class _Pass:
             else:
                 stop = end
                 line, torn = _last_line(data, start, tail, final=final)
-            if len(line) > longest:
+            length = len(line)
+            if length > longest:
+                self._look(batch)
+                batch, size = [], 0
                 self._skip(number, base + start)
             else:
-                look(line, *read(line), number, base + start, torn)
+                batch.append(_Entry(line, number, base + start, torn))
+                size += length
+                if size >= BATCH_BYTES or len(batch) == BATCH_ROWS:
+                    self._look(batch)
+                    batch, size = [], 0
             start = stop + 1
+        self._look(batch)
         if data.startswith(parsing.UTF8_MARK):
             self._faults.sort(key=lambda located: (located.line, located.fault.code))
         self._tally.lines = number
         self._scopes.tally(self._tally)
-        return BlockResult(
-            self._faults, self._counts, self._tally, Identities(bytes(self._records))
-        )
+        identities = Identities(bytes(self._records))
+        return BlockResult(self._faults, self._counts, self._tally, identities)
 
-    def _look(
-        self, line: bytes, row: Any, sound: bool, number: int, offset: int, torn: bool
-    ) -> None:
-        """Judge one line, of which `row` is what the accepting pass made."""
-        engine, tally = self._engine, self._tally
-        if line.endswith(b"\r") and not torn:
-            tally.carriage_returns.add(None, number)
-        faults: list[Fault] = []
-        hashed: Row | None = None
-        scored = True
-        if not sound:
-            if not line.strip(JSON_BLANK):
-                self._note(number, offset, None, [ES110.fault("a blank line")])
-                return
-            row, faults = engine.explain(line, torn=torn, read=row)
-            codes = {fault.code for fault in faults}
-            hashed = loads(line) if ES114.code in codes else None
-            scored = codes.isdisjoint(UNCERTAIN)
-            if ES216.code in codes:
-                self._note_fitting(faults, number)
-        tally.rows += 1
-        if row is None:
-            tally.unread += 1
-        else:
-            scope = self._scopes.of(row, number)
+    def _look(self, batch: list[_Entry]) -> None:
+        """Judge some lines, step by step: each step's code stays in the processor's caches."""
+        rows = self._read(batch)
+        self._judge(rows)
+        for entry in rows:
+            if entry.scope.place != UNJOINED:
+                self._count(entry)
+        for entry in rows:
+            self._identify(entry)
+        for entry in batch:
+            if entry.torn and entry.row is not None:
+                entry.faults = [*entry.faults, ES111.fault("the last row has no newline")]
+            elif not entry.torn and entry.line.endswith(b"\r"):
+                self._tally.carriage_returns.add(None, entry.number)
+            if entry.faults:
+                self._note(entry.number, entry.offset, entry.row, entry.faults)
+
+    def _read(self, batch: list[_Entry]) -> list[_Entry]:
+        """Parse lines and hold them against the schema; return those that are rows."""
+        for entry in batch:
+            entry.row = parse(entry.line)
+        is_sound = self._engine.is_sound
+        for entry in batch:
+            entry.sound = is_sound(entry.row)
+        rows = [entry for entry in batch if entry.sound or self._explain(entry)]
+        self._tally.rows += len(rows)
+        return rows
+
+    def _judge(self, rows: list[_Entry]) -> None:
+        """Apply the rules beyond the schema to rows."""
+        tally, of = self._tally, self._scopes.of
+        check, judge = self._engine.check_row, self._engine.judge_hash
+        for entry in rows:
+            entry.scope = scope = of(entry.row, entry.number)
             scope.rows += 1
-            faults += engine.check_row(row, number, scope, tally)
-            fault, shown = engine.judge_hash(row if hashed is None else hashed, number, tally)
+        for entry in rows:
+            faults = check(entry.row, entry.number, entry.scope, tally)
+            if faults:
+                entry.faults = [*entry.faults, *faults]
+        for entry in rows:
+            fault, entry.shown = judge(entry.hashed or entry.row, entry.number, tally)
             if fault is not None:
-                faults.append(fault)
-            if torn:
-                faults.append(ES111.fault("the last row has no newline"))
-            if scope.place != UNJOINED:
-                self._count(row, number, scope, scored=scored)
-            self._identify(row, line, (number, offset), scope, shown)
-        if faults:
-            self._note(number, offset, row, faults)
+                entry.faults = [*entry.faults, fault]
+
+    def _explain(self, entry: _Entry) -> bool:
+        """Say what is wrong with a line that was not accepted; tell whether it is a row at all."""
+        if not entry.line.strip(JSON_BLANK):
+            entry.row, entry.faults = None, [ES110.fault("a blank line")]
+            return False
+        entry.row, faults = self._engine.explain(entry.line, torn=entry.torn, read=entry.row)
+        entry.faults = faults
+        if entry.row is None:
+            self._tally.rows += 1
+            self._tally.unread += 1
+            return False
+        codes = {fault.code for fault in faults}
+        entry.hashed = loads(entry.line) if ES114.code in codes else None
+        entry.scored = codes.isdisjoint(UNCERTAIN)
+        if ES216.code in codes:
+            self._note_fitting(faults, entry.number)
+        return True
 
     def _skip(self, number: int, offset: int) -> None:
         self._tally.rows += 1
@@ -294,29 +361,28 @@ class _Pass:
             if fault.code == ES216.code:
                 self._tally.fitting.add(frozenset(fault.expected), number)
 
-    def _count(self, row: Row, number: int, scope: Scope, *, scored: bool) -> None:
-        """Count a row's score; one that is not to be `scored` counts as without a score."""
-        listed = scope.sample_ids
+    def _count(self, entry: _Entry) -> None:
+        """Count a row's score; one that is not to be scored counts as without a score."""
+        row, scope = entry.row, entry.scope
+        listed, scores = scope.sample_ids, scope.scores
         if listed is not None and str(row.get("sample_id")) not in listed:
-            self._tally.unlisted.add(scope.place, number)
+            self._tally.unlisted.add(scope.place, entry.number)
         key = (None, None, False)
         evaluation = row.get("evaluation")
-        if scored and evaluation.__class__ is dict:
+        if entry.scored and evaluation.__class__ is dict:
             failed = row.get("error")
             key = (evaluation.get("score"), evaluation.get("is_correct"), bool(failed))
-        scores = scope.scores
         try:
             scores[key] = scores.get(key, 0) + 1
         except TypeError:
             # A list where a number should be; the schema says so.
             scores[None, None, False] = scores.get((None, None, False), 0) + 1
 
-    def _identify(
-        self, row: Row, line: bytes, place: tuple[int, int], scope: Scope, shown: str | None
-    ) -> None:
-        """Add a row's record; `shown` is a text for its input."""
-        digest, number, seed = xxhash.xxh3_128_digest, xxhash.xxh3_64_intdigest, scope.seed
-        content, sample = digest(line), row.get("sample_id")
+    def _identify(self, entry: _Entry) -> None:
+        """Add a row's record."""
+        digest, number = xxhash.xxh3_128_digest, xxhash.xxh3_64_intdigest
+        row, scope, shown = entry.row, entry.scope, entry.shown
+        content, sample, seed = digest(entry.line), row.get("sample_id"), scope.seed
         if sample.__class__ is str:
             key = digest(sample.encode(), seed)
         elif isinstance(sample, int):
@@ -324,26 +390,25 @@ class _Pass:
             key = digest(f"{sample}".encode(), ~seed % _MODULUS)
         else:
             self._tally.doubtful += 1
-            self._records += pack(
-                place[0], content, content, ABSENT, 0, 0, 0, scope.place, place[1]
-            )
-            return
+            key, shown = content, None
+        named = key is not content
         if shown is not None:
             shown += eee.choices_text(row)
-        mark = eee.repeat_mark(row)
+        mark = eee.repeat_mark(row) if named else ""
+        compared = named and self._engine.compares_answers
         self._records += pack(
-            place[0],
+            entry.number,
             key,
             content,
             ABSENT if shown is None else digest(shown.encode(), seed),
-            number(parsing.dumps(eee.answer(row))) if self._engine.compares_answers else 0,
+            number(parsing.dumps(eee.answer(row))) if compared else 0,
             number(mark.encode()) if mark else 0,
-            scope.result,
+            scope.result if named else 0,
             scope.place,
-            place[1],
+            entry.offset,
         )
 
-    def _note(self, number: int, offset: int, row: Row | None, faults: list[Fault]) -> None:
+    def _note(self, number: int, offset: int, row: Row | None, faults: Sequence[Fault]) -> None:
         enabled, most = self._engine.context.enabled, self._options.max_findings
         sample = _sample(row)
         for fault in sorted(faults, key=lambda fault: (fault.code, fault.pointer or "")):
