@@ -6,13 +6,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from evalstream.formats import eee
-from evalstream.model import Fault
+from evalstream.model import Fault, Severity
 from evalstream.rule import Context
 from evalstream.rules.row import (
+    FOREIGN_SOURCE,
     NO_ANSWER,
     OUTPUT_SOURCE,
     common_bounds,
     is_choice,
+    source_doubt,
+    sums_up,
     timed_members,
 )
 
@@ -40,6 +43,7 @@ QUIET: Final = frozenset(
 
 _NOTHING: Final[tuple[Fault, ...]] = ()
 _UNANSWERED: Final[tuple[Fault, ...]] = (NO_ANSWER,)
+_FROM_ELSEWHERE: Final[tuple[Fault, ...]] = (FOREIGN_SOURCE,)
 _OUT_OF_SHAPE: Final = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
 """What looking at a row raises that is not of the usual shape; the rules judge such a row."""
 
@@ -71,6 +75,7 @@ def quiet_check(context: Context) -> Callable[[Row], tuple[Fault, ...] | None]:
                 and (
                     not usage
                     or usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
+                    or sums_up(usage)
                 )
                 and (not performance or _in_time(performance, timed))
             )
@@ -95,7 +100,10 @@ def _chosen(reference: Any, choices: list[Any]) -> bool:
     """Tell whether every reference is one of the choices, its letter or its number."""
     if reference.__class__ is str:
         return reference in choices or is_choice(reference, choices)
-    return all(is_choice(text, choices) for text in reference)
+    for text in reference:  # noqa: SIM110 - a generator would cost more than the look itself
+        if text not in choices and not is_choice(text, choices):
+            return False
+    return True
 
 
 def _in_time(performance: Mapping[str, Any], timed: tuple[str, ...]) -> bool:
@@ -116,12 +124,13 @@ def _quiet_answer(row: Row, answers: Any) -> tuple[Fault, ...] | None:
     if not answers:
         return _UNANSWERED if answers.__class__ is list else None
     (answer,) = answers
-    sound = (
-        answer["turn_idx"] == 0
-        and answer["source"] == OUTPUT_SOURCE
-        and answer["is_terminal"] is True
-    )
-    return _NOTHING if sound else None
+    source = answer["source"]
+    if answer["turn_idx"] != 0 or answer["is_terminal"] is not True:
+        return None
+    if source == OUTPUT_SOURCE:
+        return _NOTHING
+    foreign = source.__class__ is str and source_doubt(source, None, single=True) == Severity.INFO
+    return _FROM_ELSEWHERE if foreign else None
 
 
 def _quiet_transcript(
@@ -159,10 +168,13 @@ def _counted(turns: list[Any]) -> tuple[int, int] | None:
         if turn["turn_idx"].__class__ is not int or turn["turn_idx"] != place:
             return None
         answered, role = turn.get("tool_call_id"), turn["role"]
-        if answered is not None or role == "tool":
-            answered = answered if answered.__class__ is list else (answered,)
-            if not answered or not called.issuperset(answered):
+        if answered:
+            if answered.__class__ is not list:
+                answered = (answered,)
+            if not called.issuperset(answered):
                 return None
+        elif role == "tool" or answered is not None:
+            return None
         spoken += role == "assistant"
         for call in turn.get("tool_calls") or ():
             calls += 1

@@ -19,6 +19,7 @@ from evalstream.model import Fault, Options, Severity
 from evalstream.probe import context_of
 from evalstream.quiet import QUIET, named, quiet_check
 from evalstream.rule import Context
+from evalstream.rules.row import FOREIGN_SOURCE
 
 OPTIONAL = ("ES312", "ES316")
 LAYER = [code for code in RULES if code.startswith("ES3")]
@@ -63,6 +64,9 @@ def changed(number: int, changes: dict[str, Any], version: str = "0.2.0") -> Row
 
 
 SINGLE, AGENTIC, MULTI = 0, 2, 5
+DRAWN = "q8Zr41xTmP0vW7LkNc3YdHb2Js9GfAe6Uo5R"
+"""As random as a key, and none."""
+
 ANSWER = {
     "turn_idx": 0,
     "source": "output.raw",
@@ -86,15 +90,30 @@ CASES: list[tuple[int, dict[str, Any], str]] = [
     (SINGLE, {"answer_attribution/0/turn_idx": "1"}, ""),
     (AGENTIC, {"answer_attribution/0/turn_idx": 4}, "ES302"),
     (AGENTIC, {"answer_attribution/0/turn_idx": 0}, ""),
+    (AGENTIC, {"interactions": []}, "ES302 ES303 ES306"),
     (SINGLE, {"answer_attribution/0/source": "output.raw[0]"}, ""),
     (SINGLE, {"answer_attribution/0/source": "interactions[0].content"}, "ES303"),
     (SINGLE, {"answer_attribution/0/source": ""}, "ES303"),
+    (SINGLE, {"answer_attribution/0/source": " "}, "ES303"),
+    (SINGLE, {"answer_attribution/0/source": "output.text"}, "ES303"),
+    (SINGLE, {"answer_attribution/0/source": "output"}, "ES303"),
+    (SINGLE, {"answer_attribution/0/source": "scores.match.answer"}, "ES303I"),
+    (SINGLE, {"answer_attribution/0/source": "output_column"}, "ES303I"),
+    (SINGLE, {"answer_attribution/0/source": "output.reasoning_trace[0]"}, "ES303I"),
+    (SINGLE, {"answer_attribution/0/source": None}, ""),
+    (MULTI, {"answer_attribution/0/source": "answer"}, "ES303I"),
+    (MULTI, {"answer_attribution/0/source": "messages[3].tool_calls[0].arguments.x"}, "ES303I"),
+    (MULTI, {"answer_attribution/0/source": "messages[4].tool_calls[0].arguments.x"}, "ES303"),
+    (MULTI, {"answer_attribution/0/source": "messages[3].role"}, "ES303"),
+    (MULTI, {"answer_attribution/0/source": "messages[3]"}, "ES303"),
     (MULTI, {"answer_attribution/0/source": "output.raw"}, "ES303"),
     (MULTI, {"answer_attribution/0/source": "messages[3].content"}, ""),
     (MULTI, {"answer_attribution/0/source": "interactions[turn_idx].content"}, ""),
     (MULTI, {"answer_attribution/0/source": "interactions[4].content"}, "ES303"),
     (MULTI, {"interactions/0/turn_idx": 1}, "ES304"),
     (MULTI, {"interactions/0/turn_idx": "0"}, ""),
+    (MULTI, {"interactions/0/turn_idx": 0.0}, ""),
+    (MULTI, {"interactions/0/turn_idx": 5.0}, "ES304"),
     (AGENTIC, {"interactions/2/tool_call_id": "nobody"}, "ES305"),
     (AGENTIC, {"interactions/2/tool_call_id": ["call-1"]}, ""),
     (AGENTIC, {"interactions/2/tool_call_id": ["call-1", "nobody"]}, "ES305"),
@@ -103,6 +122,10 @@ CASES: list[tuple[int, dict[str, Any], str]] = [
     (AGENTIC, {"interactions/0/tool_call_id": "call-1"}, "ES305"),
     (AGENTIC, {"interactions/1/tool_calls": 2 * [{"id": "call-1", "name": "x"}]}, "ES305W ES306"),
     (AGENTIC, {"evaluation/num_turns": 3}, "ES306"),
+    (AGENTIC, {"evaluation/num_turns": 3.0}, "ES306"),
+    (AGENTIC, {"evaluation/num_turns": 4.0}, ""),
+    (AGENTIC, {"evaluation/num_turns": 10**4000}, "ES306"),
+    (AGENTIC, {"evaluation/num_turns": "3"}, ""),
     (AGENTIC, {"evaluation/num_turns": ...}, "ES306"),
     (AGENTIC, {"evaluation/num_turns": None}, ""),
     (AGENTIC, {"evaluation/tool_calls_count": 0}, "ES306"),
@@ -119,6 +142,8 @@ CASES: list[tuple[int, dict[str, Any], str]] = [
     (SINGLE, {"evaluation/score": "1.5"}, ""),
     (SINGLE, {"token_usage/total_tokens": 27}, "ES309"),
     (SINGLE, {"token_usage/total_tokens": 28.0}, ""),
+    (SINGLE, {"token_usage/input_tokens": 19.5}, "ES309"),
+    (SINGLE, {"token_usage/input_tokens": 19.5, "token_usage/total_tokens": 10**400}, "ES309"),
     (SINGLE, {"token_usage/total_tokens": 10**400}, "ES309"),
     (SINGLE, {"token_usage/total_tokens": "27"}, ""),
     (SINGLE, {"token_usage": {"input_tokens": 1, "output_tokens": 2}}, ""),
@@ -141,6 +166,10 @@ CASES: list[tuple[int, dict[str, Any], str]] = [
     (SINGLE, {"performance/time_to_first_token_ms": 210.5}, ""),
     (SINGLE, {"performance/latency_ms": ...}, ""),
     (SINGLE, {"performance/latency_ms": 10**400}, ""),
+    (SINGLE, {"performance/latency_ms": -1}, ""),
+    (SINGLE, {"performance": {"latency_ms": -1}}, ""),
+    (SINGLE, {"performance": {"latency_ms": 0}}, ""),
+    (SINGLE, {"performance": {"latency_ms": 0, "generation_time_ms": 0.5}}, "ES310"),
     (SINGLE, {"sample_id": ""}, "ES311"),
     (SINGLE, {"evaluation_id": " "}, "ES311"),
     (SINGLE, {"input/raw": "\n\t"}, "ES311"),
@@ -150,23 +179,28 @@ CASES: list[tuple[int, dict[str, Any], str]] = [
     (SINGLE, {"input/reference": "B"}, ""),
     (SINGLE, {"input/reference": "(b)"}, ""),
     (SINGLE, {"input/reference": "C"}, "ES313"),
-    (SINGLE, {"input/reference": "1"}, ""),
-    (SINGLE, {"input/reference": "2"}, "ES313"),
+    (SINGLE, {"input/reference": "B.\nAction: TYPE"}, ""),
+    (SINGLE, {"input/reference": "C.\nAction: TYPE"}, "ES313"),
+    (SINGLE, {"input/reference": "0"}, ""),
+    (SINGLE, {"input/reference": "2"}, ""),
+    (SINGLE, {"input/reference": "3"}, "ES313"),
     (SINGLE, {"error": "timed out"}, "ES314"),
     (SINGLE, {"error": None}, ""),
+    (SINGLE, {"error": " \n"}, ""),
+    (SINGLE, {"error": {"type": "timeout"}}, ""),
+    (SINGLE, {"error": "timed out", "evaluation/is_correct": False, "evaluation/score": 0}, ""),
     (AGENTIC, {"interactions/1/tool_calls": None}, "ES305 ES306 ES315"),
     (MULTI, {"interaction_type": "agentic"}, "ES315"),
     (MULTI, {"interactions/1/role": "user"}, "ES315"),
+    (MULTI, {"interactions/1/role": "Human"}, "ES315"),
+    (MULTI, {"interactions/1/role": "model"}, ""),
+    (MULTI, {"interactions/1/role": "user", "interactions/3/role": "user"}, "ES315"),
     (SINGLE, {"model_id": "acorn"}, "ES317"),
     (SINGLE, {"model_id": "acme/"}, "ES317"),
     (SINGLE, {"model_id": "openai/azure/gpt-4"}, ""),
-    (SINGLE, {"metadata": {"a": [{"key": "sk-" + 40 * "aB3x"}]}}, "ES316"),
-    (SINGLE, {"metadata": {"password": "correct-horse-battery"}}, "ES316"),
-    (SINGLE, {"metadata": {"password": "YOUR_PASSWORD_HERE"}}, ""),
-    (SINGLE, {"metadata": {"password": "${SECRET_FROM_ENV}"}}, ""),
-    (SINGLE, {"metadata": {"token_count": "123456789012345"}}, ""),
-    (SINGLE, {"metadata": {"ghp_" + 9 * "aB3x": 1}}, "ES316"),
-    (SINGLE, {"output/raw": 4 * "answer ", "input/raw": f"Say {4 * 'answer '} now"}, "ES312"),
+    (SINGLE, {"metadata": {"a": [{"key": "sk-" + DRAWN}]}}, "ES316"),
+    (SINGLE, {"metadata": {"ghp_" + DRAWN: 1}}, "ES316"),
+    (SINGLE, {"output/raw": 4 * "answer ", "input/raw": "Say it.\n" + 4 * "answer "}, "ES312"),
 ]  # fmt: skip
 
 
@@ -189,6 +223,15 @@ def test_every_rule_of_the_layer_has_its_border_drawn() -> None:
         ({"lower_is_better": False, "min_score": 1, "max_score": 5}, 0, False, "ES308W"),
         ({"lower_is_better": False, "max_score": 1}, 0, True, "ES307"),
         ({"lower_is_better": False, "min_score": "-Infinity", "max_score": None}, -7, False, ""),
+        ({"metric_name": "rouge_l", "min_score": 0, "max_score": 1}, 1, False, ""),
+        ({"metric_name": "macro-F1", "min_score": 0, "max_score": 1}, 1, False, ""),
+        ({"metric_name": "rouge_l", "min_score": 0, "max_score": 1}, 0, True, "ES307"),
+        ({"metric_name": "exact_match", "min_score": 0, "max_score": 1}, 1, False, "ES307"),
+        ({"metric_name": "winter", "min_score": 0, "max_score": 1}, 1, False, "ES307"),
+        ({"min_score": 1, "max_score": 0}, 0.5, False, ""),
+        ({"score_type": "levels", "min_score": 0, "max_score": 2}, -1, False, ""),
+        ({"score_type": "levels", "min_score": 0, "max_score": 2}, 3, False, "ES308W"),
+        ({"score_type": "levels"}, 3, False, ""),
     ],
 )
 def test_the_metric_has_a_say(
@@ -203,25 +246,174 @@ def test_a_row_that_joins_by_id_is_in_error_past_the_bounds() -> None:
     assert codes(row, CONTEXTS[2]) == {"ES308"}
 
 
+def test_a_row_may_say_that_its_correctness_says_nothing() -> None:
+    contradiction = {"evaluation/is_correct": False}
+    for mark, expected in (("false", set()), (False, set()), ("true", {"ES307"}), ([], {"ES307"})):
+        row = changed(SINGLE, contradiction | {"metadata/is_correct_applicable": mark})
+        assert codes(row) == expected
+    graded = changed(SINGLE, contradiction | {"evaluation_result_id": "f1_score:test"})
+    assert codes(graded, ALONE) == set()
+    assert codes(changed(SINGLE, contradiction), ALONE) == {"ES307"}
+
+
+def test_a_missing_tool_call_id_is_told_of_the_turn_that_lacks_it() -> None:
+    places = [(..., "/interactions/2"), (None, "/interactions/2/tool_call_id")]
+    for value, place in places:
+        row = changed(AGENTIC, {"interactions/2/tool_call_id": value})
+        assert [fault.pointer for fault in said(row, ALONE) if fault.code == "ES305"] == [place]
+
+
+def test_a_source_elsewhere_is_remarked_once_and_quickly(tmp_path: Path) -> None:
+    rows = sound_rows(count=4)
+    for row in rows:
+        row |= {"interaction_type": "single_turn", "output": {"raw": "5"}, "interactions": None}
+        row["answer_attribution"] = [{**ANSWER, "source": "scores.match.answer"}]
+        assert quiet_check(ALONE)(row) == (FOREIGN_SOURCE,)
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b"".join(map(line_of, rows)))
+    (finding,) = evalstream.check(path, select=("ES303",))
+    assert (finding.count, finding.severity, finding.line) == (4, Severity.INFO, None)
+
+
+SECRETS = [
+    {"note": "key sk-" + DRAWN},
+    {"note": "sk-proj-" + DRAWN + "-" + DRAWN},
+    {"note": "sk-or-v1-" + 2 * "0f1e2d3c4b5a69788796a5b4"},
+    {"note": "hf_" + "AbCdEfGhIjKlMnOpQrStUvWxYzAbCdEfGh"},
+    {"note": "xoxb-" + "907154236816-" + DRAWN},
+    {"note": "id AKIA" + "QW3R7YUIOPASDFGH."},
+    {"note": "Authorization: Bearer " + DRAWN},
+    {"note": "eyJ" + DRAWN + ".eyJ" + DRAWN + "." + DRAWN},
+    {"note": "-----BEGIN RSA PRIVATE KEY-----\n" + DRAWN + DRAWN},
+    {"note": "-----BEGIN PRIVATE KEY-----\\n" + DRAWN + DRAWN},
+    {"password": "correct-horse-battery"},
+    {"OPENAI_API_KEY": DRAWN},
+    {"openaiApiKey": DRAWN},
+    {"secretAccessKey": DRAWN},
+    {"access_token": DRAWN},
+    {"token": DRAWN},
+    {"api_key": f'"{DRAWN}"'},
+]
+
+HARMLESS = [
+    {"note": "sk-toggleable__label-arrow sk-estimator-doc-link"},
+    {"note": "sk-learn-0-24-2-some-long-documentation-page"},
+    {"note": "sk-" + 30 * "x"},
+    {"note": "sk-your-api-key-goes-here-1234567"},
+    {"note": "hf_" + 34 * "x"},
+    {"note": "hf_" + "transformersmodelsautogeneration"},
+    {"note": "AKIA" + "IOSFODNN7EXAMPLE"},
+    {"note": "the Bearer authentication-scheme-is-required-here"},
+    {"note": "Bearer <token>"},
+    {"note": "-----BEGIN RSA PRIVATE KEY-----\n...\n-----END RSA PRIVATE KEY-----"},
+    {"note": "task-" + DRAWN},
+    {"password": "YOUR_PASSWORD_HERE"},
+    {"password": "${SECRET_FROM_ENV}"},
+    {"password": "************"},
+    {"password": "a short one"},
+    {"api_key": "OPENAI_API_KEY"},
+    {"api_key": "os.environ['OPENAI_API_KEY']"},
+    {"api_key": "process.env.OPENAI_API_KEY"},
+    {"api_key": '"<token>"'},
+    {"api_key": "not-needed"},
+    {"api_key": 123456789012345},
+    {"token_count": "123456789012345"},
+    {"token": "internationalization"},
+    {"token": "123456789012345678"},
+    {"eos_token": "<|endoftext|>"},
+    {"secretary": DRAWN},
+    {"keyboard_key": DRAWN},
+]
+
+
+@pytest.mark.parametrize("metadata", SECRETS)
+def test_secrets_are_found(metadata: dict[str, Any]) -> None:
+    (fault,) = said(changed(SINGLE, {"metadata": metadata}), ALONE)
+    assert (fault.code, fault.pointer) == ("ES316", f"/metadata/{next(iter(metadata))}")
+    assert (fault.expected, fault.found) == (None, None)
+
+
+@pytest.mark.parametrize("metadata", HARMLESS)
+def test_what_only_resembles_a_secret_is_left_alone(metadata: dict[str, Any]) -> None:
+    assert codes(changed(SINGLE, {"metadata": metadata})) == set()
+
+
+SAID = "It is the river that runs north."
+
+
+@pytest.mark.parametrize(
+    ("changes", "leaks"),
+    [
+        ({"input/raw": f"Which river?\n{SAID}\n", "output/raw": SAID}, True),
+        ({"input/raw": f"Which river?\n\nAssistant: {SAID}", "output/raw": [SAID]}, True),
+        ({"input/raw": f"They say: yes. {SAID}", "output/raw": SAID}, False),
+        ({"input/raw": f"Q: Which one?\nA: {SAID}\nQ: Which river?", "output/raw": SAID}, False),
+        ({"input/raw": "Is it so?\nyes", "output/raw": "yes"}, False),
+        ({"input/raw": "Which river? the Nile", "input/reference": "the Nile"}, False),
+        ({"input/raw": "Which river? The Nile", "input/reference": " Nile "}, False),
+    ],
+)
+def test_a_question_with_choices_leaks_only_what_was_said(
+    changes: dict[str, Any], leaks: bool
+) -> None:
+    within = context()
+    check = RULES["ES312"].row(within) if RULES["ES312"].row else None
+    assert check is not None
+    assert bool(list(check(changed(SINGLE, changes)))) is leaks
+
+
+@pytest.mark.parametrize(
+    ("raw", "reference", "leaks"),
+    [
+        ("Which river? the Nile\n", ["the Nile"], True),
+        ("Which river? (Nile", "Nile", True),
+        ("Is it the Senile", "Nile", False),
+        ("Is it 45", "5", False),
+        ("Is it A, B or C", "C", False),
+        ("Nile", "Nile", False),
+        ("Which river? ", " ", False),
+    ],
+)
+def test_a_question_without_choices_must_not_end_in_its_reference(
+    raw: str, reference: Any, leaks: bool
+) -> None:
+    row = changed(SINGLE, {"input/raw": raw, "input/reference": reference, "input/choices": ...})
+    assert codes(row) == ({"ES312"} if leaks else set())
+
+
+def test_an_assistants_turn_is_found_anywhere_in_a_question() -> None:
+    raw = f"user: Which river?\nassistant: {SAID}\nuser: Sure?"
+    row = changed(MULTI, {"interactions/1/content": SAID, "input/raw": raw})
+    assert codes(row) == {"ES312"}
+    row["input"]["raw"] = f"Somebody said that {SAID} Who was it?"
+    assert codes(row) == set()
+
+
 def test_inspect_is_known_by_its_generation_time() -> None:
     row = changed(SINGLE, {"performance/generation_time_ms": 999})
     assert codes(row, ALONE) == set()
     document = aggregate_of("0.3.0", b"", 0)
-    for name in ("inspect", "inspect_ai"):
+    for name in ("inspect", "inspect_ai", "Inspect AI", "unknown"):
         document["eval_library"] = {"name": name, "version": "1"}
         within = context_of(Options(select=("ES3",)), Aggregate("a", document), b"")
         assert codes(row, within) == set()
         slow = changed(SINGLE, {"performance/time_to_first_token_ms": 999})
         assert codes(slow, within) == {"ES310"}
+    document["eval_library"] = {"name": "lm_eval", "version": "1"}
+    within = context_of(Options(select=("ES3",)), Aggregate("a", document), b"")
+    assert codes(row, within) == {"ES310"}
 
 
 def test_a_secret_is_never_shown(tmp_path: Path) -> None:
-    secret = "hf_" + 10 * "aB3x"
-    rows = [changed(SINGLE, {"metadata": {"note": f"key {secret}", secret: "x"}})]
+    secret = "hf_" + DRAWN
+    below = {"password": "correct-horse-battery"}
+    rows = [changed(SINGLE, {"metadata": {"note": f"key {secret}", secret: below}})]
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b"".join(map(line_of, rows)))
     report = evalstream.check(path, select=("ES316",))
-    assert report.counts == {"ES316": 2}
+    assert report.counts == {"ES316": 3}
+    places = ["/metadata", "/metadata/note", "/metadata/password"]
+    assert [finding.pointer for finding in report] == places
     assert not [finding for finding in report if secret in json.dumps(finding.as_dict())]
 
 
@@ -247,7 +439,14 @@ def test_what_is_accepted_quickly_has_no_fault(
     number: int, changes: dict[str, Any], expected: str
 ) -> None:
     accepted = assert_quiet_is_right(changed(number, changes), CONTEXTS[1])
-    assert not (accepted and set(expected.replace("ES301I", "").split()) & QUIET)
+    assert not (accepted and set(expected.split()) & QUIET)
+
+
+def test_cached_tokens_are_accepted_quickly() -> None:
+    usage = {"input_tokens": 3, "output_tokens": 4, "input_tokens_cache_read": 50}
+    row = changed(SINGLE, {"token_usage": {**usage, "total_tokens": 57}})
+    assert assert_quiet_is_right(row, ALONE)
+    assert not assert_quiet_is_right(changed(SINGLE, {"token_usage/total_tokens": 57}), ALONE)
 
 
 @given(row=st.one_of(mutants("0.2.0"), mutants("0.3.0", 5)), number=st.integers(0, 2))
@@ -256,6 +455,55 @@ def test_nothing_that_is_accepted_quickly_has_a_fault_and_nothing_crashes(
     row: Row, number: int
 ) -> None:
     assert_quiet_is_right(row, CONTEXTS[number])
+
+
+@st.composite
+def transcripts(draw: st.DrawFn) -> list[Row]:
+    """Draw turns whose tool calls mostly have ids of their own and are mostly answered."""
+    turns: list[Row] = []
+    called: list[Any] = []
+    for place in range(draw(st.integers(0, 6))):
+        turn: Row = {"turn_idx": draw(st.sampled_from([*5 * [place], 0, float(place)]))}
+        turn["role"] = draw(st.sampled_from(["assistant", "assistant", "user", "tool", "model"]))
+        if turn["role"] == "assistant":
+            ids = draw(st.lists(st.sampled_from([*"abcdefgh", "", None, 1]), max_size=2))
+            turn["tool_calls"] = [{"id": identity} for identity in ids]
+            called += ids
+        elif turn["role"] == "tool" or draw(st.booleans()):
+            known = draw(st.sampled_from([*called, *called, None, "a"]))
+            turn["tool_call_id"] = draw(st.sampled_from([known, known, [known], [], ...]))
+            if turn["tool_call_id"] is ...:
+                del turn["tool_call_id"]
+        turns.append(turn)
+    return turns
+
+
+@given(
+    turns=transcripts(),
+    kind=st.sampled_from(["agentic", "agentic", "multi_turn", "single_turn"]),
+    answers=st.lists(
+        st.fixed_dictionaries(
+            {
+                "turn_idx": st.integers(-1, 2),
+                "is_terminal": st.sampled_from([True, True, False]),
+                "source": st.sampled_from(
+                    ["messages[1].content", "messages[2].content", "answer", "output.raw"]
+                ),
+            }
+        ),
+        max_size=1,
+    ),
+    excess=st.sampled_from([0, 0, 0, 1]),
+)
+@bounded(max_examples=2000)
+def test_any_transcript_is_judged_alike_by_both_speeds(
+    turns: list[Row], kind: str, answers: list[Row], excess: int
+) -> None:
+    row = changed(AGENTIC, {"interaction_type": kind, "answer_attribution": answers}, "0.3.0")
+    row["messages"] = turns
+    row["evaluation"]["num_turns"] = len(turns) + excess
+    row["evaluation"]["tool_calls_count"] = sum(len(turn.get("tool_calls", ())) for turn in turns)
+    assert_quiet_is_right(row, ALONE)
 
 
 VALUES = st.recursive(

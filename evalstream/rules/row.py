@@ -8,19 +8,32 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, Final
 
-from evalstream.aggregate import Join, number
+from evalstream.aggregate import Join, Result, number
 from evalstream.formats import eee
 from evalstream.model import Fault, Severity
 from evalstream.rule import Context, RowCheck, Rule
 
 Row = Mapping[str, Any]
 
-INSPECT: Final = ("inspect_ai", "inspect")
-"""How aggregates call Inspect; its latency is total minus working time."""
-
 OUTPUT_SOURCE: Final = "output.raw"
-_SINGLE_TURN_SOURCE = re.compile(r"output\.raw(?:\[[0-9]+\])?")
-_TRANSCRIPT_SOURCE = re.compile(r"(?:interactions|messages)\[([0-9]{1,9}|turn_idx)\]\.content")
+_PLACE_IN_ROW = re.compile(
+    r"output\.(?:(?P<output>raw)|reasoning_trace)(?:\[[0-9]+\])?"
+    r"|(?:interactions|messages)\[(?P<turn>[0-9]{1,9}|turn_idx)\]"
+    r"\.(?:(?P<content>content)|(?:reasoning_trace|tool_calls)\b.*)",
+    re.DOTALL,
+)
+"""Where a row holds what the model said; the two named members are where its answers stand."""
+
+_MEANT_IN_ROW = re.compile(r"\s*(?:\Z|(?:output|interactions|messages)\b)")
+"""How a source begins that is empty, or meant to be a place in the row."""
+
+_GRADED = re.compile(
+    r"rouge|bleu|chrf|meteor|bert_?score|similarity"
+    r"|(?<![a-z])(?:f1|iou|precision|recall|wer|cer|ter)(?![a-z])",
+    re.IGNORECASE,
+)
+"""Metrics that grade; HELM's converter calls none of their scores correct, not even a 1."""
+
 _LETTER = re.compile(r"[(\[]?([A-Za-z])[)\].:]?")
 _EXTRA_TOKENS: Final = ("input_tokens_cache_write", "input_tokens_cache_read", "reasoning_tokens")
 _IDENTIFIERS: Final = ("evaluation_id", "model_id", "evaluation_name", "sample_id")
@@ -56,9 +69,10 @@ def _attribution_turn(context: Context) -> RowCheck:
         turns = _turns(row)
         if answers.__class__ is not list or not answers or turns is None:
             return ()
+        single = row.get("interaction_type") == eee.SINGLE_TURN
         return [
             ES302.fault(
-                "turn_idx is no turn of the transcript" if len(turns) > 1 else "turn_idx is not 0",
+                "turn_idx is not 0" if single else "turn_idx is no turn of the transcript",
                 pointer=f"/answer_attribution/{place}/turn_idx",
                 found=turn,
             )
@@ -76,23 +90,25 @@ def _attribution_source(context: Context) -> RowCheck:
         answers, kind = row.get("answer_attribution"), row.get("interaction_type")
         if answers.__class__ is not list or not answers or kind not in eee.INTERACTION_TYPES:
             return ()
-        single = kind == eee.SINGLE_TURN
-        transcript = eee.transcript(row)
-        turns = len(transcript[1]) if transcript else None
-        faults = []
+        single, transcript = kind == eee.SINGLE_TURN, eee.transcript(row)
+        key, turns = ("messages", None) if transcript is None else (transcript[0], transcript[1])
+        faults, foreign = [], False
         for place, answer in enumerate(answers):
             source = _member(answer, "source")
-            if source.__class__ is str and not _is_source(source, turns, single=single):
-                expected = OUTPUT_SOURCE if single else "messages[i].content of a turn"
+            if source.__class__ is not str:
+                continue
+            doubt = source_doubt(source, None if turns is None else len(turns), single=single)
+            if doubt is Severity.WARNING:
                 faults.append(
                     ES303.fault(
                         f"not where a {kind} row has its answers",
                         pointer=f"/answer_attribution/{place}/source",
-                        expected=expected,
+                        expected=OUTPUT_SOURCE if single else f"{key}[i].content of a turn",
                         found=source,
                     )
                 )
-        return faults
+            foreign = foreign or doubt is Severity.INFO
+        return [*faults, FOREIGN_SOURCE] if foreign else faults
 
     return check
 
@@ -108,6 +124,8 @@ def _correct_versus_score(context: Context) -> RowCheck:
         if score not in (0, 1) or bool(score) is correct:
             return ()
         result = join.result(row)
+        if score == 1 and _grades(row, result):
+            return ()
         if result is not None:
             bounds = (result.minimum or 0, 1 if result.maximum is None else result.maximum)
             if result.lower_is_better or result.score_type == "levels" or bounds != (0, 1):
@@ -129,7 +147,7 @@ def _score_out_of_bounds(context: Context) -> RowCheck | None:
         if score.__class__ not in _NUMBERS or lowest <= score <= highest:
             return ()
         result = join.result(row)
-        if result is None or result.score_type == "levels":
+        if result is None or not _bounds(result, score):
             return ()
         place: dict[str, Any] = {"pointer": "/evaluation/score", "found": score}
         if row.get("evaluation_result_id").__class__ is not str:
@@ -146,10 +164,38 @@ def _score_out_of_bounds(context: Context) -> RowCheck | None:
 
 
 def common_bounds(context: Context) -> tuple[float, float]:
-    """Return the bounds within which a score is sound whatever result its row joins."""
+    """Return the bounds within which a score is sound whatever result its row joins.
+
+    Where results contradict each other the lower bound is above the upper one.
+    """
     minima = [result.minimum for result in context.results if result.minimum is not None]
     maxima = [result.maximum for result in context.results if result.maximum is not None]
     return max(minima, default=-math.inf), min(maxima, default=math.inf)
+
+
+def _bounds(result: Result, score: Any) -> bool:
+    """Tell whether a result bounds a score: not with bounds that are the wrong way round.
+
+    Of a levels metric -1 stands for the level that is not known.
+    """
+    if result.score_type == "levels" and score == -1:
+        return False
+    lowest, highest = result.minimum, result.maximum
+    return lowest is None or highest is None or lowest <= highest
+
+
+def _grades(row: Row, result: Result | None) -> bool:
+    """Tell whether the highest score need not be correct.
+
+    So it is under metrics that grade, and in rows that say so: those of OpenEval have
+    metadata.is_correct_applicable.
+    """
+    if _member(row.get("metadata"), "is_correct_applicable") in (False, "false"):
+        return True
+    name = row.get("evaluation_result_id")
+    if result is not None:
+        name = result.metric or result.id or result.name
+    return name.__class__ is str and _GRADED.search(name) is not None
 
 
 def _token_sum(context: Context) -> RowCheck:
@@ -157,23 +203,24 @@ def _token_sum(context: Context) -> RowCheck:
 
     def check(row: Row) -> Iterable[Fault]:
         usage: Any = row.get("token_usage")
-        if usage.__class__ is not dict:
-            return ()
-        names = ("total_tokens", "input_tokens", "output_tokens", *_EXTRA_TOKENS)
-        counts = [usage.get(name) for name in names]
-        if not all(map(_is_number, counts[:3])):
-            return ()
-        total, taken, given, *extras = _summable(counts)
-        if total in _sums(taken + given, extras):
+        if usage.__class__ is not dict or sums_up(usage):
             return ()
         message = "total_tokens is not input and output tokens, nor these with cache or reasoning"
-        return (
-            ES309.fault(
-                message, pointer="/token_usage/total_tokens", expected=taken + given, found=total
-            ),
-        )
+        place: dict[str, Any] = {"pointer": "/token_usage/total_tokens"}
+        taken, given = _summable([usage["input_tokens"], usage["output_tokens"]])
+        return (ES309.fault(message, expected=taken + given, found=usage["total_tokens"], **place),)
 
     return check
+
+
+def sums_up(usage: Mapping[str, Any]) -> bool:
+    """Tell whether total_tokens is a sum of the others; what is no number is no concern."""
+    names = ("total_tokens", "input_tokens", "output_tokens", *_EXTRA_TOKENS)
+    counts = [usage.get(name) for name in names]
+    if not all(map(_is_number, counts[:3])):
+        return True
+    total, taken, given, *extras = _summable(counts)
+    return total in _sums(taken + given, extras)
 
 
 def _timing(context: Context) -> RowCheck:
@@ -182,9 +229,9 @@ def _timing(context: Context) -> RowCheck:
     def check(row: Row) -> Iterable[Fault]:
         performance: Any = row.get("performance")
         latency = number(_member(performance, "latency_ms"))
-        if latency is None:
+        if latency is None or latency < 0:
             return ()
-        longest = latency + abs(latency) * _ROUNDING
+        longest = latency + latency * _ROUNDING
         return [
             ES310.fault(
                 f"{member} is above latency_ms",
@@ -203,9 +250,10 @@ def timed_members(context: Context) -> tuple[str, ...]:
     """Return the times that may not be above the latency.
 
     Inspect's latency is total minus working time, and its generation time is above it in
-    every row; without an aggregate nobody knows whether Inspect wrote the rows.
+    every row; where no library is named, nobody knows whether Inspect wrote the rows.
     """
-    if context.library is None or context.library in INSPECT:
+    library = (context.library or "unknown").strip().casefold()
+    if library == "unknown" or library.startswith("inspect"):
         return ("time_to_first_token_ms",)
     return ("time_to_first_token_ms", "generation_time_ms")
 
@@ -248,7 +296,10 @@ def _error_yet_correct(context: Context) -> RowCheck:
     del context
 
     def check(row: Row) -> Iterable[Fault]:
-        if row.get("error") and _member(row.get("evaluation"), "is_correct") is True:
+        error = row.get("error")
+        if error.__class__ is not str or not error or error.isspace():
+            return ()
+        if _member(row.get("evaluation"), "is_correct") is True:
             return (ES314.fault("error is set, and is_correct is true", pointer="/error"),)
         return ()
 
@@ -284,23 +335,36 @@ def _turns(row: Row) -> set[Any] | None:
     return set(numbers) if all(map(_is_number, numbers)) else set(range(len(numbers)))
 
 
-def _is_source(source: str, turns: int | None, *, single: bool) -> bool:
-    if single:
-        return _SINGLE_TURN_SOURCE.fullmatch(source) is not None
-    match = _TRANSCRIPT_SOURCE.fullmatch(source)
-    if match is None:
-        return False
-    return turns is None or not match[1].isdecimal() or int(match[1]) < turns
+def source_doubt(source: str, turns: int | None, *, single: bool) -> Severity | None:
+    """Return how doubtful the source of an answer is: None where an answer of the row stands.
+
+    A remark is enough for other places in the row, and for what is outside of it: WILD names
+    the answer's column, or the scorer that it was taken from. `turns` is the length of the
+    transcript, if there is one.
+    """
+    place = _PLACE_IN_ROW.fullmatch(source)
+    if place is None:
+        return Severity.WARNING if _MEANT_IN_ROW.match(source) else Severity.INFO
+    turn = place["turn"]
+    if single != (turn is None):
+        return Severity.WARNING
+    if turn is not None and turns is not None and turn.isdecimal() and int(turn) >= turns:
+        return Severity.WARNING
+    return None if place["output"] or place["content"] else Severity.INFO
 
 
 def is_choice(reference: Any, choices: Sequence[Any]) -> bool:
-    """Tell whether a reference is a choice, its letter or its number; no text is no concern."""
+    """Tell whether a reference is a choice, its letter or its number; no text is no concern.
+
+    A letter may stand on a line of its own above what else is to be answered (Mind2Web);
+    numbers count from 0 or from 1.
+    """
     if reference.__class__ is not str or reference in choices:
         return True
     bare = reference.strip()
-    if bare.isdecimal() and len(bare) < 5 and int(bare) < len(choices):
+    if bare.isdecimal() and len(bare) < 5 and int(bare) <= len(choices):
         return True
-    letter = _LETTER.fullmatch(bare)
+    letter = _LETTER.fullmatch(bare.partition("\n")[0].rstrip())
     if letter is not None and ord(letter[1].upper()) - ord("A") < len(choices):
         return True
     folded = bare.casefold()
@@ -384,8 +448,10 @@ ES303: Final = Rule(
     Severity.WARNING,
     "source of an answer is not output.raw, or not the content of a turn",
     """
-    What it finds: a source that is not `output.raw` in a single_turn row, or not
-    `interactions[i].content` or `messages[i].content` of a turn in another row.
+    What it finds: a source that is meant to be a place in the row and is not the right one:
+    `output.raw` in a single_turn row, `interactions[i].content` or `messages[i].content` of a
+    turn in another row. Sources in other words, and reasoning and tool calls as sources, are
+    remarked once per file.
 
     Why it matters: a tool that follows the source finds nothing there.
 
@@ -393,7 +459,7 @@ ES303: Final = Rule(
         row 1 /answer_attribution/0/source = "output.text"
 
     Good:
-        row 1 /answer_attribution/0/source = "output.raw"
+        row 1 /answer_attribution/0/source = "output.raw[0]"
     """,
     row=_attribution_source,
 )
@@ -405,7 +471,8 @@ ES307: Final = Rule(
     "is_correct contradicts a score of 0 or 1",
     """
     What it finds: a score of 1 that is not correct, or one of 0 that is, unless the metric's
-    scale is not 0 to 1, or lower is better.
+    scale is not 0 to 1, or lower is better. A 1 need not be correct under metrics that grade,
+    such as F1 or ROUGE, and in rows whose metadata.is_correct_applicable is false.
 
     Why it matters: accuracy taken from the one is not that taken from the other.
 
@@ -425,7 +492,8 @@ ES308: Final = Rule(
     "a score outside the metric's bounds; a warning where the row joins by name only",
     """
     What it finds: a score below min_score or above max_score of the metric that the row joins,
-    by evaluation_result_id, or, as a warning, by its name.
+    by evaluation_result_id, or, as a warning, by its name. Bounds that are the wrong way
+    round are those of no score, and -1 may stand for the level that is not known.
 
     Why it matters: percent were taken for shares, or the row belongs to another metric.
 
@@ -467,8 +535,8 @@ ES310: Final = Rule(
     "time to first token or generation time above latency",
     """
     What it finds: a time_to_first_token_ms or generation_time_ms above latency_ms. Inspect
-    writes total minus working time as latency; its generation time is left alone, and so are
-    rows without an aggregate that names their harness.
+    writes total minus working time as latency; its generation time is left alone, and so is
+    that of rows without an aggregate that names their harness.
 
     Why it matters: a part cannot take longer than the whole; units or columns were mixed up.
 
@@ -508,7 +576,7 @@ ES313: Final = Rule(
     "choices are given, and the reference is none of them, nor a letter or number of one",
     """
     What it finds: rows with choices whose reference is neither one of them, nor the letter or
-    the number of one.
+    the number of one, counted from 0 or from 1.
 
     Why it matters: no answer can be right by comparison with the reference.
 
@@ -527,7 +595,7 @@ ES314: Final = Rule(
     Severity.WARNING,
     "error is set and is_correct is true",
     """
-    What it finds: a row that failed with an error and counts as correct.
+    What it finds: a row with an error that is not blank, and that counts as correct.
 
     Why it matters: a time-out or refusal raises the score.
 
@@ -572,6 +640,13 @@ NO_ANSWER: Final = ES301.fault(
     "answer_attribution is empty", pointer="/answer_attribution", severity=Severity.INFO
 )
 """What is remarked of a row that attributes no answer; real rows of Inspect are like that."""
+
+FOREIGN_SOURCE: Final = ES303.fault(
+    "an answer's source is none that the format names",
+    pointer="/answer_attribution",
+    severity=Severity.INFO,
+)
+"""What is remarked of answers from elsewhere; the format gives its two places as examples."""
 
 NOT_A_CHOICE: Final = ES313.fault(
     "choices are given, and the reference is none of them", pointer="/input/reference"

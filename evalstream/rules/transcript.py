@@ -11,6 +11,12 @@ from evalstream.rule import Context, RowCheck, Rule
 
 Row = Mapping[str, Any]
 
+_NUMBERS: Final[frozenset[Any]] = frozenset({int, float})
+"""What a count can be: the schema takes 3.0 for an integer."""
+
+_OTHER_ROLES: Final = frozenset({"system", "developer", "user", "human", "tool", "function"})
+"""Who speaks in a transcript besides the model."""
+
 
 def _turn_order(context: Context) -> RowCheck:
     del context
@@ -22,7 +28,7 @@ def _turn_order(context: Context) -> RowCheck:
         key, turns = transcript
         for place, turn in enumerate(turns):
             number = turn.get("turn_idx") if turn.__class__ is dict else None
-            if number.__class__ is not int:
+            if number.__class__ not in _NUMBERS:
                 return ()
             if number != place:
                 pointer = f"/{key}/{place}/turn_idx"
@@ -64,7 +70,8 @@ def _answer_faults(pointer: str, turn: Mapping[str, Any], called: set[str]) -> I
     identities = answered if listed else [] if answered is None else [answered]
     if not identities and turn.get("role") == "tool":
         message = "a tool turn without a tool_call_id"
-        yield ES305.fault(message, pointer=pointer, severity=Severity.WARNING)
+        place = pointer if "tool_call_id" in turn else pointer.rpartition("/")[0]
+        yield ES305.fault(message, pointer=place, severity=Severity.WARNING)
     for number, identity in enumerate(identities):
         if identity.__class__ is str and identity not in called:
             where = f"{pointer}/{number}" if listed else pointer
@@ -90,8 +97,8 @@ def _miscounted_turns(context: Context) -> RowCheck:
 def _miscounted(row: Row, turns: int) -> Iterator[Fault]:
     evaluation = row["evaluation"]
     claimed, pointer = evaluation.get("num_turns"), "/evaluation/num_turns"
-    if claimed.__class__ is int and claimed != turns:
-        message = f"num_turns is {claimed:,}, the transcript has {turns:,} turns"
+    if claimed.__class__ in _NUMBERS and claimed != turns:
+        message = "num_turns is not the number of turns in the transcript"
         yield ES306.fault(message, pointer=pointer, expected=turns, found=claimed)
     # An explicit null is the schema's business where it may not stand.
     null = "num_turns" in evaluation and row.get("schema_version") in eee.WITHOUT_NULLS
@@ -103,8 +110,8 @@ def _miscounted(row: Row, turns: int) -> Iterator[Fault]:
 def _miscounted_calls(evaluation: Mapping[str, Any], turns: list[Any]) -> Iterator[Fault]:
     claimed, pointer = evaluation.get("tool_calls_count"), "/evaluation/tool_calls_count"
     calls = sum(len(tool_calls(turn)) for turn in turns)
-    if claimed.__class__ is int and claimed != calls:
-        message = f"tool_calls_count is {claimed:,}, the transcript has {calls:,} tool calls"
+    if claimed.__class__ in _NUMBERS and claimed != calls:
+        message = "tool_calls_count is not the number of tool calls in the transcript"
         yield ES306.fault(message, pointer=pointer, expected=calls, found=claimed)
 
 
@@ -119,13 +126,19 @@ def _mislabelled_interaction(context: Context) -> RowCheck:
         place: dict[str, Any] = {"pointer": "/interaction_type", "found": kind}
         if kind == eee.AGENTIC and not any(tool_calls(turn) for turn in turns):
             return (ES315.fault("agentic, and no turn calls a tool", **place),)
-        spoken = sum(turn.__class__ is dict and turn.get("role") == "assistant" for turn in turns)
+        spoken = sum(map(_may_be_the_model, turns))
         if kind == eee.MULTI_TURN and spoken <= 1:
             message = f"multi_turn, and the assistant has {spoken} turn{'s'[spoken:]}"
             return (ES315.fault(message, **place),)
         return ()
 
     return check
+
+
+def _may_be_the_model(turn: Any) -> bool:
+    """Tell whether a turn is not surely someone else's; a role is any text, such as `model`."""
+    role = turn.get("role") if turn.__class__ is dict else None
+    return role.__class__ is not str or role.casefold() not in _OTHER_ROLES
 
 
 def tool_calls(turn: Any) -> list[Any]:
