@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from json import loads
-from typing import Any, Final, NamedTuple
-
-import xxhash
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from evalstream import parsing
 from evalstream.aggregate import Join
 from evalstream.catalog import RULES, severity_of
 from evalstream.formats import eee
-from evalstream.identities import ABSENT, UNJOINED, Identities, pack
+from evalstream.identities import UNJOINED, Identities
 from evalstream.model import Excerpt, Fault, Lines, Severity
-from evalstream.quiet import QUIET, quiet_check
+from evalstream.reading import Reader, Row, parse
+from evalstream.records import answer_digest, record, sample_digest
 from evalstream.rule import Context, RowCheck, Rule
-from evalstream.rules import identity, json, schema
-from evalstream.rules.json import BEGINS_WITH_MARK, ES102, ES107, ES108, ES110, ES111, ES113, ES114
-from evalstream.rules.schema import ES215, ES216
+from evalstream.rules import identity
+from evalstream.rules.json import BEGINS_WITH_MARK, ES102, ES107, ES108, ES110, ES111, ES114
+from evalstream.rules.schema import ES216
 from evalstream.rules.stream import ES003
-from evalstream.schema import Validator, builtin_validator, compile_schema, finite_check
-from evalstream.scope import KNOWN_VERSIONS, Row, Scope, Scopes, is_remark, remark_key
+from evalstream.scope import Scope, Scopes, is_remark, remark_key
 from evalstream.tally import Tally
-from evalstream.versions import versions_that_fit
+
+if TYPE_CHECKING:
+    from evalstream.swift import Swift, SwiftPass
 
 JSON_BLANK: Final = b" \t\r"
 UNCERTAIN: Final = frozenset({ES107.code, ES108.code})
 """Faults after which the values of a row are not those that its writer meant."""
 
-_MODULUS: Final = 1 << 64
+WORTH_TYPES_BYTES = 1 << 20
+"""From how many bytes on it is worth to load and compile what takes usual rows quickly."""
 
 BATCH_ROWS: Final = 32
 BATCH_BYTES: Final = 1 << 18
@@ -62,14 +63,6 @@ class BlockResult(NamedTuple):
     identities: Identities
 
 
-def parse(line: bytes) -> Any:
-    """Return what the fast parser makes of a line, None where it makes nothing of it."""
-    try:
-        return parsing.fast(line)
-    except ValueError:
-        return None
-
-
 @lru_cache(maxsize=8)
 def engine_for(context: Context) -> Engine:
     """Return the engine of a context, compiled once per process."""
@@ -79,136 +72,80 @@ def engine_for(context: Context) -> Engine:
 class Engine:
     """A pure function of (bytes, context): holds compiled rules and no state between blocks."""
 
+    _expected: ClassVar[int] = 0
+
     def __init__(self, context: Context) -> None:
         self.context = context
-        options = context.options
-        self._own_schema = options.schema is None
-        # A lower bound for nesting than the parser's own is left to the exact path.
-        self._shallow = options.max_depth < parsing.FAST_DEPTH
-        self._finite = finite_check(options.engine)
-        self._accepting = _Accepting(self._validator)
-        self._only: Validator | None = None
-        if options.schema is not None:
-            self._only = compile_schema(
-                parsing.fast(options.schema.encode()), options.engine, trusted=False
-            )
-        elif options.schema_version != "auto":
-            self._only = self._validator(options.schema_version)
-        else:
-            # Compiled here, before workers are forked.
-            self._accepting[context.version]
-        self._quiet = quiet_check(context)
-        self._checks = list(_bound(context, lambda rule: rule.code in QUIET))
-        self._loud = list(_bound(context, lambda rule: not rule.by_ids and rule.code not in QUIET))
-        self._by_ids = list(_bound(context, lambda rule: rule.by_ids))
+        self.reader = Reader(context)
+        self._checks = list(_bound(context, lambda rule: not rule.by_ids))
+        self._by_ids = [check for _, check in _bound(context, lambda rule: rule.by_ids)]
+        self._loud: list[RowCheck] = []
         self._join = Join(context.results)
+        self._swift: Swift | None = None
+        self._is_ready = False
         self.judge_hash = identity.hash_judge(context)
         # Copies of a sample are only compared where there can be several.
         self.compares_answers = len(context.results) > 1
 
     def run(self, lines: Lines) -> BlockResult:
         """Check some whole lines of an input."""
+        self.expect(len(lines.data))
         return _Pass(self, lines).result()
+
+    def expect(self, size: int) -> None:
+        """Get ready for `size` bytes more, and before workers are forked.
+
+        What takes usual rows quickly is loaded and compiled once that is worth its time.
+        """
+        Engine._expected += size
+        if not self._is_ready and Engine._expected >= WORTH_TYPES_BYTES:
+            from evalstream.quiet import QUIET
+            from evalstream.swift import swift_for
+
+            self._is_ready = True
+            self._swift = swift_for(self.context)
+            self._loud = [check for code, check in self._checks if code not in QUIET]
 
     def scopes(self) -> Scopes:
         """Return the scopes of a block that has no rows yet."""
         return Scopes(self.context, self._join, self._by_ids)
 
-    def is_sound(self, row: Any) -> bool:
-        """Tell whether what the fast parser made of a line is surely a well-formed row."""
-        try:
-            only = self._only
-            accepts = self._accepting[row["schema_version"]] if only is None else only.accepts
-        except (KeyError, TypeError):
-            return False
-        return row.__class__ is dict and accepts(row) and not self._shallow
-
-    def accept(self, line: bytes) -> Row | None:
-        """Return the row if the line holds one that is beyond doubt well formed."""
-        row = parse(line)
-        return row if self.is_sound(row) else None
-
-    def explain(
-        self, line: bytes, *, torn: bool, read: Any = None
-    ) -> tuple[Row | None, list[Fault]]:
-        """Say everything that is wrong with a line by itself; return its row if it is one.
-
-        `read` is what the fast parser made of it; it needs no second parser as long as its
-        numbers are finite, which is the one thing that parser lets pass.
-        """
-        if read.__class__ is dict and not self._shallow and self._finite(read):
-            return read, list(self._schema_faults(read))
-        reading = json.read_object(line, self.context.options.max_depth, torn=torn, noun="a row")
-        faults = [fault for fault, _ in reading.faults]
-        if reading.value is None:
-            return None, faults
-        try:
-            faults.extend(reading.concerned(self._schema_faults(reading.value)))
-        except RecursionError:
-            return None, [*faults, ES113.fault("nested too deep to be judged by the schema")]
-        return reading.value, faults
+    def taking(self, scopes: Scopes, tally: Tally) -> SwiftPass | None:
+        """Return what takes usual rows of a block, None if each must be looked at by rules."""
+        if self._swift is None or self._loud:
+            return None
+        return self._swift.pass_over(scopes, tally)
 
     def check_row(self, row: Row, line: int, scope: Scope, tally: Tally) -> list[Fault]:
         """Apply the rules beyond schema and hash to a row; remarks are counted, not returned."""
-        accepted = self._quiet(row) if scope.named else None
-        if not self._loud and accepted == ():
-            return list(scope.faults)
         faults = list(scope.faults)
-        checks = self._loud if accepted is not None else (*self._checks, *self._loud)
-        said = list(accepted or ())
-        for check in checks:
-            said.extend(check(row))
-        for fault in said:
+        for fault in self._said(row, scope):
             if is_remark(fault):
                 tally.remarks.add(remark_key(fault), line)
             else:
                 faults.append(fault)
         return faults
 
-    def _schema_faults(self, row: Row) -> Iterable[Fault]:
-        if self._only is not None:
-            version = "" if self.context.options.schema else self.context.options.schema_version
-            return schema.explain(self._only.faults(row), own=self._own_schema, version=version)
-        declared = row.get("schema_version")
-        version = self.context.version
-        unknown: list[Fault] = []
-        if isinstance(declared, str):
-            version = eee.nearest_version(declared, instance=True)
-            if not eee.is_known(declared, instance=True):
-                message = f"no version that is known; the row is judged by {version}"
-                place: dict[str, Any] = {"pointer": "/schema_version", "found": declared}
-                unknown.append(ES215.fault(message, expected=list(eee.INSTANCE_VERSIONS), **place))
-        validator = self._validator(version)
-        faults = schema.explain(validator.faults(row), own=True, version=version)
-        if faults and ES216.code in self.context.enabled:
-            fitting = versions_that_fit(row, version, self.context.options.engine, instance=True)
-            unknown.extend(schema.fits_another(version, fitting))
-        return unknown + faults
-
-    def _validator(self, version: str) -> Validator:
-        name = eee.instance_schema_name(version)
-        return builtin_validator(name, self.context.options.engine)
+    def _said(self, row: Row, scope: Scope) -> Iterator[Fault]:
+        """Say what the rules say of a row; most of them need not be asked of a usual one."""
+        if self._swift is not None and scope.named:
+            typed = self._swift.view(row)
+            accepted = None if typed is None else self._swift.quiet(typed)
+            if accepted is not None:
+                yield from accepted
+                for check in self._loud:
+                    yield from check(row)
+                return
+        for _, check in self._checks:
+            yield from check(row)
 
 
-def _bound(context: Context, wanted: Callable[[Rule], bool]) -> Iterator[RowCheck]:
+def _bound(context: Context, wanted: Callable[[Rule], bool]) -> Iterator[tuple[str, RowCheck]]:
     for rule in RULES.values():
         if rule.row is not None and rule.code in context.enabled and wanted(rule):
             check = rule.row(context)
             if check is not None:
-                yield check
-
-
-class _Accepting(dict[str, Callable[[Any], bool]]):
-    """The accepting pass by declared version; each is compiled when a row first declares it."""
-
-    def __init__(self, validator: Callable[[str], Validator]) -> None:
-        self._validator = validator
-
-    def __missing__(self, declared: str) -> Callable[[Any], bool]:
-        if declared not in KNOWN_VERSIONS:
-            raise KeyError(declared)
-        self[declared] = self._validator(declared.removeprefix(eee.ANNOTATION_PREFIX)).accepts
-        return self[declared]
+                yield rule.code, check
 
 
 class _Entry:
@@ -220,6 +157,7 @@ class _Entry:
         "line",
         "number",
         "offset",
+        "record",
         "row",
         "scope",
         "scored",
@@ -228,7 +166,7 @@ class _Entry:
         "torn",
     )
 
-    def __init__(self, line: bytes, number: int, offset: int, torn: bool) -> None:
+    def __init__(self, line: bytes, number: int, offset: int, torn: bool = False) -> None:
         self.line, self.number, self.offset, self.torn = line, number, offset, torn
         self.row: Any = None
         self.sound = False
@@ -237,6 +175,7 @@ class _Entry:
         self.faults: Sequence[Fault] = ()
         self.hashed: Row | None = None
         self.shown: str | None = None
+        self.record: bytes | None = None
 
 
 class _Pass:
@@ -248,48 +187,94 @@ class _Pass:
         self._faults: list[Located] = []
         self._counts: Counts = {}
         self._tally = Tally()
-        self._records = bytearray()
+        self._records: list[bytes] = []
         self._scopes = engine.scopes()
+        self._taking = engine.taking(self._scopes, self._tally)
+        self._text = memoryview(lines.data)
+        self._has_returns = b"\r" in lines.data
+        self._spaces_only = not self._has_returns and b"\t" not in lines.data
 
     def result(self) -> BlockResult:
         """Look at every line once."""
-        data, start, base, tail, final = self._lines
+        data, start, base, _, _ = self._lines
         find, end, longest = data.find, len(data), self._options.max_line_bytes
         number = size = 0
-        batch: list[_Entry] = []
+        batch: list[bytes] = []
+        places: list[tuple[int, int]] = []
         if base + start == 0 and data.startswith(parsing.UTF8_MARK):
             start = len(parsing.UTF8_MARK)
             self._note(1, 0, None, [ES102.fault(BEGINS_WITH_MARK)])
         while start < end:
             stop = find(b"\n", start)
+            if stop < 0:
+                break
             number += 1
-            if stop >= 0:
-                line, torn = data[start:stop], False
-            else:
-                stop = end
-                line, torn = _last_line(data, start, tail, final=final)
-            length = len(line)
+            length = stop - start
             if length > longest:
-                self._look(batch)
-                batch, size = [], 0
+                self._look(batch, places)
+                batch, places, size = [], [], 0
                 self._skip(number, base + start)
             else:
-                batch.append(_Entry(line, number, base + start, torn))
+                batch.append(data[start:stop])
+                places.append((number, base + start))
                 size += length
                 if size >= BATCH_BYTES or len(batch) == BATCH_ROWS:
-                    self._look(batch)
-                    batch, size = [], 0
+                    self._look(batch, places)
+                    batch, places, size = [], [], 0
             start = stop + 1
-        self._look(batch)
+        self._look(batch, places)
+        if start < end:
+            number += 1
+            self._look_at_last(number, start)
         if data.startswith(parsing.UTF8_MARK):
             self._faults.sort(key=lambda located: (located.line, located.fault.code))
         self._tally.lines = number
         self._scopes.tally(self._tally)
-        identities = Identities(bytes(self._records))
+        identities = Identities(b"".join(self._records))
         return BlockResult(self._faults, self._counts, self._tally, identities)
 
-    def _look(self, batch: list[_Entry]) -> None:
-        """Judge some lines, step by step: each step's code stays in the processor's caches."""
+    def _look(self, lines: Sequence[bytes], places: Sequence[tuple[int, int]]) -> None:
+        """Judge some lines: the usual rows in one go, the others step by step."""
+        if not lines:
+            return
+        records: list[bytes | None] = [None] * len(lines)
+        if self._taking is not None:
+            base = self._lines.base
+            text = self._text[places[0][1] - base : places[-1][1] - base + len(lines[-1])]
+            records = self._taking.take(lines, text, places, spaces_only=self._spaces_only)
+            if self._has_returns:
+                self._count_returns(lines, places, records)
+        if None in records:
+            left = [place for place, packed in enumerate(records) if packed is None]
+            entries = [_Entry(lines[place], *places[place]) for place in left]
+            self._look_closely(entries)
+            for place, entry in zip(left, entries, strict=True):
+                records[place] = entry.record
+        self._records += filter(None, records)
+
+    def _count_returns(
+        self,
+        lines: Sequence[bytes],
+        places: Sequence[tuple[int, int]],
+        records: Sequence[bytes | None],
+    ) -> None:
+        for line, (number, _), packed in zip(lines, places, records, strict=True):
+            if packed is not None and line.endswith(b"\r"):
+                self._tally.carriage_returns.add(None, number)
+
+    def _look_at_last(self, number: int, start: int) -> None:
+        """Judge the line that has no newline in the block."""
+        data, _, base, tail, final = self._lines
+        line, torn = _last_line(data, start, tail, final=final)
+        if len(line) > self._options.max_line_bytes:
+            self._skip(number, base + start)
+            return
+        entry = _Entry(line, number, base + start, torn)
+        self._look_closely([entry])
+        self._records += filter(None, [entry.record])
+
+    def _look_closely(self, batch: list[_Entry]) -> None:
+        """Judge some lines step by step: each step's code stays in the processor's caches."""
         rows = self._read(batch)
         self._judge(rows)
         for entry in rows:
@@ -309,7 +294,7 @@ class _Pass:
         """Parse lines and hold them against the schema; return those that are rows."""
         for entry in batch:
             entry.row = parse(entry.line)
-        is_sound = self._engine.is_sound
+        is_sound = self._engine.reader.is_sound
         for entry in batch:
             entry.sound = is_sound(entry.row)
         rows = [entry for entry in batch if entry.sound or self._explain(entry)]
@@ -337,7 +322,7 @@ class _Pass:
         if not entry.line.strip(JSON_BLANK):
             entry.row, entry.faults = None, [ES110.fault("a blank line")]
             return False
-        entry.row, faults = self._engine.explain(entry.line, torn=entry.torn, read=entry.row)
+        entry.row, faults = self._engine.reader.explain(entry.line, torn=entry.torn, read=entry.row)
         entry.faults = faults
         if entry.row is None:
             self._tally.rows += 1
@@ -379,33 +364,22 @@ class _Pass:
             scores[None, None, False] = scores.get((None, None, False), 0) + 1
 
     def _identify(self, entry: _Entry) -> None:
-        """Add a row's record."""
-        digest, number = xxhash.xxh3_128_digest, xxhash.xxh3_64_intdigest
+        """Make a row's record."""
         row, scope, shown = entry.row, entry.scope, entry.shown
-        content, sample, seed = digest(entry.line), row.get("sample_id"), scope.seed
-        if sample.__class__ is str:
-            key = digest(sample.encode(), seed)
-        elif isinstance(sample, int):
-            # The integer 1 and the text "1" are different samples.
-            key = digest(f"{sample}".encode(), ~seed % _MODULUS)
-        else:
+        key = sample_digest(row.get("sample_id"), scope)
+        if key is None:
             self._tally.doubtful += 1
-            key, shown = content, None
-        named = key is not content
-        if shown is not None:
-            shown += eee.choices_text(row)
-        mark = eee.repeat_mark(row) if named else ""
-        compared = named and self._engine.compares_answers
-        self._records += pack(
+        elif shown is not None:
+            shown += eee.choices_text(row["input"].get("choices"))
+        entry.record = record(
             entry.number,
-            key,
-            content,
-            ABSENT if shown is None else digest(shown.encode(), seed),
-            number(parsing.dumps(eee.answer(row))) if compared else 0,
-            number(mark.encode()) if mark else 0,
-            scope.result if named else 0,
-            scope.place,
             entry.offset,
+            entry.line,
+            key,
+            scope,
+            shown,
+            row.get("metadata"),
+            answer_digest(eee.answer(row)) if self._engine.compares_answers else 0,
         )
 
     def _note(self, number: int, offset: int, row: Row | None, faults: Sequence[Fault]) -> None:

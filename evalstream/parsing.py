@@ -66,6 +66,14 @@ def dumps(value: Any) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode()
 
 
+def canonical(value: Any) -> bytes:
+    """Write `value` as JSON that does not depend on the order of keys."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError:
+        return json.dumps(value, sort_keys=True).encode()
+
+
 def shorten(value: Any) -> Any:
     """Cut a value short for a report: numbers stay, long texts and containers are cut."""
     if isinstance(value, (bool, float)) or value is None:

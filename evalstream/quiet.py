@@ -1,8 +1,8 @@
-"""The accepting pass over what a row says about itself: one look at each field."""
+"""The accepting pass over what a typed row says about itself: one look at each field."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 from evalstream.formats import eee
@@ -18,8 +18,7 @@ from evalstream.rules.row import (
     sums_up,
     timed_members,
 )
-
-Row = Mapping[str, Any]
+from evalstream.typed import ABSENT, Typed, plain
 
 QUIET: Final = frozenset(
     {
@@ -44,56 +43,49 @@ QUIET: Final = frozenset(
 _NOTHING: Final[tuple[Fault, ...]] = ()
 _UNANSWERED: Final[tuple[Fault, ...]] = (NO_ANSWER,)
 _FROM_ELSEWHERE: Final[tuple[Fault, ...]] = (FOREIGN_SOURCE,)
-_OUT_OF_SHAPE: Final = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
-"""What looking at a row raises that is not of the usual shape; the rules judge such a row."""
 
 
-def quiet_check(context: Context) -> Callable[[Row], tuple[Fault, ...] | None]:
-    """Return a function that accepts rows of which the rules above say nothing.
+def quiet_check(context: Context) -> Callable[[Typed], tuple[Fault, ...] | None]:
+    """Return a function that accepts typed rows of which the rules above say nothing.
 
     It returns what is remarked of an accepted row, and None for a row that it does not
     accept, of which the rules themselves then say whatever there is to say. That the row's
-    ids are not blank (see `named`) is for the caller to know: rows share them.
+    ids are not blank is for the caller to know: rows share them.
     """
     lowest, highest = common_bounds(context)
     timed = timed_members(context)
 
-    def quiet(row: Row) -> tuple[Fault, ...] | None:
-        try:
-            evaluation, sample = row["evaluation"], row["input"]
-            score, correct = evaluation["score"], evaluation["is_correct"]
-            raw, identity, choices = sample["raw"], row["sample_id"], sample.get("choices")
-            usage, performance = row.get("token_usage"), row.get("performance")
-            sound = (
-                lowest <= score <= highest
-                and ((score == 1) is correct or score not in (0, 1))
-                and not (correct and row.get("error"))
-                and raw
-                and not raw.isspace()
-                and (identity.__class__ is not str or (identity and not identity.isspace()))
-                and (not choices or _chosen(sample["reference"], choices))
-                and (
-                    not usage
-                    or usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
-                    or sums_up(usage)
-                )
-                and (not performance or _in_time(performance, timed))
+    def quiet(row: Typed) -> tuple[Fault, ...] | None:
+        evaluation, sample, identity = row.evaluation, row.input, row.sample_id
+        score, correct = evaluation.score, evaluation.is_correct
+        raw, choices, usage, performance = (
+            sample.raw,
+            sample.choices,
+            row.token_usage,
+            row.performance,
+        )
+        sound = (
+            lowest <= score <= highest
+            and ((score == 1) is correct or score not in (0, 1))
+            and not (correct and row.error)
+            and raw
+            and not raw.isspace()
+            and (identity.__class__ is not str or (identity and not identity.isspace()))
+            and (not choices or _chosen(sample.reference, choices))
+            and (
+                not usage
+                or usage.total_tokens == usage.input_tokens + usage.output_tokens
+                or sums_up(plain(usage))
             )
-            if not sound:
-                return None
-            if row["interaction_type"] == eee.SINGLE_TURN:
-                return _quiet_answer(row, row["answer_attribution"])
-            return _quiet_transcript(row, evaluation, row["answer_attribution"])
-        except _OUT_OF_SHAPE:
+            and (not performance or _in_time(performance, timed))
+        )
+        if not sound:
             return None
+        if row.interaction_type == eee.SINGLE_TURN:
+            return _quiet_answer(row)
+        return _quiet_transcript(row)
 
     return quiet
-
-
-def named(row: Row) -> bool:
-    """Tell whether the ids that rows share are no blank texts."""
-    ids = (row.get("evaluation_name"), row.get("evaluation_id"), row.get("model_id"))
-    return not any(text.__class__ is str and (not text or text.isspace()) for text in ids)
 
 
 def _chosen(reference: Any, choices: list[Any]) -> bool:
@@ -106,77 +98,75 @@ def _chosen(reference: Any, choices: list[Any]) -> bool:
     return True
 
 
-def _in_time(performance: Mapping[str, Any], timed: tuple[str, ...]) -> bool:
-    latency = performance.get("latency_ms")
-    if latency is not None:
+def _in_time(performance: Typed, timed: tuple[str, ...]) -> bool:
+    latency = performance.latency_ms
+    if latency is not None and latency is not ABSENT:
         for member in timed:
-            if member in performance:
-                taken = performance[member]
-                if taken is not None and not taken <= latency:
-                    return False
+            taken = getattr(performance, member)
+            if taken is not None and taken is not ABSENT and not taken <= latency:
+                return False
     return True
 
 
-def _quiet_answer(row: Row, answers: Any) -> tuple[Fault, ...] | None:
+def _quiet_answer(row: Typed) -> tuple[Fault, ...] | None:
     """Accept a single_turn row without a transcript whose one answer is its output."""
-    if row.get("messages") or row.get("interactions"):
+    answers = row.answer_attribution
+    if row.messages or row.interactions:
         return None
     if not answers:
-        return _UNANSWERED if answers.__class__ is list else None
+        return _UNANSWERED
+    if len(answers) > 1:
+        return None
     (answer,) = answers
-    source = answer["source"]
-    if answer["turn_idx"] != 0 or answer["is_terminal"] is not True:
+    source = answer.source
+    if answer.turn_idx != 0 or answer.is_terminal is not True:
         return None
     if source == OUTPUT_SOURCE:
         return _NOTHING
-    foreign = source.__class__ is str and source_doubt(source, None, single=True) == Severity.INFO
+    foreign = source_doubt(source, None, single=True) == Severity.INFO
     return _FROM_ELSEWHERE if foreign else None
 
 
-def _quiet_transcript(
-    row: Row, evaluation: Mapping[str, Any], answers: Any
-) -> tuple[Fault, ...] | None:
+def _quiet_transcript(row: Typed) -> tuple[Fault, ...] | None:
     """Accept a row with a transcript whose turns, calls, counts and answers agree."""
-    transcript = eee.transcript(row)
-    counted = None if transcript is None else _counted(transcript[1])
-    if transcript is None or counted is None:
+    key = "messages" if row.messages else "interactions"
+    turns, evaluation, answers = getattr(row, key), row.evaluation, row.answer_attribution
+    counted = _counted(turns) if turns else None
+    if counted is None:
         return None
-    (key, turns), (calls, spoken), kind = transcript, counted, row["interaction_type"]
+    (calls, spoken), kind = counted, row.interaction_type
     sound = (
-        (calls > 0 if kind == eee.AGENTIC else kind == eee.MULTI_TURN and spoken > 1)
-        and evaluation["num_turns"] == len(turns)
-        and evaluation["tool_calls_count"] == calls
+        (calls > 0 if kind == eee.AGENTIC else spoken > 1)
+        and evaluation.num_turns == len(turns)
+        and evaluation.tool_calls_count == calls
     )
-    if not sound or not answers:
-        return _UNANSWERED if sound and answers.__class__ is list else None
+    if not sound or len(answers) > 1:
+        return None
+    if not answers:
+        return _UNANSWERED
     (answer,) = answers
-    place = answer["turn_idx"]
-    sound = (
-        place.__class__ is int
-        and 0 <= place < len(turns)
-        and answer["is_terminal"] is True
-        and answer["source"] == f"{key}[{place}].content"
-    )
+    place = answer.turn_idx
+    sound = place < len(turns) and answer.is_terminal and answer.source == f"{key}[{place}].content"
     return _NOTHING if sound else None
 
 
-def _counted(turns: list[Any]) -> tuple[int, int] | None:
+def _counted(turns: list[Typed]) -> tuple[int, int] | None:
     """Count tool calls and assistant turns, None unless turns and calls are in order."""
     called: set[str] = set()
     calls = spoken = 0
     for place, turn in enumerate(turns):
-        if turn["turn_idx"].__class__ is not int or turn["turn_idx"] != place:
+        if turn.turn_idx != place:
             return None
-        answered, role = turn.get("tool_call_id"), turn["role"]
+        answered, role = turn.tool_call_id, turn.role
         if answered:
             if answered.__class__ is not list:
                 answered = (answered,)
             if not called.issuperset(answered):
                 return None
-        elif role == "tool" or answered is not None:
+        elif role == "tool" or not (answered is None or answered is ABSENT):
             return None
         spoken += role == "assistant"
-        for call in turn.get("tool_calls") or ():
+        for call in turn.tool_calls or ():
             calls += 1
-            called.add(call["id"])
+            called.add(call.id)
     return (calls, spoken) if len(called) == calls else None

@@ -13,19 +13,10 @@ from evalstream.formats import eee
 from evalstream.identities import UNJOINED
 from evalstream.model import Fault, Severity
 from evalstream.moments import Scores
-from evalstream.quiet import named
 from evalstream.rule import Context, RowCheck
 from evalstream.tally import Tally
 
 Row = Mapping[str, Any]
-
-KNOWN_VERSIONS: Final = frozenset(
-    form
-    for name in eee.DECLARED
-    if eee.VERSIONS[name].instance
-    for form in (name, eee.ANNOTATION_PREFIX + name)
-)
-"""What a row may declare and be judged by at once: known versions, plain or annotated."""
 
 
 class Scope:
@@ -60,7 +51,9 @@ class Scope:
         self.faults: tuple[Fault, ...] = ()
         self.remarks: tuple[Fault, ...] = ()
         self.named = named(row)
-        self.version = version if isinstance(version, str) and version in KNOWN_VERSIONS else None
+        self.version = (
+            version if isinstance(version, str) and version in eee.KNOWN_VERSIONS else None
+        )
         self.seed = xxhash.xxh3_64_intdigest(eee.sample_scope(row).encode())
         self.unnamed = result is None
         self.result = 0 if result is None else xxhash.xxh3_64_intdigest(f"{result}".encode())
@@ -97,7 +90,9 @@ class Scopes:
             row.get("evaluation_result_id"),
         )
         try:
-            return self._known[key]
+            scope = self._known[key]
+            scope.first = min(scope.first, line)
+            return scope
         except KeyError:
             # 1, 1.0 and true are equal as keys, and not the same to rules that look at types.
             if any(part.__class__ not in _PLAIN for part in key):
@@ -133,6 +128,12 @@ class Scopes:
     def _faults(self, row: Row) -> Iterator[Fault]:
         for check in self._checks:
             yield from check(row)
+
+
+def named(row: Row) -> bool:
+    """Tell whether the ids that rows share are no blank texts."""
+    ids = (row.get("evaluation_name"), row.get("evaluation_id"), row.get("model_id"))
+    return not any(text.__class__ is str and (not text or text.isspace()) for text in ids)
 
 
 def is_remark(fault: Fault) -> bool:

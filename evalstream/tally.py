@@ -26,6 +26,7 @@ class Occurrences(Generic[Key]):
             self.seen[key] = [times, line]
         else:
             entry[0] += times
+            entry[1] = min(entry[1], line)
 
     def merge(self, later: Occurrences[Key], shift: int) -> None:
         """Add what was counted in rows that come `shift` lines later."""

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from evalstream.catalog import enabled_codes
-from evalstream.engine import Engine
 from evalstream.formats import eee
 from evalstream.model import Fault, Finding, Options
+from evalstream.reading import Reader
 from evalstream.rule import Context
 from evalstream.rules.schema import explain
 from evalstream.schema import Validator, builtin_schema, compile_schema
@@ -53,11 +53,11 @@ def reference_version(version: str, aliases: Mapping[str, str]) -> str:
 
 
 @lru_cache(maxsize=32)
-def engine_of(version: str, engine: str) -> Engine:
-    """Return an engine that judges every row by one version, or by the one it declares."""
+def reader_of(version: str, engine: str) -> Reader:
+    """Return a reader that judges every row by one version, or by the one it declares."""
     options = Options(schema_version=version, engine=engine)
     fallback = eee.DEFAULT_VERSION if version == "auto" else version
-    return Engine(Context(options=options, enabled=enabled_codes(options), version=fallback))
+    return Reader(Context(options=options, enabled=enabled_codes(options), version=fallback))
 
 
 @lru_cache(maxsize=32)
@@ -69,7 +69,7 @@ def aggregate_validator(version: str, engine: str) -> Validator:
 @lru_cache(maxsize=1 << 14)
 def row_faults(line: bytes, version: str, engine: str) -> list[Fault]:
     """Say everything that is wrong with a row by itself under one version."""
-    return engine_of(version, engine).explain(line, torn=False)[1]
+    return reader_of(version, engine).explain(line, torn=False)[1]
 
 
 @lru_cache(maxsize=1 << 14)

@@ -13,10 +13,10 @@ from corpus import (
     Errors,
     aggregate_faults,
     breaches,
-    engine_of,
     expectations,
     lines_of,
     needs_corpus,
+    reader_of,
     reference_breaches,
     reference_version,
     row_faults,
@@ -180,7 +180,7 @@ def test_a_faulty_row_names_exactly_the_other_versions_that_it_fits(pair: Pair) 
 @pytest.mark.parametrize("version", INSTANCE_VERSIONS)
 def test_a_row_is_accepted_if_and_only_if_it_is_valid(pair: Pair, version: str) -> None:
     expected = expected_by_line(pair, version)
-    engine = engine_of(version, "rust")
+    engine = reader_of(version, "rust")
     for number, line in enumerate(rows_of(pair["id"], rows_path(pair)), 1):
         accepted = engine.accept(line)
         assert (accepted is None) == (number in expected), number
@@ -194,7 +194,7 @@ def test_the_portable_engine_judges_the_first_row_alike(pair: Pair) -> None:
         said = row_faults(line, version, "portable")
         errors = expected_by_line(pair, version).get(1, [])
         assert breaches(said) == reference_breaches(errors, json.loads(line), said), version
-        assert (engine_of(version, "portable").accept(line) is None) == bool(errors), version
+        assert (reader_of(version, "portable").accept(line) is None) == bool(errors), version
 
 
 @every_pair_with_rows

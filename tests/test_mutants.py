@@ -13,10 +13,10 @@ from corpus import (
     aggregate_faults,
     aggregate_validator,
     breaches,
-    engine_of,
     expectations,
     lines_of,
     needs_corpus,
+    reader_of,
     reference_breaches,
     row_faults,
     value_at,
@@ -189,7 +189,7 @@ def test_the_other_versions_that_a_changed_row_fits_are_known(mutant: Mutant, en
 @every_row
 def test_accepting_a_changed_row_is_being_valid(mutant: Mutant, engine: str) -> None:
     for version, valid in judged_by(mutant):
-        accepted = engine_of(version, engine).accept(mutant.line)
+        accepted = reader_of(version, engine).accept(mutant.line)
         assert (accepted is not None) == valid, version
         assert accepted is None or accepted == json.loads(mutant.line)
 
@@ -199,7 +199,7 @@ def test_accepting_a_changed_row_is_being_valid(mutant: Mutant, engine: str) -> 
 def test_accepting_by_the_declared_version_is_being_valid(mutant: Mutant, engine: str) -> None:
     document = json.loads(mutant.line)
     declared = document.get("schema_version") if isinstance(document, dict) else None
-    accepted = engine_of("auto", engine).accept(mutant.line) is not None
+    accepted = reader_of("auto", engine).accept(mutant.line) is not None
     if declared == mutant.version:
         assert accepted == mutant.valid
     else:

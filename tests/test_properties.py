@@ -38,11 +38,12 @@ from evalstream import parsing, run_check
 from evalstream.aggregate import Aggregate
 from evalstream.catalog import enabled_codes
 from evalstream.collector import Collector
-from evalstream.engine import Counts, Engine
+from evalstream.engine import Counts
 from evalstream.exact import parse_exactly
 from evalstream.formats import eee
 from evalstream.model import Block, Finding, Options
 from evalstream.probe import context_of
+from evalstream.reading import Reader
 from evalstream.rule import Context
 from evalstream.run_check import check_block
 from evalstream.schema import builtin_schema
@@ -207,12 +208,12 @@ def _force_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_check, "BLOCK_BYTES", 700)
 
 
-def _engine(version: str, engine: str) -> Engine:
+def _reader(version: str, engine: str) -> Reader:
     options = Options(schema_version=version, engine=engine)
-    return Engine(Context(options=options, enabled=enabled_codes(options), version=version))
+    return Reader(Context(options=options, enabled=enabled_codes(options), version=version))
 
 
-ENGINE = {(version, engine): _engine(version, engine) for version in VERSIONS for engine in ENGINES}
+READER = {(version, engine): _reader(version, engine) for version in VERSIONS for engine in ENGINES}
 REFERENCE = {
     version: jsonschema.Draft7Validator(builtin_schema(eee.instance_schema_name(version)))
     for version in VERSIONS
@@ -222,7 +223,7 @@ REFERENCE = {
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_accepted_rows_have_no_fault_and_the_reference_agrees(version: str, engine: str) -> None:
-    subject, reference = ENGINE[version, engine], REFERENCE[version]
+    subject, reference = READER[version, engine], REFERENCE[version]
 
     @given(row=mutants(version))
     @bounded(max_examples=100)
@@ -242,13 +243,13 @@ def test_accepted_rows_have_no_fault_and_the_reference_agrees(version: str, engi
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_sound_row_is_accepted(version: str, engine: str) -> None:
     for row in sound_rows(version):
-        assert ENGINE[version, engine].accept(line_of(row)) == row
+        assert READER[version, engine].accept(line_of(row)) == row
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_one_fault_is_found_at_its_pointer(version: str, engine: str) -> None:
-    subject, reference = ENGINE[version, engine], REFERENCE[version]
+    subject, reference = READER[version, engine], REFERENCE[version]
     for row in sound_rows(version):
         for place in places(row):
             removed, retyped = json.loads(json.dumps(row)), json.loads(json.dumps(row))
@@ -275,7 +276,7 @@ def _blamed(mutant: dict[str, Any], where: Place, place: Place) -> Place:
 def test_a_number_that_is_not_finite_is_found_anywhere(
     version: str, number: str, engine: str
 ) -> None:
-    subject = ENGINE[version, engine]
+    subject = READER[version, engine]
     for row in sound_rows(version, 3):
         row["metadata"]["inner"] = {"list": [0.5], "map": {"x/y": 0.5}}
         for place in places(row):

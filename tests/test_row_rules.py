@@ -15,11 +15,14 @@ import evalstream
 from evalstream.aggregate import Aggregate
 from evalstream.catalog import RULES
 from evalstream.engine import Engine
+from evalstream.formats.eee import INSTANCE_VERSIONS
 from evalstream.model import Fault, Options, Severity
 from evalstream.probe import context_of
-from evalstream.quiet import QUIET, named, quiet_check
+from evalstream.quiet import QUIET, quiet_check
 from evalstream.rule import Context
 from evalstream.rules.row import FOREIGN_SOURCE
+from evalstream.scope import named
+from evalstream.swift import typed_rows
 
 OPTIONAL = ("ES312", "ES316")
 LAYER = [code for code in RULES if code.startswith("ES3")]
@@ -268,7 +271,7 @@ def test_a_source_elsewhere_is_remarked_once_and_quickly(tmp_path: Path) -> None
     for row in rows:
         row |= {"interaction_type": "single_turn", "output": {"raw": "5"}, "interactions": None}
         row["answer_attribution"] = [{**ANSWER, "source": "scores.match.answer"}]
-        assert quiet_check(ALONE)(row) == (FOREIGN_SOURCE,)
+        assert quietly(row, ALONE) == (FOREIGN_SOURCE,)
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b"".join(map(line_of, rows)))
     (finding,) = evalstream.check(path, select=("ES303",))
@@ -417,9 +420,20 @@ def test_a_secret_is_never_shown(tmp_path: Path) -> None:
     assert not [finding for finding in report if secret in json.dumps(finding.as_dict())]
 
 
+def quietly(row: Any, within: Context) -> tuple[Fault, ...] | None:
+    """Return what the accepting pass remarks of a row, None if it does not accept it."""
+    declared = row.get("schema_version")
+    for version in INSTANCE_VERSIONS if isinstance(declared, str) else ():
+        rows = typed_rows(version, declared=True)
+        typed = None if rows is None else rows.view(row)
+        if typed is not None:
+            return quiet_check(within)(typed)
+    return None
+
+
 def assert_quiet_is_right(row: Any, within: Context) -> bool:
     """Require the accepting pass to accept only rows of which nothing else is said."""
-    accepted = quiet_check(within)(row) if named(row) else None
+    accepted = quietly(row, within) if named(row) else None
     judged = [fault for fault in said(row, within) if fault.code in QUIET]
     if accepted is not None:
         assert judged == list(accepted)
@@ -567,7 +581,7 @@ def test_real_rows_are_judged_alike_by_both_speeds() -> None:
             assert_quiet_is_right(row, CONTEXTS[1 + total % 2])
             total += 1
     assert total > 1000
-    assert accepted > 0.9 * total
+    assert accepted > 0.5 * total
 
 
 def test_remarks_are_counted_once_for_the_whole_file(tmp_path: Path) -> None:
@@ -579,4 +593,4 @@ def test_remarks_are_counted_once_for_the_whole_file(tmp_path: Path) -> None:
     (finding,) = report
     assert (finding.count, finding.severity, finding.line) == (19, Severity.INFO, None)
     assert report.counts == {"ES301": 19}
-    assert Engine(ALONE).accept(line_of(rows[0])) is not None
+    assert Engine(ALONE).reader.accept(line_of(rows[0])) is not None

@@ -52,6 +52,14 @@ DECLARED: Final = tuple(name for name in VERSIONS if "+" not in name)
 INSTANCE_VERSIONS: Final = tuple(name for name in VERSIONS if VERSIONS[name].instance)
 DEFAULT_VERSION: Final = "0.2.0"
 
+KNOWN_VERSIONS: Final = frozenset(
+    form
+    for name in DECLARED
+    if VERSIONS[name].instance
+    for form in (name, ANNOTATION_PREFIX + name)
+)
+"""What a row may declare and be judged by at once: known versions, plain or annotated."""
+
 
 def instance_schema_name(version: str) -> str:
     """Return the name of the schema that judges rows of a version."""
@@ -83,6 +91,12 @@ def nearest_version(declared: str, *, instance: bool) -> str:
 def is_known(declared: str, *, instance: bool) -> bool:
     """Tell whether a version, in plain or annotation form, is one that we have rules for."""
     return nearest_version(declared, instance=instance) == declared.removeprefix(ANNOTATION_PREFIX)
+
+
+def forms_of(version: str) -> tuple[str, str]:
+    """Return how rows may declare a version: its number, or the form of the annotation."""
+    number = version.partition("+")[0]
+    return number, ANNOTATION_PREFIX + number
 
 
 def schema_name(version: str, *, instance: bool) -> str:
@@ -123,9 +137,9 @@ def sample_scope(row: Mapping[str, Any]) -> str:
     return f"{row.get('evaluation_id')}\x1e{row.get('evaluation_name')}\x1e"
 
 
-def repeat_mark(row: Mapping[str, Any]) -> str:
+def repeat_mark(metadata: Any) -> str:
     """Return a text that tells the repeats of a sample apart, empty where nothing does."""
-    metadata, mark = row.get("metadata"), ""
+    mark = ""
     if metadata.__class__ is dict:
         for name in REPEAT_MARKS:
             if name in metadata and metadata[name] is not None:
@@ -139,16 +153,17 @@ def input_text(row: Mapping[str, Any]) -> str | None:
     A list of one reference counts as that reference, so that versions agree.
     """
     covered = hash_input(row)
-    if covered is None:
-        return None
-    raw, reference = covered
+    return None if covered is None else shown_text(*covered)
+
+
+def shown_text(raw: str, reference: Reference) -> str:
+    """Return a text that two rows share when they show the same input and references."""
     references = [reference] if isinstance(reference, str) else reference
     return "\x1e".join([raw, *references])
 
 
-def choices_text(row: Mapping[str, Any]) -> str:
+def choices_text(choices: Any) -> str:
     """Return the choices of a row as one text, empty without any."""
-    choices = row["input"].get("choices")
     if not choices or choices.__class__ is not list:
         return ""
     try:

@@ -25,11 +25,15 @@ UNEXPLAINED: Final[frozenset[str]] = frozenset()
 HashJudge = Callable[[Mapping[str, Any], int, Tally], tuple[Fault | None, str | None]]
 """Returns what is wrong with a row's hash, and a text that rows with the same input share."""
 
+_CONCATS: Final = frozenset({"concat", "concat-first"})
 _SAME_FOR_ONE_REFERENCE: Final = {
-    name: frozenset({"concat", "concat-first"}) if name.startswith("concat") else frozenset({name})
-    for name in RECIPES
+    name: _CONCATS if name in _CONCATS else frozenset({name}) for name in RECIPES
 }
-"""Which recipes give the same digest as one of them while there is at most one reference."""
+
+
+def same_for_one_reference(recipe: str) -> frozenset[str]:
+    """Return which recipes give the digest of one of them for at most one reference."""
+    return _SAME_FOR_ONE_REFERENCE[recipe]
 
 
 def hash_judge(context: Context) -> HashJudge:
@@ -44,7 +48,7 @@ def hash_judge(context: Context) -> HashJudge:
         return lambda row, line, tally: (slowly(row, line, tally), eee.input_text(row))
     compute = getattr(hashlib, context.algorithm)
     primary = context.recipes[0]
-    covered, same = RECIPES[primary], _SAME_FOR_ONE_REFERENCE[primary]
+    covered, same = RECIPES[primary], same_for_one_reference(primary)
 
     def judge(row: Mapping[str, Any], line: int, tally: Tally) -> tuple[Fault | None, str | None]:
         digest: str | None = None
@@ -53,11 +57,7 @@ def hash_judge(context: Context) -> HashJudge:
             reference = sample["reference"]
             digest = compute(covered(sample["raw"], reference)).hexdigest()
             if digest == row["sample_hash"] and (reference.__class__ is str or len(reference) <= 1):
-                try:
-                    # A method call would cost more than the count.
-                    tally.recipes.seen[same][0] += 1
-                except KeyError:
-                    tally.recipes.add(same, line)
+                tally.recipes.add(same, line)
                 return None, digest
         except (KeyError, TypeError, AttributeError, UnicodeEncodeError):
             pass

@@ -1,0 +1,195 @@
+"""The way of the usual row: typed, judged and recorded in one go, or left to the engine."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+from evalstream.digest import RECIPES
+from evalstream.formats import eee
+from evalstream.identities import UNJOINED
+from evalstream.model import Fault
+from evalstream.parsing import FAST_DEPTH
+from evalstream.quiet import quiet_check
+from evalstream.records import answer_digest, record, sample_digest
+from evalstream.rule import Context
+from evalstream.rules.identity import same_for_one_reference
+from evalstream.schema import builtin_schema
+from evalstream.scope import Scope, Scopes, is_remark, remark_key
+from evalstream.tally import Tally
+from evalstream.typed import ABSENT, NotTyped, Typed, TypedRows, pinned, plain
+
+_ALSO: Final = ("evaluation_result_id", "interactions", "messages")
+"""Members that only some versions have."""
+
+
+@lru_cache(maxsize=16)
+def typed_rows(version: str, *, declared: bool) -> TypedRows | None:
+    """Return the reader of a version's rows, None where its schema allows none.
+
+    With `declared` it reads only rows that declare the version.
+    """
+    schema = builtin_schema(eee.instance_schema_name(version))
+    if declared:
+        schema = pinned(schema, "schema_version", eee.forms_of(version))
+    try:
+        return TypedRows(schema, "interaction_type", also=_ALSO)
+    except NotTyped:
+        return None
+
+
+def swift_for(context: Context) -> Swift | None:
+    """Return what takes the usual rows of a context, None where none are to be taken so."""
+    options = context.options
+    if options.schema is not None or options.engine != "auto":
+        return None
+    if options.max_depth < FAST_DEPTH:
+        return None
+    typed = typed_rows(context.version, declared=options.schema_version == "auto")
+    return None if typed is None else Swift(context, typed)
+
+
+class Swift:
+    """Takes rows of which nothing is to be said but what is counted."""
+
+    def __init__(self, context: Context, typed: TypedRows) -> None:
+        self._typed = typed
+        self.quiet = quiet_check(context)
+        self._read = typed.read
+        self.view = typed.view
+        self._compute: Callable[[bytes], Any] = getattr(hashlib, context.algorithm)
+        self._primary = context.recipes[0] if context.recipes else None
+        self._compares_answers = len(context.results) > 1
+
+    def pass_over(self, scopes: Scopes, tally: Tally) -> SwiftPass:
+        """Begin with a block."""
+        return SwiftPass(self, scopes, tally)
+
+    def read(
+        self, lines: Sequence[bytes], text: memoryview | bytes, *, spaces_only: bool
+    ) -> list[Typed | None]:
+        """Return the typed row of each line that holds a usual one."""
+        return self._read(lines, text, spaces_only=spaces_only)
+
+    def shown(self, rows: Sequence[Typed | None]) -> list[str | None]:
+        """Return for each row with a right hash, or rightly none, a text of its input."""
+        if self._primary is None:
+            return [None if row is None else _unhashed(row) for row in rows]
+        covered, compute = RECIPES[self._primary], self._compute
+        shown: list[str | None] = []
+        for row in rows:
+            digest = None
+            if row is not None:
+                sample = row.input
+                reference = sample.reference
+                if reference.__class__ is str or len(reference) <= 1:
+                    digest = compute(covered(sample.raw, reference)).hexdigest()
+                    if digest != row.sample_hash:
+                        digest = None
+            shown.append(digest)
+        return shown
+
+    def count_hashes(self, rows: int, line: int, tally: Tally) -> None:
+        """Count rows that were shown, the first of them on `line`."""
+        if self._primary is None:
+            tally.hash_forms.add("absent", line, rows)
+        else:
+            tally.recipes.add(same_for_one_reference(self._primary), line, rows)
+
+    def answer(self, row: Typed) -> int:
+        """Return a number that rows share in which the model said the same."""
+        if not self._compares_answers:
+            return 0
+        output, turns = row.output, row.messages
+        turns = row.interactions if turns is None or turns is ABSENT else turns
+        return answer_digest([_plain(output), _plain(turns)])
+
+
+class SwiftPass:
+    """The usual rows of one block."""
+
+    def __init__(self, swift: Swift, scopes: Scopes, tally: Tally) -> None:
+        self._swift, self._scopes, self._tally = swift, scopes, tally
+        self._known: dict[tuple[Any, ...], Scope] = {}
+
+    def take(
+        self,
+        lines: Sequence[bytes],
+        text: memoryview | bytes,
+        places: Sequence[tuple[int, int]],
+        *,
+        spaces_only: bool,
+    ) -> list[bytes | None]:
+        """Take what rows can be taken, and return their records; None stands for the others.
+
+        `places` are the lines' numbers and offsets. A row that is taken is in the tally.
+        """
+        swift, quiet, known = self._swift, self._swift.quiet, self._known
+        rows = swift.read(lines, text, spaces_only=spaces_only)
+        records: list[bytes | None] = []
+        taken = first = 0
+        for row, shown, line, (number, offset) in zip(
+            rows, swift.shown(rows), lines, places, strict=True
+        ):
+            packed = None
+            if row is not None and shown is not None:
+                ids = (
+                    row.schema_version,
+                    row.evaluation_id,
+                    row.model_id,
+                    row.evaluation_name,
+                    row.evaluation_result_id,
+                )
+                scope = known.get(ids)
+                if scope is None:
+                    scope = known[ids] = self._scopes.of(plain(row), number)
+                remarks = quiet(row) if scope.named and not scope.faults else None
+                if remarks is not None and (not remarks or self._remark(remarks, number)):
+                    packed = self._packed(row, scope, shown, line, number, offset)
+                    taken += 1
+                    first = first or number
+            records.append(packed)
+        if taken:
+            self._tally.rows += taken
+            swift.count_hashes(taken, first, self._tally)
+        return records
+
+    def _remark(self, remarks: Sequence[Fault], number: int) -> bool:
+        """Count what is remarked of a row, if it is only remarked."""
+        if not all(map(is_remark, remarks)):
+            return False
+        for fault in remarks:
+            self._tally.remarks.add(remark_key(fault), number)
+        return True
+
+    def _packed(
+        self, row: Typed, scope: Scope, shown: str, line: bytes, number: int, offset: int
+    ) -> bytes:
+        """Count a row and return its record."""
+        scope.rows += 1
+        sample, choices = row.sample_id, row.input.choices
+        if scope.place != UNJOINED:
+            evaluation, scores = row.evaluation, scope.scores
+            said = (evaluation.score, evaluation.is_correct, bool(row.error))
+            scores[said] = scores.get(said, 0) + 1
+            if scope.sample_ids is not None and str(sample) not in scope.sample_ids:
+                self._tally.unlisted.add(scope.place, number)
+        if choices:
+            shown += eee.choices_text(choices)
+        key = sample_digest(sample, scope)
+        return record(
+            number, offset, line, key, scope, shown, row.metadata, self._swift.answer(row)
+        )
+
+
+def _unhashed(row: Typed) -> str | None:
+    """Return a text of a row's input if it has no hash."""
+    if row.sample_hash is not None and row.sample_hash is not ABSENT:
+        return None
+    return eee.shown_text(row.input.raw, row.input.reference)
+
+
+def _plain(value: Any) -> Any:
+    return None if value is ABSENT else plain(value)
