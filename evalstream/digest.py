@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from io import RawIOBase
-from json.encoder import encode_basestring_ascii
 from typing import Final
+
+from evalstream.parsing import ascii_text
 
 Reference = str | Sequence[str]
 
@@ -15,7 +17,7 @@ ALGORITHM_OF_LENGTH: Final = {64: "sha256", 32: "md5"}
 """Which algorithm gives a digest of so many hex digits."""
 
 ALGORITHMS: Final = tuple(ALGORITHM_OF_LENGTH.values())
-CHUNK_BYTES: Final = 1 << 22
+CHUNK_BYTES: Final = 1 << 18
 _HEX = frozenset("0123456789abcdef")
 
 
@@ -34,21 +36,19 @@ def concat_first(raw: str, reference: Reference) -> bytes:
 def json_str(raw: str, reference: Reference) -> bytes:
     """Write input and reference text as sorted, spaced JSON (lm-eval's converter)."""
     text = reference if isinstance(reference, str) else "".join(reference)
-    return (
-        f'{{"raw": {encode_basestring_ascii(raw)}, "reference": {encode_basestring_ascii(text)}}}'
-    ).encode()
+    return b'{"raw": %b, "reference": %b}' % (ascii_text(raw), ascii_text(text))
 
 
 def json_list(raw: str, reference: Reference) -> bytes:
     """Write input and list of references as sorted, compact JSON (upstream since 0.3.0)."""
-    listed = ",".join(map(encode_basestring_ascii, _listed(reference)))
-    return f'{{"raw":{encode_basestring_ascii(raw)},"reference":[{listed}]}}'.encode()
+    listed = b",".join(map(ascii_text, _listed(reference)))
+    return b'{"raw":%b,"reference":[%b]}' % (ascii_text(raw), listed)
 
 
 def json_list_spaced(raw: str, reference: Reference) -> bytes:
     """Write input and list of references as sorted, spaced JSON (LightEval's converter)."""
-    listed = ", ".join(map(encode_basestring_ascii, _listed(reference)))
-    return f'{{"raw": {encode_basestring_ascii(raw)}, "reference": [{listed}]}}'.encode()
+    listed = b", ".join(map(ascii_text, _listed(reference)))
+    return b'{"raw": %b, "reference": [%b]}' % (ascii_text(raw), listed)
 
 
 Recipe = Callable[[str, Reference], bytes]
@@ -63,23 +63,40 @@ RECIPES: Final[dict[str, Recipe]] = {
 """The ways in which sample_hash is computed in the wild, by name."""
 
 
+_CONCATS: Final = frozenset({"concat", "concat-first"})
+_SAME_FOR_ONE_REFERENCE: Final = {
+    name: _CONCATS if name in _CONCATS else frozenset({name}) for name in RECIPES
+}
+
+
+def same_for_one_reference(recipe: str) -> frozenset[str]:
+    """Return which recipes give the digest of one of them for at most one reference."""
+    return _SAME_FOR_ONE_REFERENCE[recipe]
+
+
 def explained_by(
-    digest: str, raw: str, reference: Reference, recipes: Sequence[str] = tuple(RECIPES)
+    digest: str,
+    raw: str,
+    reference: Reference,
+    recipes: Sequence[str] = tuple(RECIPES),
+    refuted: bytes | None = None,
 ) -> frozenset[str]:
     """Return the names of the recipes that give this hex digest for this input.
 
     The algorithm follows from the digest's length. A recipe that would have to encode half of
-    a surrogate pair gives no digest; those that escape it do.
+    a surrogate pair gives no digest; those that escape it do. `refuted` are bytes that are
+    known not to have this digest.
     """
     compute = getattr(hashlib, ALGORITHM_OF_LENGTH[len(digest)])
-
-    def gives(name: str) -> bool:
-        try:
-            return bool(compute(RECIPES[name](raw, reference)).hexdigest() == digest)
-        except UnicodeEncodeError:
-            return False
-
-    return frozenset(filter(gives, recipes))
+    covered: dict[str, bytes] = {}
+    for name in recipes:
+        with suppress(UnicodeEncodeError):
+            covered[name] = RECIPES[name](raw, reference)
+    for text in dict.fromkeys(covered.values()):
+        if text != refuted and compute(text).hexdigest() == digest:
+            # Other bytes have another digest.
+            return frozenset(name for name in covered if covered[name] == text)
+    return frozenset()
 
 
 def normalised(digest: str) -> str:
@@ -120,43 +137,53 @@ class RunningDigest:
         return digests
 
 
-class FileDigest(threading.Thread):
-    """Digest the first `size` bytes of an open file beside the workers that check its rows."""
+class FileDigest:
+    """Digest of the first `size` bytes of an open file, taken piece by piece or beside others."""
 
     def __init__(self, file: RawIOBase, size: int, algorithms: Sequence[str]) -> None:
-        super().__init__(name="evalstream-digest", daemon=True)
         self._file, self._size, self._digest = file, size, RunningDigest(algorithms)
+        self._done = 0
         self._error: OSError | None = None
         self._cancelled = False
+        self._thread: threading.Thread | None = None
 
-    def run(self) -> None:
-        """Read and digest; an error is kept for `result`."""
-        try:
-            self._read()
-        except OSError as error:
-            self._error = error
+    def start(self) -> None:
+        """Take the whole file in a thread; an error is kept for `result`."""
+        self._thread = threading.Thread(target=self._run, name="evalstream-digest", daemon=True)
+        self._thread.start()
+
+    def advance(self, end: int) -> None:
+        """Take the bytes up to an offset. Raises OSError."""
+        buffer = memoryview(bytearray(min(CHUNK_BYTES, max(end - self._done, 1))))
+        self._file.seek(self._done)
+        while self._done < end and not self._cancelled:
+            count = self._file.readinto(buffer[: end - self._done])
+            if not count:
+                raise OSError("the file became shorter while it was read")
+            self._digest.update(buffer[:count])
+            self._done += count
 
     def cancel(self) -> None:
         """Stop early; the result is then worthless."""
         self._cancelled = True
+        if self._thread is not None:
+            self._thread.join()
 
     def result(self) -> dict[str, str]:
-        """Wait for the end and return the hex digests. Raises OSError of the reading."""
-        self.join()
+        """Take what is left and return the hex digests. Raises OSError of the reading."""
+        if self._thread is not None:
+            self._thread.join()
+        else:
+            self.advance(self._size)
         if self._error is not None:
             raise self._error
         return self._digest.result()
 
-    def _read(self) -> None:
-        buffer = memoryview(bytearray(min(CHUNK_BYTES, max(self._size, 1))))
-        left = self._size
-        self._file.seek(0)
-        while left and not self._cancelled:
-            count = self._file.readinto(buffer[:left])
-            if not count:
-                raise OSError("the file became shorter while it was read")
-            self._digest.update(buffer[:count])
-            left -= count
+    def _run(self) -> None:
+        try:
+            self.advance(self._size)
+        except OSError as error:
+            self._error = error
 
 
 def _listed(reference: Reference) -> Sequence[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import groupby
 from json import loads
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
@@ -33,9 +34,11 @@ UNCERTAIN: Final = frozenset({ES107.code, ES108.code})
 WORTH_TYPES_BYTES = 1 << 20
 """From how many bytes on it is worth to load and compile what takes usual rows quickly."""
 
-BATCH_ROWS: Final = 32
-BATCH_BYTES: Final = 1 << 18
-"""How many rows, and bytes of them, go through the steps together."""
+BATCH_BYTES: Final = 100_000
+"""How many bytes of rows go through the steps together; their objects fit the caches."""
+
+RESTRAINT: Final = 8
+"""For how many lines the quick way is not tried after each on which it failed."""
 
 Counts = dict[tuple[str, Severity], int]
 """Occurrences by code and severity."""
@@ -116,19 +119,24 @@ class Engine:
             return None
         return self._swift.pass_over(scopes, tally)
 
-    def check_row(self, row: Row, line: int, scope: Scope, tally: Tally) -> list[Fault]:
-        """Apply the rules beyond schema and hash to a row; remarks are counted, not returned."""
+    def check_row(
+        self, row: Row, line: int, scope: Scope, tally: Tally, *, is_sound: bool
+    ) -> list[Fault]:
+        """Apply the rules beyond schema and hash to a row; remarks are counted, not returned.
+
+        A row that is not sound has a fault already.
+        """
         faults = list(scope.faults)
-        for fault in self._said(row, scope):
+        for fault in self._said(row, scope, is_sound=is_sound):
             if is_remark(fault):
                 tally.remarks.add(remark_key(fault), line)
             else:
                 faults.append(fault)
         return faults
 
-    def _said(self, row: Row, scope: Scope) -> Iterator[Fault]:
+    def _said(self, row: Row, scope: Scope, *, is_sound: bool) -> Iterator[Fault]:
         """Say what the rules say of a row; most of them need not be asked of a usual one."""
-        if self._swift is not None and scope.named:
+        if is_sound and self._swift is not None and scope.named:
             typed = self._swift.view(row)
             accepted = None if typed is None else self._swift.quiet(typed)
             if accepted is not None:
@@ -191,85 +199,102 @@ class _Pass:
         self._scopes = engine.scopes()
         self._taking = engine.taking(self._scopes, self._tally)
         self._text = memoryview(lines.data)
+        self._untaken = 0
         self._has_returns = b"\r" in lines.data
         self._spaces_only = not self._has_returns and b"\t" not in lines.data
 
     def result(self) -> BlockResult:
         """Look at every line once."""
         data, start, base, _, _ = self._lines
-        find, end, longest = data.find, len(data), self._options.max_line_bytes
-        number = size = 0
-        batch: list[bytes] = []
-        places: list[tuple[int, int]] = []
+        end = len(data)
         if base + start == 0 and data.startswith(parsing.UTF8_MARK):
             start = len(parsing.UTF8_MARK)
             self._note(1, 0, None, [ES102.fault(BEGINS_WITH_MARK)])
         while start < end:
-            stop = find(b"\n", start)
-            if stop < 0:
-                break
-            number += 1
-            length = stop - start
-            if length > longest:
-                self._look(batch, places)
-                batch, places, size = [], [], 0
-                self._skip(number, base + start)
-            else:
-                batch.append(data[start:stop])
-                places.append((number, base + start))
-                size += length
-                if size >= BATCH_BYTES or len(batch) == BATCH_ROWS:
-                    self._look(batch, places)
-                    batch, places, size = [], [], 0
-            start = stop + 1
-        self._look(batch, places)
-        if start < end:
-            number += 1
-            self._look_at_last(number, start)
+            start = self._look(start)
         if data.startswith(parsing.UTF8_MARK):
             self._faults.sort(key=lambda located: (located.line, located.fault.code))
-        self._tally.lines = number
         self._scopes.tally(self._tally)
         identities = Identities(b"".join(self._records))
         return BlockResult(self._faults, self._counts, self._tally, identities)
 
-    def _look(self, lines: Sequence[bytes], places: Sequence[tuple[int, int]]) -> None:
-        """Judge some lines: the usual rows in one go, the others step by step."""
+    def _look(self, start: int) -> int:
+        """Judge the next lines: the usual rows in one go, the others step by step.
+
+        Return where the lines after them start.
+        """
+        data, text, longest = self._lines.data, self._text, self._options.max_line_bytes
+        begin, full, is_long, find = start, start + BATCH_BYTES, False, data.find
+        lines: list[memoryview] = []
+        starts: list[int] = []
+        while start < full and (stop := find(b"\n", start)) >= 0:
+            starts.append(start)
+            lines.append(text[start:stop])
+            is_long = is_long or stop - start > longest
+            start = stop + 1
         if not lines:
-            return
+            self._look_at_last(start)
+            return len(data)
+        first = self._tally.lines + 1
+        self._tally.lines += len(lines)
         records: list[bytes | None] = [None] * len(lines)
-        if self._taking is not None:
-            base = self._lines.base
-            text = self._text[places[0][1] - base : places[-1][1] - base + len(lines[-1])]
-            records = self._taking.take(lines, text, places, spaces_only=self._spaces_only)
+        offsets = [start + self._lines.base for start in starts]
+        if self._taking is not None and not is_long and self._is_usual(len(lines)):
+            records = self._taking.take(
+                lines, text[begin:start], first, offsets, spaces_only=self._spaces_only
+            )
+            self._untaken += records.count(None) * RESTRAINT
             if self._has_returns:
-                self._count_returns(lines, places, records)
+                self._count_returns(lines, first, records)
         if None in records:
-            left = [place for place, packed in enumerate(records) if packed is None]
-            entries = [_Entry(lines[place], *places[place]) for place in left]
-            self._look_closely(entries)
-            for place, entry in zip(left, entries, strict=True):
-                records[place] = entry.record
+            self._look_at_rest(lines, first, offsets, records)
         self._records += filter(None, records)
+        return start
+
+    def _is_usual(self, lines: int) -> bool:
+        """Tell whether to try the quick way: not while it failed for most lines before."""
+        self._untaken = max(0, self._untaken - lines)
+        return self._untaken < lines * RESTRAINT // 2
+
+    def _look_at_rest(
+        self,
+        lines: Sequence[memoryview],
+        first: int,
+        offsets: Sequence[int],
+        records: list[bytes | None],
+    ) -> None:
+        """Judge the lines that have no record yet, and fill their records in."""
+        longest = self._options.max_line_bytes
+        entries = [
+            _Entry(bytes(lines[place]), first + place, offsets[place])
+            for place, packed in enumerate(records)
+            if packed is None
+        ]
+        for is_too_long, some in groupby(entries, lambda entry: len(entry.line) > longest):
+            if is_too_long:
+                for entry in some:
+                    self._skip(entry.number, entry.offset)
+            else:
+                self._look_closely(list(some))
+        for entry in entries:
+            records[entry.number - first] = entry.record
 
     def _count_returns(
-        self,
-        lines: Sequence[bytes],
-        places: Sequence[tuple[int, int]],
-        records: Sequence[bytes | None],
+        self, lines: Sequence[memoryview], first: int, records: Sequence[bytes | None]
     ) -> None:
-        for line, (number, _), packed in zip(lines, places, records, strict=True):
-            if packed is not None and line.endswith(b"\r"):
+        for number, line in enumerate(lines, first):
+            if records[number - first] is not None and line[-1:].tobytes() == b"\r":
                 self._tally.carriage_returns.add(None, number)
 
-    def _look_at_last(self, number: int, start: int) -> None:
+    def _look_at_last(self, start: int) -> None:
         """Judge the line that has no newline in the block."""
         data, _, base, tail, final = self._lines
         line, torn = _last_line(data, start, tail, final=final)
+        self._tally.lines += 1
+        entry = _Entry(line, self._tally.lines, base + start, torn)
         if len(line) > self._options.max_line_bytes:
-            self._skip(number, base + start)
+            self._skip(entry.number, entry.offset)
             return
-        entry = _Entry(line, number, base + start, torn)
         self._look_closely([entry])
         self._records += filter(None, [entry.record])
 
@@ -309,7 +334,7 @@ class _Pass:
             entry.scope = scope = of(entry.row, entry.number)
             scope.rows += 1
         for entry in rows:
-            faults = check(entry.row, entry.number, entry.scope, tally)
+            faults = check(entry.row, entry.number, entry.scope, tally, is_sound=entry.sound)
             if faults:
                 entry.faults = [*entry.faults, *faults]
         for entry in rows:

@@ -9,6 +9,9 @@ from typing import Any, Final, NamedTuple, Protocol
 
 MEBIBYTE: Final = 1 << 20
 
+Bytes = bytes | memoryview
+"""Bytes of their own, or a part of others."""
+
 TOO_LONG_BY: Final = 4
 """How many bytes more than is allowed are kept of a line so that it shows as too long; a byte
 order mark of three bytes may be taken from them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
+from json.encoder import encode_basestring_ascii
 from typing import Any, Final
 
 import jiter
@@ -72,6 +73,17 @@ def canonical(value: Any) -> bytes:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError:
         return json.dumps(value, sort_keys=True).encode()
+
+
+def ascii_text(text: str) -> bytes:
+    """Write a text as python's json does: all but printable ASCII is escaped."""
+    if text.isascii() and _DELETE not in text:
+        return orjson.dumps(text)
+    return encode_basestring_ascii(text).encode()
+
+
+_DELETE: Final = "\x7f"
+"""The one character of ASCII that orjson writes otherwise."""
 
 
 def shorten(value: Any) -> Any:

@@ -23,8 +23,12 @@ class PortableValidator:
 
     def accepts(self, value: Any) -> bool:
         """Return True only if `value` fits the schema and holds no infinite number."""
+        return is_finite(value) and self.fits(value)
+
+    def fits(self, value: Any) -> bool:
+        """Tell whether a value fits that is known to hold no infinite number."""
         with _no_network():
-            return is_finite(value) and bool(self._fits(value))
+            return bool(self._fits(value))
 
     def faults(self, value: Any) -> Iterator[SchemaFault]:
         """Say everything that is wrong with `value`."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
@@ -15,6 +17,7 @@ from evalstream.digest import (
     explained_by,
     is_hex_digest,
     normalised,
+    same_for_one_reference,
 )
 from evalstream.formats import eee
 from evalstream.model import Options
@@ -109,6 +112,8 @@ def _algorithms(aggregate: Aggregate | None) -> list[str]:
 
 
 def _explanations(rows: list[dict[str, Any]], algorithm: str) -> Iterator[frozenset[str]]:
+    """Yield the recipes of each row that has any; that of the row before is tried first."""
+    compute, last = getattr(hashlib, algorithm), next(iter(RECIPES))
     for row in rows:
         digest, covered = row.get("sample_hash"), eee.hash_input(row)
         if covered is None or not isinstance(digest, str):
@@ -116,6 +121,13 @@ def _explanations(rows: list[dict[str, Any]], algorithm: str) -> Iterator[frozen
         bare = normalised(digest)
         if not is_hex_digest(bare) or ALGORITHM_OF_LENGTH[len(bare)] != algorithm:
             continue
-        names = explained_by(bare, *covered)
+        raw, reference = covered
+        if isinstance(reference, str) or len(reference) <= 1:
+            with suppress(UnicodeEncodeError):
+                if compute(RECIPES[last](raw, reference)).hexdigest() == bare:
+                    yield same_for_one_reference(last)
+                    continue
+        names = explained_by(bare, raw, reference)
         if names:
+            last = min(names)
             yield names

@@ -9,6 +9,7 @@ import xxhash
 from evalstream import parsing
 from evalstream.formats import eee
 from evalstream.identities import ABSENT, pack
+from evalstream.model import Bytes
 from evalstream.scope import Scope
 
 _MODULUS: Final = 1 << 64
@@ -32,7 +33,7 @@ def answer_digest(answer: Any) -> int:
 def record(
     number: int,
     offset: int,
-    line: bytes,
+    line: Bytes,
     key: bytes | None,
     scope: Scope,
     shown: str | None,

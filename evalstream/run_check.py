@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
@@ -167,13 +167,11 @@ class _RunCheck:
     def _results(self, source: Source, context: Context) -> Iterator[tuple[int, BlockResult]]:
         backend, length = _backend(source, self._options.jobs or usable_cores())
         algorithms = checksum_algorithms(self._aggregate)
-        engine_for(context)
-        blocks: Iterable[Block] = source.blocks(length)
-        if backend.name == "serial" or isinstance(source, StreamSource):
-            source.start_digest(algorithms)
-        else:
-            # A file's digest is a thread; threads come after the fork, which is at the first block.
-            blocks = _then(blocks, partial(source.start_digest, algorithms))
+        engine_for(context).expect(source.size)
+        source.start_digest(algorithms)
+        blocks: Iterator[Block] = source.blocks(length)
+        if isinstance(source, FileSource):
+            blocks = source.digested(blocks, beside=backend.name != "serial")
         return run_in_order(backend, partial(check_block, context), blocks)
 
     def _not_rows(self, found: layout.Layout, source: Source) -> None:
@@ -349,16 +347,6 @@ def _standard_input() -> int:
     if sys.stdin is None:
         raise OSError("standard input is closed")
     return sys.stdin.fileno()
-
-
-def _then(blocks: Iterable[Block], begin: Callable[[], None]) -> Iterator[Block]:
-    """Yield blocks, and call `begin` once the first of them was taken."""
-    source = iter(blocks)
-    first = next(source, None)
-    if first is not None:
-        yield first
-    begin()
-    yield from source
 
 
 def _version(facts: RunFacts) -> str | None:

@@ -30,27 +30,25 @@ _FINITE: Final[dict[str, Any]] = {
 """Any JSON value; jsonschema-rs calls an infinite float no number, so it fails here."""
 
 
-_KEYED: Final[dict[str, Any]] = {
-    "propertyNames": {"minLength": 1},
-    "additionalProperties": {"$ref": "#"},
-    "items": {"$ref": "#"},
-}
-"""Any value in which no key is empty."""
+MOST_PATHS: Final = 1000
+"""Of how many paths it is kept whether they are optional: data may hold any keys."""
 
 _ANNOTATIONS: Final = ("$id", "$comment", "title", "description", "version")
-
-_PLAIN: Final[dict[str, Any]] = {"type": ["null", "boolean", "integer", "string"]}
 
 
 class Validator(Protocol):
     """A compiled schema.
 
-    `accepts` returns True only if a value fits the schema and holds no infinite number.
+    `accepts` returns True only if a value fits the schema and holds no infinite number,
+    `fits` if a value without infinite numbers fits it.
     """
 
     @property
     def accepts(self) -> Callable[[Any], bool]:
         """The accepting pass."""
+
+    def fits(self, value: Any) -> bool:
+        """Tell whether a value fits that is known to hold no infinite number."""
 
     def faults(self, value: Any) -> Iterable[SchemaFault]:
         """Say everything that is wrong with `value`."""
@@ -69,6 +67,7 @@ def compile_schema(schema: Any, engine: str = "auto", *, trusted: bool = True) -
     return _RustValidator(schema, trusted=trusted)
 
 
+@lru_cache(maxsize=len(ENGINES))
 def finite_check(engine: str = "auto") -> Callable[[Any], bool]:
     """Return the function that tells whether a value holds no infinite number."""
     if engine == "portable" or (engine == "auto" and not _has_rust()):
@@ -131,23 +130,26 @@ class _RustValidator:
     def __init__(self, schema: Any, *, trusted: bool) -> None:
         self._schema, self._trusted = schema, trusted
         self._compiled = _compiled(schema)
-        self._keyed = _compiled(_KEYED).is_valid
+        self._optional: dict[Path_, bool] = {}
 
     @cached_property
     def accepts(self) -> Callable[[Any], bool]:
         """The accepting pass, compiled when it is first wanted."""
         if self._trusted:
-            usual = _compiled(finite_only(self._schema, closed=True)).is_valid
-            unusual = _compiled(finite_only(self._schema)).is_valid
-            return lambda value: usual(value) or unusual(value)
+            accepts: Callable[[Any], bool] = _compiled(finite_only(self._schema)).is_valid
+            return accepts
         fits, finite = self._compiled.is_valid, finite_check("rust")
         return lambda value: fits(value) and finite(value)
 
+    def fits(self, value: Any) -> bool:
+        fits: bool = self._compiled.is_valid(value)
+        return fits
+
     def faults(self, value: Any) -> Iterator[SchemaFault]:
-        if not self._keyed(value):
+        try:
+            yield from list(self._faults(value))
+        except _EmptyKeyError:
             yield from map(_with_empty_keys, self._faults(_renamed(value, "", _EMPTY_KEY)))
-        else:
-            yield from self._faults(value)
 
     def _faults(self, value: Any) -> Iterator[SchemaFault]:
         for error in self._compiled.iter_errors(value):
@@ -163,7 +165,7 @@ class _RustValidator:
             route=tuple(error.evaluation_path),
             expected=payload_of(kind.name, next(iter(payload.values()), None)),
             found=found,
-            optional=is_optional(self._schema, path),
+            optional=self._is_optional(path),
         )
         if kind.name == "required":
             yield fault.about(payload["property"], None)
@@ -180,6 +182,16 @@ class _RustValidator:
         else:
             yield fault
 
+    def _is_optional(self, path: Path_) -> bool:
+        """Tell whether the value at a path may be left out; looked up once for all items."""
+        key = tuple([0 if step.__class__ is int else step for step in path])
+        known = self._optional.get(key)
+        if known is None:
+            known = is_optional(self._schema, path)
+            if len(self._optional) < MOST_PATHS:
+                self._optional[key] = known
+        return known
+
 
 def _compiled(schema: Any) -> Any:
     import jsonschema_rs
@@ -191,40 +203,32 @@ def _compiled(schema: Any) -> Any:
         raise UsageError(f"not a usable JSON Schema: {reason}") from error
 
 
-def finite_only(schema: dict[str, Any], *, closed: bool = False) -> dict[str, Any]:
+def finite_only(schema: dict[str, Any]) -> dict[str, Any]:
     """Return a schema that accepts what `schema` accepts and holds no infinite number.
 
     Wherever a value may stand of which the schema says nothing, it demands a finite one. The
     conditions and alternatives of the schema stay as they are beside that. Only for draft-07
     schemas whose references are all of the form `#/$defs/NAME`.
-
-    A `closed` one is quicker and accepts only the usual rows: without unknown properties, and
-    with nothing but texts, integers, booleans and null in free maps.
     """
     definitions = {
-        name: _finite_node(definition, closed=closed)
-        for name, definition in schema.get("$defs", {}).items()
+        name: _finite_node(definition) for name, definition in schema.get("$defs", {}).items()
     }
-    return {**_finite_node(schema, closed=closed), "$defs": {**definitions, _FINITE_NAME: _FINITE}}
+    return {**_finite_node(schema), "$defs": {**definitions, _FINITE_NAME: _FINITE}}
 
 
-def _finite_node(node: Any, *, closed: bool) -> Any:
+def _finite_node(node: Any) -> Any:
     if node is True:
-        return _PLAIN if closed else _FINITE_REF
+        return _FINITE_REF
     if not isinstance(node, dict) or "$ref" in node:
         return node
     properties = node.get("properties", {})
     others = node.get("additionalProperties", True)
-    if closed and properties and others is True:
-        others = False
     return {
         "type": _FINITE["type"],
         **node,
-        "properties": {
-            name: _finite_node(inner, closed=closed) for name, inner in properties.items()
-        },
-        "additionalProperties": _finite_node(others, closed=closed),
-        "items": _finite_node(node.get("items", True), closed=closed),
+        "properties": {name: _finite_node(inner) for name, inner in properties.items()},
+        "additionalProperties": _finite_node(others),
+        "items": _finite_node(node.get("items", True)),
     }
 
 
@@ -253,13 +257,26 @@ def _with_empty_keys(fault: SchemaFault) -> SchemaFault:
 def _true_path(steps: Iterable[str | int], root: Any) -> tuple[Path_, Any]:
     """Return the path to a value, and the value, from a path of jsonschema-rs.
 
-    jsonschema-rs writes a key of digits as a number, and leaves empty keys out, which is why
-    they have another name here.
+    jsonschema-rs writes a key of digits as a number. It leaves empty keys out, so that where
+    there is one the path cannot be told: raises _EmptyKeyError.
     """
     path: list[str | int] = []
     node = root
     for step in steps:
-        key = str(step) if isinstance(node, dict) else step
+        key = step
+        if node.__class__ is dict:
+            _require_keys(node)
+            key = str(step)
         node = resolve(node, (key,))
         path.append(key)
+    _require_keys(node)
     return tuple(path), node
+
+
+class _EmptyKeyError(Exception):
+    """An object has the empty key, which jsonschema-rs leaves out of paths."""
+
+
+def _require_keys(node: Any) -> None:
+    if node.__class__ is dict and "" in node:
+        raise _EmptyKeyError

@@ -7,15 +7,16 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from evalstream.digest import RECIPES
+import xxhash
+
+from evalstream.digest import RECIPES, same_for_one_reference
 from evalstream.formats import eee
-from evalstream.identities import UNJOINED
-from evalstream.model import Fault
+from evalstream.identities import UNJOINED, pack
+from evalstream.model import Bytes, Fault
 from evalstream.parsing import FAST_DEPTH
 from evalstream.quiet import quiet_check
-from evalstream.records import answer_digest, record, sample_digest
+from evalstream.records import answer_digest, sample_digest
 from evalstream.rule import Context
-from evalstream.rules.identity import same_for_one_reference
 from evalstream.schema import builtin_schema
 from evalstream.scope import Scope, Scopes, is_remark, remark_key
 from evalstream.tally import Tally
@@ -61,15 +62,13 @@ class Swift:
         self.view = typed.view
         self._compute: Callable[[bytes], Any] = getattr(hashlib, context.algorithm)
         self._primary = context.recipes[0] if context.recipes else None
-        self._compares_answers = len(context.results) > 1
+        self.compares_answers = len(context.results) > 1
 
     def pass_over(self, scopes: Scopes, tally: Tally) -> SwiftPass:
         """Begin with a block."""
         return SwiftPass(self, scopes, tally)
 
-    def read(
-        self, lines: Sequence[bytes], text: memoryview | bytes, *, spaces_only: bool
-    ) -> list[Typed | None]:
+    def read(self, lines: Sequence[Bytes], text: Bytes, *, spaces_only: bool) -> list[Typed | None]:
         """Return the typed row of each line that holds a usual one."""
         return self._read(lines, text, spaces_only=spaces_only)
 
@@ -100,8 +99,6 @@ class Swift:
 
     def answer(self, row: Typed) -> int:
         """Return a number that rows share in which the model said the same."""
-        if not self._compares_answers:
-            return 0
         output, turns = row.output, row.messages
         turns = row.interactions if turns is None or turns is ABSENT else turns
         return answer_digest([_plain(output), _plain(turns)])
@@ -112,49 +109,88 @@ class SwiftPass:
 
     def __init__(self, swift: Swift, scopes: Scopes, tally: Tally) -> None:
         self._swift, self._scopes, self._tally = swift, scopes, tally
-        self._known: dict[tuple[Any, ...], Scope] = {}
+        self._ids: tuple[Any, ...] = ()
+        self._scope: Any = None
 
     def take(
         self,
-        lines: Sequence[bytes],
-        text: memoryview | bytes,
-        places: Sequence[tuple[int, int]],
+        lines: Sequence[Bytes],
+        text: Bytes,
+        first: int,
+        offsets: Sequence[int],
         *,
         spaces_only: bool,
     ) -> list[bytes | None]:
         """Take what rows can be taken, and return their records; None stands for the others.
 
-        `places` are the lines' numbers and offsets. A row that is taken is in the tally.
+        `first` is the number of the first line. A row that is taken is in the tally.
         """
-        swift, quiet, known = self._swift, self._swift.quiet, self._known
+        swift, quiet = self._swift, self._swift.quiet
+        digest, digest_number = xxhash.xxh3_128_digest, xxhash.xxh3_64_intdigest
         rows = swift.read(lines, text, spaces_only=spaces_only)
-        records: list[bytes | None] = []
-        taken = first = 0
-        for row, shown, line, (number, offset) in zip(
-            rows, swift.shown(rows), lines, places, strict=True
+        numbers = range(first, first + len(lines))
+        records: list[bytes | None] = [None] * len(lines)
+        taken: list[int] = []
+        for row, shown, line, number, offset in zip(
+            rows, swift.shown(rows), lines, numbers, offsets, strict=True
         ):
-            packed = None
-            if row is not None and shown is not None:
-                ids = (
-                    row.schema_version,
-                    row.evaluation_id,
-                    row.model_id,
-                    row.evaluation_name,
-                    row.evaluation_result_id,
-                )
-                scope = known.get(ids)
-                if scope is None:
-                    scope = known[ids] = self._scopes.of(plain(row), number)
-                remarks = quiet(row) if scope.named and not scope.faults else None
-                if remarks is not None and (not remarks or self._remark(remarks, number)):
-                    packed = self._packed(row, scope, shown, line, number, offset)
-                    taken += 1
-                    first = first or number
-            records.append(packed)
+            if row is None or shown is None:
+                continue
+            scope = self._scope_of(row, number)
+            if scope.faults or not scope.named:
+                continue
+            remarks = quiet(row)
+            if remarks is None or (remarks and not self._remark(remarks, number)):
+                continue
+            scope.rows += 1
+            taken.append(number)
+            if scope.place != UNJOINED:
+                self._count(row, scope, number)
+            sample, choices, metadata = row.sample_id, row.input.choices, row.metadata
+            seen = f"{shown}{eee.choices_text(choices)}" if choices else shown
+            mark = eee.repeat_mark(metadata) if metadata else ""
+            records[number - first] = pack(
+                number,
+                digest(sample.encode(), scope.seed)
+                if sample.__class__ is str
+                else sample_digest(sample, scope),
+                digest(line),
+                digest(seen.encode(), scope.seed),
+                swift.answer(row) if swift.compares_answers else 0,
+                digest_number(mark.encode()) if mark else 0,
+                scope.result,
+                scope.place,
+                offset,
+            )
         if taken:
-            self._tally.rows += taken
-            swift.count_hashes(taken, first, self._tally)
+            self._tally.rows += len(taken)
+            swift.count_hashes(len(taken), taken[0], self._tally)
         return records
+
+    def _scope_of(self, row: Typed, number: int) -> Scope:
+        """Return the scope of a row, which as a rule is that of the row before."""
+        ids = (
+            row.evaluation_name,
+            row.evaluation_result_id,
+            row.evaluation_id,
+            row.model_id,
+            row.schema_version,
+        )
+        if ids != self._ids:
+            self._ids, self._scope = ids, self._scopes.of(plain(row), number)
+        scope: Scope = self._scope
+        return scope
+
+    def _count(self, row: Typed, scope: Scope, number: int) -> None:
+        """Count what a row says for its result."""
+        evaluation, scores = row.evaluation, scope.scores
+        said = (evaluation.score, evaluation.is_correct, bool(row.error))
+        if said in scores:
+            scores[said] += 1
+        else:
+            scores[said] = 1
+        if scope.sample_ids is not None and str(row.sample_id) not in scope.sample_ids:
+            self._tally.unlisted.add(scope.place, number)
 
     def _remark(self, remarks: Sequence[Fault], number: int) -> bool:
         """Count what is remarked of a row, if it is only remarked."""
@@ -163,25 +199,6 @@ class SwiftPass:
         for fault in remarks:
             self._tally.remarks.add(remark_key(fault), number)
         return True
-
-    def _packed(
-        self, row: Typed, scope: Scope, shown: str, line: bytes, number: int, offset: int
-    ) -> bytes:
-        """Count a row and return its record."""
-        scope.rows += 1
-        sample, choices = row.sample_id, row.input.choices
-        if scope.place != UNJOINED:
-            evaluation, scores = row.evaluation, scope.scores
-            said = (evaluation.score, evaluation.is_correct, bool(row.error))
-            scores[said] = scores.get(said, 0) + 1
-            if scope.sample_ids is not None and str(sample) not in scope.sample_ids:
-                self._tally.unlisted.add(scope.place, number)
-        if choices:
-            shown += eee.choices_text(choices)
-        key = sample_digest(sample, scope)
-        return record(
-            number, offset, line, key, scope, shown, row.metadata, self._swift.answer(row)
-        )
 
 
 def _unhashed(row: Typed) -> str | None:

@@ -15,6 +15,8 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 import stringzilla
 
+from evalstream.model import Bytes
+
 Typed = Any
 """An object with the members that a schema names as attributes, ABSENT where it has none."""
 
@@ -48,11 +50,14 @@ _UNDERSTOOD: Final = _ANNOTATIONS | {
 }
 _NULL: Final = {"type": "null"}
 
+_BETWEEN_ROWS: Final = b"}\n{"
 _KEY, _ESCAPED, _UNESCAPED = b'":', b'\\":', b'\\\\":'
 _APART: Final = (b" :", b"\t:", b"\r:")
 """How a key's colon looks when it stands apart from the key."""
 
 _KEY_APART: Final = re.compile(rb'"[ \t\r]+:')
+_ESCAPED_KEY: Final = re.compile(rb'(\\+)":')
+"""What looks like the end of a key, and is none after an odd number of backslashes."""
 
 NO_ROW: Final = -(1 << 62)
 _REFUSED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -73,25 +78,22 @@ class TypedRows:
     def __init__(self, schema: Schema, discriminator: str, also: Sequence[str] = ()) -> None:
         unconditional = {key: value for key, value in schema.items() if key != "allOf"}
         self._type = _typed(unconditional, "Row", also)
-        self._decode: Callable[[bytes], Typed] = msgspec.json.Decoder(self._type).decode
+        decoder = msgspec.json.Decoder(self._type)
+        self._decode: Callable[[Bytes], Typed] = decoder.decode
+        self._decode_lines: Callable[[Bytes], list[Typed]] = decoder.decode_lines
         self._usual_keys = _key_counter(
             unconditional, discriminator, _demands(schema, discriminator)
         )
 
-    def read(
-        self, lines: Sequence[bytes], text: memoryview | bytes, *, spaces_only: bool
-    ) -> list[Typed | None]:
+    def read(self, lines: Sequence[Bytes], text: Bytes, *, spaces_only: bool) -> list[Typed | None]:
         """Return the row that each line holds, None where it is for others to say.
 
-        `text` is where the lines stand, and `spaces_only` says that it has no tab and no
-        carriage return. A row is returned only if it is all that its line says: no key is
-        unknown to the schema, and none comes twice.
+        `text` is where the lines stand one after the other, and `spaces_only` says that it has
+        no tab and no carriage return. A row is returned only if it is all that its line says:
+        no key is unknown to the schema, and none comes twice.
         """
         apart = _APART[:1] if spaces_only else _APART
-        try:
-            rows = list(map(self._decode, lines))
-        except _REFUSED:
-            rows = [self._row(line) for line in lines]
+        rows = self._decoded(lines, text)
         if None in rows or not self._has_all_keys(rows, text, apart):
             for index, row in enumerate(rows):
                 if row is not None and not self._has_all_keys((row,), lines[index], apart):
@@ -106,15 +108,32 @@ class TypedRows:
             return None
         return typed if self._usual_keys(typed) >= 0 else None
 
-    def _row(self, line: bytes) -> Typed | None:
+    def _decoded(self, lines: Sequence[Bytes], text: Bytes) -> list[Typed | None]:
+        """Decode lines at once where each is sure to be one value.
+
+        Inside a value no `{` follows a `}`, so a newline between the two ends a value. As many
+        values as lines, all lines apart by such newlines, makes one value of each.
+        """
+        if (
+            bytes(text[:1]) == b"{"
+            and bytes(text[-2:]) == b"}\n"
+            and stringzilla.count(text, _BETWEEN_ROWS) == len(lines) - 1
+        ):
+            try:
+                rows: list[Typed | None] = self._decode_lines(text)
+            except _REFUSED:
+                rows = []
+            if len(rows) == len(lines):
+                return rows
+        return [self._row(line) for line in lines]
+
+    def _row(self, line: Bytes) -> Typed | None:
         try:
             return self._decode(line)
         except _REFUSED:
             return None
 
-    def _has_all_keys(
-        self, rows: Sequence[Typed], text: memoryview | bytes, apart: Sequence[bytes]
-    ) -> bool:
+    def _has_all_keys(self, rows: Sequence[Typed], text: Bytes, apart: Sequence[bytes]) -> bool:
         """Tell whether rows hold as many keys as their text can have at the most.
 
         In JSON a quote before a colon ends a key, unless it is part of a text itself. There
@@ -128,7 +147,10 @@ class TypedRows:
         if usual == most or usual < 0:
             return usual >= 0
         # A quote behind one backslash ends no key; behind two it may.
-        most += stringzilla.count(text, _UNESCAPED) - stringzilla.count(text, _ESCAPED)
+        roughly = most + stringzilla.count(text, _UNESCAPED) - stringzilla.count(text, _ESCAPED)
+        if usual == roughly:
+            return True
+        most -= sum(len(quote) % 2 for quote in _ESCAPED_KEY.findall(text))
         return usual == most or sum(keys_in(plain(row)) for row in rows) == most
 
 
@@ -328,6 +350,8 @@ def _counting_member(node: Any, value: str, indent: str, is_required: bool) -> I
     if not is_required:
         yield f"{indent}if {name if inner else value} is not ABSENT:"
         yield f"{deeper}n += 1"
-    if inner:
+    if inner and "null" in _kinds(node):
         yield f"{deeper}if {name} is not None:"
         yield from inner
+    elif inner:
+        yield from (line[1:] for line in inner)

@@ -6,20 +6,21 @@ from functools import lru_cache
 from typing import Any
 
 from evalstream.formats import eee
-from evalstream.schema import builtin_validator, demands_of
+from evalstream.schema import builtin_validator, demands_of, finite_check
 
 
 def versions_that_fit(value: Any, version: str, engine: str, *, instance: bool) -> list[str]:
     """Return the versions that a row or aggregate fits, the nearest to `version` first.
 
-    Versions that demand the same are asked once.
+    Versions that demand the same are asked once. Nothing fits that holds an infinite number.
     """
-    return [
+    fitting = [
         name
         for names in _alternatives(version, instance=instance)
-        if builtin_validator(eee.schema_name(names[0], instance=instance), engine).accepts(value)
+        if builtin_validator(eee.schema_name(names[0], instance=instance), engine).fits(value)
         for name in names
     ]
+    return fitting if fitting and finite_check(engine)(value) else []
 
 
 @lru_cache(maxsize=64)

@@ -94,9 +94,9 @@ def outcome(context: Context, blocks: Iterable[Block]) -> Outcome:
     return found, collector.counts, collector.tally
 
 
-def context_for(data: bytes, most: int, limit: int = 1 << 28) -> Context:
+def context_for(data: bytes, most: int, limit: int = 1 << 28, engine: str = "auto") -> Context:
     """Return the context that a sealed aggregate gives."""
-    options = Options(max_line_bytes=LONGEST, max_findings=most, memory_limit=limit)
+    options = Options(max_line_bytes=LONGEST, max_findings=most, memory_limit=limit, engine=engine)
     return context_of(options, Aggregate("a.json", aggregate_of("0.2.0", data, 0)), data)
 
 

@@ -139,12 +139,16 @@ def sample_scope(row: Mapping[str, Any]) -> str:
 
 def repeat_mark(metadata: Any) -> str:
     """Return a text that tells the repeats of a sample apart, empty where nothing does."""
+    if metadata.__class__ is not dict or _MARKS.isdisjoint(metadata):
+        return ""
     mark = ""
-    if metadata.__class__ is dict:
-        for name in REPEAT_MARKS:
-            if name in metadata and metadata[name] is not None:
-                mark = f"{mark}{name}={metadata[name]}\x1f"
+    for name in REPEAT_MARKS:
+        if name in metadata and metadata[name] is not None:
+            mark = f"{mark}{name}={metadata[name]}\x1f"
     return mark
+
+
+_MARKS: Final = frozenset(REPEAT_MARKS)
 
 
 def input_text(row: Mapping[str, Any]) -> str | None:

@@ -12,6 +12,7 @@ from evalstream.digest import (
     explained_by,
     is_hex_digest,
     normalised,
+    same_for_one_reference,
 )
 from evalstream.formats import eee
 from evalstream.model import Fault, Severity
@@ -25,16 +26,6 @@ UNEXPLAINED: Final[frozenset[str]] = frozenset()
 HashJudge = Callable[[Mapping[str, Any], int, Tally], tuple[Fault | None, str | None]]
 """Returns what is wrong with a row's hash, and a text that rows with the same input share."""
 
-_CONCATS: Final = frozenset({"concat", "concat-first"})
-_SAME_FOR_ONE_REFERENCE: Final = {
-    name: _CONCATS if name in _CONCATS else frozenset({name}) for name in RECIPES
-}
-
-
-def same_for_one_reference(recipe: str) -> frozenset[str]:
-    """Return which recipes give the digest of one of them for at most one reference."""
-    return _SAME_FOR_ONE_REFERENCE[recipe]
-
 
 def hash_judge(context: Context) -> HashJudge:
     """Return the function that judges a row's sample_hash, counts it, and says what is wrong.
@@ -45,17 +36,18 @@ def hash_judge(context: Context) -> HashJudge:
     """
     slowly = _slow_judge(context)
     if not context.recipes:
-        return lambda row, line, tally: (slowly(row, line, tally), eee.input_text(row))
+        return lambda row, line, tally: (slowly(row, line, tally, None), eee.input_text(row))
     compute = getattr(hashlib, context.algorithm)
     primary = context.recipes[0]
     covered, same = RECIPES[primary], same_for_one_reference(primary)
 
     def judge(row: Mapping[str, Any], line: int, tally: Tally) -> tuple[Fault | None, str | None]:
-        digest: str | None = None
+        digest = text = None
         try:
             sample = row["input"]
             reference = sample["reference"]
-            digest = compute(covered(sample["raw"], reference)).hexdigest()
+            text = covered(sample["raw"], reference)
+            digest = compute(text).hexdigest()
             if digest == row["sample_hash"] and (reference.__class__ is str or len(reference) <= 1):
                 tally.recipes.add(same, line)
                 return None, digest
@@ -63,18 +55,26 @@ def hash_judge(context: Context) -> HashJudge:
             pass
         if eee.hash_input(row) is None:
             digest = None
-        return slowly(row, line, tally), digest
+        known = None if digest is None or text is None else (text, digest)
+        return slowly(row, line, tally, known), digest
 
     return judge
 
 
-def _slow_judge(context: Context) -> Callable[[Mapping[str, Any], int, Tally], Fault | None]:
-    """Return the judge that tries every recipe and names what is wrong."""
+SlowJudge = Callable[[Mapping[str, Any], int, Tally, tuple[bytes, str] | None], Fault | None]
+
+
+def _slow_judge(context: Context) -> SlowJudge:
+    """Return the judge that tries every recipe and names what is wrong.
+
+    It is told the bytes that the file's recipe covers and their digest where these are known.
+    """
     tried = context.recipes if context.options.recipe != "auto" else tuple(RECIPES)
     primary = context.recipes[0] if context.recipes else None
-    compute = getattr(hashlib, context.algorithm)
 
-    def judge(row: Mapping[str, Any], line: int, tally: Tally) -> Fault | None:
+    def judge(
+        row: Mapping[str, Any], line: int, tally: Tally, known: tuple[bytes, str] | None
+    ) -> Fault | None:
         digest = row.get("sample_hash")
         if digest is None:
             tally.hash_forms.add("absent", line)
@@ -86,17 +86,16 @@ def _slow_judge(context: Context) -> Callable[[Mapping[str, Any], int, Tally], F
         malformed = _malformed(bare, digest, context)
         if malformed:
             return malformed
-        explanations = explained_by(bare, *covered, tried)
+        refuted = known[0] if known and known[1] != bare else None
+        explanations = explained_by(bare, *covered, tried, refuted)
         tally.recipes.add(explanations, line)
         if explanations or primary is None:
             return None
-        try:
-            expected = compute(RECIPES[primary](*covered)).hexdigest()
-        except UnicodeEncodeError:
+        if known is None:
             message = f"the recipe {primary} gives no hash for half of a surrogate pair"
             return ES401.fault(message, pointer=POINTER, found=digest)
         message = f"not the {context.algorithm} of this row's input under the recipe {primary}"
-        return ES401.fault(message, pointer=POINTER, expected=expected, found=digest)
+        return ES401.fault(message, pointer=POINTER, expected=known[1], found=digest)
 
     return judge
 

@@ -36,6 +36,7 @@ _GRADED = re.compile(
 
 _LETTER = re.compile(r"[(\[]?([A-Za-z])[)\].:]?")
 _EXTRA_TOKENS: Final = ("input_tokens_cache_write", "input_tokens_cache_read", "reasoning_tokens")
+_COUNTED_TOKENS: Final = ("total_tokens", "input_tokens", "output_tokens", *_EXTRA_TOKENS)
 _IDENTIFIERS: Final = ("evaluation_id", "model_id", "evaluation_name", "sample_id")
 _ORGANISATION_AND_NAME = re.compile(r"[^\s/]+(?:/[^\s/]+)+")
 _ROUNDING: Final = 1e-9
@@ -215,9 +216,11 @@ def _token_sum(context: Context) -> RowCheck:
 
 def sums_up(usage: Mapping[str, Any]) -> bool:
     """Tell whether total_tokens is a sum of the others; what is no number is no concern."""
-    names = ("total_tokens", "input_tokens", "output_tokens", *_EXTRA_TOKENS)
-    counts = [usage.get(name) for name in names]
-    if not all(map(_is_number, counts[:3])):
+    counts: list[Any] = [usage.get(name) for name in _COUNTED_TOKENS]
+    total, taken, given = counts[:3]
+    if not (_is_number(total) and _is_number(taken) and _is_number(given)):
+        return True
+    if total == taken + given:
         return True
     total, taken, given, *extras = _summable(counts)
     return total in _sums(taken + given, extras)

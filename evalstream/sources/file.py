@@ -38,10 +38,23 @@ class FileSource:
         for offset in range(0, self.size, length):
             yield Block(self.path, offset, min(length, self.size - offset), self.size, inode)
 
+    def digested(self, blocks: Iterator[Block], *, beside: bool) -> Iterator[Block]:
+        """Yield blocks and digest the file, in a thread beside the workers or block by block.
+
+        The thread begins behind the first block: with it workers are forked.
+        """
+        for block in blocks:
+            yield block
+            if self._digest is None:
+                continue
+            if not beside:
+                self._digest.advance(block.offset + block.length)
+            elif not block.offset:
+                self._digest.start()
+
     def start_digest(self, algorithms: Sequence[str]) -> None:
-        """Begin to digest the file beside the workers."""
+        """Begin a digest of the file."""
         self._digest = FileDigest(self._file, self.size, algorithms)
-        self._digest.start()
 
     def checksums(self) -> dict[str, str]:
         """Wait for the digest and return it, by algorithm. Raises OSError."""
@@ -69,7 +82,6 @@ class FileSource:
         """Stop digesting and close the file."""
         if self._digest is not None:
             self._digest.cancel()
-            self._digest.join()
         self._file.close()
 
 
