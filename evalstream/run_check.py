@@ -16,7 +16,7 @@ from evalstream.collector import Collector
 from evalstream.documents import PlacedFault, in_order, read_aggregate
 from evalstream.engine import BlockResult, engine_for
 from evalstream.errors import CannotCheck
-from evalstream.executors import Backend, pool, run_in_order, serial
+from evalstream.executors import Backend, run_in_order, serial
 from evalstream.formats import eee
 from evalstream.model import MEBIBYTE, Block, Fault, Finding, Lines, Options, RunSummary, Severity
 from evalstream.probe import context_of
@@ -339,6 +339,8 @@ def _backend(source: Source, jobs: int) -> tuple[Backend, int]:
         length = max(SMALLEST_BLOCK_BYTES, min(BLOCK_BYTES, source.size // (4 * jobs)))
     if jobs <= 1 or small:
         return serial.backend(), BLOCK_BYTES
+    from evalstream.executors import pool
+
     return pool.backend(jobs), length
 
 

@@ -195,6 +195,8 @@ class InputIndex:
         self._samples += samples
         self._lines += lines
         firsts = list(map(self._first.setdefault, inputs, rows))
+        if firsts == list(rows):
+            return []
         known = self._samples
         remarks = []
         for index, first in enumerate(firsts):
