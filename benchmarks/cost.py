@@ -14,8 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.generate import Run, generate, parse_size
-from benchmarks.measure import measure
-from benchmarks.spine import warm
+from benchmarks.measure import measure, warm
 
 SPINE = "3ced7be9eb8a69e3caa3f4ebeabecbb03ab4da27"
 """The last commit before the rules about rows, links and claims came."""
@@ -73,7 +72,7 @@ def command_of(folder: Path) -> list[str]:
 
 def cost_of(run: Run, name: str, spine: list[str], now: list[str], pairs: int, jobs: int) -> Cost:
     """Let both check a run in turn."""
-    warm(run)
+    warm(run.rows_path)
     paths = [str(run.rows_path), "--aggregate", str(run.aggregate_path), "--jobs", str(jobs)]
     cost = Cost(name, [], [], [])
     for _ in range(pairs):

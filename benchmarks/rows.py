@@ -37,6 +37,12 @@ class Mix:
     foreign_sentences: float
     escaped: float
 
+    def mean_bytes(self) -> int:
+        """Return about how many bytes a row has."""
+        weights = sum(part.weight for part in self.parts)
+        sizes = sum(part.weight * (part.smallest + part.largest) / 2 for part in self.parts)
+        return round(sizes / weights)
+
 
 SHARE_CORRECT = 0.62
 SHARE_WITH_TRACE = 0.4
@@ -83,14 +89,19 @@ class Composed:
 
 
 class RowComposer:
-    """Composes the rows of one run in order; the same arguments give the same rows."""
+    """Composes rows of one run in order; the same arguments give the same rows.
 
-    def __init__(self, mix: Mix, dialect: Dialect, identity: Identity, seed: int) -> None:
+    The seed chooses the pools of text, the source what is drawn from them.
+    """
+
+    def __init__(
+        self, mix: Mix, dialect: Dialect, identity: Identity, seed: int, source: str
+    ) -> None:
         self._mix = mix
         self._weights = [part.weight for part in mix.parts]
         self._dialect = dialect
         self._identity = identity
-        self._random = Random(f"rows {seed}")
+        self._random = Random(f"rows {source}")
         self._plain = text_pool(seed, 0.0)
         self._foreign = text_pool(seed, mix.foreign_sentences)
         self._pool = self._plain

@@ -1,0 +1,87 @@
+"""What a contender is: a program that judges rows, how to call it, and when to believe it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from benchmarks.generate import Run
+from benchmarks.measure import Measurement
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Checks(StrEnum):
+    """How much a contender looks at."""
+
+    BYTES = "bytes"
+    SCHEMA = "schema"
+    UPSTREAM = "schema and some rules"
+    EVERYTHING = "every rule"
+
+
+@dataclass(frozen=True)
+class Material:
+    """Generated runs below a folder, their version, and whether every row is faulty."""
+
+    folder: Path
+    runs: tuple[Run, ...]
+    version: str
+    is_faulty: bool = False
+
+    @property
+    def rows(self) -> int:
+        """Return the number of all rows."""
+        return sum(run.rows for run in self.runs)
+
+    @property
+    def bytes(self) -> int:
+        """Return the number of all bytes of rows."""
+        return sum(run.bytes for run in self.runs)
+
+    @property
+    def rows_paths(self) -> list[str]:
+        """Return the paths of all rows files."""
+        return [str(run.rows_path) for run in self.runs]
+
+    @property
+    def schema_path(self) -> str:
+        """Return the path of the schema that the rows belong to."""
+        return str(ROOT / "schemas" / "eee" / self.version / "instance.schema.json")
+
+
+@dataclass(frozen=True)
+class Command:
+    """The words of a command line, and the file on its standard input."""
+
+    words: list[str]
+    stdin: Path | None = None
+
+
+def never_missing() -> None:
+    """Say that nothing needs to be installed."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A program to measure.
+
+    `has_seen_all` tells from what the program said that it went through all rows, since an exit
+    code alone may come from a crash or from a file that was never opened. `missing` says what
+    is not installed, or None. `fault_code` is the exit code for faulty rows, None where
+    no row is ever refused.
+    """
+
+    name: str
+    label: str
+    checks: Checks
+    command: Callable[[Material], Command]
+    has_seen_all: Callable[[Material, Measurement], bool]
+    fault_code: int | None = 1
+    missing: Callable[[], str | None] = never_missing
+
+    def expected_code(self, material: Material) -> int:
+        """Return the exit code of a right answer."""
+        return self.fault_code or 0 if material.is_faulty else 0
