@@ -151,7 +151,7 @@ class Options:
     show_values: bool = True
     max_line_bytes: int = 64 * MEBIBYTE
     max_depth: int = 200
-    memory_limit: int = 256 * MEBIBYTE
+    memory_limit: int = 40 * MEBIBYTE
     profile: str = "default"
 
     @property

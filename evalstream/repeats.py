@@ -53,8 +53,9 @@ class IdentityIndex:
         self._blocks.append((shift, block))
         self._reported = shift + (block.record(len(block) - 1).line if len(block) else 0)
         lines = [line + shift for line in block.lines()]
-        remarks = self._samples.add(block, shift)
-        remarks += self._inputs.add(block.inputs(), block.samples(), lines, block.offsets())
+        samples = block.samples()
+        remarks = self._samples.add(block, samples, shift)
+        remarks += self._inputs.add(block.inputs(), samples, lines, block.offsets())
         return sorted(remarks) if remarks else ()
 
     def late(self) -> Iterator[Remark]:
@@ -75,9 +76,10 @@ class IdentityIndex:
 
     def _moved_to_disk(self) -> Spill:
         """Move every record to disk; what was odd about them is reported already."""
-        spill = Spill(max(1, self._limit // (BYTES_PER_ROW + BYTES_PER_LATER_ROW)))
-        for shift, block in self._blocks:
-            spill.add(block, shift)
         self._samples, self._inputs = SampleIndex(), InputIndex()
-        self._blocks.clear()
+        spill = Spill(max(1, self._limit // (BYTES_PER_ROW + BYTES_PER_LATER_ROW)))
+        self._blocks.reverse()
+        while self._blocks:
+            shift, block = self._blocks.pop()
+            spill.add(block, shift)
         return spill

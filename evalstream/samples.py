@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -102,9 +103,12 @@ class SampleIndex:
         self._groups: dict[bytes, _Group] = {}
         self._rows = 0
 
-    def add(self, block: Identities, shift: int) -> list[Remark]:
-        """Take some rows, whose lines start `shift` lines into the file; return what is odd."""
-        samples, places, words = block.samples(), block.places(), block.sample_words()
+    def add(self, block: Identities, samples: list[bytes], shift: int) -> list[Remark]:
+        """Take some rows, whose lines start `shift` lines into the file; return what is odd.
+
+        `samples` are those of the block: one list of them serves several.
+        """
+        places, words = block.places(), block.sample_words()
         start, stop = self._rows, self._rows + len(samples)
         rows = list(range(start, stop))
         self._rows = stop
@@ -184,16 +188,20 @@ class InputIndex:
     def __init__(self) -> None:
         self._first: dict[bytes, int] = {}
         self._samples: list[bytes] = []
-        self._lines: list[int] = []
+        self._lines = array("Q")
         self._pairs: set[bytes] = set()
 
     def add(
-        self, inputs: list[bytes], samples: list[bytes], lines: list[int], offsets: list[int]
+        self,
+        inputs: list[bytes],
+        samples: list[bytes],
+        lines: Sequence[int],
+        offsets: Sequence[int],
     ) -> list[Remark]:
         """Take some rows, column by column; return what is odd, each sample's first row alone."""
         rows = range(len(self._lines), len(self._lines) + len(inputs))
         self._samples += samples
-        self._lines += lines
+        self._lines.extend(lines)
         firsts = list(map(self._first.setdefault, inputs, rows))
         if firsts == list(rows):
             return []

@@ -12,7 +12,7 @@ from evalstream.identities import DIGEST_BYTES, RECORD_BYTES, Identities
 from evalstream.samples import Coverage, InputIndex, Kind, Remark, SampleIndex
 
 PARTITIONS: Final = 64
-BUFFER_BYTES: Final = 1 << 16
+BUFFER_BYTES: Final = 1 << 14
 
 _REMARK = struct.Struct("<QQQQ")
 _INPUT = struct.Struct("<16s16sQQ")
@@ -54,8 +54,8 @@ class Spill:
         self._by_input.close()
 
     def _search_samples(self, data: bytes) -> list[Remark]:
-        index = SampleIndex()
-        remarks = index.add(Identities(data), 0)
+        index, records = SampleIndex(), Identities(data)
+        remarks = index.add(records, records.samples(), 0)
         self.coverage.merge(index.coverage)
         return remarks
 
