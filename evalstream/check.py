@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from evalstream import parsing
@@ -15,6 +16,7 @@ from evalstream.errors import UsageError
 from evalstream.findings import Findings
 from evalstream.formats import eee
 from evalstream.model import Finding, Options, Report, Reporter, RunSummary, Severity
+from evalstream.packs import Pack, check_packs, packed
 from evalstream.profiles import PROFILES
 from evalstream.progress import Progress
 from evalstream.rules.stream import ES001, ES005
@@ -46,8 +48,13 @@ def check(
     chosen = _checked_options(options or Options(), settings)
     session = _Session(chosen, reporter, progress=progress)
     paths = [os.fspath(name) for name in names]
-    for found in find_runs(paths, None if aggregate is None else os.fspath(aggregate)):
-        session.take(found)
+    found = find_runs(paths, None if aggregate is None else os.fspath(aggregate))
+    for are_packs, some in groupby(packed(found, chosen.jobs), lambda one: isinstance(one, Pack)):
+        if are_packs:
+            session.take_packs(pack for pack in some if isinstance(pack, Pack))
+        else:
+            for one in some:
+                session.take(one)
     return session.report()
 
 
@@ -67,6 +74,19 @@ class _Session:
             return
         with Progress(shown=self._progress) as progress:
             self._runs.append(check_run(found, self._options, self._show, progress))
+
+    def take_packs(self, packs: Iterable[Pack]) -> None:
+        """Check many small runs."""
+        rows = 0
+        with Progress(shown=self._progress) as progress:
+            progress.begin("small runs", 0)
+            for pack, checked in check_packs(packs, self._options):
+                for summary, findings in checked:
+                    self._runs.append(summary)
+                    rows += summary.rows
+                    for finding in findings:
+                        self._show(finding)
+                progress.advance(pack.size, rows, self._shown)
 
     def report(self) -> Report:
         """Return the outcome of all runs, and let the reporter finish."""
@@ -106,6 +126,7 @@ def _checked_options(options: Options, settings: dict[str, Any]) -> Options:
         options = replace(options, **settings)
     except TypeError as error:
         raise UsageError(f"no such setting: {', '.join(sorted(settings))}") from error
+    options = replace(options, select=tuple(options.select), ignore=tuple(options.ignore))
     _one_of("schema version", options.schema_version, ("auto", *eee.INSTANCE_VERSIONS))
     _one_of("recipe", options.recipe, ("auto", *RECIPES))
     _one_of("engine", options.engine, ENGINES)

@@ -113,6 +113,10 @@ class Block(NamedTuple):
     data: bytes | None = None
     final: bool = False
 
+    def described(self) -> str:
+        """Say where the block lies."""
+        return f"the rows in bytes {self.offset:,} to {self.offset + self.length:,}"
+
 
 class Lines(NamedTuple):
     """The bytes of whole lines, uncopied.

@@ -6,12 +6,27 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from evalstream.errors import WorkerLost
-from evalstream.model import Block
 
 Result = TypeVar("Result")
+
+
+class Task(Protocol):
+    """What executors run a function over: it can say what it is, should it kill a worker."""
+
+    @property
+    def path(self) -> str:
+        """The name of the file that it is about."""
+
+    def described(self) -> str:
+        """Say which rows of it, in the plural."""
+
+
+Work = TypeVar("Work", bound=Task)
+Lost = Callable[[Work, WorkerLost], Result]
+"""Returns what stands for the result of a task that kills its worker each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,30 +45,35 @@ class Backend:
 
 
 @dataclass(slots=True)
-class _Task:
-    block: Block
+class _Submitted(Generic[Work]):
+    task: Work
     future: Future[Any]
 
 
 def run_in_order(
-    backend: Backend, function: Callable[[Block], Result], blocks: Iterable[Block]
+    backend: Backend,
+    function: Callable[[Work], Result],
+    tasks: Iterable[Work],
+    lost: Lost[Work, Result] | None = None,
 ) -> Iterator[Result]:
-    """Run `function` over blocks and yield the results in the order of the blocks.
+    """Run `function` over tasks and yield the results in the order of the tasks.
 
-    At most `look_ahead` blocks per worker are held. When a worker dies the executor is made
-    anew and what was under way runs again; a block on which workers die again runs alone.
-    Raises WorkerLost when a block kills its worker even then, and what `function` raises.
+    At most `look_ahead` tasks per worker are held. When a worker dies the executor is made
+    anew and what was under way runs again; a task on which workers die again runs alone. For
+    one that kills its worker even then, `lost` says what stands for its result; without it,
+    WorkerLost is raised. Raises what `function` raises.
     """
-    waiting: deque[_Task] = deque()
-    source = iter(blocks)
+    waiting: deque[_Submitted[Work]] = deque()
+    source = iter(tasks)
     executor = backend.start()
     try:
         while True:
             while len(waiting) < backend.parallelism * backend.look_ahead:
-                block = next(source, None)
-                if block is None:
+                task = next(source, None)
+                if task is None:
                     break
-                waiting.append(_Task(block, _submitted(backend, executor, function, block)))
+                future = _submitted(backend, executor, function, task)
+                waiting.append(_Submitted(task, future))
             if not waiting:
                 return
             first = waiting.popleft()
@@ -62,37 +82,45 @@ def run_in_order(
             except backend.broken:
                 executor.shutdown(wait=False, cancel_futures=True)
                 executor = backend.start()
-                result = _alone(backend, function, first.block)
-                for task in waiting:
-                    task.future = _submitted(backend, executor, function, task.block)
+                result = _alone(backend, function, first.task, lost)
+                for later in waiting:
+                    later.future = _submitted(backend, executor, function, later.task)
             yield result
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
 
 
 def _submitted(
-    backend: Backend, executor: Executor, function: Callable[[Block], Result], block: Block
+    backend: Backend, executor: Executor, function: Callable[[Work], Result], task: Work
 ) -> Future[Result]:
     """Submit a task; an executor that is broken already shows in the future."""
     try:
-        return executor.submit(function, block)
+        return executor.submit(function, task)
     except backend.broken as error:
         future: Future[Result] = Future()
         future.set_exception(error)
         return future
 
 
-def _alone(backend: Backend, function: Callable[[Block], Result], block: Block) -> Result:
-    """Run one block again, twice at most, with no other block beside it."""
+def _alone(
+    backend: Backend,
+    function: Callable[[Work], Result],
+    task: Work,
+    lost: Lost[Work, Result] | None,
+) -> Result:
+    """Run one task again, twice at most, with no other task beside it."""
     for _ in range(2):
         executor = backend.start()
         try:
-            return executor.submit(function, block).result()
+            return executor.submit(function, task).result()
         except backend.broken:
             executor.shutdown(wait=False, cancel_futures=True)
         finally:
             executor.shutdown(wait=True, cancel_futures=True)
-    raise WorkerLost(
-        f"{block.path}: a worker process died each time it looked at the rows in bytes "
-        f"{block.offset:,} to {block.offset + block.length:,}; they were not checked"
+    error = WorkerLost(
+        f"{task.path}: a worker process died each time it looked at {task.described()}; "
+        "they were not checked"
     )
+    if lost is None:
+        raise error
+    return lost(task, error)

@@ -1,0 +1,104 @@
+"""Many small runs in one call: the same report for any number of workers, and nothing lost."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rows import bytes_of, line_of, sound_rows, write_run
+
+import evalstream
+from evalstream import packs, run_check
+from evalstream.model import Options, Report
+from evalstream.packs import Checked, Pack, check_pack, packed
+from evalstream.runs import Nothing, Run
+
+SOME = 7
+
+
+def written(folder: Path) -> None:
+    """Write a sound run into a new folder."""
+    folder.mkdir()
+    write_run(folder, bytes_of(sound_rows()))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Some runs, one of them faulty, one large, one without rows; three runs make a pack."""
+    monkeypatch.setattr(packs, "PACK_RUNS", 3)
+    monkeypatch.setattr(packs, "WORTH_A_POOL_BYTES", 100_000)
+    for number in range(SOME):
+        written(tmp_path / f"run-{number}")
+    spoilt = tmp_path / "run-2" / "spoilt.jsonl"
+    spoilt.write_bytes(line_of({**sound_rows()[0], "evaluation": None}))
+    (tmp_path / "run-4" / "large.jsonl").write_bytes(b" " * 100_001)
+    (tmp_path / "run-6" / "lonely.json").write_text('{"evaluation_results": []}')
+    return tmp_path
+
+
+def as_told(report: Report) -> list[Any]:
+    """Return all that a report says, but for times."""
+    runs = [{**run.as_dict(), "seconds": 0, "trouble": run.trouble} for run in report.runs]
+    return [runs, list(report), report.shown, report.exit_code]
+
+
+@pytest.mark.parametrize("most", [0, 1])
+def test_workers_change_nothing_in_the_report(folder: Path, most: int) -> None:
+    alone, together, threefold = (
+        evalstream.check([folder, folder / "none.jsonl"], jobs=jobs, max_findings=most)
+        for jobs in (1, 2, 3)
+    )
+    assert len(alone.runs) == SOME + 4
+    assert as_told(alone) == as_told(together) == as_told(threefold)
+
+
+def test_only_small_runs_are_packed_and_the_order_stays(folder: Path) -> None:
+    small = [Run(str(folder / f"run-{number}" / "a.jsonl"), None) for number in range(SOME)]
+    for run in small:
+        Path(run.rows or "").write_bytes(b"{}\n")
+    large = Run(str(folder / "run-4" / "large.jsonl"), None)
+    nothing, stream, gone = Nothing("x", "y"), Run("-", None), Run(str(folder / "gone"), None)
+    found = [*small, large, *small[:2], nothing, stream, gone, Run(None, "a.json")]
+    seen = list(packed(iter(found), 2))
+    assert list(_runs(seen)) == found
+    sizes = [len(one.runs) for one in seen if isinstance(one, Pack)]
+    assert sizes == [3, 3, 1]
+    assert [one.size for one in seen if isinstance(one, Pack)] == [9, 9, 3]
+    assert list(packed(iter(found), 1)) == found
+
+
+def _runs(seen: list[Any]) -> Iterator[Any]:
+    for one in seen:
+        if isinstance(one, Pack):
+            yield from one.runs
+        else:
+            yield one
+
+
+def check_or_die(options: Options, pack: Pack) -> list[Checked]:
+    """Check a pack, but for one with run number 4, which kills its worker."""
+    if any("run-4" in (run.rows or "") for run in pack.runs):
+        os._exit(9)
+    return check_pack(options, pack)
+
+
+@pytest.mark.parametrize("ignored", [(), ("ES001",)])
+def test_a_run_that_kills_its_worker_is_named_and_the_others_are_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ignored: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(packs, "PACK_RUNS", 3)
+    monkeypatch.setattr(packs, "check_pack", check_or_die)
+    for number in range(SOME):
+        written(tmp_path / f"run-{number}")
+    report = evalstream.check(tmp_path, jobs=2, ignore=ignored)
+    assert [(Path(run.file or "").parent.name, run.verdict) for run in report.runs] == [
+        (f"run-{number}", "incomplete" if number == 4 else "passed") for number in range(SOME)
+    ]
+    assert "a worker process died" in (report.runs[4].trouble or "")
+    assert [finding.code for finding in report] == ([] if ignored else ["ES001"])
+    assert report.exit_code == 3
+
+
+def test_what_is_small_is_what_is_checked_by_one_process() -> None:
+    assert packs.WORTH_A_POOL_BYTES == run_check.WORTH_A_POOL_BYTES
