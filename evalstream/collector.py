@@ -125,18 +125,19 @@ def finding_of(
     sample_id: str | int | None = None,
 ) -> Finding:
     """Stamp a fault with its rule's name, its severity under a profile, and its place."""
+    # By position: by name it takes twice as long, and a file may have a finding in every row.
     return Finding(
-        code=fault.code,
-        name=RULES[fault.code].name,
-        severity=severity_of(fault, profile),
-        file=file,
-        line=line,
-        offset=offset,
-        pointer=fault.pointer,
-        keyword=fault.keyword,
-        message=fault.message,
-        expected=fault.expected,
-        found=fault.found,
-        sample_id=sample_id,
-        count=fault.count,
+        fault.code,
+        RULES[fault.code].name,
+        severity_of(fault, profile),
+        file,
+        line,
+        offset,
+        fault.pointer,
+        fault.keyword,
+        fault.message,
+        fault.expected,
+        fault.found,
+        sample_id,
+        fault.count,
     )

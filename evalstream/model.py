@@ -79,10 +79,11 @@ class Finding(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the finding as the output contract writes it: absent keys left out."""
-        entries = zip(self._fields, self, strict=True)
-        shown = {key: value for key, value in entries if value is not None}
-        shown["severity"] = self.severity.label
-        if isinstance(self.found, Excerpt):
+        shown: dict[str, Any] = {
+            key: value for key, value in zip(_FIELDS, self, strict=True) if value is not None
+        }
+        shown["severity"] = _LABELS[self.severity]
+        if self.found.__class__ is Excerpt:
             shown["found"] = self.found._asdict()
         return shown
 
@@ -95,6 +96,10 @@ class Finding(NamedTuple):
         """Sort key within one file: line, code, pointer; the whole file comes last."""
         line = float("inf") if self.line is None else self.line
         return line, self.code, self.pointer or ""
+
+
+_FIELDS: Final = Finding._fields
+_LABELS: Final = {severity: severity.label for severity in Severity}
 
 
 class Block(NamedTuple):
