@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 DIGEST_BYTES: Final = 16
@@ -80,12 +81,11 @@ class Identities:
         """Return one row."""
         return Record(*_RECORD.unpack_from(self.data, index * RECORD_BYTES))
 
-    def shifted(self, shift: int) -> Iterator[bytes]:
-        """Iterate over the packed records, `shift` added to their lines."""
-        data, end = self.data, RECORD_BYTES
-        for start in range(0, len(data), RECORD_BYTES):
-            line = int.from_bytes(data[start : start + _WORD], "little") + shift
-            yield line.to_bytes(_WORD, "little") + data[start + _WORD : start + end]
+    def shifted(self, shift: int) -> bytes:
+        """Return the packed records, `shift` added to their lines."""
+        words = array("Q", self.data)
+        words[::_WORDS] = array("Q", [line + shift for line in words[::_WORDS]])
+        return words.tobytes()
 
     def _digests(self, word: int) -> list[bytes]:
         data = self.data

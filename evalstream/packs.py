@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
@@ -91,7 +92,11 @@ def check_packs(packs: Iterable[Pack], options: Options) -> Iterator[tuple[Pack,
 
 
 def check_pack(options: Options, pack: Pack) -> list[Checked]:
-    """Check the runs of a pack in whatever process this is; the task that executors run."""
+    """Check the runs of a pack in whatever process this is; the task that executors run.
+
+    Workers do not collect garbage by themselves; what runs leave behind is little, and many.
+    """
+    gc.collect()
     checked = []
     for run in pack.runs:
         findings: list[Finding] = []

@@ -15,7 +15,6 @@ PARTITIONS: Final = 64
 BUFFER_BYTES: Final = 1 << 14
 
 _REMARK = struct.Struct("<QQQQ")
-_INPUT = struct.Struct("<16s16sQQ")
 _SAMPLE_AT: Final = 8
 _INPUT_AT: Final = 40
 
@@ -32,17 +31,14 @@ class Spill:
 
     def __init__(self, capacity: int) -> None:
         self.coverage = Coverage()
-        self._by_sample = _Parts(capacity, RECORD_BYTES, _SAMPLE_AT, self._search_samples)
-        self._by_input = _Parts(capacity, _INPUT.size, 0, self._search_inputs)
+        self._by_sample = _Parts(capacity, _SAMPLE_AT, self._search_samples)
+        self._by_input = _Parts(capacity, _INPUT_AT, _search_inputs)
 
     def add(self, block: Identities, shift: int) -> None:
         """Take the rows of the next block."""
-        offsets = block.offsets()
-        for index, record in enumerate(block.shifted(shift)):
-            self._by_sample.append(record)
-            line = int.from_bytes(record[:8], "little")
-            sample, content = record[8:24], record[_INPUT_AT : _INPUT_AT + DIGEST_BYTES]
-            self._by_input.append(_INPUT.pack(content, sample, line, offsets[index]))
+        data = block.shifted(shift)
+        self._by_sample.extend(data)
+        self._by_input.extend(data)
 
     def remarks(self) -> Iterator[Remark]:
         """Iterate over everything that is odd, ordered by line."""
@@ -59,25 +55,29 @@ class Spill:
         self.coverage.merge(index.coverage)
         return remarks
 
-    def _search_inputs(self, data: bytes) -> list[Remark]:
-        columns = [list(column) for column in zip(*_INPUT.iter_unpack(data), strict=True)]
-        return InputIndex().add(*columns) if columns else []
+
+def _search_inputs(data: bytes) -> list[Remark]:
+    records = Identities(data)
+    columns = records.inputs(), records.samples(), records.lines(), records.offsets()
+    return InputIndex().add(*columns)
 
 
 class _Parts:
-    """Fixed-size records split by a byte of the digest that stands at `place` in each."""
+    """Records split by a byte of the digest that stands at `place` in each."""
 
-    def __init__(
-        self, capacity: int, size: int, place: int, search: Search, level: int = 0
-    ) -> None:
-        self._capacity, self._size, self._place = capacity, size, place
+    def __init__(self, capacity: int, place: int, search: Search, level: int = 0) -> None:
+        self._capacity, self._place = capacity, place
         self._search, self._level = search, level
         self._key = place + DIGEST_BYTES - 1 - level
         self._parts = _Extents(PARTITIONS)
 
-    def append(self, record: bytes) -> None:
-        """Take one record."""
-        self._parts.append(record[self._key] % PARTITIONS, record)
+    def extend(self, data: bytes) -> None:
+        """Take some records."""
+        buffers, key = self._parts.buffers, self._key
+        for start in range(0, len(data), RECORD_BYTES):
+            record = data[start : start + RECORD_BYTES]
+            buffers[record[key] % PARTITIONS] += record
+        self._parts.flush()
 
     def remarks(self) -> Iterator[Remark]:
         """Search part by part, and iterate over all remarks, ordered by line."""
@@ -85,7 +85,9 @@ class _Parts:
         try:
             for part in range(PARTITIONS):
                 for remark in self._remarks_in(part):
-                    found.append(part, _REMARK.pack(*remark))
+                    found.buffers[part] += _REMARK.pack(*remark)
+                    if len(found.buffers[part]) >= BUFFER_BYTES:
+                        found.flush()
             yield from heapq.merge(*(_remarks_of(found, part) for part in range(PARTITIONS)))
         finally:
             found.close()
@@ -95,44 +97,46 @@ class _Parts:
         self._parts.close()
 
     def _remarks_in(self, part: int) -> Iterator[Remark]:
-        rows = self._parts.size(part) // self._size
+        rows = self._parts.size(part) // RECORD_BYTES
         if rows <= self._capacity or self._level == DIGEST_BYTES - 1:
             yield from self._search(b"".join(self._parts.read(part)))
             return
-        smaller = _Parts(self._capacity, self._size, self._place, self._search, self._level + 1)
+        smaller = _Parts(self._capacity, self._place, self._search, self._level + 1)
         try:
             for data in self._parts.read(part):
-                for start in range(0, len(data), self._size):
-                    smaller.append(data[start : start + self._size])
+                smaller.extend(data)
             yield from smaller.remarks()
         finally:
             smaller.close()
 
 
 class _Extents:
-    """Several growing byte strings in one temporary file, each read back in pieces."""
+    """Several growing byte strings in one temporary file, each read back in pieces.
+
+    Whoever adds to `buffers` calls `flush` now and then.
+    """
 
     def __init__(self, count: int) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - lives as long as this
-        self._buffers = [bytearray() for _ in range(count)]
+        self.buffers = [bytearray() for _ in range(count)]
         self._written: list[list[tuple[int, int]]] = [[] for _ in range(count)]
 
-    def append(self, part: int, data: bytes) -> None:
-        buffer = self._buffers[part]
-        buffer += data
-        if len(buffer) >= BUFFER_BYTES:
-            self._written[part].append((self._file.seek(0, 2), len(buffer)))
-            self._file.write(buffer)
-            buffer.clear()
+    def flush(self) -> None:
+        """Write buffers that are full."""
+        for part, buffer in enumerate(self.buffers):
+            if len(buffer) >= BUFFER_BYTES:
+                self._written[part].append((self._file.seek(0, 2), len(buffer)))
+                self._file.write(buffer)
+                buffer.clear()
 
     def size(self, part: int) -> int:
-        return sum(length for _, length in self._written[part]) + len(self._buffers[part])
+        return sum(length for _, length in self._written[part]) + len(self.buffers[part])
 
     def read(self, part: int) -> Iterator[bytes]:
         for offset, length in self._written[part]:
             self._file.seek(offset)
             yield self._file.read(length)
-        yield bytes(self._buffers[part])
+        yield bytes(self.buffers[part])
 
     def close(self) -> None:
         self._file.close()
