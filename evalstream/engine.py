@@ -35,7 +35,8 @@ WORTH_TYPES_BYTES = 1 << 20
 """From how many bytes on it is worth to load and compile what takes usual rows quickly."""
 
 BATCH_BYTES: Final = 100_000
-"""How many bytes of rows go through the steps together; their objects fit the caches."""
+BATCH_LINES: Final = 1_000
+"""How many bytes and lines go through the steps together; their objects fit the caches."""
 
 RESTRAINT: Final = 8
 """For how many lines the quick way is not tried after each on which it failed."""
@@ -227,7 +228,7 @@ class _Pass:
         begin, full, is_long, find = start, start + BATCH_BYTES, False, data.find
         lines: list[memoryview] = []
         starts: list[int] = []
-        while start < full and (stop := find(b"\n", start)) >= 0:
+        while start < full and len(lines) < BATCH_LINES and (stop := find(b"\n", start)) >= 0:
             starts.append(start)
             lines.append(text[start:stop])
             is_long = is_long or stop - start > longest

@@ -160,7 +160,7 @@ class Options:
     show_values: bool = True
     max_line_bytes: int = 64 * MEBIBYTE
     max_depth: int = 200
-    memory_limit: int = 40 * MEBIBYTE
+    memory_limit: int = 38 * MEBIBYTE
     profile: str = "default"
 
     @property

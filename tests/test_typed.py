@@ -152,6 +152,29 @@ def test_texts_that_look_like_keys_do_not_mislead(version: str, text: str) -> No
     assert taken(version, doubled) is None
 
 
+@pytest.mark.parametrize("digits", [19, 20, 25, 400, 4300, 4301, 20_000])
+@pytest.mark.parametrize("number", ["{}", "-{}", "{}.5", "0.{}", "1e{:.30}", "-1E-{:.3}", "0{}"])
+@pytest.mark.parametrize(
+    "place", ['"score": 1.0', '"total_tokens": 28', '"epoch": 1', '"latency_ms": 210.5']
+)
+def test_numbers_of_any_length_are_taken_rightly(place: str, number: str, digits: int) -> None:
+    written = number.format("1" * digits)
+    line = line_of(sound_rows()[0])[:-1]
+    longer = line.replace(place.encode(), f"{place.partition(' ')[0]} {written}".encode())
+    assert longer != line
+    assert_taken_rightly("0.2.0", longer)
+
+
+@pytest.mark.parametrize("depth", [50, 5_000, 200_000])
+@pytest.mark.parametrize("form", ['{"a":', "["])
+def test_deep_values_are_left_to_others(form: str, depth: int) -> None:
+    closing = "}" if form[0] == "{" else "]"
+    deep = form * depth + "1" + closing * depth
+    line = line_of(sound_rows()[0])[:-1].replace(b'"epoch": 1', f'"epoch": {deep}'.encode())
+    assert taken("0.2.0", line) is None
+    assert taken("0.2.0", (form * depth).encode()) is None
+
+
 def test_free_values_are_taken_up_to_a_depth() -> None:
     (row, *_) = sound_rows("0.2.0", 1)
     row["metadata"] = {"list": [{"a": [1, 2.5, None]}], "map": {"b": {"c": True}}}
