@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -212,6 +213,8 @@ def check(
         report = run_check(
             inputs, aggregate=aggregate, options=options, reporter=reporter, progress=shown
         )
+    # What is left needs no last look for garbage, which would take 0.02 s.
+    gc.freeze()
     raise typer.Exit(report.exit_code)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from typing import Any, Final
 
 from evalstream.formats import eee
@@ -138,6 +137,8 @@ def _not_allowed(fault: SchemaFault) -> Saying:
 
 
 def _unknown(fault: SchemaFault) -> Saying:
+    from difflib import get_close_matches
+
     near = get_close_matches(str(fault.member), fault.known, n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
     return ES205, f"{str(fault.member)[:80]} is no known property{hint}"
