@@ -10,13 +10,12 @@ from typing import Any
 
 from evalstream import parsing
 from evalstream.catalog import enabled_codes
-from evalstream.collector import finding_of
 from evalstream.digest import RECIPES
 from evalstream.errors import UsageError
 from evalstream.findings import Findings
 from evalstream.formats import eee
-from evalstream.model import Finding, Options, Report, Reporter, RunSummary, Severity
-from evalstream.packs import Pack, check_packs, packed
+from evalstream.model import Finding, Options, Report, Reporter, RunSummary
+from evalstream.packs import Checked, Pack, check_packs, not_checked, packed
 from evalstream.profiles import PROFILES
 from evalstream.progress import Progress
 from evalstream.rules.stream import ES001, ES005
@@ -70,7 +69,7 @@ class _Session:
     def take(self, found: Any) -> None:
         """Check one run, or note an input in which there is nothing to check."""
         if isinstance(found, Nothing):
-            self._runs.append(self._nothing(found))
+            self._add(self._nothing(found))
             return
         with Progress(shown=self._progress) as progress:
             self._runs.append(check_run(found, self._options, self._show, progress))
@@ -80,13 +79,11 @@ class _Session:
         rows = 0
         with Progress(shown=self._progress) as progress:
             progress.begin("small runs", 0)
-            for pack, checked in check_packs(packs, self._options):
-                for summary, findings in checked:
-                    self._runs.append(summary)
-                    rows += summary.rows
-                    for finding in findings:
-                        self._show(finding)
-                progress.advance(pack.size, rows, self._shown)
+            for checked in check_packs(packs, self._options):
+                for one in checked:
+                    self._add(one)
+                rows += sum(summary.rows for summary, _ in checked)
+                progress.advance(sum(summary.bytes for summary, _ in checked), rows, self._shown)
 
     def report(self) -> Report:
         """Return the outcome of all runs, and let the reporter finish."""
@@ -102,16 +99,18 @@ class _Session:
         else:
             self._kept.append(finding)
 
-    def _nothing(self, nothing: Nothing) -> RunSummary:
-        name = printable(nothing.path)
-        summary = RunSummary(file=name, aggregate=None, format=eee.NAME)
-        summary.trouble = f"nothing was checked: {nothing.reason}"
+    def _add(self, checked: Checked) -> None:
+        """Take what became of a run that was checked elsewhere."""
+        summary, findings = checked
+        self._runs.append(summary)
+        for finding in findings:
+            self._show(finding)
+
+    def _nothing(self, nothing: Nothing) -> Checked:
         rule = ES005 if nothing.readable else ES001
-        if rule.code in enabled_codes(self._options):
-            self._show(finding_of(rule.fault(nothing.reason), name, self._options.profile))
-            summary.counts[rule.code] = 1
-            summary.severities[Severity.ERROR] = 1
-        return summary
+        trouble = f"nothing was checked: {nothing.reason}"
+        name, fault = printable(nothing.path), rule.fault(nothing.reason)
+        return not_checked(name, None, trouble, fault, self._options)
 
     def _exit_code(self) -> int:
         """0 sound, 1 findings that fail, 3 something was not checked; never 0 for nothing."""

@@ -16,7 +16,7 @@ from evalstream.collector import finding_of
 from evalstream.errors import WorkerLost
 from evalstream.executors import Backend, run_in_order
 from evalstream.formats import eee
-from evalstream.model import MEBIBYTE, Finding, Options, RunSummary
+from evalstream.model import MEBIBYTE, Fault, Finding, Options, RunSummary
 from evalstream.progress import Progress
 from evalstream.rules.stream import ES001
 from evalstream.run_check import WORTH_A_POOL_BYTES, check_run, printable, usable_cores
@@ -70,8 +70,8 @@ def packed(found: Iterable[Run | Nothing], jobs: int) -> Iterator[Run | Nothing 
             yield from chain(first, packs)
 
 
-def check_packs(packs: Iterable[Pack], options: Options) -> Iterator[tuple[Pack, list[Checked]]]:
-    """Check packs by worker processes, and yield what became of their runs, in order.
+def check_packs(packs: Iterable[Pack], options: Options) -> Iterator[list[Checked]]:
+    """Check packs by worker processes, and return what becomes of their runs, in order.
 
     A run that kills its worker each time counts as not checked.
     """
@@ -80,15 +80,7 @@ def check_packs(packs: Iterable[Pack], options: Options) -> Iterator[tuple[Pack,
     backend = pool.backend(options.jobs or usable_cores())
     check = partial(check_pack, replace(options, jobs=1))
     lost = partial(_one_by_one, options, backend, check)
-    waiting: list[Pack] = []
-
-    def noted() -> Iterator[Pack]:
-        for pack in packs:
-            waiting.append(pack)
-            yield pack
-
-    for checked in run_in_order(backend, check, noted(), lost):
-        yield waiting.pop(0), checked
+    return run_in_order(backend, check, packs, lost)
 
 
 def check_pack(options: Options, pack: Pack) -> list[Checked]:
@@ -103,6 +95,19 @@ def check_pack(options: Options, pack: Pack) -> list[Checked]:
         with Progress(shown=False) as progress:
             checked.append((check_run(run, options, findings.append, progress), findings))
     return checked
+
+
+def not_checked(
+    rows: str | None, aggregate: str | None, trouble: str, fault: Fault, options: Options
+) -> Checked:
+    """Return what is said of a run that was not looked at, and why."""
+    summary = RunSummary(file=rows, aggregate=aggregate, format=eee.NAME, trouble=trouble)
+    if fault.code not in enabled_codes(options):
+        return summary, []
+    finding = finding_of(fault, rows or aggregate or "", options.profile)
+    summary.counts[fault.code] = 1
+    summary.severities[finding.severity] = 1
+    return summary, [finding]
 
 
 def _packs(runs: Iterable[Run]) -> Iterator[Pack]:
@@ -145,22 +150,13 @@ def _one_by_one(
 ) -> list[Checked]:
     """Check the runs of a pack that kills its worker each by itself, and name the one that does."""
     if len(pack.runs) == 1:
-        return [_not_checked(pack.runs[0], options, error)]
+        (run,) = pack.runs
+        aggregate = None if run.aggregate is None else printable(run.aggregate)
+        rows = None if run.rows is None else printable(run.rows)
+        return [not_checked(rows, aggregate, str(error), ES001.fault(str(error)), options)]
     lost = partial(_one_by_one, options, backend, check)
     alone = (Pack((run,), _size(run) or 0) for run in pack.runs)
     return list(chain.from_iterable(run_in_order(backend, check, alone, lost)))
-
-
-def _not_checked(run: Run, options: Options, error: WorkerLost) -> Checked:
-    aggregate = None if run.aggregate is None else printable(run.aggregate)
-    rows = None if run.rows is None else printable(run.rows)
-    summary = RunSummary(file=rows, aggregate=aggregate, format=eee.NAME, trouble=str(error))
-    if ES001.code not in enabled_codes(options):
-        return summary, []
-    summary.counts[ES001.code] = 1
-    finding = finding_of(ES001.fault(str(error)), rows or aggregate or "", options.profile)
-    summary.severities[finding.severity] = 1
-    return summary, [finding]
 
 
 def _name(run: Run) -> str:

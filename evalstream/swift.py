@@ -56,10 +56,8 @@ class Swift:
     """Takes rows of which nothing is to be said but what is counted."""
 
     def __init__(self, context: Context, typed: TypedRows) -> None:
-        self._typed = typed
         self.quiet = quiet_check(context)
-        self._read = typed.read
-        self.view = typed.view
+        self.read, self.view = typed.read, typed.view
         self._compute: Callable[[bytes], Any] = getattr(hashlib, context.algorithm)
         self._primary = context.recipes[0] if context.recipes else None
         self.compares_answers = len(context.results) > 1
@@ -67,10 +65,6 @@ class Swift:
     def pass_over(self, scopes: Scopes, tally: Tally) -> SwiftPass:
         """Begin with a block."""
         return SwiftPass(self, scopes, tally)
-
-    def read(self, lines: Sequence[Bytes], text: Bytes, *, spaces_only: bool) -> list[Typed | None]:
-        """Return the typed row of each line that holds a usual one."""
-        return self._read(lines, text, spaces_only=spaces_only)
 
     def shown(self, rows: Sequence[Typed | None]) -> list[str | None]:
         """Return for each row with a right hash, or rightly none, a text of its input."""

@@ -52,14 +52,6 @@ DECLARED: Final = tuple(name for name in VERSIONS if "+" not in name)
 INSTANCE_VERSIONS: Final = tuple(name for name in VERSIONS if VERSIONS[name].instance)
 DEFAULT_VERSION: Final = "0.2.0"
 
-KNOWN_VERSIONS: Final = frozenset(
-    form
-    for name in DECLARED
-    if VERSIONS[name].instance
-    for form in (name, ANNOTATION_PREFIX + name)
-)
-"""What a row may declare and be judged by at once: known versions, plain or annotated."""
-
 
 def instance_schema_name(version: str) -> str:
     """Return the name of the schema that judges rows of a version."""
@@ -97,6 +89,12 @@ def forms_of(version: str) -> tuple[str, str]:
     """Return how rows may declare a version: its number, or the form of the annotation."""
     number = version.partition("+")[0]
     return number, ANNOTATION_PREFIX + number
+
+
+KNOWN_VERSIONS: Final = frozenset(
+    form for name in DECLARED if VERSIONS[name].instance for form in forms_of(name)
+)
+"""What a row may declare and be judged by at once: known versions, plain or annotated."""
 
 
 def schema_name(version: str, *, instance: bool) -> str:
