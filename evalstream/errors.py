@@ -4,6 +4,7 @@ EvalstreamError
 ├── UsageError        the call makes no sense                        exit 2
 └── CannotCheck       something could not be looked at               exit 3
     ├── MissingExtra  a library for this input is not installed
+    ├── BrokenCompression  a compressed stream is damaged or cut off
     └── WorkerLost    a worker process died on the same block again
 """
 
@@ -24,6 +25,10 @@ class CannotCheck(EvalstreamError):
 
 class MissingExtra(CannotCheck):
     """An optional library is needed and not installed; the message says how to install it."""
+
+
+class BrokenCompression(CannotCheck):
+    """A compressed stream is corrupt, cut off, or followed by bytes that belong to no member."""
 
 
 class WorkerLost(CannotCheck):

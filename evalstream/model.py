@@ -123,6 +123,22 @@ class Block(NamedTuple):
         return f"the rows in bytes {self.offset:,} to {self.offset + self.length:,}"
 
 
+class Reader(Protocol):
+    """Bytes that come once and in order: a pipe, a file, an object in a store."""
+
+    def read(self) -> bytes:
+        """Return the next bytes as they come, about a MiB at most; nothing at the end.
+
+        Raises OSError where they cannot be read, and CannotCheck where they make no sense.
+        """
+
+    def wait(self, seconds: float) -> bool:
+        """Tell whether `read` has something to say, the end included, within some seconds."""
+
+    def close(self) -> None:
+        """Let go of whatever the bytes come from."""
+
+
 class Lines(NamedTuple):
     """The bytes of whole lines, uncopied.
 
