@@ -3,18 +3,22 @@
 from evalstream._version import __version__
 from evalstream.check import check
 from evalstream.errors import CannotCheck, EvalstreamError, UsageError, WorkerLost
-from evalstream.model import Finding, Options, Report, RunSummary, Severity
+from evalstream.model import Finding, Flow, Options, Report, RunSummary, Severity
+from evalstream.salvage import Salvage, salvage
 
 __all__ = [
     "CannotCheck",
     "EvalstreamError",
     "Finding",
+    "Flow",
     "Options",
     "Report",
     "RunSummary",
+    "Salvage",
     "Severity",
     "UsageError",
     "WorkerLost",
     "__version__",
     "check",
+    "salvage",
 ]

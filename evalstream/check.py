@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import fields, replace
 from itertools import groupby
-from typing import Any
+from typing import Any, Final
 
 from evalstream import parsing
 from evalstream.catalog import enabled_codes
@@ -14,16 +16,23 @@ from evalstream.digest import RECIPES
 from evalstream.errors import UsageError
 from evalstream.findings import Findings
 from evalstream.formats import eee
-from evalstream.model import Finding, Options, Report, Reporter, RunSummary
+from evalstream.model import Finding, Flow, Options, Report, Reporter, RunSummary
+from evalstream.outlets import check_flow
 from evalstream.packs import Checked, Pack, check_packs, not_checked, packed
 from evalstream.profiles import PROFILES
 from evalstream.progress import Progress
 from evalstream.rules.stream import ES001, ES005
 from evalstream.run_check import NOT_CHECKED, check_run, printable
-from evalstream.runs import Nothing, find_runs
+from evalstream.runs import Nothing, Run, find_runs
 from evalstream.schema import ENGINES, compile_schema
+from evalstream.stopping import STOPPING, Stopped
 
 Input = str | os.PathLike[str]
+
+PASSING: Final = ("all", "valid")
+"""Which rows can go through to standard output."""
+
+FLOW_FIELDS: Final = frozenset(field.name for field in fields(Flow))
 
 
 def check(
@@ -38,22 +47,19 @@ def check(
     """Check rows files, aggregates and folders, and return what was found.
 
     `inputs` are paths, or `-` for standard input; `aggregate` goes with exactly one rows
-    input. `settings` are fields of Options, such as `recipe="concat"`. Findings go to
+    input. `settings` are fields of Options and Flow, such as `recipe="concat"`. Findings go to
     `reporter` as they come; without one they are kept, on disk past a bound, and the report
     can be iterated over. Raises UsageError for a call that makes no sense; whatever is wrong
     with the data, or cannot be read, is in the report.
     """
     names = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
-    chosen = _checked_options(options or Options(), settings)
+    chosen = checked_options(options or Options(), settings)
     session = _Session(chosen, reporter, progress=progress)
     paths = [os.fspath(name) for name in names]
-    found = find_runs(paths, None if aggregate is None else os.fspath(aggregate))
-    for are_packs, some in groupby(packed(found, chosen.jobs), lambda one: isinstance(one, Pack)):
-        if are_packs:
-            session.take_packs(pack for pack in some if isinstance(pack, Pack))
-        else:
-            for one in some:
-                session.take(one)
+    beside = chosen.flow.seal_to if aggregate is None else os.fspath(aggregate)
+    check_flow(chosen.flow, paths, beside)
+    with suppress(Stopped):
+        session.take_all(find_runs(paths, beside))
     return session.report()
 
 
@@ -65,6 +71,19 @@ class _Session:
         self._runs: list[RunSummary] = []
         self._kept = Findings()
         self._shown = 0
+
+    def take_all(self, found: Iterable[Run | Nothing]) -> None:
+        """Check runs, small ones together. Raises Stopped where the process is to end."""
+        packs = packed(found, 1 if self._options.flow != Flow() else self._options.jobs)
+        for are_packs, some in groupby(packs, lambda one: isinstance(one, Pack)):
+            if are_packs:
+                self.take_packs(pack for pack in some if isinstance(pack, Pack))
+                continue
+            for one in some:
+                self.take(one)
+                if STOPPING.granted is not None:
+                    return
+                STOPPING.check()
 
     def take(self, found: Any) -> None:
         """Check one run, or note an input in which there is nothing to check."""
@@ -113,16 +132,23 @@ class _Session:
         return not_checked(name, None, trouble, fault, self._options)
 
     def _exit_code(self) -> int:
-        """0 sound, 1 findings that fail, 3 something was not checked; never 0 for nothing."""
+        """0 sound, 1 findings that fail, 3 something was not checked; never 0 for nothing.
+
+        Stopped by a signal: 128 and its number, as shells count.
+        """
+        if STOPPING.granted is not None:
+            return 128 + STOPPING.granted
         if any(run.verdict == "failed" for run in self._runs):
             return 1
         unchecked = any(run.trouble or NOT_CHECKED & run.counts.keys() for run in self._runs)
         return 3 if unchecked or not self._runs else 0
 
 
-def _checked_options(options: Options, settings: dict[str, Any]) -> Options:
+def checked_options(options: Options, settings: dict[str, Any]) -> Options:
+    """Return the options with the settings in them. Raises UsageError for what makes no sense."""
+    flow = {name: settings.pop(name) for name in FLOW_FIELDS & settings.keys()}
     try:
-        options = replace(options, **settings)
+        options = replace(options, **settings, flow=replace(options.flow, **flow))
     except TypeError as error:
         raise UsageError(f"no such setting: {', '.join(sorted(settings))}") from error
     options = replace(options, select=tuple(options.select), ignore=tuple(options.ignore))
@@ -137,6 +163,24 @@ def _checked_options(options: Options, settings: dict[str, Any]) -> Options:
         if getattr(options, name) < 1:
             raise UsageError(f"{name} must be at least 1")
     enabled_codes(options)
+    if options.flow.passing is not None:
+        _one_of("way for rows to pass", options.flow.passing, PASSING)
+    if options.flow.idle_timeout <= 0:
+        raise UsageError("idle_timeout must be more than 0 seconds")
+    return _with_pattern(_with_schema(options))
+
+
+def _with_pattern(options: Options) -> Options:
+    if options.noise is None:
+        return options
+    try:
+        re.compile(options.noise)
+    except re.error as error:
+        raise UsageError(f"the pattern of noise is no regular expression: {error}") from error
+    return replace(options, skip_noise=True)
+
+
+def _with_schema(options: Options) -> Options:
     if options.schema is not None and options.schema_version != "auto":
         raise UsageError("a schema of one's own and a schema version exclude each other")
     if options.schema is not None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -22,18 +20,21 @@ from evalstream.check import check as run_check
 from evalstream.digest import RECIPES
 from evalstream.errors import CannotCheck, UsageError
 from evalstream.formats.eee import INSTANCE_VERSIONS
-from evalstream.model import Options, Reporter, Severity
+from evalstream.model import Flow, Options, Reporter, Severity
+from evalstream.outlets import SIDECAR
 from evalstream.output import Output
 from evalstream.parsing import fast
 from evalstream.profiles import PROFILES
 from evalstream.reporters.github import GithubReporter
 from evalstream.reporters.json import JsonReporter
 from evalstream.reporters.jsonl import JsonLinesReporter
-from evalstream.reporters.text import TextReporter
+from evalstream.reporters.text import LiveTextReporter, TextReporter
+from evalstream.salvage import REST, salvage, salvage_lines
 from evalstream.schema import compile_schema
+from evalstream.stopping import STOPPING, Stopped
 
 DEFAULTS = Options()
-USAGE, UNCHECKED, INTERRUPTED, PIPE_CLOSED, TERMINATED = 2, 3, 130, 141, 143
+USAGE, UNCHECKED, PIPE_CLOSED = 2, 3, 141
 
 
 class Format(str, Enum):
@@ -53,6 +54,13 @@ class FailOn(str, Enum):
     info = "info"
 
 
+class Passing(str, Enum):
+    """Which rows go through to standard output."""
+
+    all = "all"
+    valid = "valid"
+
+
 REPORTERS: dict[Format, type[Any]] = {
     Format.text: TextReporter,
     Format.jsonl: JsonLinesReporter,
@@ -70,28 +78,25 @@ app = typer.Typer(
 )
 
 
-class _Stopped(BaseException):
-    """Something from outside ended the check; typer would give it another exit code."""
-
-    def __init__(self, code: int, reason: str = "") -> None:
-        self.code, self.reason = code, reason
+class _PipeClosed(BaseException):
+    """Whoever read our output is gone; typer would take it for a fault of its own."""
 
 
 def main() -> NoReturn:
     """Run the command line and exit with its code."""
-    signal.signal(signal.SIGTERM, _terminate)
+    STOPPING.listen()
     try:
         app(standalone_mode=True)
     except UsageError as error:
         _stop(str(error), USAGE)
     except CannotCheck as error:
         _stop(str(error), UNCHECKED)
-    except _Stopped as stopped:
-        if stopped.code == PIPE_CLOSED:
-            # Whatever is still buffered has no reader; a second error on exit would show.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(PIPE_CLOSED)
-        _stop(f"{stopped.reason}; the check is not complete", stopped.code)
+    except Stopped as stopped:
+        _stop(f"stopped by {stopped.name}; the check is not complete", 128 + stopped.signal)
+    except _PipeClosed:
+        # Whatever is still buffered has no reader; a second error on exit would show.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(PIPE_CLOSED)
     except OSError as error:
         _stop(f"{error.filename or 'the report'}: {error.strerror}", UNCHECKED)
     except Exception:  # noqa: BLE001 - a fault of ours must not look like a verdict
@@ -110,86 +115,163 @@ def _root(
         raise typer.Exit
 
 
+Inputs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="INPUTS",
+        help="Rows files (.jsonl, .ndjson, packed or not), aggregates (.json), folders, URLs, or - "
+        "for stdin.",
+    ),
+]
+Rows = Annotated[
+    str,
+    typer.Argument(metavar="ROWS", help="A rows file, packed or not, a URL, or - for stdin."),
+]
+SchemaVersion = Annotated[
+    str,
+    typer.Option(
+        help=f"Judge all by this version, not the declared one: {', '.join(INSTANCE_VERSIONS)}."
+    ),
+]
+Recipe = Annotated[
+    str, typer.Option(help=f"The recipe of sample_hash, not detected: {', '.join(RECIPES)}.")
+]
+Select = Annotated[
+    list[str] | None,
+    typer.Option(metavar="CODES", help="Only these rules, by code or prefix (ES4,ES501)."),
+]
+Ignore = Annotated[list[str] | None, typer.Option(metavar="CODES", help="Not these rules.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Let warnings fail, too.")]
+ReportFormat = Annotated[Format, typer.Option("--format", help="How the report looks.")]
+ReportFile = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write the report here, whole or not at all; in a stream with --pass as it comes.",
+    ),
+]
+MaxFindings = Annotated[
+    int, typer.Option(metavar="N", help="Show at most N findings per code; 0 shows all.")
+]
+NoValues = Annotated[
+    bool,
+    typer.Option("--no-values", help="Show no values found in the data; keys and sample ids stay."),
+]
+Jobs = Annotated[int, typer.Option(metavar="N", help="Worker processes; 0 uses every core.")]
+ShowProgress = Annotated[
+    bool | None, typer.Option(help="Show a progress bar on stderr; by default on a terminal.")
+]
+MaxLineBytes = Annotated[
+    int, typer.Option(metavar="N", help="The longest line that is looked at, in bytes.")
+]
+MaxDepth = Annotated[int, typer.Option(metavar="N", help="The deepest nesting that is looked at.")]
+Tee = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Copy every byte of the rows here, as it comes."),
+]
+FilePath = Annotated[
+    str | None,
+    typer.Option(metavar="PATH", help="What file_path is to say, not found out by itself."),
+]
+
+
 @app.command()
 def check(
-    inputs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="INPUTS",
-            help="Rows files (.jsonl, .ndjson), aggregates (.json), folders, or - for stdin.",
-        ),
-    ],
+    inputs: Inputs,
     aggregate: Annotated[
-        str | None, typer.Option(metavar="FILE", help="The aggregate of the one rows file named.")
+        str | None,
+        typer.Option(metavar="FILE", help="The aggregate of the one rows file named."),
     ] = None,
-    schema_version: Annotated[
-        str,
-        typer.Option(
-            help=f"Judge all by this version, not the declared one: {', '.join(INSTANCE_VERSIONS)}."
-        ),
-    ] = DEFAULTS.schema_version,
+    schema_version: SchemaVersion = DEFAULTS.schema_version,
     schema: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Judge rows by this JSON Schema instead of ours."),
     ] = None,
-    recipe: Annotated[
-        str, typer.Option(help=f"The recipe of sample_hash, not detected: {', '.join(RECIPES)}.")
-    ] = DEFAULTS.recipe,
-    select: Annotated[
-        list[str] | None,
-        typer.Option(metavar="CODES", help="Only these rules, by code or prefix (ES4,ES501)."),
-    ] = None,
-    ignore: Annotated[
-        list[str] | None, typer.Option(metavar="CODES", help="Not these rules.")
-    ] = None,
+    recipe: Recipe = DEFAULTS.recipe,
+    select: Select = None,
+    ignore: Ignore = None,
     profile: Annotated[
         str,
         typer.Option(help=f"What is demanded beyond the usual: {', '.join(PROFILES)}."),
     ] = DEFAULTS.profile,
-    strict: Annotated[bool, typer.Option("--strict", help="Let warnings fail, too.")] = False,
+    strict: Strict = False,
     fail_on: Annotated[
         FailOn, typer.Option(help="The severity from which on the check fails.")
     ] = FailOn.error,
-    format_: Annotated[
-        Format, typer.Option("--format", help="How the report looks.")
-    ] = Format.text,
-    output: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Write the report here, whole or not at all."),
-    ] = None,
-    max_findings: Annotated[
-        int, typer.Option(metavar="N", help="Show at most N findings per code; 0 shows all.")
-    ] = DEFAULTS.max_findings,
-    no_values: Annotated[
-        bool,
-        typer.Option(
-            "--no-values", help="Show no values found in the data; keys and sample ids stay."
-        ),
-    ] = False,
-    jobs: Annotated[
-        int, typer.Option(metavar="N", help="Worker processes; 0 uses every core.")
-    ] = DEFAULTS.jobs,
+    format_: ReportFormat = Format.text,
+    output: ReportFile = None,
+    max_findings: MaxFindings = DEFAULTS.max_findings,
+    no_values: NoValues = False,
+    jobs: Jobs = DEFAULTS.jobs,
     engine: Annotated[
         str, typer.Option(help="The schema engine: auto, rust or portable.")
     ] = DEFAULTS.engine,
-    max_line_bytes: Annotated[
-        int, typer.Option(metavar="N", help="The longest line that is looked at, in bytes.")
-    ] = DEFAULTS.max_line_bytes,
-    max_depth: Annotated[
-        int, typer.Option(metavar="N", help="The deepest nesting that is looked at.")
-    ] = DEFAULTS.max_depth,
+    max_line_bytes: MaxLineBytes = DEFAULTS.max_line_bytes,
+    max_depth: MaxDepth = DEFAULTS.max_depth,
     memory_limit: Annotated[
         int,
         typer.Option(metavar="N", help="Bytes for the identities of rows; more go to disk."),
     ] = DEFAULTS.memory_limit,
-    progress: Annotated[
-        bool | None, typer.Option(help="Show a progress bar on stderr; by default on a terminal.")
+    progress: ShowProgress = None,
+    tee: Tee = None,
+    pass_: Annotated[
+        Passing | None,
+        typer.Option(
+            "--pass",
+            help="Let rows through to stdout, all or only valid ones; the report goes to stderr.",
+        ),
     ] = None,
+    accepted: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write the rows without a fault here.")
+    ] = None,
+    rejected: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help=f"Write the other rows here, and what is wrong with them to FILE{SIDECAR}.",
+        ),
+    ] = None,
+    skip_noise: Annotated[
+        bool,
+        typer.Option("--skip-noise", help="Step over lines that hold no row, and count them."),
+    ] = False,
+    noise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REGEX", help="Step over faulty lines in which this is found, and count them."
+        ),
+    ] = None,
+    seal_to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Seal the rows in this aggregate at the end, if they are sound."
+        ),
+    ] = None,
+    file_path: FilePath = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Read on while the file grows, with running counts.")
+    ] = False,
+    idle_timeout: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", help="How long a followed file stands still before it is done."
+        ),
+    ] = DEFAULTS.flow.idle_timeout,
 ) -> None:
     """Check rows against their schema, their hashes, and what their aggregate claims.
 
     Exit codes: 0 sound, 1 findings, 2 wrong usage, 3 something could not be checked.
     """
+    flow = Flow(
+        tee=tee,
+        passing=None if pass_ is None else pass_.name,
+        accepted=accepted,
+        rejected=rejected,
+        seal_to=seal_to,
+        file_path=file_path,
+        follow=follow,
+        idle_timeout=idle_timeout,
+    )
     options = Options(
         select=_codes(select),
         ignore=_codes(ignore),
@@ -206,16 +288,84 @@ def check(
         max_line_bytes=max_line_bytes,
         max_depth=max_depth,
         memory_limit=memory_limit,
+        skip_noise=skip_noise,
+        noise=noise,
+        flow=flow,
+    )
+    shown = follow or sys.stderr.isatty() if progress is None else progress
+    _report(inputs, aggregate, options, format_, output, progress=shown)
+
+
+@app.command()
+def seal(
+    rows: Rows,
+    aggregate: Annotated[
+        str, typer.Option(metavar="FILE", help="The aggregate that is to seal the rows.")
+    ],
+    force: Annotated[
+        bool, typer.Option("--force", help="Seal faulty rows, too; the report still says so.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")
+    ] = False,
+    tee: Tee = None,
+    file_path: FilePath = None,
+    schema_version: SchemaVersion = DEFAULTS.schema_version,
+    recipe: Recipe = DEFAULTS.recipe,
+    select: Select = None,
+    ignore: Ignore = None,
+    strict: Strict = False,
+    format_: ReportFormat = Format.text,
+    output: ReportFile = None,
+    max_findings: MaxFindings = DEFAULTS.max_findings,
+    no_values: NoValues = False,
+    jobs: Jobs = DEFAULTS.jobs,
+    progress: ShowProgress = None,
+) -> None:
+    """Write into an aggregate what a check verifies: format, path, algorithm, checksum, rows.
+
+    The rows are checked first, against the aggregate as it will be. Every other byte of the
+    aggregate stays as it is, and it is replaced whole or not at all. Exit codes are those of
+    check.
+    """
+    options = Options(
+        select=_codes(select),
+        ignore=_codes(ignore),
+        strict=strict,
+        jobs=jobs,
+        schema_version=schema_version,
+        recipe=recipe,
+        max_findings=max_findings,
+        show_values=not no_values,
+        flow=Flow(seal_to=aggregate, force=force, dry_run=dry_run, tee=tee, file_path=file_path),
     )
     shown = sys.stderr.isatty() if progress is None else progress
-    with _guarded(), Output(output) as target:
-        reporter: Reporter = REPORTERS[format_](target)
-        report = run_check(
-            inputs, aggregate=aggregate, options=options, reporter=reporter, progress=shown
-        )
-    # What is left needs no last look for garbage, which would take 0.02 s.
-    gc.freeze()
-    raise typer.Exit(report.exit_code)
+    _report([rows], aggregate, options, format_, output, progress=shown)
+
+
+@app.command("salvage")
+def salvage_(
+    rows: Rows,
+    to: Annotated[str, typer.Option(metavar="FILE", help="Write the whole rows here.")],
+    rest: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help=f"Write everything else here, with its offsets; by default to the rows' {REST}.",
+        ),
+    ] = None,
+    max_line_bytes: MaxLineBytes = DEFAULTS.max_line_bytes,
+) -> None:
+    """Save the whole rows of a torn file, byte for byte, and what is left of the others.
+
+    The file itself is never changed. Exit codes: 0 nothing was lost, 1 something was, 3 the file
+    could not be read to its end.
+    """
+    with _guarded():
+        saved = salvage(rows, to, rest, max_line_bytes=max_line_bytes)
+        for line in salvage_lines(saved, to, rest or to + REST):
+            typer.echo(line)
+    raise typer.Exit(saved.exit_code)
 
 
 @app.command()
@@ -249,19 +399,40 @@ def _schema_text(path: Path) -> str:
     return text
 
 
+def _report(
+    inputs: list[str],
+    aggregate: str | None,
+    options: Options,
+    form: Format,
+    output: str | None,
+    *,
+    progress: bool,
+) -> NoReturn:
+    """Check, report, and exit with the report's code."""
+    # Where rows take standard output, the report goes elsewhere, and comes as they do.
+    live = options.flow.passing is not None
+    standard = sys.stderr.buffer if live else None
+    with _guarded(), Output(output, live=live, standard=standard) as target:
+        reporter: Reporter = (
+            LiveTextReporter(target) if live and form is Format.text else REPORTERS[form](target)
+        )
+        report = run_check(
+            inputs, aggregate=aggregate, options=options, reporter=reporter, progress=progress
+        )
+    if STOPPING.granted is not None:
+        _stop("stopped by a signal; the verdict is partial", report.exit_code)
+    # What is left needs no last look for garbage, which would take 0.02 s.
+    gc.freeze()
+    raise typer.Exit(report.exit_code)
+
+
 @contextlib.contextmanager
 def _guarded() -> Iterator[None]:
-    """Let a closed pipe and an interrupt through typer, which would take them for its own."""
+    """Let a closed pipe through typer, which would take it for its own."""
     try:
         yield
     except BrokenPipeError as error:
-        raise _Stopped(PIPE_CLOSED) from error
-    except KeyboardInterrupt as error:
-        raise _Stopped(INTERRUPTED, "interrupted") from error
-
-
-def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
-    raise _Stopped(TERMINATED, "terminated")
+        raise _PipeClosed from error
 
 
 def _stop(message: str, code: int) -> NoReturn:

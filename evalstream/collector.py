@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import heapq
+import sys
+import tempfile
+from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final
+from typing import IO, Final
 
 from evalstream.catalog import RULES, severity_of
 from evalstream.engine import BlockResult, Counts, Located, trimmed
 from evalstream.findings import Findings
 from evalstream.model import Fault, Finding
 from evalstream.repeats import IdentityIndex
-from evalstream.rule import Context
+from evalstream.rule import Context, Where, place_in
 from evalstream.rules import coverage, identity
+from evalstream.rules.json import TORN
 from evalstream.samples import Coverage, Kind, Remark
+from evalstream.summary import counted
 from evalstream.tally import Tally
 
-SAYINGS: Final[Mapping[Kind, Callable[[Remark], Fault]]] = {**identity.REMARKS, **coverage.REMARKS}
+SAYINGS: Final[Mapping[Kind, Callable[[Remark, Where], Fault]]] = {
+    **identity.REMARKS,
+    **coverage.REMARKS,
+}
 """What the rules say of a row that has to do with an earlier one."""
 
 
@@ -36,19 +45,29 @@ class Collector:
         self._index = IdentityIndex(context.options.memory_limit)
         self._shown: dict[str, int] = {}
         self._waiting: Findings | None = None
+        self._whole = 0
+        self._places: Places | None = None
 
-    def add(self, result: BlockResult) -> None:
-        """Take the next block."""
+    def add(self, result: BlockResult, places: bytes | None = None) -> list[Finding]:
+        """Take the next block, and return what was found in its rows by themselves.
+
+        `places` are those of the block, where its rows are elements of an array.
+        """
         shift = self.tally.lines
+        if places is not None:
+            self._places = self._places or Places()
+            self._places.extend(places)
         remarks = self._index.add(result.identities, shift)
         self.tally.merge(result.tally)
         for key, count in result.counts.items():
             self.counts[key] = self.counts.get(key, 0) + count
         if self._index.spilled and self._waiting is None:
             self._waiting = Findings()
-        rows = (self._finding(located, shift) for located in result.faults)
-        for finding in heapq.merge(rows, self._remarked(remarks), key=Finding.order):
+        rows = [self._finding(located, shift, result) for located in result.faults]
+        self._whole += len(result.identities)
+        for finding in heapq.merge(rows, self._remarked(remarks), key=self._order):
             self._pass_on(finding)
+        return rows
 
     @property
     def coverage(self) -> Coverage:
@@ -60,7 +79,7 @@ class Collector:
         if self._waiting is not None:
             waiting, self._waiting = self._waiting, None
             late = (repeat for repeat in self._remarked(self._index.late()) if self._room(repeat))
-            for finding in heapq.merge(waiting, late, key=Finding.order):
+            for finding in heapq.merge(waiting, late, key=self._order):
                 self._show(finding)
         self._index.close()
 
@@ -75,24 +94,40 @@ class Collector:
     def close(self) -> None:
         """Let go of temporary files."""
         self._index.close()
+        if self._places is not None:
+            self._places.close()
+
+    @property
+    def _order(self) -> Callable[[Finding], tuple[float, str, str]]:
+        """What findings about rows are ordered by."""
+        return Finding.order if self._places is None else _element_order
 
     def _remarked(self, remarks: Iterable[Remark]) -> Iterator[Finding]:
+        where = place_in("jsonl" if self._places is None else "json")
         for remark in remarks:
-            fault = SAYINGS[remark.kind](remark)
+            fault = SAYINGS[remark.kind](remark, where)
             if fault.code in self.context.enabled:
                 self._count(fault)
-                place = {"line": remark.line, "offset": remark.offset}
-                yield finding_of(fault, self._file, self._profile, **place)
+                yield self._placed(fault, remark.line, remark.offset)
 
-    def _finding(self, located: Located, shift: int) -> Finding:
-        line = located.line + shift
+    def _finding(self, located: Located, shift: int, result: BlockResult) -> Finding:
+        fault = located.fault
+        if fault.code in TORN:
+            before = self._whole + bisect_left(result.identities.lines(), located.line)
+            fault = fault._replace(
+                message=f"{fault.message}; {counted(before, 'whole row')} before"
+            )
+        return self._placed(fault, located.line + shift, located.offset, located.sample_id)
+
+    def _placed(
+        self, fault: Fault, number: int, offset: int, sample_id: str | int | None = None
+    ) -> Finding:
+        """Give a fault its place: a line, or a line and the pointer of an array's element."""
+        if self._places is not None:
+            fault = fault._replace(pointer=f"/{number - 1}{fault.pointer or ''}")
+            number = self._places.line(number)
         return finding_of(
-            located.fault,
-            self._file,
-            self._profile,
-            line=line,
-            offset=located.offset,
-            sample_id=located.sample_id,
+            fault, self._file, self._profile, line=number, offset=offset, sample_id=sample_id
         )
 
     def _pass_on(self, finding: Finding) -> None:
@@ -113,6 +148,33 @@ class Collector:
     def _count(self, fault: Fault) -> None:
         key = (fault.code, severity_of(fault, self._profile))
         self.counts[key] = self.counts.get(key, 0) + (1 if fault.count is None else fault.count)
+
+
+def _element_order(finding: Finding) -> tuple[float, str, str]:
+    """Sort key of findings about the elements of an array, many of which may share a line."""
+    pointer = finding.pointer or "/0"
+    return int(pointer.split("/")[1]), finding.code, pointer
+
+
+class Places:
+    """The line of each element of an array, on disk: an array has any number of them."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - closed by close()
+
+    def extend(self, places: bytes) -> None:
+        """Take the lines and offsets of the next elements, packed by turns."""
+        self._file.seek(0, 2)
+        self._file.write(array("Q", places)[::2].tobytes())
+
+    def line(self, number: int) -> int:
+        """Return the line on which an element begins, by its number from 1."""
+        self._file.seek((number - 1) * 8)
+        return int.from_bytes(self._file.read(8), sys.byteorder)
+
+    def close(self) -> None:
+        """Delete the lines."""
+        self._file.close()
 
 
 def finding_of(

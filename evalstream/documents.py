@@ -16,10 +16,14 @@ from evalstream.rules.schema import ES215, fits_another
 from evalstream.rules.schema import explain as explain_schema
 from evalstream.rules.seal import ES502, ES503, ES505
 from evalstream.schema import builtin_validator
+from evalstream.sources.remote import is_remote, read_whole
 from evalstream.versions import versions_that_fit
 
 ABSORBING: Final = frozenset({ES502.code, ES503.code, ES505.code, ES702.code})
 """Rules that say more than the schema's own finding at the same place."""
+
+LARGEST_DOCUMENT: Final = 1 << 30
+"""How many bytes a remote document may have: it is read into memory."""
 
 
 class PlacedFault(NamedTuple):
@@ -36,10 +40,16 @@ class Reading(NamedTuple):
     faults: list[PlacedFault]
 
 
-def read_aggregate(path: str, name: str, options: Options) -> Reading:
-    """Read an aggregate file; `name` is what reports call it. Raises OSError."""
+def document_bytes(path: str) -> bytes:
+    """Return the bytes of a document, of a local or remote file. Raises OSError, CannotCheck."""
+    if is_remote(path):
+        return read_whole(path, LARGEST_DOCUMENT)
     with open(path, "rb") as file:
-        text = file.read()
+        return file.read()
+
+
+def read_aggregate(text: bytes, name: str, options: Options) -> Reading:
+    """Read an aggregate; `name` is what reports call it."""
     faults: list[PlacedFault] = []
     if text.startswith(UTF8_MARK):
         text = text[len(UTF8_MARK) :]

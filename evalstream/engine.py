@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import IntEnum
 from functools import lru_cache
 from itertools import groupby
 from json import loads
@@ -20,7 +22,7 @@ from evalstream.rule import Context, RowCheck, Rule
 from evalstream.rules import identity
 from evalstream.rules.json import BEGINS_WITH_MARK, ES102, ES107, ES108, ES110, ES111, ES114
 from evalstream.rules.schema import ES216
-from evalstream.rules.stream import ES003
+from evalstream.rules.stream import ES003, noise_check
 from evalstream.scope import Scope, Scopes, is_remark, remark_key
 from evalstream.tally import Tally
 
@@ -54,17 +56,27 @@ class Located(NamedTuple):
     fault: Fault
 
 
+class Fate(IntEnum):
+    """What becomes of a line that is no sound row."""
+
+    REJECTED = 1
+    BLANK = 2
+    NOISE = 3
+
+
 class BlockResult(NamedTuple):
     """What became of a block.
 
     `faults` are in order of line, code and pointer, and hold at most `max_findings` per code
-    and severity (all with 0); `counts` is exact.
+    and severity (all with 0, and where rows are rejected); `counts` is exact. `fates` tells, by
+    line from 1, which lines are not accepted, where rows go different ways.
     """
 
     faults: list[Located]
     counts: Counts
     tally: Tally
     identities: Identities
+    fates: Mapping[int, Fate]
 
 
 @lru_cache(maxsize=8)
@@ -88,6 +100,7 @@ class Engine:
         self._swift: Swift | None = None
         self._is_ready = False
         self.judge_hash = identity.hash_judge(context)
+        self.is_noise = noise_check(context.options)
         # Copies of a sample are only compared where there can be several.
         self.compares_answers = len(context.results) > 1
 
@@ -193,6 +206,10 @@ class _Pass:
     def __init__(self, engine: Engine, lines: Lines) -> None:
         self._engine, self._lines = engine, lines
         self._options = engine.context.options
+        self._most = 0 if self._options.flow.rejected else self._options.max_findings
+        self._threshold = self._options.threshold
+        self._fates: dict[int, Fate] = {}
+        self._offsets = array("Q", lines.places)[1::2].tolist() if lines.places else None
         self._faults: list[Located] = []
         self._counts: Counts = {}
         self._tally = Tally()
@@ -206,7 +223,7 @@ class _Pass:
 
     def result(self) -> BlockResult:
         """Look at every line once."""
-        data, start, base, _, _ = self._lines
+        data, start, base = self._lines[:3]
         end = len(data)
         if base + start == 0 and data.startswith(parsing.UTF8_MARK):
             start = len(parsing.UTF8_MARK)
@@ -217,7 +234,9 @@ class _Pass:
             self._faults.sort(key=lambda located: (located.line, located.fault.code))
         self._scopes.tally(self._tally)
         identities = Identities(b"".join(self._records))
-        return BlockResult(self._faults, self._counts, self._tally, identities)
+        sorts = self._options.flow.sorts or self._options.skip_noise
+        fates = self._fates if sorts else {}
+        return BlockResult(self._faults, self._counts, self._tally, identities, fates)
 
     def _look(self, start: int) -> int:
         """Judge the next lines: the usual rows in one go, the others step by step.
@@ -239,7 +258,11 @@ class _Pass:
         first = self._tally.lines + 1
         self._tally.lines += len(lines)
         records: list[bytes | None] = [None] * len(lines)
-        offsets = [start + self._lines.base for start in starts]
+        offsets = (
+            [start + self._lines.base for start in starts]
+            if self._offsets is None
+            else self._offsets[first - 1 : first - 1 + len(lines)]
+        )
         if self._taking is not None and not is_long and self._is_usual(len(lines)):
             records = self._taking.take(
                 lines, text[begin:start], first, offsets, spaces_only=self._spaces_only
@@ -289,7 +312,7 @@ class _Pass:
 
     def _look_at_last(self, start: int) -> None:
         """Judge the line that has no newline in the block."""
-        data, _, base, tail, final = self._lines
+        data, _, base, tail, final, _ = self._lines
         line, torn = _last_line(data, start, tail, final=final)
         self._tally.lines += 1
         entry = _Entry(line, self._tally.lines, base + start, torn)
@@ -347,12 +370,19 @@ class _Pass:
         """Say what is wrong with a line that was not accepted; tell whether it is a row at all."""
         if not entry.line.strip(JSON_BLANK):
             entry.row, entry.faults = None, [ES110.fault("a blank line")]
+            self._fates[entry.number] = Fate.BLANK
             return False
-        entry.row, faults = self._engine.reader.explain(entry.line, torn=entry.torn, read=entry.row)
+        if self._engine.is_noise(entry.line):
+            entry.row = None
+            self._tally.noise.add(None, entry.number)
+            self._fates[entry.number] = Fate.NOISE
+            return False
+        entry.row, faults = self._engine.reader.explain(
+            entry.line, torn=entry.torn, read=entry.row, offset=entry.offset
+        )
         entry.faults = faults
         if entry.row is None:
-            self._tally.rows += 1
-            self._tally.unread += 1
+            self._lose(entry.number)
             return False
         codes = {fault.code for fault in faults}
         entry.hashed = loads(entry.line) if ES114.code in codes else None
@@ -361,9 +391,14 @@ class _Pass:
             self._note_fitting(faults, entry.number)
         return True
 
-    def _skip(self, number: int, offset: int) -> None:
+    def _lose(self, number: int) -> None:
+        """Count a row that cannot be read."""
         self._tally.rows += 1
         self._tally.unread += 1
+        self._fates[number] = Fate.REJECTED
+
+    def _skip(self, number: int, offset: int) -> None:
+        self._lose(number)
         message = f"longer than {self._options.max_line_bytes:,} bytes; it was not looked at"
         self._note(number, offset, None, [ES003.fault(message)])
 
@@ -409,12 +444,15 @@ class _Pass:
         )
 
     def _note(self, number: int, offset: int, row: Row | None, faults: Sequence[Fault]) -> None:
-        enabled, most = self._engine.context.enabled, self._options.max_findings
+        enabled, most = self._engine.context.enabled, self._most
         sample = _sample(row)
         for fault in sorted(faults, key=lambda fault: (fault.code, fault.pointer or "")):
             if fault.code not in enabled:
                 continue
-            key = (fault.code, severity_of(fault, self._options.profile))
+            severity = severity_of(fault, self._options.profile)
+            if severity >= self._threshold and fault.code != ES110.code:
+                self._fates[number] = Fate.REJECTED
+            key = (fault.code, severity)
             count = self._counts.get(key, 0) + 1
             self._counts[key] = count
             if not most or count <= most:

@@ -101,14 +101,26 @@ def _control_bytes(characters: str, found: re.Match[str]) -> Trouble:
     shown, caret = _excerpt(characters, start)
     kind = "NUL" if set(found.group()) == {"\0"} else "raw control"
     noun = "byte" if length == 1 else "bytes"
+    message = f"{length} {kind} {noun} at byte {offset} of the line"
+    if _is_object(characters[found.end() :]):
+        again = offset + length
+        message = f"{message}; a whole object begins again at byte {again} of the line"
     return Trouble(
         "nul-bytes",
-        f"{length} {kind} {noun} at byte {offset} of the line",
+        message,
         offset=offset,
         line=characters.count("\n", 0, start) + 1,
         excerpt=shown,
         caret=caret,
     )
+
+
+def _is_object(characters: str) -> bool:
+    """Tell whether a text is one whole object."""
+    try:
+        return characters.lstrip().startswith("{") and isinstance(fast(characters.encode()), dict)
+    except ValueError:
+        return False
 
 
 def _depth(characters: str) -> int:

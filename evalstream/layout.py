@@ -1,4 +1,4 @@
-"""Tell from its first bytes whether a file holds one row per line, and if not, what it is."""
+"""Tell from its first bytes how a file holds its rows, or what else it is."""
 
 from __future__ import annotations
 
@@ -11,15 +11,8 @@ from evalstream.runs import AGGREGATE_KEYS
 JSONL: Final = "jsonl"
 JSON_ARRAY: Final = "json"
 AGGREGATE: Final = "aggregate"
-COMPRESSED: Final = "compressed"
 WIDE: Final = "wide"
 
-_MAGIC: Final = {
-    b"\x1f\x8b": "gzip",
-    b"\x28\xb5\x2f\xfd": "zstandard",
-    b"BZh": "bzip2",
-    b"\xfd7zXZ\x00": "xz",
-}
 _WIDE: Final = {
     "UTF-32": re.compile(
         rb"\xff\xfe\0\0|\0\0\xfe\xff|\{\0\0\0[ -~\r\n]\0\0\0|\0\0\0\{\0\0\0[ -~\r\n]"
@@ -37,13 +30,10 @@ class Layout(NamedTuple):
 
 
 def layout_of(head: bytes, size: int) -> Layout:
-    """Recognise the layout of a file of `size` bytes by its first bytes.
+    """Recognise the layout of an unpacked file of `size` bytes by its first bytes.
 
     Whatever is not surely something else counts as rows, so that its lines are looked at.
     """
-    for magic, name in _MAGIC.items():
-        if head.startswith(magic):
-            return Layout(COMPRESSED, name)
     for name, beginning in _WIDE.items():
         if beginning.match(head):
             return Layout(WIDE, name)
@@ -58,15 +48,18 @@ def layout_of(head: bytes, size: int) -> Layout:
 
 
 def _is_array(head: bytes, size: int) -> bool:
-    if size <= len(head):
-        document = _parsed(head)
-        return (
-            isinstance(document, list)
-            and bool(document)
-            and all(isinstance(item, dict) for item in document)
-        )
-    first = head.lstrip().partition(b"\n")[0].strip()
-    return (first == b"[" or first.startswith(b"[{")) and _parsed(first) is None
+    """Tell an array of rows from lines of which the first holds a list.
+
+    An array that is broken is one all the same, so that it is told where it breaks.
+    """
+    if size <= len(head) and isinstance(document := _parsed(head), list):
+        return bool(document) and all(isinstance(item, dict) for item in document)
+    lines = head.lstrip(b" \t\r\n\xef\xbb\xbf").split(b"\n", 2)
+    first = lines[0].strip()
+    if first == b"[":
+        return True
+    begins = first[1:].lstrip().startswith(b"{") and _parsed(first) is None
+    return begins and not (len(lines) > 1 and isinstance(_parsed(lines[1]), dict))
 
 
 def _parsed(text: bytes) -> object:

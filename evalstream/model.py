@@ -107,7 +107,8 @@ class Block(NamedTuple):
 
     `size` is the number of bytes of the whole file when it was opened and `inode` tells that
     file from a later one of the same name; a block with `data` says with `final` that the
-    input ends with it.
+    input ends with it. `places` are the lines and offsets of its rows, by turns and packed as
+    64-bit numbers, where they are not simply the lines of `data`.
     """
 
     path: str
@@ -117,6 +118,7 @@ class Block(NamedTuple):
     inode: int = 0
     data: bytes | None = None
     final: bool = False
+    places: bytes | None = None
 
     def described(self) -> str:
         """Say where the block lies."""
@@ -144,7 +146,7 @@ class Lines(NamedTuple):
 
     They begin at index `start` of `data`, whose first byte has the offset `base` in the
     input; `tail` is what is left of the last line behind `data`. `final` says that the input
-    ends here, so that the last line may lack its newline.
+    ends here, so that the last line may lack its newline. `places` is that of a block.
     """
 
     data: bytes
@@ -152,6 +154,36 @@ class Lines(NamedTuple):
     base: int = 0
     tail: bytes = b""
     final: bool = False
+    places: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What becomes of the rows of one input besides being checked, and how it is read.
+
+    `tee` is a file that takes every byte as it comes; `passing` says which rows go through to
+    standard output (`all` or `valid`); `accepted` and `rejected` are files that take the rows
+    apart. `seal_to` is an aggregate that is sealed at the end, with `file_path` as the name of
+    the rows (None: found by itself), even if rows are faulty where `force` says so; `dry_run`
+    shows the change instead of making it. `follow` reads on while a file grows, until it has
+    stood still for `idle_timeout` seconds.
+    """
+
+    tee: str | None = None
+    passing: str | None = None
+    accepted: str | None = None
+    rejected: str | None = None
+    seal_to: str | None = None
+    file_path: str | None = None
+    force: bool = False
+    dry_run: bool = False
+    follow: bool = False
+    idle_timeout: float = 30.0
+
+    @property
+    def sorts(self) -> bool:
+        """Whether rows go different ways by what was found in them."""
+        return self.passing == "valid" or bool(self.accepted or self.rejected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +192,8 @@ class Options:
 
     Sizes are in bytes. `max_findings` is per code, 0 shows all. `jobs` 0 means as many
     workers as there are usable cores and as the input is worth. `profile` names a set of
-    severities and extra rules.
+    severities and extra rules. With `skip_noise` lines that hold no row are stepped over, or
+    those that `noise`, a regular expression, is found in.
     """
 
     select: tuple[str, ...] = ()
@@ -178,6 +211,9 @@ class Options:
     max_depth: int = 200
     memory_limit: int = 38 * MEBIBYTE
     profile: str = "default"
+    skip_noise: bool = False
+    noise: str | None = None
+    flow: Flow = Flow()
 
     @property
     def threshold(self) -> Severity:
@@ -236,7 +272,9 @@ class RunSummary:
     `verdict` is `passed`, `failed`, or `incomplete` where no fault was found but
     something could not be checked. `counts` holds occurrences by code, `severities` by
     severity; `trouble` says what kept the rows from being checked in full. `results` are the
-    aggregate's, claimed beside recomputed.
+    aggregate's, claimed beside recomputed. `covers` says what the checksum is of where there
+    is a choice: `stored` or `unpacked` bytes, or `rows` without the noise between them.
+    `sealed` is the aggregate that was sealed; `change` is what sealing it would change.
     """
 
     file: str | None
@@ -255,9 +293,15 @@ class RunSummary:
     severities: dict[Severity, int] = field(default_factory=dict)
     trouble: str | None = None
     results: list[ResultSummary] = field(default_factory=list)
+    covers: str | None = None
+    sealed: str | None = None
+    change: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the run as the output contract writes it."""
+        checksum = {"algorithm": self.algorithm, "declared": self.declared, "actual": self.actual}
+        if self.covers is not None:
+            checksum["covers"] = self.covers
         return {
             "file": self.file,
             "aggregate": self.aggregate,
@@ -265,11 +309,7 @@ class RunSummary:
             "version": self.version,
             "rows": self.rows,
             "verdict": self.verdict,
-            "checksum": {
-                "algorithm": self.algorithm,
-                "declared": self.declared,
-                "actual": self.actual,
-            },
+            "checksum": checksum,
             "recipe": self.recipe,
             "results": [result.as_dict() for result in self.results],
             "counts": dict(sorted(self.counts.items())),

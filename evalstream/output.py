@@ -10,27 +10,34 @@ import time
 from types import TracebackType
 from typing import IO, Final
 
+from evalstream.stopping import STOPPING
+
 FLUSH_SECONDS: Final = 0.2
 
 
 class Output:
-    """A place for the bytes of a report.
+    """A place for the bytes of a report, or for rows.
 
-    A file is written beside its final name, flushed to disk and renamed when the report is
-    finished; after an error nothing is left of it. Raises OSError.
+    A file is written beside its final name, flushed to disk and renamed when it is finished;
+    after an error nothing is left of it. A `live` one is written under its own name, and
+    everything can be read there at once. Raises OSError.
     """
 
-    def __init__(self, path: str | None = None) -> None:
+    def __init__(
+        self, path: str | None = None, *, live: bool = False, standard: IO[bytes] | None = None
+    ) -> None:
         self._path = path
+        self._live = live
         self._flushed = time.monotonic()
         self._temporary: str | None = None
-        self._stream: IO[bytes] = self._opened(path)
+        self._stream: IO[bytes] = self._opened(path, standard or sys.stdout.buffer)
 
     def write(self, text: str | bytes) -> None:
-        """Write a piece of the report; it is visible to a reader soon after."""
-        self._stream.write(text.encode(errors="replace") if isinstance(text, str) else text)
+        """Write a piece; it is visible to a reader soon after."""
+        with STOPPING.waiting():
+            self._stream.write(text.encode(errors="replace") if isinstance(text, str) else text)
         now = time.monotonic()
-        if now - self._flushed > FLUSH_SECONDS:
+        if self._live or now - self._flushed > FLUSH_SECONDS:
             self._stream.flush()
             self._flushed = now
 
@@ -45,24 +52,26 @@ class Output:
         trace: TracebackType | None,
     ) -> None:
         """Finish: rename the whole file, or remove the half-written one."""
-        if self._temporary is None or self._path is None:
+        if self._path is None:
             if kind is None:
                 self._stream.flush()
             return
-        if kind is not None:
+        if self._temporary is not None and kind is not None:
             self._stream.close()
             os.unlink(self._temporary)
             return
         self._stream.flush()
-        os.fsync(self._stream.fileno())
+        with contextlib.suppress(OSError):
+            os.fsync(self._stream.fileno())  # a pipe cannot be synced
         self._stream.close()
-        os.replace(self._temporary, self._path)
-        _sync_folder(os.path.dirname(self._path) or ".")
+        if self._temporary is not None:
+            os.replace(self._temporary, self._path)
+            _sync_folder(os.path.dirname(self._path) or ".")
 
-    def _opened(self, path: str | None) -> IO[bytes]:
+    def _opened(self, path: str | None, standard: IO[bytes]) -> IO[bytes]:
         if path is None:
-            return sys.stdout.buffer
-        if os.path.exists(path) and not os.path.isfile(path):
+            return standard
+        if self._live or (os.path.exists(path) and not os.path.isfile(path)):
             return open(path, "wb")
         try:
             descriptor, self._temporary = tempfile.mkstemp(

@@ -18,9 +18,11 @@ from evalstream.executors import Backend, run_in_order
 from evalstream.formats import eee
 from evalstream.model import MEBIBYTE, Fault, Finding, Options, RunSummary
 from evalstream.progress import Progress
+from evalstream.row_pass import WORTH_A_POOL_BYTES, usable_cores
 from evalstream.rules.stream import ES001
-from evalstream.run_check import WORTH_A_POOL_BYTES, check_run, printable, usable_cores
+from evalstream.run_check import check_run, printable
 from evalstream.runs import STDIN, Nothing, Run
+from evalstream.sources.remote import is_remote
 
 PACK_RUNS: Final = 32
 PACK_BYTES: Final = 2 * MEBIBYTE
@@ -134,6 +136,8 @@ def _size(run: Run) -> int | None:
     """Return the bytes of a run's rows, None where they are no regular file."""
     if run.rows is None:
         return 0
+    if is_remote(run.rows):
+        return None
     try:
         status = os.stat(run.rows)
     except OSError:

@@ -55,16 +55,17 @@ class Reader:
         return row if self.is_sound(row) else None
 
     def explain(
-        self, line: bytes, *, torn: bool, read: Any = None
+        self, line: bytes, *, torn: bool, read: Any = None, offset: int = 0
     ) -> tuple[Row | None, list[Fault]]:
         """Say everything that is wrong with a line by itself; return its row if it is one.
 
         `read` is what the fast parser made of it; it needs no second parser as long as its
-        numbers are finite, which is the one thing that parser lets pass.
+        numbers are finite, which is the one thing that parser lets pass. `offset` is the line's.
         """
         if read.__class__ is dict and not self._shallow and self._finite(read):
             return read, list(self._schema_faults(read))
-        reading = json.read_object(line, self._context.options.max_depth, torn=torn, noun="a row")
+        depth = self._context.options.max_depth
+        reading = json.read_object(line, depth, torn=torn, noun="a row", offset=offset)
         faults = [fault for fault, _ in reading.faults]
         if reading.value is None:
             return None, faults

@@ -44,8 +44,9 @@ class RunFacts:
     rows files that lie beside the aggregate under its name, and `missing` says which rows it
     declares that are not there. `checksums` holds the digests of the stored bytes by
     algorithm; `diagnosis` says why a checksum differs, where that could be found out;
-    `layout` is `jsonl` where the rows were looked at, `json` for a file that is one JSON array,
+    `layout` is `jsonl` where the rows were looked at, `json` where they were in one JSON array,
     and another word for what was not looked at; `coverage` says which samples the rows score.
+    `packed` names the compression of the file, None where there is none.
     """
 
     file: str
@@ -61,6 +62,28 @@ class RunFacts:
     aggregate_path: str | None = None
     beside: tuple[str, ...] = ()
     missing: str | None = None
+    packed: str | None = None
+
+    def at(self, line: int) -> str:
+        """Say where a row stands that is known by the number of its line."""
+        return place_in(self.layout)(line)
+
+
+Where = Callable[[int], str]
+"""Says where a row stands, for people, by the number under which it was counted."""
+
+
+def place_in(layout: str) -> Where:
+    """Return what says where rows stand: on lines, but in an array by their number."""
+    return _in_row if layout == "json" else _on_line
+
+
+def _on_line(number: int) -> str:
+    return f"on line {number:,}"
+
+
+def _in_row(number: int) -> str:
+    return f"in row {number:,}"
 
 
 RowCheck = Callable[[Mapping[str, Any]], Iterable[Fault]]

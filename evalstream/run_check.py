@@ -1,105 +1,191 @@
-"""Check one run: its rows through the executor, then the file against its aggregate."""
+"""Check one run: its rows in one pass, then the file against its aggregate."""
 
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
-from typing import Final
+from itertools import islice
+from typing import Any, Final
 
 from evalstream import layout
 from evalstream.aggregate import Aggregate
 from evalstream.catalog import RULES, enabled_codes
 from evalstream.collector import Collector
-from evalstream.documents import PlacedFault, in_order, read_aggregate
-from evalstream.engine import BlockResult, engine_for
+from evalstream.digest import ALGORITHM_OF_LENGTH, ALGORITHMS
+from evalstream.documents import PlacedFault, document_bytes, in_order, read_aggregate
+from evalstream.engine import engine_for
 from evalstream.errors import CannotCheck
-from evalstream.executors import Backend, run_in_order, serial
+from evalstream.findings import Findings
 from evalstream.formats import eee
-from evalstream.model import MEBIBYTE, Block, Fault, Finding, Lines, Options, RunSummary, Severity
+from evalstream.model import Fault, Finding, Flow, Options, RunSummary, Severity
+from evalstream.outlets import Outlets, is_device
 from evalstream.probe import context_of
 from evalstream.progress import Progress
-from evalstream.rule import Context, RunFacts
+from evalstream.row_pass import RowPass, reason_of
+from evalstream.rule import RunFacts, place_in
 from evalstream.rules.datastore import ES902, are_undeclared
 from evalstream.rules.identity import file_recipe
-from evalstream.rules.json import ES102, ES108
+from evalstream.rules.json import ES108
 from evalstream.rules.recompute import summaries
 from evalstream.rules.seal import ES506, checksum_algorithms
-from evalstream.rules.stream import ES001, ES005
-from evalstream.runs import STDIN, Run, rows_named_like
-from evalstream.sources.file import FileSource, read_lines
-from evalstream.sources.stream import StreamSource
+from evalstream.rules.stream import ES001, ES002, ES005
+from evalstream.runs import STDIN, Run, is_packed_name, rows_named_like
+from evalstream.sealing import Seal, seal_of
+from evalstream.sources.file import FileSource
+from evalstream.sources.remote import is_remote, shown
+from evalstream.stopping import STOPPING
 
-BLOCK_BYTES: Final = 2 * MEBIBYTE
-"""Small enough to stay in the processor's caches: measured best among 256 KiB to 8 MiB."""
+JOINING: Final = ("ES6", "ES8")
+"""The layers of rules that need rows which were joined with their aggregate."""
 
-SMALLEST_BLOCK_BYTES: Final = MEBIBYTE
-WORTH_A_POOL_BYTES: Final = 24 * MEBIBYTE
-"""Below this a second process costs more than it saves."""
+SEALING: Final = ("seal_to", "file_path", "force", "dry_run")
+"""The parts of a flow that concern the seal alone."""
 
 NOT_CHECKED: Final = frozenset({ES001.code, ES005.code})
 """Codes which say that something was not looked at; alone they lead to exit code 3."""
-
-Source = FileSource | StreamSource
 
 
 def check_run(
     run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
 ) -> RunSummary:
-    """Check one run and hand its findings to `show`, in order."""
-    return _RunCheck(run, options, show, progress).summary()
+    """Check one run and hand its findings to `show`, in order.
+
+    An aggregate that is not there when a stream begins may come while it lasts. Then rows are
+    checked by themselves as they come, and against it once it is there: in full where a copy of
+    them was kept, else their bytes and number alone. Raises OSError where rows that are to go
+    somewhere cannot be written there.
+    """
+    flow = options.flow
+    if not _is_awaited(run, options):
+        return _RunCheck(run, options, show, progress).summary()
+    copy = flow.tee or (run.rows if flow.follow else None)
+    if copy is None:
+        return _RunCheck(run, options, show, progress, awaited=True).summary()
+    told = Findings()
+
+    def tell(finding: Finding) -> None:
+        told.append(finding)
+        show(finding)
+
+    alone = replace(options, ignore=(*options.ignore, ES506.code), flow=replace(flow, seal_to=None))
+    first = _RunCheck(Run(run.rows, None), alone, tell, progress).summary()
+    if STOPPING.granted is not None:
+        return first
+    later = Flow(**{name: getattr(flow, name) for name in SEALING})
+    again = replace(options, flow=later, skip_noise=options.skip_noise and not flow.tee)
+    unheard = _unheard(told, show)
+    return _RunCheck(Run(copy, run.aggregate), again, unheard, progress).summary()
+
+
+def _is_awaited(run: Run, options: Options) -> bool:
+    """Tell whether a stream of rows begins before its aggregate is there."""
+    if run.aggregate is None or run.rows is None or is_remote(run.aggregate):
+        return False
+    comes_by = run.rows == STDIN or options.flow.follow or is_device(run.rows)
+    return comes_by and not os.path.exists(run.aggregate)
+
+
+def _unheard(told: Findings, show: Callable[[Finding], None]) -> Callable[[Finding], None]:
+    """Return what shows findings, but for those that were told before, in the same order."""
+    before = iter(told)
+    waiting: list[Finding] = list(islice(before, 1))
+
+    def unheard(finding: Finding) -> None:
+        while waiting and waiting[0].order() < finding.order():
+            waiting[:] = islice(before, 1)
+        if not waiting or waiting[0]._replace(file=finding.file) != finding:
+            show(finding)
+
+    return unheard
 
 
 class _RunCheck:
     """The check of one run, step by step."""
 
     def __init__(
-        self, run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
+        self,
+        run: Run,
+        options: Options,
+        show: Callable[[Finding], None],
+        progress: Progress,
+        *,
+        awaited: bool = False,
     ) -> None:
         self._started = time.perf_counter()
+        self._awaited = awaited
         self._run, self._options, self._show, self._progress = run, options, show, progress
         self._rows_name = printable(run.rows) if run.rows else None
         self._aggregate_name = printable(run.aggregate) if run.aggregate else None
         self._trouble: str | None = None
-        self._faults: list[Fault] = []
         self._aggregate_faults: list[PlacedFault] = []
         self._aggregate: Aggregate | None = None
-        self._checksums: dict[str, str] = {}
-        self._layout = layout.JSONL
-        self._bytes = 0
+        self._seal: Seal | None = None
+        self._are_whole = self._lacks = False
 
     def summary(self) -> RunSummary:
         """Do everything, and say what became of the run."""
-        self._read_aggregate()
-        source = self._open_rows()
+        if not self._awaited:
+            self._read_aggregate()
+        outlets = Outlets(self._options, self._algorithms())
         try:
-            head = self._head(source)
+            summary = self._summary(outlets)
+        except BaseException as error:
+            outlets.drop(error)
+            raise
+        outlets.finish()
+        self._write_seal(summary)
+        return summary
+
+    def _summary(self, outlets: Outlets) -> RunSummary:
+        name = self._rows_name or self._aggregate_name or ""
+        rows = RowPass(name, self._options, self._algorithms(), outlets, self._progress)
+        if self._options.flow.sorts:
+            # Compiled before the first row comes, since somebody waits for it.
+            engine_for(context_of(self._options, self._aggregate, b""))
+        try:
+            head = rows.open(self._run.rows) if self._run.rows else b""
             context = context_of(self._options, self._aggregate, head)
-            name = self._rows_name or self._aggregate_name or ""
             collector = Collector(context, name, self._show)
             try:
-                if source is not None:
-                    self._check_rows(source, head, collector)
-                facts = self._facts(source, collector)
-                self._speak(facts, collector)
+                rows.run(collector)
+                self._cannot(rows.trouble)
+                self._lacks = rows.lacks
+                self._are_whole = rows.trouble is None and not collector.tally.unread
+                if self._awaited:
+                    self._read_aggregate()
+                if self._awaited and self._aggregate is not None:
+                    self._cannot("the aggregate came after the rows; its claims were not checked")
+                self._prepare_seal(rows, collector)
+                facts = self._facts(rows, collector)
+                self._speak(rows, facts, collector)
+                return self._summarised(rows, facts, collector)
             finally:
                 collector.close()
         finally:
-            if source is not None:
-                source.close()
-        return self._summarised(facts, collector)
+            rows.close()
+
+    def _algorithms(self) -> tuple[str, ...]:
+        """Return which digests are wanted: all where the aggregate is yet to name one."""
+        algorithms = checksum_algorithms(self._aggregate)
+        declared = self._aggregate.hash_algorithm if self._aggregate is not None else None
+        if declared or not (self._options.flow.seal_to or self._awaited):
+            return algorithms
+        return tuple(dict.fromkeys((*algorithms, *ALGORITHMS)))
 
     def _read_aggregate(self) -> None:
         path, name = self._run.aggregate, self._aggregate_name
         if path is None or name is None:
             return
+        if path == self._options.flow.seal_to and not os.path.exists(path):
+            return
         try:
-            reading = read_aggregate(path, name, self._options)
-        except OSError as error:
-            self._cannot(f"the aggregate cannot be read: {_reason(error)}")
-            fault = ES001.fault(f"cannot be read: {_reason(error)}")
+            reading = read_aggregate(document_bytes(path), name, self._options)
+        except (OSError, CannotCheck) as error:
+            self._cannot(f"the aggregate cannot be read: {reason_of(error)}")
+            fault = ES001.fault(f"cannot be read: {reason_of(error)}")
             self._aggregate_faults.append(PlacedFault(fault))
         else:
             self._aggregate, self._aggregate_faults = reading.aggregate, reading.faults
@@ -112,110 +198,107 @@ class _RunCheck:
                 fault = ES001.fault(self._run.missing, pointer=pointer)
                 self._aggregate_faults.append(PlacedFault(fault))
 
-    def _open_rows(self) -> Source | None:
-        path = self._run.rows
-        if path is None:
-            return None
+    def _prepare_seal(self, rows: RowPass, collector: Collector) -> None:
+        """Have the aggregate judged as it will be when it is sealed."""
+        flow, opened = self._options.flow, rows.opened
+        if flow.seal_to is None or not rows.digests or opened is None or self._run.rows is None:
+            return
+        algorithm = collector.context.algorithm
+        if self._aggregate is not None and self._aggregate.hash_algorithm:
+            algorithm = self._aggregate.hash_algorithm
+        digests = rows.digests.get("rows" if flow.tee else "stored") or rows.digests["stored"]
+        members: dict[str, Any] = {
+            "format": "json" if rows.layout == layout.JSON_ARRAY else "jsonl",
+            "hash_algorithm": algorithm,
+            "checksum": digests[algorithm],
+            "total_rows": collector.tally.rows,
+        }
         try:
-            if path == STDIN:
-                return StreamSource(_standard_input(), STDIN, self._options.max_line_bytes)
-            if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
-                descriptor = os.open(path, os.O_RDONLY)
-                return StreamSource(descriptor, path, self._options.max_line_bytes, owned=True)
-            return FileSource(path)
-        except OSError as error:
-            self._cannot(f"cannot be opened: {_reason(error)}")
-            self._faults.append(ES001.fault(f"cannot be opened: {_reason(error)}"))
-            return None
+            self._seal = seal_of(
+                self._options,
+                self._aggregate,
+                flow.tee or self._run.rows,
+                self._run.aggregate,
+                opened.head,
+                members,
+            )
+        except (OSError, CannotCheck) as error:
+            self._cannot(reason_of(error))
+            return
+        if self._seal.before is not None:
+            name = printable(flow.seal_to)
+            reading = read_aggregate(self._seal.after, name, self._options)
+            self._aggregate, self._aggregate_faults = reading.aggregate, reading.faults
+            self._aggregate_name = name
 
-    def _head(self, source: Source | None) -> bytes:
-        """Return the first bytes; what cannot be read now is told when the rows are read."""
-        try:
-            return b"" if source is None else source.head()
-        except OSError:
-            return b""
+    def _write_seal(self, summary: RunSummary) -> None:
+        """Seal the rows, unless something speaks against it."""
+        flow, seal = self._options.flow, self._seal
+        if flow.seal_to is None or seal is None:
+            return
+        if not flow.force and (summary.verdict == "failed" or not self._are_whole):
+            summary.trouble = "; ".join(filter(None, [summary.trouble, "it was not sealed"]))
+            return
+        if flow.dry_run:
+            summary.change = seal.difference()
+            return
+        seal.write()
+        summary.sealed = printable(flow.seal_to)
 
-    def _check_rows(self, source: Source, head: bytes, collector: Collector) -> None:
-        found = layout.layout_of(head, source.size)
-        self._layout = found.kind
-        self._progress.begin(self._rows_name or "", source.size)
-        try:
-            if found.kind == layout.JSONL:
-                self._check_blocks(source, collector)
-            else:
-                self._not_rows(found, source)
-            self._checksums = source.checksums()
-        except OSError as error:
-            self._cannot(f"reading failed part-way: {_reason(error)}")
-            self._faults.append(ES001.fault(f"reading failed part-way: {_reason(error)}"))
-        except CannotCheck as error:
-            self._cannot(str(error))
-            self._faults.append(ES001.fault(str(error)))
-        finally:
-            self._progress.end()
-
-    def _check_blocks(self, source: Source, collector: Collector) -> None:
-        try:
-            for size, result in self._results(source, collector.context):
-                collector.add(result)
-                self._bytes += size
-                findings = sum(collector.counts.values())
-                self._progress.advance(size, collector.tally.rows, findings)
-        finally:
-            collector.end_of_rows()
-
-    def _results(self, source: Source, context: Context) -> Iterator[tuple[int, BlockResult]]:
-        backend, length = _backend(source, self._options.jobs or usable_cores())
-        algorithms = checksum_algorithms(self._aggregate)
-        engine_for(context).expect(source.size)
-        source.start_digest(algorithms)
-        blocks: Iterator[Block] = source.blocks(length)
-        if isinstance(source, FileSource):
-            blocks = source.digested(blocks, beside=backend.name != "serial")
-        return run_in_order(backend, partial(check_block, context), blocks)
-
-    def _not_rows(self, found: layout.Layout, source: Source) -> None:
-        """Say why the rows were not looked at; the bytes are still digested."""
-        if found.kind == layout.WIDE:
-            message = f"the file is in {found.detail}, not UTF-8; its rows cannot be read"
-            self._faults.append(ES102.fault(message, severity=Severity.ERROR))
-        elif found.kind == layout.COMPRESSED:
-            message = f"the file is compressed ({found.detail}); unpack it and check it with: -"
-            self._faults.append(ES005.fault(message))
-        elif found.kind == layout.AGGREGATE:
-            self._faults.append(ES005.fault("this is an aggregate, not a file of rows"))
-        elif self._aggregate is not None and self._aggregate.claim("format") == "json":
-            message = "rows in one JSON array; write one row per line to have them checked"
-            self._faults.append(ES005.fault(message))
-        self._cannot(f"{self._rows_name}: the rows were not looked at")
-        source.start_digest(checksum_algorithms(self._aggregate))
-        for _ in source.blocks(BLOCK_BYTES) if isinstance(source, StreamSource) else ():
-            pass
-
-    def _facts(self, source: Source | None, collector: Collector) -> RunFacts:
-        aggregate = self._aggregate
+    def _facts(self, rows: RowPass, collector: Collector) -> RunFacts:
+        aggregate, source = self._aggregate, rows.source
         algorithm = checksum_algorithms(aggregate)[0]
-        complete = source is not None and bool(self._checksums)
         named_like = rows_named_like(self._run.aggregate) if self._run.aggregate else ()
         return RunFacts(
             file=self._rows_name or self._aggregate_name or "",
             context=collector.context,
             tally=collector.tally,
-            path=self._run.rows if isinstance(source, FileSource) else None,
+            path=self._path(rows),
             aggregate=aggregate,
-            checksums=self._checksums,
+            checksums=rows.digests.get(self._covered(rows), {}),
             diagnose=partial(source.diagnose, algorithm=algorithm) if source else lambda _: None,
             changed=source.changed() if source is not None else None,
-            layout=self._layout if complete else "unread",
+            layout=rows.layout,
             coverage=collector.coverage,
             aggregate_path=self._run.aggregate,
             beside=tuple(filter(os.path.isfile, named_like)),
             missing=self._run.missing,
+            packed=rows.opened.packed if rows.opened is not None else None,
         )
 
-    def _speak(self, facts: RunFacts, collector: Collector) -> None:
+    def _path(self, rows: RowPass) -> str | None:
+        """Return the path of the file that holds the rows, None for a stream."""
+        flow, source = self._options.flow, rows.source
+        if flow.seal_to is not None:
+            return flow.file_path or flow.tee or self._run.rows
+        if isinstance(source, FileSource):
+            return self._run.rows
+        is_file = self._run.rows is not None and os.path.isfile(self._run.rows)
+        return self._run.rows if is_file and self._run.rows != STDIN else None
+
+    def _covered(self, rows: RowPass) -> str:
+        """Return which digests the checksum is one of: those that it equals, if it equals any.
+
+        Else those of the rows that are left without noise, and of a packed file whatever its
+        declared name says: that of the stored or of the unpacked bytes.
+        """
+        aggregate, digests = self._aggregate, rows.digests
+        if aggregate is not None and aggregate.checksum is not None:
+            algorithm = ALGORITHM_OF_LENGTH[len(aggregate.checksum)]
+            for name, digest in digests.items():
+                if digest.get(algorithm) == aggregate.checksum:
+                    return name
+        if "rows" in digests:
+            return "rows"
+        declared = aggregate.file_path if aggregate is not None else None
+        unpacked = declared is not None and not is_packed_name(declared)
+        return "unpacked" if unpacked and "unpacked" in digests else "stored"
+
+    def _speak(self, rows: RowPass, facts: RunFacts, collector: Collector) -> None:
         """Hand on what concerns whole files: the rows file first, then its aggregate."""
-        about_rows, about_aggregate = list(self._faults), list(self._aggregate_faults)
+        for placed in rows.breaks:
+            collector.note(placed.fault, line=placed.line)
+        about_rows, about_aggregate = list(rows.faults), list(self._aggregate_faults)
         about_aggregate.extend(map(PlacedFault, self._aggregate_rule_faults(facts)))
         for fault in self._run_faults(facts):
             about = RULES[fault.code].about_aggregate and not fault.about_rows
@@ -254,7 +337,7 @@ class _RunCheck:
             message = "no rows were found or declared; only the aggregate itself was checked"
             yield ES506.fault(message, severity=Severity.INFO)
         for (code, message, pointer), count, line in facts.tally.remarks:
-            said = f"{message} (first on line {line:,})"
+            said = f"{message} (first {place_in(facts.layout)(line)})"
             yield Fault(code, said, pointer, severity=Severity.INFO, count=count, about_rows=True)
         enabled = facts.context.enabled
         unreadable = facts.aggregate is None and facts.aggregate_path is not None
@@ -262,22 +345,25 @@ class _RunCheck:
         for rule in RULES.values():
             if rule.run is None or rule.code not in enabled:
                 continue
+            if self._awaited and rule.code.startswith(JOINING):
+                continue
             # Another rule has said why nothing seals the rows.
-            if rule is ES506 and (unreadable or orphaned):
+            if rule is ES506 and (unreadable or orphaned or self._options.flow.seal_to):
                 continue
             if looked_at or rule.about_paths:
                 yield from rule.run(facts)
 
-    def _cannot(self, reason: str) -> None:
+    def _cannot(self, reason: str | None) -> None:
         self._trouble = self._trouble or reason
 
     def _failed(self, collector: Collector) -> bool:
         threshold = self._options.threshold
+        excused = NOT_CHECKED | {ES002.code} if self._lacks else NOT_CHECKED
         return any(
-            severity >= threshold and code not in NOT_CHECKED for code, severity in collector.counts
+            severity >= threshold and code not in excused for code, severity in collector.counts
         )
 
-    def _summarised(self, facts: RunFacts, collector: Collector) -> RunSummary:
+    def _summarised(self, rows: RowPass, facts: RunFacts, collector: Collector) -> RunSummary:
         summary = RunSummary(
             file=self._rows_name,
             aggregate=self._aggregate_name,
@@ -286,7 +372,7 @@ class _RunCheck:
             rows=collector.tally.rows,
             recipe=file_recipe(facts),
             seconds=time.perf_counter() - self._started,
-            bytes=self._bytes,
+            bytes=rows.size,
             trouble=self._trouble,
             results=list(summaries(facts)) if self._rows_name else [],
         )
@@ -298,57 +384,17 @@ class _RunCheck:
         elif not self._trouble and self._aggregate is not None and self._rows_name:
             summary.verdict = "passed"
         aggregate = self._aggregate
-        summary.algorithm = checksum_algorithms(aggregate)[0] if self._checksums else None
-        summary.actual = self._checksums.get(summary.algorithm or "")
+        summary.algorithm = checksum_algorithms(aggregate)[0] if facts.checksums else None
+        summary.actual = facts.checksums.get(summary.algorithm or "")
+        summary.covers = self._covered(rows) if len(rows.digests) > 1 else None
         declared = aggregate.claim("checksum") if aggregate else None
         summary.declared = declared if isinstance(declared, str) else None
         return summary
 
 
-def check_block(context: Context, block: Block) -> tuple[int, BlockResult]:
-    """Check one block in whatever process this is; the task that executors run.
-
-    Return how many bytes of the input the block stands for, and what became of it.
-    """
-    if block.data is None:
-        lines = read_lines(block, context.options.max_line_bytes)
-    else:
-        lines = Lines(block.data, base=block.offset, final=block.final)
-    return block.length, engine_for(context).run(lines)
-
-
 def printable(path: str) -> str:
-    """Return a path as text that UTF-8 can hold."""
-    return os.fsencode(path).decode(errors="replace")
-
-
-def usable_cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _backend(source: Source, jobs: int) -> tuple[Backend, int]:
-    """Choose the executor and the length of blocks for an input."""
-    if isinstance(source, StreamSource):
-        small = source.ended
-        length = BLOCK_BYTES
-    else:
-        small = source.size < WORTH_A_POOL_BYTES
-        length = max(SMALLEST_BLOCK_BYTES, min(BLOCK_BYTES, source.size // (4 * jobs)))
-    if jobs <= 1 or small:
-        return serial.backend(), BLOCK_BYTES
-    from evalstream.executors import pool
-
-    return pool.backend(jobs), length
-
-
-def _standard_input() -> int:
-    """Return the descriptor of standard input. Raises OSError where it was closed."""
-    if sys.stdin is None:
-        raise OSError("standard input is closed")
-    return sys.stdin.fileno()
+    """Return a path or URL as text that UTF-8 can hold, without what a URL carries in secret."""
+    return shown(path) if is_remote(path) else os.fsencode(path).decode(errors="replace")
 
 
 def _version(facts: RunFacts) -> str | None:
@@ -357,7 +403,3 @@ def _version(facts: RunFacts) -> str | None:
     if counted:
         return counted[0][0]
     return facts.aggregate.version if facts.aggregate else None
-
-
-def _reason(error: OSError) -> str:
-    return error.strerror or str(error)

@@ -8,11 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from evalstream.errors import UsageError
+from evalstream.errors import CannotCheck, UsageError
 from evalstream.parsing import fast
+from evalstream.sources.remote import exists, is_remote, read_whole
 
 STDIN: Final = "-"
+PACKED_ENDINGS: Final = (".gz", ".zst", ".bz2", ".xz")
 ROWS_ENDINGS: Final = (".jsonl", ".ndjson")
+ALL_ROWS_ENDINGS: Final = tuple(
+    f"{ending}{packed}" for ending in ROWS_ENDINGS for packed in ("", *PACKED_ENDINGS)
+)
 SAMPLES: Final = "_samples"
 AGGREGATE_KEYS: Final = frozenset({"evaluation_results", "detailed_evaluation_results"})
 LARGEST_AGGREGATE: Final = 256 << 20
@@ -80,12 +85,18 @@ class _Finder:
             yield Run(STDIN, None)
         elif os.path.isdir(path):
             yield from self._in_folder(path)
-        elif path.endswith(ROWS_ENDINGS) or _is_stream(path):
+        elif is_remote(path):
+            try:
+                yield _remote_run(path)
+            except (OSError, CannotCheck) as error:
+                yield Nothing(path, f"{error}", readable=False)
+        elif path.endswith(ALL_ROWS_ENDINGS) or _is_stream(path):
             yield Run(path, None if _is_stream(path) else self._aggregate_of(path))
-        elif path.endswith(".json"):
-            yield _aggregate_run(path)
+        elif _without_packing(path).endswith(".json"):
+            yield Run(path, self._aggregate_of(path)) if _is_array(path) else _aggregate_run(path)
         elif os.path.exists(path):
             endings = ", ".join((*ROWS_ENDINGS, ".json"))
+            endings = f"{endings}; the former also with {', '.join(PACKED_ENDINGS)}"
             yield Nothing(path, f"no format of ours ends like this ({endings})")
         else:
             yield Run(path, None)
@@ -114,14 +125,13 @@ class _Finder:
         for path in files:
             if path in pairs:
                 yield pairs[path]
-            elif path.endswith(ROWS_ENDINGS) and os.path.realpath(path) not in claimed:
+            elif path.endswith(ALL_ROWS_ENDINGS) and os.path.realpath(path) not in claimed:
                 yield Run(path, self._aggregate_of(path))
 
     def _aggregate_of(self, path: str) -> str | None:
         """Find the aggregate of a rows file: by its name, else one beside it that declares it."""
-        stem = path[: -len(os.path.splitext(path)[1])]
-        for candidate in (f"{stem.removesuffix(SAMPLES)}.json", f"{stem}.json"):
-            if os.path.isfile(candidate) and _looks_like_aggregate(candidate):
+        for candidate in _aggregate_candidates(path):
+            if candidate != path and os.path.isfile(candidate) and _looks_like_aggregate(candidate):
                 return candidate
         folder, name = os.path.split(path)
         if folder not in self._declaring:
@@ -183,15 +193,58 @@ def _rows_candidates(path: str, declared: str | None) -> Iterator[str]:
             for level in range(ANCESTORS if len(parts) > 1 else 1):
                 yield os.path.normpath(os.path.join(folder, *[".."] * level, declared))
         yield os.path.join(folder, os.path.basename(declared))
+        # Rows may be stored packed under an aggregate that names them as they were.
+        for packed in PACKED_ENDINGS:
+            yield os.path.join(folder, os.path.basename(declared) + packed)
     yield from rows_named_like(path)
 
 
 def rows_named_like(aggregate: str) -> Iterator[str]:
     """Name the rows files that belong to an aggregate by their names, there or not."""
     stem = aggregate.removesuffix(".json")
-    for ending in ROWS_ENDINGS:
+    for ending in ALL_ROWS_ENDINGS:
         yield f"{stem}{SAMPLES}{ending}"
         yield f"{stem}{ending}"
+
+
+def is_packed_name(path: str) -> bool:
+    """Tell whether a file is compressed by its name."""
+    return path.endswith(PACKED_ENDINGS)
+
+
+def _without_packing(path: str) -> str:
+    return os.path.splitext(path)[0] if is_packed_name(path) else path
+
+
+def _aggregate_candidates(path: str) -> Iterator[str]:
+    """Name the aggregates that rows belong to by their name."""
+    stem, _ = os.path.splitext(_without_packing(path))
+    yield f"{stem.removesuffix(SAMPLES)}.json"
+    yield f"{stem}.json"
+
+
+def _remote_run(path: str) -> Run:
+    """Find the other half of a remote run beside it, by name, or where its aggregate says."""
+    if path.endswith(".json"):
+        declared = _declared_path(_parsed(read_whole(path, LARGEST_AGGREGATE)))
+        names = [os.path.basename(declared)] if declared else []
+        folder = path.rpartition("/")[0]
+        candidates = [*(f"{folder}/{name}" for name in names), *rows_named_like(path)]
+        rows = next(filter(exists, candidates), None)
+        if rows is None and declared:
+            missing = f"the rows file that it declares was not found: {declared}"
+            return Run(None, path, missing=missing)
+        return Run(rows, path)
+    return Run(path, next(filter(exists, _aggregate_candidates(path)), None))
+
+
+def _is_array(path: str) -> bool:
+    """Tell whether a JSON file holds an array, by its first character."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(4096).lstrip(b" \t\r\n\xef\xbb\xbf").startswith(b"[")
+    except OSError:
+        return False
 
 
 def _looks_like_aggregate(path: str) -> bool:
@@ -207,8 +260,15 @@ def _document(path: str) -> Any:
         if not os.path.isfile(path) or os.path.getsize(path) > LARGEST_AGGREGATE:
             return {}
         with open(path, "rb") as file:
-            return fast(file.read())
-    except (OSError, ValueError):
+            return _parsed(file.read())
+    except OSError:
+        return None
+
+
+def _parsed(text: bytes) -> Any:
+    try:
+        return fast(text)
+    except ValueError:
         return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evalstream._version import __version__
@@ -26,6 +26,14 @@ def outcome(report: Report) -> dict[str, Any]:
     }
 
 
+COVERED: Final[Mapping[str | None, str]] = {
+    None: "",
+    "stored": " of the stored bytes",
+    "unpacked": " of the unpacked bytes",
+    "rows": " of the rows without the noise",
+}
+
+
 def run_line(run: RunSummary) -> str:
     """Say in one line what became of a run."""
     name = run.file or run.aggregate or ""
@@ -37,6 +45,8 @@ def run_line(run: RunSummary) -> str:
     if run.recipe:
         parts.append(f"sample_hash follows {run.recipe}")
     line = f"{name}: {verdict}: {', '.join(parts)}"
+    if run.sealed:
+        line = f"{line}, sealed by {run.sealed}"
     return f"{line}; {run.trouble}" if run.trouble else line
 
 
@@ -79,9 +89,9 @@ def _checksum(run: RunSummary) -> list[str]:
     if run.rows and run.declared is None:
         return ["no checksum to verify"]
     sound = run.actual is not None and run.declared == run.actual
-    return [f"{run.algorithm} as declared"] if sound else []
+    return [f"{run.algorithm}{COVERED[run.covers]} as declared"] if sound else []
 
 
-def counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str, plural: str | None = None) -> str:
     """Write a number with its noun."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {plural or noun + 's'}"

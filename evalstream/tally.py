@@ -72,8 +72,8 @@ class Tally:
     fails its own. Keys of `remarks` are code, message and pointer of what is remarked of rows
     and said once per file. `scores` sums up the rows that join a result, by its place
     in the aggregate; `without_result` counts rows without an evaluation_result_id, `unlisted`
-    those whose sample is not in their result's sample_ids, by its place. Lines count from 1
-    within what was tallied.
+    those whose sample is not in their result's sample_ids, by its place; `noise` counts lines
+    that were stepped over. Lines count from 1 within what was tallied.
     """
 
     lines: int = 0
@@ -88,6 +88,7 @@ class Tally:
     without_result: Occurrences[None] = field(default_factory=Occurrences)
     remarks: Occurrences[tuple[str, str, str]] = field(default_factory=Occurrences)
     unlisted: Occurrences[int] = field(default_factory=Occurrences)
+    noise: Occurrences[None] = field(default_factory=Occurrences)
     scores: dict[int, Scores] = field(default_factory=dict)
 
     def merge(self, later: Tally) -> None:
@@ -101,6 +102,7 @@ class Tally:
         self.fitting.merge(later.fitting, shift)
         self.remarks.merge(later.remarks, shift)
         self.unlisted.merge(later.unlisted, shift)
+        self.noise.merge(later.noise, shift)
         for place, scores in later.scores.items():
             self.scores.setdefault(place, Scores()).merge(scores)
         self.lines += later.lines

@@ -1,5 +1,6 @@
 """The edit scripts under Bad and Good in the rules' documentation: read, applied and checked."""
 
+import gzip
 import hashlib
 import json
 import re
@@ -122,6 +123,7 @@ class _Edit:
         self._later: list[Callable[[], None]] = []
         self._algorithm = "sha256"
         self._missing = self._alone = self._grows = False
+        self._pack: Callable[[bytes], bytes] = lambda data: data
         self._options: dict[str, Any] = {}
 
     def follow(self, directive: str) -> None:
@@ -140,16 +142,21 @@ class _Edit:
             self._document[DETAILS] |= {
                 "hash_algorithm": self._algorithm,
                 "checksum": hashlib.new(self._algorithm, data).hexdigest(),
-                "total_rows": sum(bool(line.strip()) for line in data.split(b"\n")),
+                "total_rows": sum(map(self._counts, data.split(b"\n"))),
             }
         for change in self._later:
             change()
         rows, aggregate = folder / self._rows, folder / self._aggregate
         rows.parent.mkdir(parents=True, exist_ok=True)
         if not self._missing:
-            rows.write_bytes(data)
+            rows.write_bytes(self._pack(data))
         aggregate.write_text(json.dumps(self._document, indent=2, ensure_ascii=False) + "\n")
         return Case(rows, None if self._alone else aggregate, self._options, self._grows)
+
+    def _counts(self, line: bytes) -> bool:
+        """Tell whether a line counts as a row: noise that is skipped does not."""
+        skips = self._options.get("skip_noise", False)
+        return bool(line.strip()) and (line.startswith(b"{") or not skips)
 
     def _load(self, pair: tuple[Path, Path, Path]) -> None:
         root, rows, aggregate = pair
@@ -226,6 +233,9 @@ class _Edit:
         if "file_path" in self._document.get(DETAILS, {}):
             self._document[DETAILS]["file_path"] = self._rows.as_posix()
 
+    def _file_gzip(self, cut: str | None) -> None:
+        self._pack = lambda data: gzip.compress(data)[: -20 if cut else None]
+
     def _file_grows(self) -> None:
         self._grows = True
 
@@ -238,8 +248,11 @@ class _Edit:
     def _seal(self, algorithm: str) -> None:
         self._algorithm = algorithm
 
-    def _option(self, flag: str, value: str) -> None:
+    def _option(self, flag: str, value: str | None = None) -> None:
         name = flag.replace("-", "_")
+        if value is None:
+            self._options[name] = True
+            return
         listed = name in ("select", "ignore")
         self._options[name] = int(value) if value.isdecimal() else (value,) if listed else value
 
@@ -273,6 +286,8 @@ class _Edit:
         (r"aggregate (/\S+) = (.+)", _aggregate_set),
         (r"aggregate (/\S+) removed", _aggregate_removed),
         (r"seal (md5|sha256)", _seal),
+        (r"file gzip( cut)?", _file_gzip),
+        (r"option --(\S+)", _option),
         (r"option --(\S+) (\S+)", _option),
         (r"schema (.+)", _schema),
     )

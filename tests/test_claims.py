@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rows import Row, aggregate_of, bounded, bytes_of, hashed, sound_rows
 
 import evalstream
-from evalstream import run_check
+from evalstream import row_pass
 from evalstream.claims import agrees, claims_of
 from evalstream.model import Severity
 from evalstream.moments import MOST_SUBTASKS, Scores
@@ -299,9 +299,9 @@ def test_repeats_count_as_rows_or_samples(tmp_path: Path) -> None:
 def test_the_report_is_the_same_for_any_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int, size: int
 ) -> None:
-    monkeypatch.setattr(run_check, "BLOCK_BYTES", size)
-    monkeypatch.setattr(run_check, "SMALLEST_BLOCK_BYTES", size)
-    monkeypatch.setattr(run_check, "WORTH_A_POOL_BYTES", 0)
+    monkeypatch.setattr(row_pass, "BLOCK_BYTES", size)
+    monkeypatch.setattr(row_pass, "SMALLEST_BLOCK_BYTES", size)
+    monkeypatch.setattr(row_pass, "WORTH_A_POOL_BYTES", 0)
     rows = scored([0.1 * (number % 7) for number in range(60)])
     report = run(tmp_path, rows, {SCORE: 0.3}, jobs=jobs)
     (result,) = report.runs[0].results

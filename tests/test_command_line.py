@@ -142,7 +142,7 @@ def test_output_is_the_report_and_nothing_is_left_beside_it(
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["term", "int"]
 )
-def test_a_signal_leaves_the_old_report_and_nothing_beside_it(
+def test_a_signal_leaves_a_partial_report_and_nothing_beside_it(
     here: Path, environment: dict[str, str], number: signal.Signals, code: int
 ) -> None:
     (here / "report").write_text("old")
@@ -158,7 +158,8 @@ def test_a_signal_leaves_the_old_report_and_nothing_beside_it(
     assert errors.startswith(b"evalstream: ")
     assert errors.count(b"\n") == 1
     assert set(os.listdir(here)) == before
-    assert (here / "report").read_text() == "old"
+    assert "incomplete: 0 rows" in (here / "report").read_text()
+    assert f"stopped by {number.name}" in (here / "report").read_text()
 
 
 def test_the_same_inputs_give_the_same_bytes(here: Path, environment: dict[str, str]) -> None:

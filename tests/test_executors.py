@@ -15,13 +15,13 @@ import pytest
 from rows import REPOSITORY, bytes_of, sound_rows, write_run
 
 import evalstream
-from evalstream import run_check
+from evalstream import row_pass
 from evalstream.engine import BlockResult
 from evalstream.errors import WorkerLost
 from evalstream.executors import Backend, pool, run_in_order, serial
 from evalstream.model import Block
+from evalstream.row_pass import check_block
 from evalstream.rule import Context
-from evalstream.run_check import check_block
 
 GONE_SECONDS = 8.0
 SLEEPER = """
@@ -69,7 +69,7 @@ def failing(block: Block) -> int:
     return block.offset
 
 
-def check_or_die(context: Context, block: Block) -> tuple[int, BlockResult]:
+def check_or_die(context: Context, block: Block) -> BlockResult:
     """Check a block, unless it is one that kills its worker."""
     if block.offset:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -144,10 +144,10 @@ def test_rows_whose_worker_is_lost_do_not_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows, aggregate = write_run(tmp_path, bytes_of(sound_rows(count=12)))
-    monkeypatch.setattr(run_check, "check_block", check_or_die)
-    monkeypatch.setattr(run_check, "WORTH_A_POOL_BYTES", 0)
-    monkeypatch.setattr(run_check, "SMALLEST_BLOCK_BYTES", 4000)
-    monkeypatch.setattr(run_check, "BLOCK_BYTES", 4000)
+    monkeypatch.setattr(row_pass, "check_block", check_or_die)
+    monkeypatch.setattr(row_pass, "WORTH_A_POOL_BYTES", 0)
+    monkeypatch.setattr(row_pass, "SMALLEST_BLOCK_BYTES", 4000)
+    monkeypatch.setattr(row_pass, "BLOCK_BYTES", 4000)
     report = evalstream.check(rows, aggregate=aggregate, jobs=2)
     assert report.exit_code == 3
     assert not report.passed

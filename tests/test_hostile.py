@@ -16,7 +16,7 @@ import pytest
 from rows import REPOSITORY, aggregate_of, bytes_of, line_of, reported, sound_rows, write_run
 
 import evalstream
-from evalstream import run_check
+from evalstream import row_pass
 from evalstream.digest import RECIPES
 from evalstream.model import MEBIBYTE
 from evalstream.sources import file as file_source
@@ -123,7 +123,7 @@ def test_a_byte_order_mark_is_read_over(see: See) -> None:
 def test_a_byte_order_mark_does_not_shorten_a_long_first_line(
     see: See, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_check, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(row_pass, "BLOCK_BYTES", 1000)
     data = b'\xef\xbb\xbf{"a": "' + b"x" * 9000 + b'"}\n' + LINES[1]
     code, text = see(data, max_line_bytes=2000)
     assert code == 1
@@ -274,7 +274,7 @@ def test_reading_that_fails_part_way(
 ) -> None:
     rows, aggregate = write_run(tmp_path, LONGER)
     faulty(monkeypatch, 30_000)
-    monkeypatch.setattr(run_check, "BLOCK_BYTES", 3000)
+    monkeypatch.setattr(row_pass, "BLOCK_BYTES", 3000)
     monkeypatch.setattr(FileSource, "head", lambda _: GOOD)
     code, text = see(
         rows, aggregate=aggregate, memory_limit=memory_limit, select=(), ignore=("ES2", "ES4")
@@ -290,7 +290,7 @@ def test_what_was_found_before_reading_failed_is_shown(
     monkeypatch: pytest.MonkeyPatch, see: See
 ) -> None:
     faulty(monkeypatch, 30_000)
-    monkeypatch.setattr(run_check, "BLOCK_BYTES", 3000)
+    monkeypatch.setattr(row_pass, "BLOCK_BYTES", 3000)
     monkeypatch.setattr(FileSource, "head", lambda _: GOOD)
     for memory_limit in (1 << 28, 1):
         code, text = see(b"{torn\n" + LONGER, memory_limit=memory_limit)
@@ -359,25 +359,26 @@ def test_a_file_that_is_gone_at_the_end_is_told(
 
 
 @pytest.mark.parametrize("indent", [None, 1])
-@pytest.mark.parametrize("declared", [None, "json", "jsonl"])
-def test_rows_in_one_array_are_not_checked(
-    tmp_path: Path, see: See, indent: int | None, declared: str | None
+@pytest.mark.parametrize("declared", ["json", "jsonl"])
+def test_rows_in_one_array_are_checked(
+    tmp_path: Path, see: See, indent: int | None, declared: str
 ) -> None:
     data = json.dumps(sound_rows(), indent=indent).encode()
     rows, aggregate = write_run(tmp_path, data, count=8)
     text = aggregate.read_text().replace('"format": "jsonl"', f'"format": "{declared}"')
     aggregate.write_text(text)
-    code, text = see(rows, aggregate=aggregate if declared else None, select=("ES0", "ES505"))
-    assert code == (3 if declared == "json" else 1)
-    assert "the rows were not looked at" in text
-    assert "0 rows" in text
+    code, text = see(rows, aggregate=aggregate, select=())
+    assert code == (0 if declared == "json" else 1)
+    assert ("ES505 format-mismatch: 1" in text) == (declared == "jsonl")
+    assert "8 rows" in text
 
 
-def test_gzip_under_a_plain_name_is_told(see: See) -> None:
+def test_gzip_under_a_plain_name_is_unpacked(see: See) -> None:
     code, text = see(gzip.compress(GOOD))
-    assert code == 3
-    assert "the file is compressed (gzip)" in text
-    assert see(gzip.compress(GOOD), select=("ES4",))[0] == 3
+    assert (code, "8 rows" in text) == (0, True)
+    code, text = see(gzip.compress(GOOD)[:-9])
+    assert (code, "ES002 broken-compression: 1" in text) == (1, True)
+    assert see(gzip.compress(GOOD)[:-9], select=("ES4",))[0] == 3
 
 
 def test_an_aggregate_under_the_name_of_rows_is_told(see: See) -> None:

@@ -9,7 +9,7 @@ import pytest
 from rows import bytes_of, line_of, sound_rows, write_run
 
 import evalstream
-from evalstream import packs, run_check
+from evalstream import packs, row_pass
 from evalstream.model import Options, Report
 from evalstream.packs import Checked, Pack, check_pack, packed
 from evalstream.runs import Nothing, Run
@@ -101,4 +101,4 @@ def test_a_run_that_kills_its_worker_is_named_and_the_others_are_checked(
 
 
 def test_what_is_small_is_what_is_checked_by_one_process() -> None:
-    assert packs.WORTH_A_POOL_BYTES == run_check.WORTH_A_POOL_BYTES
+    assert packs.WORTH_A_POOL_BYTES == row_pass.WORTH_A_POOL_BYTES

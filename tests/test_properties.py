@@ -34,7 +34,7 @@ from rows import (
 )
 
 import evalstream
-from evalstream import parsing, run_check
+from evalstream import parsing, row_pass
 from evalstream.aggregate import Aggregate
 from evalstream.catalog import enabled_codes
 from evalstream.collector import Collector
@@ -44,11 +44,11 @@ from evalstream.formats import eee
 from evalstream.model import Block, Finding, Options
 from evalstream.probe import context_of
 from evalstream.reading import Reader
+from evalstream.row_pass import check_block
 from evalstream.rule import Context
-from evalstream.run_check import check_block
 from evalstream.schema import builtin_schema
 from evalstream.sources import stream
-from evalstream.sources.stream import StreamSource
+from evalstream.sources.stream import Descriptor, StreamSource
 from evalstream.tally import Tally
 
 LONGEST = 1500
@@ -88,7 +88,7 @@ def outcome(context: Context, blocks: Iterable[Block]) -> Outcome:
     found: list[Finding] = []
     collector = Collector(context, "rows.jsonl", found.append)
     for block in blocks:
-        collector.add(check_block(context, block)[1])
+        collector.add(check_block(context, block))
     collector.end_of_rows()
     collector.close()
     return found, collector.counts, collector.tally
@@ -154,10 +154,10 @@ def _streamed(data: bytes, length: int, head: int) -> Iterator[Block]:
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        source = StreamSource(reading, "rows.jsonl", LONGEST)
+        source = StreamSource(Descriptor(reading), "rows.jsonl", LONGEST, lull=0.0)
         assert data.startswith(source.head(head))
         source.start_digest(["md5"])
-        blocks = list(source.blocks(length))
+        blocks = [block for block in source.blocks(length) if block is not None]
         assert sum(block.length for block in blocks) == len(data) == source.size
         yield from blocks
     finally:
@@ -203,9 +203,9 @@ def fifo_filled(fifo: Path, source: Path) -> subprocess.Popen[bytes]:
 
 
 def _force_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_check, "WORTH_A_POOL_BYTES", 0)
-    monkeypatch.setattr(run_check, "SMALLEST_BLOCK_BYTES", 700)
-    monkeypatch.setattr(run_check, "BLOCK_BYTES", 700)
+    monkeypatch.setattr(row_pass, "WORTH_A_POOL_BYTES", 0)
+    monkeypatch.setattr(row_pass, "SMALLEST_BLOCK_BYTES", 700)
+    monkeypatch.setattr(row_pass, "BLOCK_BYTES", 700)
 
 
 def _reader(version: str, engine: str) -> Reader:

@@ -172,7 +172,14 @@ def test_a_folder_without_data_is_nothing_to_check(names: list[str]) -> None:
 
 def test_a_named_file_of_no_known_kind_is_nothing_to_check() -> None:
     assert found(put("notes.txt")) == [(None, None)]
-    assert found(put("rows.jsonl.gz")) == [(None, None)]
+    assert found(put("rows.jsonl.zip")) == [(None, None)]
+
+
+@pytest.mark.parametrize("ending", ["gz", "zst", "bz2", "xz"])
+def test_packed_rows_are_found_with_their_aggregate(ending: str) -> None:
+    rows, aggregate = put(f"x_samples.jsonl.{ending}"), put("x.json", "x_samples.jsonl")
+    for name in (rows, aggregate, "."):
+        assert found(name) == [(rows, aggregate)]
 
 
 @pytest.mark.parametrize(

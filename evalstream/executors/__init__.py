@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from evalstream.errors import WorkerLost
+from evalstream.stopping import STOPPING, Stopped
 
 Result = TypeVar("Result")
 
@@ -53,29 +54,34 @@ class _Submitted(Generic[Work]):
 def run_in_order(
     backend: Backend,
     function: Callable[[Work], Result],
-    tasks: Iterable[Work],
+    tasks: Iterable[Work | None],
     lost: Lost[Work, Result] | None = None,
 ) -> Iterator[Result]:
     """Run `function` over tasks and yield the results in the order of the tasks.
 
-    At most `look_ahead` tasks per worker are held. When a worker dies the executor is made
-    anew and what was under way runs again; a task on which workers die again runs alone. For
-    one that kills its worker even then, `lost` says what stands for its result; without it,
-    WorkerLost is raised. Raises what `function` raises.
+    At most `look_ahead` tasks per worker are held. None among the tasks says that the next one
+    may be long in coming: everything under way is yielded before it is asked for. When a worker
+    dies the executor is made anew and what was under way runs again; a task on which workers die
+    again runs alone. For one that kills its worker even then, `lost` says what stands for its
+    result; without it, WorkerLost is raised. Raises what `function` raises. Who stops the process
+    gets what is under way before Stopped is raised.
     """
     waiting: deque[_Submitted[Work]] = deque()
-    source = iter(tasks)
+    source = _Source(tasks)
     executor = backend.start()
     try:
         while True:
-            while len(waiting) < backend.parallelism * backend.look_ahead:
-                task = next(source, None)
-                if task is None:
-                    break
-                future = _submitted(backend, executor, function, task)
-                waiting.append(_Submitted(task, future))
+            while not source.rests and len(waiting) < backend.parallelism * backend.look_ahead:
+                task = source.next()
+                if task is not None:
+                    future = _submitted(backend, executor, function, task)
+                    waiting.append(_Submitted(task, future))
             if not waiting:
-                return
+                if source.ended:
+                    source.close()
+                    return
+                source.rests = False
+                continue
             first = waiting.popleft()
             try:
                 result = first.future.result()
@@ -88,6 +94,32 @@ def run_in_order(
             yield result
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
+
+
+class _Source(Generic[Work]):
+    """Tasks as they come; it `rests` at a lull, at its end, and where the process is to stop."""
+
+    def __init__(self, tasks: Iterable[Work | None]) -> None:
+        self._tasks = iter(tasks)
+        self._stopped: Stopped | None = None
+        self.rests = self.ended = False
+
+    def next(self) -> Work | None:
+        """Return the next task, None where it rests."""
+        try:
+            STOPPING.check()
+            task = next(self._tasks)
+        except StopIteration:
+            self.ended, task = True, None
+        except Stopped as stopped:
+            self.ended, self._stopped, task = True, stopped, None
+        self.rests = task is None
+        return task
+
+    def close(self) -> None:
+        """Raise Stopped if that is why there are no more tasks."""
+        if self._stopped is not None:
+            raise self._stopped
 
 
 def _submitted(

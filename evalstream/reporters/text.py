@@ -31,6 +31,27 @@ class TextReporter:
         for run in report.runs:
             for line in (run_line(run), *result_lines(run)):
                 self._output.write(f"{_printable(line)}\n")
+            if run.change is not None:
+                self._output.write(f"\n{run.change}")
+
+
+class LiveTextReporter:
+    """Writes each finding as it comes, and in the end a line per run."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+
+    def finding(self, finding: Finding) -> None:
+        """Write one finding, its code before its lines."""
+        first, *others = _lines(finding)
+        for line in (f"{finding.code} {finding.name}: {first.lstrip()}", *others):
+            self._output.write(f"{_printable(line)}\n")
+
+    def finish(self, report: Report) -> None:
+        """Write the runs."""
+        for run in report.runs:
+            for line in (run_line(run), *result_lines(run)):
+                self._output.write(f"{_printable(line)}\n")
 
 
 def _group(findings: Findings, count: int) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from evalstream.aggregate import RESULTS, Result
 from evalstream.model import Fault, Severity
-from evalstream.rule import Rule, RunFacts
+from evalstream.rule import Rule, RunFacts, Where
 from evalstream.samples import Kind, Remark
 
 
@@ -31,7 +31,7 @@ def _result_without_rows(facts: RunFacts) -> Iterator[Fault]:
         first = next(line for _, _, line in facts.tally.without_result)
         message = (
             "rows have no evaluation_result_id, though the aggregate defines them "
-            f"(first on line {first:,})"
+            f"(first {facts.at(first)})"
         )
         yield ES604.fault(message, count=lacking)
     if lacking == facts.tally.rows - facts.tally.unread:
@@ -75,8 +75,8 @@ def _together(facts: RunFacts) -> Mapping[tuple[str | None, str | None], list[Re
     return groups
 
 
-def _other_output(remark: Remark) -> Fault:
-    message = f"another output than on line {remark.earlier:,}, which scores the same sample"
+def _other_output(remark: Remark, where: Where) -> Fault:
+    message = f"another output than {where(remark.earlier)}, which scores the same sample"
     return ES608.fault(message, pointer="/output")
 
 
@@ -112,7 +112,7 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Fault]:
         (count, line) for place, count, line in facts.tally.unlisted if place == result.place
     ]
     for count, line in unlisted:
-        message = f"rows score samples that sample_ids does not list (first on line {line:,})"
+        message = f"rows score samples that sample_ids does not list (first {facts.at(line)})"
         yield ES609.fault(message, pointer=pointer, count=count)
     if not unlisted and samples < listed != facts.coverage.distinct():
         message = f"sample_ids lists {listed:,} samples, the rows score {samples:,} of them"
@@ -216,4 +216,4 @@ ES609: Final = Rule(
 
 RULES: Final = (ES604, ES607, ES608, ES609)
 
-REMARKS: Final[Mapping[Kind, Callable[[Remark], Fault]]] = {Kind.OTHER_OUTPUT: _other_output}
+REMARKS: Final[Mapping[Kind, Callable[[Remark, Where], Fault]]] = {Kind.OTHER_OUTPUT: _other_output}

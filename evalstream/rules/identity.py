@@ -16,7 +16,7 @@ from evalstream.digest import (
 )
 from evalstream.formats import eee
 from evalstream.model import Fault, Severity
-from evalstream.rule import Context, Rule, RunFacts
+from evalstream.rule import Context, Rule, RunFacts, Where
 from evalstream.samples import Kind, Remark
 from evalstream.tally import Tally
 
@@ -119,28 +119,28 @@ def _malformed(bare: str, digest: str, context: Context) -> Fault | None:
     return ES405.fault(message, pointer=POINTER, found=digest)
 
 
-def _other_input(remark: Remark) -> Fault:
-    message = f"another input than on line {remark.earlier:,}, under the same sample_id"
+def _other_input(remark: Remark, where: Where) -> Fault:
+    message = f"another input than {where(remark.earlier)}, under the same sample_id"
     return ES407.fault(message, pointer="/input")
 
 
-def _same_input(remark: Remark) -> Fault:
-    message = f"the same input as on line {remark.earlier:,}, under another sample_id"
+def _same_input(remark: Remark, where: Where) -> Fault:
+    message = f"the same input as {where(remark.earlier)}, under another sample_id"
     return ES407.fault(message, pointer="/sample_id", severity=Severity.WARNING)
 
 
-def _same_bytes(remark: Remark) -> Fault:
-    return ES408.fault(f"the very same bytes as line {remark.earlier:,}")
+def _same_bytes(remark: Remark, where: Where) -> Fault:
+    return ES408.fault(f"the very same bytes as {where(remark.earlier)}")
 
 
-def _same_repeat(remark: Remark) -> Fault:
-    message = f"{_SAME} as line {remark.earlier:,}, with the same repeat mark"
+def _same_repeat(remark: Remark, where: Where) -> Fault:
+    message = f"{_SAME} as {where(remark.earlier)}, with the same repeat mark"
     return ES409.fault(message, pointer="/sample_id")
 
 
-def _unmarked_repeat(remark: Remark) -> Fault:
+def _unmarked_repeat(remark: Remark, where: Where) -> Fault:
     message = (
-        f"{_SAME} as line {remark.earlier:,}, other contents, and no epoch, repeat, trial or "
+        f"{_SAME} as {where(remark.earlier)}, other contents, and no epoch, repeat, trial or "
         "seed to tell them apart"
     )
     return ES409.fault(message, pointer="/sample_id", severity=Severity.WARNING)
@@ -176,7 +176,7 @@ def _mixed_recipes(facts: RunFacts) -> Iterator[Fault]:
     if not explained or file_recipe(facts) is not None:
         return
     parts = [
-        f"{' or '.join(sorted(names))} on {count:,} (first on line {line:,})"
+        f"{' or '.join(sorted(names))} on {count:,} (first {facts.at(line)})"
         for names, count, line in explained
     ]
     counts = {
@@ -194,13 +194,13 @@ def _unverifiable_hash(facts: RunFacts) -> Iterator[Fault]:
     first = next(line for names, _, line in tally.recipes if not names)
     if tally.recipes.total() == unexplained and options.recipe == "auto":
         message = (
-            f"no known recipe gives any of the hashes (first on line {first:,}); "
+            f"no known recipe gives any of the hashes (first {facts.at(first)}); "
             "they could not be verified"
         )
         yield ES404.fault(message, count=unexplained)
     else:
         message = (
-            f"no known recipe gives these hashes (first on line {first:,}), though it gives "
+            f"no known recipe gives these hashes (first {facts.at(first)}), though it gives "
             "others; name the recipe with --recipe to list the lines"
         )
         yield ES401.fault(message, count=unexplained)
@@ -232,7 +232,7 @@ def _hash_absent(facts: RunFacts) -> Iterator[Fault]:
     if absent == facts.tally.rows - facts.tally.unread:
         yield ES406.fault("no row has a sample_hash", count=absent)
     else:
-        message = f"some rows lack sample_hash, others have it (first on line {first:,})"
+        message = f"some rows lack sample_hash, others have it (first {facts.at(first)})"
         yield ES406.fault(message, count=absent, severity=Severity.WARNING)
 
 
@@ -425,7 +425,7 @@ ES409: Final = Rule(
 
 RULES: Final = (ES401, ES402, ES403, ES404, ES405, ES406, ES407, ES408, ES409)
 
-REMARKS: Final[Mapping[Kind, Callable[[Remark], Fault]]] = {
+REMARKS: Final[Mapping[Kind, Callable[[Remark, Where], Fault]]] = {
     Kind.OTHER_INPUT: _other_input,
     Kind.SAME_INPUT: _same_input,
     Kind.SAME_BYTES: _same_bytes,

@@ -29,11 +29,16 @@ class ObjectReading(NamedTuple):
         return (fault for fault in faults if fault.pointer not in self.replaced)
 
 
-def read_object(text: bytes, max_depth: int, *, torn: bool, noun: str) -> ObjectReading:
-    """Read a text that must hold one object, such as a row, and say what is wrong with it."""
+def read_object(
+    text: bytes, max_depth: int, *, torn: bool, noun: str, offset: int | None = None
+) -> ObjectReading:
+    """Read a text that must hold one object, such as a row, and say what is wrong with it.
+
+    `offset` is that of the text within its file, in bytes, None where it is the whole file.
+    """
     parsed = parse_exactly(text, max_depth)
     lines = [trouble.line for trouble in parsed.troubles]
-    faults = list(zip(explain(parsed.troubles, torn=torn), lines, strict=True))
+    faults = list(zip(explain(parsed.troubles, torn=torn, base=offset), lines, strict=True))
     replaced = frozenset(trouble.pointer for trouble in parsed.troubles if trouble.replaced)
     if not parsed.readable or (replaced and not isinstance(parsed.value, dict)):
         return ObjectReading(None, faults)
@@ -44,17 +49,19 @@ def read_object(text: bytes, max_depth: int, *, torn: bool, noun: str) -> Object
     return ObjectReading(parsed.value, faults, replaced)
 
 
-def explain(troubles: Iterable[Trouble], *, torn: bool) -> Iterator[Fault]:
+def explain(troubles: Iterable[Trouble], *, torn: bool, base: int | None = None) -> Iterator[Fault]:
     """Turn the parser's troubles into faults.
 
     `torn` says that the text is the last line and lacks its newline, so that a text that ends
-    too early was cut off rather than miswritten.
+    too early was cut off rather than miswritten; `base` is the text's offset within its file.
     """
     for trouble in troubles:
         rule = _BY_NAME[trouble.name]
         message = trouble.message
         if torn and trouble.at_end and trouble.name != "spliced-record":
             rule, message = ES104, f"the last line breaks off: {message}"
+        if rule.code in TORN and base is not None and trouble.offset is not None:
+            message = f"{message}, byte {base + trouble.offset:,} of the file"
         found: Excerpt | str | None = trouble.found
         if trouble.excerpt is not None:
             found = Excerpt(trouble.excerpt, trouble.caret)
@@ -67,7 +74,7 @@ def _with_article(kind: str) -> str:
 
 def _carriage_return(facts: RunFacts) -> Iterator[Fault]:
     for _, count, line in facts.tally.carriage_returns:
-        message = f"lines end in CR LF (first on line {line:,}); LF alone is usual"
+        message = f"lines end in CR LF (first {facts.at(line)}); LF alone is usual"
         yield ES112.fault(message, count=count)
 
 
@@ -333,6 +340,9 @@ ES114: Final = Rule(
         row 2 /metadata/note = "\\ud83d\\ude00"
     """,
 )
+
+TORN: Final = frozenset({ES104.code, ES105.code, ES106.code})
+"""Faults of which the writer or the storage is guilty, after which one looks for what is left."""
 
 RULES: Final = (
     ES101,

@@ -196,7 +196,7 @@ def _unknown_version(facts: RunFacts) -> Iterator[Fault]:
         yield ES215.fault(message, count=count, severity=Severity.WARNING)
     plain_names = {name.removeprefix(eee.ANNOTATION_PREFIX) for name, _, _ in versions}
     if len(plain_names) > 1:
-        parts = [f"{name} on {count:,} (first on line {line:,})" for name, count, line in versions]
+        parts = [f"{name} on {count:,} (first {facts.at(line)})" for name, count, line in versions]
         message = f"rows declare different versions: {'; '.join(parts[:5])}"
         yield ES215.fault(message, severity=Severity.WARNING)
     declared = facts.aggregate.version if facts.aggregate else None

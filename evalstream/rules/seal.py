@@ -15,6 +15,8 @@ from evalstream.profiles import DATASTORE
 from evalstream.rule import Rule, RunFacts
 
 CHECKSUM: Final = f"{DETAILS}/checksum"
+LOOKED_AT: Final = ("jsonl", "json")
+"""The layouts of files whose rows were looked at."""
 
 
 def checksum_algorithms(aggregate: Aggregate | None) -> tuple[str, ...]:
@@ -45,6 +47,8 @@ def _checksum_mismatch(facts: RunFacts) -> Iterator[Fault]:
         message = f"the checksum is neither the file's {algorithm} nor its {by_length}"
     else:
         reason = facts.diagnose(declared)
+        if facts.packed:
+            reason = "neither as they are stored nor unpacked"
         message = "the file's bytes are not those that were sealed" + (
             f": {reason}" if reason else ""
         )
@@ -75,7 +79,7 @@ def _malformed_checksum(facts: RunFacts) -> Iterator[Fault]:
 
 def _row_count_mismatch(facts: RunFacts) -> Iterator[Fault]:
     declared: Any = facts.aggregate.claim("total_rows") if facts.aggregate else None
-    if declared is None or facts.layout != "jsonl":
+    if declared is None or facts.layout not in LOOKED_AT:
         return
     rows = facts.tally.rows
     place: dict[str, Any] = {"pointer": f"{DETAILS}/total_rows", "found": declared}
@@ -91,7 +95,7 @@ def _row_count_mismatch(facts: RunFacts) -> Iterator[Fault]:
 
 
 def _no_rows(facts: RunFacts) -> Iterator[Fault]:
-    if not facts.tally.rows and facts.layout == "jsonl":
+    if not facts.tally.rows and facts.layout in LOOKED_AT:
         yield ES504.fault("the file holds no row")
 
 
@@ -108,7 +112,7 @@ def _format_mismatch(facts: RunFacts) -> Iterator[Fault]:
 
 def _unsealed(facts: RunFacts) -> Iterator[Fault]:
     aggregate = facts.aggregate
-    if facts.layout != "jsonl" or not facts.tally.rows:
+    if facts.layout not in LOOKED_AT or not facts.tally.rows:
         return
     if aggregate is None:
         yield ES506.fault(
@@ -132,6 +136,9 @@ def _file_path_mismatch(facts: RunFacts) -> Iterator[Fault]:
     if declared is None or facts.path is None:
         return
     expected, place = os.path.basename(facts.path), place_of(facts.path)
+    stem, ending = os.path.splitext(expected)
+    if facts.packed and declared.endswith(stem) and ending:
+        expected = stem  # the name of the rows before they were packed
     reason = _path_fault(declared, expected)
     strict = facts.context.options.profile == DATASTORE and place.inside
     if reason is None and strict and PurePosixPath(declared) != PurePosixPath(place.path):

@@ -1,63 +1,177 @@
-"""Standard input, a pipe or a device: blocks carry their bytes."""
+"""Bytes that come once: standard input, a pipe, unpacked or remote bytes; blocks carry them."""
 
 from __future__ import annotations
 
+import fcntl
 import os
-from collections.abc import Iterator, Sequence
-from typing import Final
+import select
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import IO, Final
 
 from evalstream.digest import RunningDigest
-from evalstream.model import MEBIBYTE, TOO_LONG_BY, Block
+from evalstream.errors import CannotCheck
+from evalstream.model import MEBIBYTE, TOO_LONG_BY, Block, Reader
+from evalstream.stopping import STOPPING
 
 READ_BYTES: Final = MEBIBYTE
+HEAD_BYTES: Final = 8 * MEBIBYTE
+
+LULL_SECONDS: Final = 0.5
+"""After how long without more bytes the rows that have come are looked at."""
+
+
+class Descriptor:
+    """The bytes of a file descriptor; an `owned` one is closed in the end."""
+
+    def __init__(self, descriptor: int, *, owned: bool = False) -> None:
+        self._descriptor, self._owned = descriptor, owned
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLIN)
+        with suppress(OSError, AttributeError):
+            # A pipe holds 64 KiB unless told; a larger one spares switches between programs.
+            fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, READ_BYTES)
+
+    def read(self) -> bytes:
+        """Return what there is to read, waiting until there is something."""
+        with STOPPING.waiting():
+            self._poll.poll()
+        return os.read(self._descriptor, READ_BYTES)
+
+    def wait(self, seconds: float) -> bool:
+        """Tell whether there is something to read within some seconds."""
+        with STOPPING.waiting():
+            return bool(self._poll.poll(seconds * 1000))
+
+    def close(self) -> None:
+        """Close the descriptor, unless it belongs to the caller."""
+        if self._owned:
+            os.close(self._descriptor)
+
+
+class Tapped:
+    """A reader whose bytes are shown to somebody else as they pass."""
+
+    def __init__(self, reader: Reader, tap: Callable[[bytes], object]) -> None:
+        self._reader, self._tap = reader, tap
+        self.wait, self.close = reader.wait, reader.close
+
+    def read(self) -> bytes:
+        """Return the next bytes, once they were shown."""
+        data = self._reader.read()
+        if data:
+            self._tap(data)
+        return data
+
+
+class Rewound:
+    """A reader that begins with bytes which were read before."""
+
+    def __init__(self, data: bytes, reader: Reader) -> None:
+        self._data, self._reader = data, reader
+        self.close = reader.close
+
+    def read(self) -> bytes:
+        """Return the bytes that were read before, then the reader's own."""
+        data, self._data = self._data, b""
+        return data or self._reader.read()
+
+    def wait(self, seconds: float) -> bool:
+        """Tell whether there is something to read within some seconds."""
+        return bool(self._data) or self._reader.wait(seconds)
 
 
 class StreamSource:
-    """Bytes that come once, from a file descriptor; an `owned` one is closed in the end."""
+    """Rows out of a reader, in blocks of whole lines, with digests of all that was read.
 
-    def __init__(self, descriptor: int, name: str, longest: int, *, owned: bool = False) -> None:
+    `size` counts the bytes so far. Rows are handed on after `lull` seconds without more of
+    them. Where reading fails, the whole lines before come first, then the error; the line that
+    it broke is then `unfinished`. With
+    `keeps_rests`, what is cut off a line that is too long is kept on disk (`rest`).
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        name: str,
+        longest: int,
+        *,
+        lull: float = LULL_SECONDS,
+        keeps_rests: bool = False,
+    ) -> None:
         self.path = name
         self.size = 0
-        self._descriptor, self._kept, self._owned = descriptor, longest + TOO_LONG_BY, owned
+        self._reader, self._kept, self._lull = reader, longest + TOO_LONG_BY, lull
         self._head = bytearray()
         self._ended = False
+        self._error: OSError | CannotCheck | None = None
         self._digest: RunningDigest | None = None
+        self._rests: dict[int, IO[bytes]] | None = {} if keeps_rests else None
+        self.unfinished = b""
 
     @property
     def ended(self) -> bool:
         """Whether the input has ended already."""
         return self._ended
 
-    def head(self, size: int = 8 * MEBIBYTE) -> bytes:
-        """Return the first bytes, at most `size`; they are kept for the blocks."""
+    def head(self, size: int = HEAD_BYTES) -> bytes:
+        """Return the first bytes, at most `size`, or the lines that come before a lull.
+
+        They are kept for the blocks.
+        """
+        complete = False
         while len(self._head) < size and not self._ended:
-            self._head += self._read()
+            if complete and not self._reader.wait(self._lull):
+                break
+            data = self._read()
+            self._head += data
+            complete = complete or b"\n" in data
         return bytes(self._head[:size])
 
-    def blocks(self, length: int) -> Iterator[Block]:
-        """Iterate over blocks of whole lines of about `length` bytes.
+    def pieces(self) -> Iterator[bytes]:
+        """Iterate over the bytes as they come, from the first on; then raise what went wrong."""
+        data, self._head = bytes(self._head), bytearray()
+        while data or not self._ended:
+            if data:
+                yield data
+            data = b"" if self._ended else self._read()
+        self._fail()
 
-        Of a line longer than is allowed only so much is kept that it shows as too long.
+    def blocks(self, length: int) -> Iterator[Block | None]:
+        """Iterate over blocks of whole lines of about `length` bytes; None stands for a lull.
+
+        Of a line longer than is allowed only so much is kept that it shows as too long. Raises
+        what kept the input from being read to its end, once the lines before were handed on.
         """
-        buffer, offset, wanted = self._head, 0, length
+        buffer, offset = self._head, 0
         self._head = bytearray()
+        complete = b"\n" in buffer
         while True:
-            while len(buffer) < wanted and not self._ended:
-                buffer += self._read()
-            if not buffer:
-                return
-            cut = len(buffer) if self._ended else buffer.rfind(b"\n") + 1
-            if not cut and len(buffer) < self._kept:
-                wanted = len(buffer) + READ_BYTES
-                continue
-            wanted = length
+            while len(buffer) < max(length, 0 if complete else self._kept) and not self._ended:
+                if not self._reader.wait(self._lull if complete else 0):
+                    if complete:
+                        break
+                    yield None
+                data = self._read()
+                buffer += data
+                complete = complete or b"\n" in data
+            cut = self._cut(buffer)
+            if not buffer or (self._error and not cut):
+                break
             data = bytes(buffer[:cut] if cut else buffer[: self._kept])
-            taken = cut or self._skip_line(buffer)
+            taken = cut or self._skip_line(buffer, offset)
             if cut:
                 del buffer[:cut]
-            final = self._ended and not buffer
+            complete = b"\n" in buffer
+            final = self._ended and not buffer and not self._error
             yield Block(self.path, offset, taken, 0, data=data, final=final)
             offset += taken
+        self.unfinished = bytes(buffer)
+        self._fail()
+
+    def rest(self, offset: int) -> IO[bytes] | None:
+        """Return what was cut off the line at an offset, if it was cut; the caller closes it."""
+        return None if self._rests is None else self._rests.pop(offset, None)
 
     def start_digest(self, algorithms: Sequence[str]) -> None:
         """Digest what was read and all that is to come."""
@@ -69,8 +183,9 @@ class StreamSource:
         return self._digest.result() if self._digest is not None else {}
 
     def changed(self) -> str | None:
-        """Return None: a stream cannot change behind the reader."""
-        return None
+        """Say what changed behind the reader, where it can tell."""
+        changed: Callable[[], str | None] | None = getattr(self._reader, "changed", None)
+        return changed() if changed is not None else None
 
     def diagnose(self, declared: str, algorithm: str) -> str | None:
         """Return None: a stream cannot be read again."""
@@ -78,25 +193,54 @@ class StreamSource:
         return None
 
     def close(self) -> None:
-        """Close the descriptor, unless it belongs to the caller."""
-        if self._owned:
-            os.close(self._descriptor)
+        """Let go of the reader, and of what was kept on disk."""
+        for rest in (self._rests or {}).values():
+            rest.close()
+        self._reader.close()
 
     def _read(self) -> bytes:
-        data = os.read(self._descriptor, READ_BYTES)
+        """Read more; an error ends the input and is kept until all before it was handed on."""
+        try:
+            data = self._reader.read()
+        except (OSError, CannotCheck) as error:
+            self._error, data = error, b""
         self._ended = not data
         self.size += len(data)
         if self._digest is not None:
             self._digest.update(data)
         return data
 
-    def _skip_line(self, buffer: bytearray) -> int:
+    def _fail(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _cut(self, buffer: bytearray) -> int:
+        """Return how many bytes of the buffer are whole lines."""
+        if self._ended and not self._error:
+            return len(buffer)
+        return buffer.rfind(b"\n") + 1
+
+    def _skip_line(self, buffer: bytearray, offset: int) -> int:
         """Drop everything up to and with the next newline; return how many bytes that was."""
-        dropped = 0
+        dropped, rest = 0, self._new_rest(offset)
+        start = self._kept
         while (newline := buffer.find(b"\n")) < 0 and not self._ended:
             dropped += len(buffer)
+            if rest is not None:
+                rest.write(buffer[start:])
+            start = 0
             buffer.clear()
             buffer += self._read()
         cut = newline + 1 if newline >= 0 else len(buffer)
+        if rest is not None:
+            rest.write(buffer[start:cut])
         del buffer[:cut]
         return dropped + cut
+
+    def _new_rest(self, offset: int) -> IO[bytes] | None:
+        if self._rests is None:
+            return None
+        import tempfile
+
+        rest = self._rests[offset] = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - closed by close() or by whoever takes it
+        return rest

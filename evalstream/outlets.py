@@ -1,0 +1,209 @@
+"""Where rows go besides being checked: through to standard output, into a copy, or apart."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import IO, Final
+
+from evalstream.digest import RunningDigest
+from evalstream.engine import BlockResult, Fate
+from evalstream.errors import UsageError
+from evalstream.model import MEBIBYTE, Block, Finding, Flow, Options
+from evalstream.output import Output
+from evalstream.parsing import dumps
+from evalstream.runs import STDIN
+from evalstream.stopping import STOPPING
+
+SIDECAR: Final = ".findings.jsonl"
+"""What the name of the findings of rejected rows adds to that of the rows."""
+
+Sink = Callable[[bytes], object]
+
+
+def check_flow(flow: Flow, inputs: Sequence[str], aggregate: str | None) -> None:
+    """Raise UsageError where rows cannot go the ways they are to go."""
+    if replace(flow, idle_timeout=Flow().idle_timeout) == Flow():
+        return
+    if len(inputs) != 1 or os.path.isdir(inputs[0]):
+        raise UsageError("where rows go can be said of exactly one rows file (or - for stdin)")
+    (rows,) = inputs
+    if flow.follow and (rows == STDIN or not os.path.isfile(rows)):
+        raise UsageError("--follow watches a file that is there; a pipe is followed by itself")
+    is_stream = rows == STDIN or is_device(rows)
+    if flow.seal_to is not None and is_stream and not (flow.tee or flow.file_path):
+        raise UsageError(
+            "a stream is sealed together with the file that holds its rows: name one with --tee, "
+            "or with --file-path if another program writes it"
+        )
+    inputs_named = [name for name in (rows, aggregate) if name not in (None, STDIN, flow.seal_to)]
+    refuse_overwriting(_outputs(flow), [name for name in inputs_named if name is not None])
+
+
+def _outputs(flow: Flow) -> list[str]:
+    """Return the files that a flow writes."""
+    sidecar = None if flow.rejected is None else flow.rejected + SIDECAR
+    sealed = None if flow.dry_run else flow.seal_to
+    named = (flow.tee, flow.accepted, flow.rejected, sidecar, sealed)
+    return [name for name in named if name is not None]
+
+
+def refuse_overwriting(outputs: Iterable[str], inputs: Iterable[str]) -> None:
+    """Raise UsageError where an output is an input, or another output."""
+    known = {_identity(name): name for name in inputs}
+    for name in outputs:
+        identity = _identity(name)
+        if identity in known and not is_device(name):
+            raise UsageError(f"{name} would be written over {known[identity]}")
+        known[identity] = name
+
+
+class Outlets:
+    """The ways out for the rows of one run; close them with `finish` or `drop`.
+
+    Raises OSError where a file cannot be opened or written, BrokenPipeError where whoever
+    read the rows is gone.
+    """
+
+    def __init__(self, options: Options, algorithms: Sequence[str]) -> None:
+        flow = options.flow
+        self._stack = ExitStack()
+        self._skips = options.skip_noise
+        self.kept = RunningDigest(algorithms) if self._skips else None
+        self._copies: list[Sink] = []
+        self._accepted: list[Sink] = []
+        self._rejected: Output | None = None
+        self._sidecar: Output | None = None
+        self._rejects = 0
+        if flow.tee is not None:
+            self._copies.append(self._opened(flow.tee, live=True).write)
+        if flow.passing is not None:
+            (self._copies if flow.passing == "all" else self._accepted).append(write_out)
+        if flow.accepted is not None:
+            self._accepted.append(self._opened(flow.accepted).write)
+        if flow.rejected is not None:
+            self._rejected = self._opened(flow.rejected)
+            self._sidecar = self._opened(flow.rejected + SIDECAR)
+
+    def taps(self) -> list[Sink]:
+        """Return what every byte of the input must be shown to as it comes."""
+        return [] if self._skips else self._copies
+
+    def take(
+        self, block: Block, result: BlockResult, findings: Sequence[Finding], rest: IO[bytes] | None
+    ) -> None:
+        """Send the rows of a block their ways; `rest` is what was cut off its only line."""
+        if block.data is None:
+            return
+        runs = _runs(block.data, result.fates)
+        if self._skips:
+            for fate, data in runs:
+                if fate is not Fate.NOISE:
+                    self._keep(data, rest)
+        for fate, data in runs:
+            if fate is None:
+                self._accept(data)
+            elif fate is Fate.REJECTED:
+                self._reject(data, rest)
+        if self._sidecar is not None:
+            self._explain(self._sidecar, result, findings)
+        if rest is not None:
+            rest.close()
+
+    def finish(self) -> None:
+        """Finish all files; they appear whole."""
+        self._stack.close()
+
+    def drop(self, error: BaseException) -> None:
+        """Give up after an error: files that are not finished disappear, a copy stays."""
+        self._stack.__exit__(type(error), error, error.__traceback__)
+
+    def _opened(self, path: str, *, live: bool = False) -> Output:
+        return self._stack.enter_context(Output(path, live=live))
+
+    def _keep(self, data: bytes, rest: IO[bytes] | None) -> None:
+        for piece in _with_rest(data, rest):
+            if self.kept is not None:
+                self.kept.update(piece)
+            for sink in self._copies:
+                sink(piece)
+
+    def _accept(self, data: bytes) -> None:
+        for sink in self._accepted:
+            sink(data)
+
+    def _reject(self, data: bytes, rest: IO[bytes] | None) -> None:
+        if self._rejected is not None:
+            for piece in _with_rest(data, rest):
+                self._rejected.write(piece)
+
+    def _explain(self, sidecar: Output, result: BlockResult, findings: Sequence[Finding]) -> None:
+        """Write what was found in the rejected rows beside them, with their number there."""
+        lines = sorted(line for line, fate in result.fates.items() if fate is Fate.REJECTED)
+        numbers = {line: self._rejects + index for index, line in enumerate(lines, 1)}
+        self._rejects += len(lines)
+        for located, finding in zip(result.faults, findings, strict=True):
+            if located.line in numbers:
+                said = {"row": numbers[located.line], **finding.as_dict()}
+                sidecar.write(dumps(said) + b"\n")
+
+
+def write_out(data: bytes) -> None:
+    """Write bytes to standard output at once, waiting while nobody takes them."""
+    descriptor, left = sys.stdout.fileno(), memoryview(data)
+    while left:
+        with STOPPING.waiting():
+            left = left[os.write(descriptor, left[:MEBIBYTE]) :]
+
+
+def _runs(data: bytes, fates: Mapping[int, Fate]) -> list[tuple[Fate | None, bytes]]:
+    """Cut the bytes of a block into lines that share a fate; None stands for accepted ones."""
+    if not fates:
+        return [(None, data)]
+    runs: list[tuple[Fate | None, bytes]] = []
+    start = place = 0
+    for number, stop in enumerate(line_ends(data), 1):
+        fate = fates.get(number)
+        if fate is not None:
+            if place > start:
+                runs.append((None, data[start:place]))
+            runs.append((fate, data[place:stop]))
+            start = stop
+        place = stop
+    if place > start:
+        runs.append((None, data[start:place]))
+    return runs
+
+
+def line_ends(data: bytes) -> Iterator[int]:
+    """Iterate over where lines end, their newlines included."""
+    place = 0
+    while place < len(data):
+        place = data.find(b"\n", place) + 1 or len(data)
+        yield place
+
+
+def _with_rest(data: bytes, rest: IO[bytes] | None) -> Iterator[bytes]:
+    """Iterate over the bytes of a line, and what was cut off it."""
+    yield data
+    if rest is not None:
+        rest.seek(0)
+        while piece := rest.read(MEBIBYTE):
+            yield piece
+
+
+def _identity(path: str) -> object:
+    """Return what tells files apart, whatever names they have."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return os.path.abspath(path)
+    return status.st_dev, status.st_ino
+
+
+def is_device(path: str) -> bool:
+    """Tell whether a path leads to something that is there and no regular file, such as a pipe."""
+    return os.path.exists(path) and not os.path.isfile(path)

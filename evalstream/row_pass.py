@@ -1,0 +1,221 @@
+"""One pass over the rows of a run: opened, checked block by block, digested, and sent on."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from evalstream import layout
+from evalstream.collector import Collector
+from evalstream.documents import PlacedFault
+from evalstream.elements import ArrayTrouble
+from evalstream.engine import BlockResult, engine_for
+from evalstream.errors import BrokenCompression, CannotCheck, MissingExtra
+from evalstream.executors import Backend, run_in_order, serial
+from evalstream.model import MEBIBYTE, Block, Fault, Lines, Options, Severity
+from evalstream.opening import Opened, Source, open_rows
+from evalstream.outlets import Outlets
+from evalstream.progress import Progress
+from evalstream.rule import Context, Rule
+from evalstream.rules.json import ES102, ES103, ES104, ES113
+from evalstream.rules.stream import ES001, ES002, ES003, ES005
+from evalstream.sources.file import FileSource, read_lines
+from evalstream.sources.remote import is_remote
+from evalstream.sources.stream import StreamSource
+from evalstream.stopping import Stopped
+from evalstream.summary import counted
+
+BLOCK_BYTES: Final = 2 * MEBIBYTE
+"""Small enough to stay in the processor's caches: measured best among 256 KiB to 8 MiB."""
+
+SMALLEST_BLOCK_BYTES: Final = MEBIBYTE
+WORTH_A_POOL_BYTES: Final = 24 * MEBIBYTE
+"""Below this a second process costs more than it saves."""
+
+
+BREAKS: Final = {rule.name: rule for rule in (ES003, ES103, ES104, ES113)}
+"""The rules that an array of rows can break, so that no more can be told of it."""
+
+
+@dataclass(slots=True)
+class RowPass:
+    """The pass over one input, and what became of it.
+
+    `digests` are those of the whole input, by what they cover (`stored`, `unpacked` or `rows`)
+    and algorithm; empty where it was not read to its end. `faults` concern the whole file,
+    `breaks` a place in it. `trouble` says what kept rows from being checked, `lacks` that it
+    was a library; `size` counts the unpacked bytes of the rows that were.
+    """
+
+    name: str
+    options: Options
+    algorithms: tuple[str, ...]
+    outlets: Outlets
+    progress: Progress
+    opened: Opened | None = None
+    layout: str = "unread"
+    digests: dict[str, dict[str, str]] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+    breaks: list[PlacedFault] = field(default_factory=list)
+    trouble: str | None = None
+    lacks: bool = False
+    size: int = 0
+
+    def open(self, path: str) -> bytes:
+        """Open the rows and return their first bytes."""
+        try:
+            taps = self.outlets.taps()
+            self.opened = open_rows(path, self.name, self.options, self.algorithms, taps)
+        except MissingExtra as error:
+            self.lacks = True
+            self._fail(ES001 if is_remote(path) else ES002, str(error))
+        except (OSError, CannotCheck) as error:
+            self._fail(ES001, f"cannot be opened: {reason_of(error)}")
+        except Stopped as stopped:
+            self._cannot(f"stopped by {stopped.name} before any row came")
+        return b"" if self.opened is None else self.opened.head
+
+    @property
+    def source(self) -> Source | None:
+        """Where the rows come from, None where they could not be opened."""
+        return None if self.opened is None else self.opened.source
+
+    def run(self, collector: Collector) -> None:
+        """Check the rows, and hand what was found to the collector."""
+        opened = self.opened
+        if opened is None:
+            return
+        self.progress.begin(self.name, opened.total)
+        try:
+            if opened.layout.kind in (layout.JSONL, layout.JSON_ARRAY):
+                self._check(opened, collector)
+            else:
+                self._pass_over(opened)
+            self.digests = opened.digests()
+            if self.outlets.kept is not None:
+                self.digests["rows"] = self.outlets.kept.result()
+            self.layout = opened.layout.kind
+        except BrokenCompression as error:
+            rows = counted(collector.tally.rows, "row")
+            self._fail(ES002, f"{error}; {rows} before the break could be checked")
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            self._fail(ES001, f"reading failed part-way: {reason_of(error)}")
+        except CannotCheck as error:
+            self._fail(ES001, str(error))
+        except Stopped as stopped:
+            lines = counted(collector.tally.lines, "line")
+            self._cannot(f"stopped by {stopped.name} after {lines}: the verdict is partial")
+        finally:
+            self.progress.end()
+
+    def close(self) -> None:
+        """Let go of the input."""
+        if self.opened is not None:
+            self.opened.source.close()
+
+    def _check(self, opened: Opened, collector: Collector) -> None:
+        try:
+            for block, result in self._results(opened, collector.context):
+                findings = collector.add(result, block.places)
+                self.outlets.take(block, result, findings, opened.rest(block.offset))
+                self.size += block.length
+                count = sum(collector.counts.values())
+                self.progress.advance(block.length, collector.tally.rows, count)
+        finally:
+            collector.end_of_rows()
+        if opened.trouble is not None:
+            self._break_off(opened.trouble, collector.tally.rows)
+
+    def _results(self, opened: Opened, context: Context) -> Iterator[tuple[Block, BlockResult]]:
+        """Check the blocks of an input, and return each with what became of it."""
+        source = opened.source
+        backend, length = _backend(source, self.options.jobs or usable_cores())
+        engine_for(context).expect(source.size)
+        source.start_digest(self.algorithms)
+        blocks = opened.blocks(length, self.options.max_line_bytes)
+        if isinstance(source, FileSource):
+            blocks = source.digested(source.blocks(length), beside=backend.name != "serial")
+        under_way: deque[Block] = deque()
+        check = partial(check_block, context)
+        for result in run_in_order(backend, check, _noted(blocks, under_way)):
+            yield under_way.popleft(), result
+
+    def _break_off(self, trouble: ArrayTrouble, rows: int) -> None:
+        """Say where an array of rows stops making sense; what follows cannot be looked at."""
+        message = (
+            f"{trouble.message} (byte {trouble.offset:,} of the file); "
+            f"{counted(rows, 'whole row')} before, and what follows was not looked at"
+        )
+        rule = BREAKS[trouble.name]
+        self.breaks.append(PlacedFault(rule.fault(message, pointer=f"/{rows}"), trouble.line))
+        self._cannot("the array of rows could not be read to its end")
+
+    def _pass_over(self, opened: Opened) -> None:
+        """Say why the rows were not looked at; the bytes are still digested."""
+        found, source = opened.layout, opened.source
+        if found.kind == layout.WIDE:
+            message = f"the file is in {found.detail}, not UTF-8; its rows cannot be read"
+            self.faults.append(ES102.fault(message, severity=Severity.ERROR))
+        else:
+            self.faults.append(ES005.fault("this is an aggregate, not a file of rows"))
+        self._cannot(f"{self.name}: the rows were not looked at")
+        source.start_digest(self.algorithms)
+        for _ in source.pieces() if isinstance(source, StreamSource) else ():
+            pass
+
+    def _fail(self, rule: Rule, reason: str) -> None:
+        self._cannot(reason)
+        self.faults.append(rule.fault(reason))
+
+    def _cannot(self, reason: str) -> None:
+        self.trouble = self.trouble or reason
+
+
+def check_block(context: Context, block: Block) -> BlockResult:
+    """Check one block in whatever process this is; the task that executors run."""
+    if block.data is None:
+        lines = read_lines(block, context.options.max_line_bytes)
+    else:
+        lines = Lines(block.data, base=block.offset, final=block.final, places=block.places)
+    return engine_for(context).run(lines)
+
+
+def reason_of(error: Exception) -> str:
+    """Return what an error says, in the system's words where they are its own."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _noted(blocks: Iterable[Block | None], under_way: deque[Block]) -> Iterator[Block | None]:
+    """Yield blocks, and note those that are under way, for whoever takes their results."""
+    for block in blocks:
+        if block is not None:
+            under_way.append(block)
+        yield block
+
+
+def _backend(source: Source, jobs: int) -> tuple[Backend, int]:
+    """Choose the executor and the length of blocks for an input."""
+    if isinstance(source, StreamSource):
+        small = source.ended
+        length = BLOCK_BYTES
+    else:
+        small = source.size < WORTH_A_POOL_BYTES
+        length = max(SMALLEST_BLOCK_BYTES, min(BLOCK_BYTES, source.size // (4 * jobs)))
+    if jobs <= 1 or small:
+        return serial.backend(), BLOCK_BYTES
+    from evalstream.executors import pool
+
+    return pool.backend(jobs), length

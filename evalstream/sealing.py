@@ -1,0 +1,110 @@
+"""Seal rows: write into their aggregate what a check verifies, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from evalstream.aggregate import Aggregate
+from evalstream.documents import document_bytes
+from evalstream.editing import difference, with_members
+from evalstream.errors import CannotCheck
+from evalstream.model import Options
+from evalstream.output import Output
+from evalstream.parsing import fast
+from evalstream.places import place_of
+from evalstream.sources.remote import is_remote
+
+MEMBER: Final = "detailed_evaluation_results"
+KNOWN_OF_ROWS: Final = ("schema_version", "evaluation_id")
+"""What an aggregate that is not there yet can be told from its rows alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """An aggregate's text before and after its rows are sealed; None before it was there."""
+
+    path: str
+    before: bytes | None
+    after: bytes
+
+    def difference(self) -> str:
+        """Return the change for people, as a unified diff."""
+        return difference(self.before or b"", self.after, os.path.basename(self.path))
+
+    def write(self) -> None:
+        """Write the sealed aggregate, whole or not at all. Raises OSError."""
+        with Output(self.path) as output:
+            output.write(self.after)
+
+
+def seal_of(
+    options: Options,
+    aggregate: Aggregate | None,
+    rows: str,
+    source: str | None,
+    head: bytes,
+    members: Mapping[str, Any],
+) -> Seal:
+    """Return the seal of some rows: `members` say what their bytes are, all but their path.
+
+    `rows` is the file that holds them, `source` the aggregate to be completed where that to be
+    sealed is not there yet, and `head` the beginning of the rows. Raises CannotCheck where an
+    aggregate cannot be edited, and OSError.
+    """
+    path = options.flow.seal_to or ""
+    standing = next((name for name in (path, source) if name and _is_there(name)), None)
+    base = None if standing is None else document_bytes(standing)
+    declared = aggregate.file_path if aggregate is not None else None
+    named = options.flow.file_path or _path_of(rows, declared, path)
+    after = with_seal(
+        base, _new(head), {"format": members["format"], "file_path": named, **members}
+    )
+    return Seal(path, base, after)
+
+
+def with_seal(base: bytes | None, new: dict[str, Any], members: Mapping[str, Any]) -> bytes:
+    """Return an aggregate's text with a seal, a new one where there is none."""
+    if base is None:
+        return json.dumps({**new, MEMBER: dict(members)}, indent=2).encode() + b"\n"
+    try:
+        return with_members(base, MEMBER, members)
+    except ValueError as error:
+        raise CannotCheck(f"the aggregate cannot be sealed: {error}") from error
+
+
+def _is_there(path: str) -> bool:
+    return is_remote(path) or os.path.exists(path)
+
+
+def _new(head: bytes) -> dict[str, Any]:
+    """Return what the first row tells of its aggregate."""
+    try:
+        row = fast(head.partition(b"\n")[0])
+    except ValueError:
+        row = None
+    if not isinstance(row, dict):
+        return {}
+    return {key: row[key] for key in KNOWN_OF_ROWS if isinstance(row.get(key), str)}
+
+
+def _path_of(rows: str, declared: str | None, aggregate: str) -> str:
+    """Return how an aggregate names its rows.
+
+    A declared path that names them already stays. In a datastore that is their path from its
+    root on, elsewhere the way from the aggregate to them, if they lie beside or below it.
+    """
+    name = os.path.basename(rows)
+    place = place_of(rows)
+    if place.inside:
+        return place.path
+    parts = PurePosixPath(declared or "")
+    if declared and parts.name == name and not parts.is_absolute() and ".." not in parts.parts:
+        return declared
+    folder = os.path.dirname(os.path.abspath(aggregate))
+    way = os.path.relpath(os.path.abspath(rows), folder).replace(os.sep, "/")
+    return name if way.startswith("../") else way
