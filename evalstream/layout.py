@@ -53,7 +53,7 @@ def _is_array(head: bytes, size: int) -> bool:
     An array that is broken is one all the same, so that it is told where it breaks.
     """
     if size <= len(head) and isinstance(document := _parsed(head), list):
-        return bool(document) and all(isinstance(item, dict) for item in document)
+        return any(isinstance(item, dict) for item in document)
     lines = head.lstrip(b" \t\r\n\xef\xbb\xbf").split(b"\n", 2)
     first = lines[0].strip()
     if first == b"[":

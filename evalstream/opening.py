@@ -39,7 +39,7 @@ _FLAT: Final = bytes.maketrans(b"\r\n", b"  ")
 class Opened:
     """The rows of a run, open: where they come from, and what was recognised.
 
-    `packed` names their compression; `stored` digests the bytes as they are stored, where
+    `head` holds the first rows, line by line; `packed` names their compression; `stored` digests the bytes as they are stored, where
     those are not the ones that hold the rows. `trouble` is what is wrong with an array of
     rows, once all blocks were read; `left` takes what follows there.
     """
@@ -75,17 +75,13 @@ class Opened:
         return self.source.blocks(length)
 
     def _elements(self, source: StreamSource, length: int, longest: int) -> Iterator[Block]:
-        """Iterate over the elements of an array as if they were lines.
-
-        White space between their tokens is the only place where a whole element can hold line
-        ends, so that these become spaces.
-        """
+        """Iterate over the elements of an array as if they were lines."""
         elements, gathered = Elements(longest), _Gathered(source.path)
         for data in chain(source.pieces(), [b""]):
             found = elements.feed(data) if data else elements.end()
             for element in found:
                 if element.whole:
-                    gathered.add(element.text.translate(_FLAT), element.line, element.offset)
+                    gathered.add(_flat(element), element.line, element.offset)
                     if gathered.size >= length:
                         yield gathered.block()
             self.trouble = elements.trouble
@@ -111,8 +107,9 @@ class LeftOver:
             done = whole[-1].offset + len(whole[-1].text) - self._offset
             del self._held[:done]
             self._offset += done
-        if breaks and self._held:
-            self._take(bytes(self._held), self._offset)
+        if breaks:
+            if self._held.strip():
+                self._take(bytes(self._held), self._offset)
             self._offset += len(self._held)
             self._held.clear()
 
@@ -228,8 +225,15 @@ def _streamed(
         keeps_rests=keeps_rests,
     )
     head = _head(source)
-    size = source.size if source.ended else sys.maxsize
-    return Opened(source, head, layout.layout_of(head, size), packed, stored)
+    found = layout.layout_of(head, source.size if source.ended else sys.maxsize)
+    if found.kind == layout.JSON_ARRAY:
+        head = b"\n".join(map(_flat, Elements(options.max_line_bytes).feed(head)))
+    return Opened(source, head, found, packed, stored)
+
+
+def _flat(element: Element) -> bytes:
+    """Return an element on one line: only white space between its tokens holds line ends."""
+    return element.text.translate(_FLAT)
 
 
 def _head(source: Source) -> bytes:

@@ -21,6 +21,9 @@ from evalstream.stopping import STOPPING
 SIDECAR: Final = ".findings.jsonl"
 """What the name of the findings of rejected rows adds to that of the rows."""
 
+MOST_HELD: Final = 16
+"""How many pieces wait for standard output while those of their block go elsewhere."""
+
 Sink = Callable[[bytes], object]
 
 
@@ -78,19 +81,21 @@ class Outlets:
         self._rejected: Output | None = None
         self._sidecar: Output | None = None
         self._rejects = 0
+        self._through: list[bytes] = []
         if flow.tee is not None:
             self._copies.append(self._opened(flow.tee, live=True).write)
-        if flow.passing is not None:
-            (self._copies if flow.passing == "all" else self._accepted).append(write_out)
         if flow.accepted is not None:
             self._accepted.append(self._opened(flow.accepted).write)
+        # Whoever reads there may keep us waiting until we are stopped: everything else comes first.
+        if flow.passing is not None:
+            (self._copies if flow.passing == "all" else self._accepted).append(self._pass_on)
         if flow.rejected is not None:
             self._rejected = self._opened(flow.rejected)
             self._sidecar = self._opened(flow.rejected + SIDECAR)
 
     def taps(self) -> list[Sink]:
         """Return what every byte of the input must be shown to as it comes."""
-        return [] if self._skips else self._copies
+        return [*self._copies, self._flush] if self._copies and not self._skips else []
 
     def take(
         self, block: Block, result: BlockResult, findings: Sequence[Finding], rest: IO[bytes] | None
@@ -112,6 +117,7 @@ class Outlets:
             self._explain(self._sidecar, result, findings)
         if rest is not None:
             rest.close()
+        self._flush()
 
     def finish(self) -> None:
         """Finish all files; they appear whole."""
@@ -120,6 +126,16 @@ class Outlets:
     def drop(self, error: BaseException) -> None:
         """Give up after an error: files that are not finished disappear, a copy stays."""
         self._stack.__exit__(type(error), error, error.__traceback__)
+
+    def _pass_on(self, data: bytes) -> None:
+        self._through.append(data)
+        if len(self._through) >= MOST_HELD:
+            self._flush()
+
+    def _flush(self, _data: bytes = b"") -> None:
+        through, self._through = self._through, []
+        for data in through:
+            write_out(data)
 
     def _opened(self, path: str, *, live: bool = False) -> Output:
         return self._stack.enter_context(Output(path, live=live))

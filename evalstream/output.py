@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import sys
 import tempfile
 import time
@@ -26,16 +27,21 @@ class Output:
     def __init__(
         self, path: str | None = None, *, live: bool = False, standard: IO[bytes] | None = None
     ) -> None:
-        self._path = path
+        # What a link leads to is replaced, not the link.
+        self._path = None if path is None else os.path.realpath(path)
         self._live = live
         self._flushed = time.monotonic()
         self._temporary: str | None = None
-        self._stream: IO[bytes] = self._opened(path, standard or sys.stdout.buffer)
+        self._stream: IO[bytes] = self._opened(self._path, standard or sys.stdout.buffer)
 
     def write(self, text: str | bytes) -> None:
         """Write a piece; it is visible to a reader soon after."""
-        with STOPPING.waiting():
-            self._stream.write(text.encode(errors="replace") if isinstance(text, str) else text)
+        data = text.encode(errors="replace") if isinstance(text, str) else text
+        if self._path is None:
+            with STOPPING.waiting():
+                self._stream.write(data)
+        else:
+            self._stream.write(data)
         now = time.monotonic()
         if self._live or now - self._flushed > FLUSH_SECONDS:
             self._stream.flush()
@@ -79,10 +85,17 @@ class Output:
             )
         except OSError as error:
             raise OSError(error.errno, error.strerror, path) from error
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(self._temporary, 0o666 & ~umask)
+        os.chmod(self._temporary, _mode_of(path))
         return os.fdopen(descriptor, "wb")
+
+
+def _mode_of(path: str) -> int:
+    """Return the mode that a file has, or that a new one is to have."""
+    with contextlib.suppress(OSError):
+        return stat.S_IMODE(os.stat(path).st_mode)
+    umask = os.umask(0)
+    os.umask(umask)
+    return 0o666 & ~umask
 
 
 def _sync_folder(folder: str) -> None:

@@ -223,19 +223,31 @@ def _aggregate_candidates(path: str) -> Iterator[str]:
     yield f"{stem}.json"
 
 
-def _remote_run(path: str) -> Run:
-    """Find the other half of a remote run beside it, by name, or where its aggregate says."""
-    if path.endswith(".json"):
-        declared = _declared_path(_parsed(read_whole(path, LARGEST_AGGREGATE)))
-        names = [os.path.basename(declared)] if declared else []
-        folder = path.rpartition("/")[0]
-        candidates = [*(f"{folder}/{name}" for name in names), *rows_named_like(path)]
-        rows = next(filter(exists, candidates), None)
-        if rows is None and declared:
-            missing = f"the rows file that it declares was not found: {declared}"
-            return Run(None, path, missing=missing)
-        return Run(rows, path)
-    return Run(path, next(filter(exists, _aggregate_candidates(path)), None))
+def _remote_run(url: str) -> Run:
+    """Find the other half of a remote run beside it, by name, or where its aggregate says.
+
+    A URL with a query is signed for one object; nothing is guessed from it.
+    """
+    is_signed = "?" in url and url.startswith(("http://", "https://"))
+    if not url.partition("?")[0].endswith(".json"):
+        candidates = [] if is_signed else _aggregate_candidates(url)
+        return Run(url, next(filter(_is_readable, candidates), None))
+    declared = _declared_path(_parsed(read_whole(url, LARGEST_AGGREGATE)))
+    folder = url.rpartition("/")[0]
+    named = [f"{folder}/{os.path.basename(declared)}"] if declared else []
+    candidates = [] if is_signed else [*named, *rows_named_like(url)]
+    rows = next(filter(_is_readable, candidates), None)
+    if rows is None and declared:
+        return Run(None, url, missing=f"the rows file that it declares was not found: {declared}")
+    return Run(rows, url)
+
+
+def _is_readable(url: str) -> bool:
+    """Tell whether a remote file is there; many stores forbid to look at what is not."""
+    try:
+        return exists(url)
+    except PermissionError:
+        return False
 
 
 def _is_array(path: str) -> bool:

@@ -22,6 +22,7 @@ REST: Final = ".rest.jsonl"
 """What the name of the rest adds to that of the rows."""
 
 BLOCK_BYTES: Final = 2 * MEBIBYTE
+TOO_LONG: Final = Piece(0, 0, False, "longer than --max-line-bytes")
 EXCERPT_BYTES: Final = MEBIBYTE
 """Of how many bytes at most an entry of the rest is; longer stretches make several."""
 
@@ -70,9 +71,9 @@ def salvage(
     opened = open_rows(source, source, options, (), streamed=True)
     try:
         with Output(target) as rows, Output(beside) as others:
-            saving = _Saving(Salvage(source), rows, others)
+            saving = _Saving(Salvage(source), rows, others, max_line_bytes)
             try:
-                saving.take_all(opened, max_line_bytes)
+                saving.take_all(opened)
             except (OSError, CannotCheck) as error:
                 saving.take_unfinished(opened.source)
                 saving.outcome.trouble = str(error)
@@ -98,17 +99,17 @@ def salvage_lines(saved: Salvage, to: str, rest: str) -> Iterator[str]:
 class _Saving:
     """A file on its way into rows and the rest."""
 
-    def __init__(self, outcome: Salvage, rows: Output, rest: Output) -> None:
-        self.outcome = outcome
+    def __init__(self, outcome: Salvage, rows: Output, rest: Output, longest: int) -> None:
+        self.outcome, self._longest = outcome, longest
         self._rows, self._rest = rows, rest
         self._begins: bytes | None = None
         self._line = self._end = 0
 
-    def take_all(self, opened: Opened, longest: int) -> None:
+    def take_all(self, opened: Opened) -> None:
         """Take a whole input, block by block."""
         behind = LeftOver(lambda data, offset: self._lose_behind(opened, data, offset))
         opened.left = behind
-        for block in opened.blocks(BLOCK_BYTES, longest):
+        for block in opened.blocks(BLOCK_BYTES, self._longest):
             if block is None or block.data is None:
                 continue
             rest = opened.rest(block.offset)
@@ -139,7 +140,10 @@ class _Saving:
             if not line.endswith(b"\n") or not self._is_row(line):
                 self._keep(data[kept:start])
                 number, offset = next(places, (self._line, block.offset + start))
-                self._cut(line, number, offset)
+                if len(line) > self._longest:
+                    self._lose(line, number, offset, TOO_LONG)
+                else:
+                    self._cut(line, number, offset)
                 kept = stop
             else:
                 next(places, None)
@@ -148,6 +152,8 @@ class _Saving:
 
     def _is_row(self, line: bytes) -> bool:
         """Tell whether a line is beyond doubt one whole row."""
+        if len(line) > self._longest:
+            return False
         try:
             row = fast(line)
         except ValueError:
@@ -175,13 +181,12 @@ class _Saving:
     def _take_overlong(self, block: Block, rest: IO[bytes]) -> None:
         """Give up a line that is too long to be looked at, in stretches."""
         self._line += 1
-        reason = Piece(0, 0, False, "longer than --max-line-bytes")
         offset = block.offset
         with rest:
             rest.seek(0)
             data = block.data or b""
             while data:
-                self._lose(data, self._line, offset, reason)
+                self._lose(data, self._line, offset, TOO_LONG)
                 offset += len(data)
                 data = rest.read(EXCERPT_BYTES)
 

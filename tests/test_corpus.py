@@ -1,5 +1,6 @@
 """Real pairs and aggregates: what is said of them is what was worked out without us."""
 
+import gzip
 import json
 from collections import defaultdict
 from collections.abc import Iterable
@@ -335,3 +336,33 @@ def assert_judged_by_any_version(text: bytes, facts: Pair) -> None:
         expected: Errors = reference_breaches(errors, document, said)
         assert breaches(said) == expected, version
         assert (not said) == (not errors), version
+
+
+@every_whole_pair
+def test_rows_of_a_pair_give_the_same_packed_and_in_an_array(tmp_path: Path, pair: Pair) -> None:
+    data = rows_path(pair).read_bytes()
+    beside = {"aggregate": aggregate_path(pair), "jobs": 1, "max_findings": 0}
+    options: dict[str, Any] = {**beside, "ignore": ("ES5",)}
+    expected = list(evalstream.check(rows_path(pair), **options))
+    packed = tmp_path / "rows.jsonl.gz"
+    packed.write_bytes(gzip.compress(data, 1))
+    seen = list(evalstream.check(packed, **options))
+    assert [found._replace(file="") for found in seen] == [
+        found._replace(file="") for found in expected
+    ]
+    if not all(isinstance(_parsed(line), dict) for line in filter(None, data.split(b"\n"))):
+        return
+    array = tmp_path / "rows.json"
+    array.write_bytes(b"[" + b",\n".join(filter(None, data.split(b"\n"))) + b"]")
+    seen = list(evalstream.check(array, **{**options, "ignore": ("ES5", "ES110", "ES111")}))
+    kept = [found for found in expected if found.code not in ("ES110", "ES111")]
+    assert [(found.code, found.severity, found.count, found.sample_id) for found in seen] == [
+        (found.code, found.severity, found.count, found.sample_id) for found in kept
+    ]
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None

@@ -128,7 +128,8 @@ def test_a_truncated_array_gives_its_whole_elements(
     outcome = split(data)
     assert outcome == split(data, 1) == split_at(data, cuts)
     begun = b"[" in data
-    assert outcome.trouble == (
+    assert outcome.trouble is not None
+    assert outcome.trouble[:3] == (
         NOT_CLOSED if begun else NOT_BEGUN,
         end if begun or not data.startswith(b"\xef") or len(data) >= 3 else 0,
         data.count(b"\n") + 1,
@@ -215,7 +216,9 @@ def test_a_broken_array_is_described(
     data: bytes, message: str, offset: int, line: int, texts: list[bytes], size: int
 ) -> None:
     found, trouble, _ = split(data, size)
-    assert trouble == (message, offset, line)
+    assert trouble is not None
+    assert trouble[:3] == (message, offset, line)
+    assert trouble.name == ("truncated-record" if message == NOT_CLOSED else "invalid-json")
     assert [element.text for element in found] == texts
 
 
@@ -229,7 +232,7 @@ def test_an_empty_array_is_fine(data: bytes) -> None:
 def test_of_a_malformed_element_little_is_kept(size: int, fault: bytes, halved: int) -> None:
     data = b'[{"a": ' + fault + "é".encode() * 4000
     found, trouble, _ = split(data, size)
-    assert trouble == (MALFORMED, 7, 1)
+    assert trouble == (MALFORMED, 7, 1, "invalid-json")
     assert found == [Element(data[1 : 7 + SEEN_AFTER_FAULT - halved], 1, 1, whole=False)]
     assert found[0].text.decode().endswith("é")
 
@@ -253,7 +256,7 @@ def test_a_longer_element_than_allowed_ends_the_array(more: int, size: int) -> N
     data = b"[" + b",".join([fits] * 3 + [longer, fits]) + b"]"
     found, trouble, _ = split(data, size, longest=100)
     start = 1 + 3 * 101
-    assert trouble == ("an element is longer than 100 bytes", start, 1)
+    assert trouble == ("an element is longer than is allowed", start, 1, "line-too-long")
     assert found[:-1] == [Element(fits, 1 + 101 * index, 1) for index in range(3)]
     assert found[-1] == Element(longer[:104], start, 1, whole=False)
 
@@ -262,7 +265,7 @@ def test_a_longer_element_than_allowed_ends_the_array(more: int, size: int) -> N
 def test_an_element_nested_too_deep_ends_the_array(size: int) -> None:
     deep = b'{"a":' * 5000
     found, trouble, _ = split(b"[1,\n" + deep + b"1" + b"}" * 5000 + b"]", size)
-    assert trouble == ("an element is nested too deep to be read", 4, 2)
+    assert trouble == ("an element is nested too deep to be read", 4, 2, "too-deep-or-too-big")
     assert [(element.offset, element.whole) for element in found] == [(1, True), (4, False)]
     assert found[1].text.startswith(deep[:999])
 
