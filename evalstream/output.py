@@ -28,7 +28,7 @@ class Output:
         self, path: str | None = None, *, live: bool = False, standard: IO[bytes] | None = None
     ) -> None:
         # What a link leads to is replaced, not the link.
-        self._path = None if path is None else os.path.realpath(path)
+        self._path = os.path.realpath(path) if path and os.path.islink(path) else path
         self._live = live
         self._flushed = time.monotonic()
         self._temporary: str | None = None

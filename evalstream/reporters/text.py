@@ -32,7 +32,7 @@ class TextReporter:
             for line in (run_line(run), *result_lines(run)):
                 self._output.write(f"{_printable(line)}\n")
             if run.change is not None:
-                self._output.write(f"\n{run.change}")
+                self._output.write("\n" + (run.change or "nothing would change\n"))
 
 
 class LiveTextReporter:
