@@ -2,12 +2,13 @@
 
 from evalstream._version import __version__
 from evalstream.check import check
-from evalstream.errors import CannotCheck, EvalstreamError, UsageError, WorkerLost
+from evalstream.errors import CannotCheck, CannotWrite, EvalstreamError, UsageError, WorkerLost
 from evalstream.model import Finding, Flow, Options, Report, RunSummary, Severity
 from evalstream.salvage import Salvage, salvage
 
 __all__ = [
     "CannotCheck",
+    "CannotWrite",
     "EvalstreamError",
     "Finding",
     "Flow",

@@ -18,10 +18,10 @@ from evalstream._version import __version__
 from evalstream.catalog import RULES
 from evalstream.check import check as run_check
 from evalstream.digest import RECIPES
-from evalstream.errors import CannotCheck, UsageError
+from evalstream.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.formats.eee import INSTANCE_VERSIONS
 from evalstream.model import Flow, Options, Reporter, Severity
-from evalstream.outlets import SIDECAR
+from evalstream.outlets import SIDECAR, refuse_overwriting
 from evalstream.output import Output
 from evalstream.parsing import fast
 from evalstream.profiles import PROFILES
@@ -89,7 +89,7 @@ def main() -> NoReturn:
         app(standalone_mode=True)
     except UsageError as error:
         _stop(str(error), USAGE)
-    except CannotCheck as error:
+    except (CannotCheck, CannotWrite) as error:
         _stop(str(error), UNCHECKED)
     except Stopped as stopped:
         _stop(f"stopped by {stopped.name}; the check is not complete", 128 + stopped.signal)
@@ -409,6 +409,10 @@ def _report(
     progress: bool,
 ) -> NoReturn:
     """Check, report, and exit with the report's code."""
+    if output is not None:
+        flow = options.flow
+        kept = (*inputs, aggregate, flow.tee, flow.accepted, flow.rejected)
+        refuse_overwriting([output], [name for name in kept if name is not None])
     # Where rows take standard output, the report goes elsewhere, and comes as they do.
     live = options.flow.passing is not None
     standard = sys.stderr.buffer if live else None

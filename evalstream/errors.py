@@ -2,6 +2,7 @@
 
 EvalstreamError
 ├── UsageError        the call makes no sense                        exit 2
+├── CannotWrite       rows could not be written where they are to go exit 3
 └── CannotCheck       something could not be looked at               exit 3
     ├── MissingExtra  a library for this input is not installed
     ├── BrokenCompression  a compressed stream is damaged or cut off
@@ -17,6 +18,10 @@ class EvalstreamError(Exception):
 
 class UsageError(EvalstreamError):
     """The options or arguments contradict each other or name something unknown."""
+
+
+class CannotWrite(EvalstreamError):
+    """Rows or a seal could not be written where they are to go; the check ends there."""
 
 
 class CannotCheck(EvalstreamError):

@@ -315,6 +315,7 @@ class RunSummary:
             "counts": dict(sorted(self.counts.items())),
             "seconds": round(self.seconds, 3),
             "bytes": self.bytes,
+            **({} if self.sealed is None else {"sealed": self.sealed}),
         }
 
 

@@ -9,11 +9,10 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import IO, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from evalstream import layout
 from evalstream.digest import RunningDigest
-from evalstream.elements import ArrayTrouble, Element, Elements
 from evalstream.layout import Layout
 from evalstream.model import Block, Options, Reader
 from evalstream.outlets import Sink
@@ -22,7 +21,11 @@ from evalstream.sources.compressed import Unpacked, compression_of
 from evalstream.sources.file import FileSource
 from evalstream.sources.growing import Growing
 from evalstream.sources.remote import RemoteReader, is_remote
-from evalstream.sources.stream import Descriptor, Rewound, StreamSource, Tapped
+from evalstream.sources.stream import Descriptor, Rewound, Stoppable, Stored, StreamSource, Tapped
+from evalstream.stopping import STOPPING
+
+if TYPE_CHECKING:
+    from evalstream.elements import ArrayTrouble, Element
 
 Source = FileSource | StreamSource
 
@@ -39,9 +42,10 @@ _FLAT: Final = bytes.maketrans(b"\r\n", b"  ")
 class Opened:
     """The rows of a run, open: where they come from, and what was recognised.
 
-    `head` holds the first rows, line by line; `packed` names their compression; `stored` digests the bytes as they are stored, where
-    those are not the ones that hold the rows. `trouble` is what is wrong with an array of
-    rows, once all blocks were read; `left` takes what follows there.
+    `head` holds the first rows, line by line; `packed` names their compression; `stored` digests
+    the bytes as they are stored, where those are not the ones that hold the rows. `trouble` is
+    what is wrong with an array of rows, once all blocks were read; `left` takes what follows
+    there. `origin` is what the stored bytes come from.
     """
 
     source: Source
@@ -51,6 +55,12 @@ class Opened:
     stored: RunningDigest | None = None
     trouble: ArrayTrouble | None = None
     left: LeftOver | None = None
+    origin: Any = None
+
+    def changed(self) -> str | None:
+        """Say what changed since the rows were opened, where that can be told."""
+        changed: Callable[[], str | None] | None = getattr(self.origin, "changed", None)
+        return None if changed is None else changed()
 
     @property
     def total(self) -> int:
@@ -76,6 +86,8 @@ class Opened:
 
     def _elements(self, source: StreamSource, length: int, longest: int) -> Iterator[Block]:
         """Iterate over the elements of an array as if they were lines."""
+        from evalstream.elements import Elements
+
         elements, gathered = Elements(longest), _Gathered(source.path)
         for data in chain(source.pieces(), [b""]):
             found = elements.feed(data) if data else elements.end()
@@ -159,10 +171,15 @@ def open_rows(
         head = _head(source)
         found = layout.layout_of(head, source.size)
         if compression_of(head) is None and found.kind != layout.JSON_ARRAY:
-            return Opened(source, head, found)
+            return Opened(source, head, found, origin=source)
         source.close()
     keeps_rests = streamed or options.flow.rejected is not None or options.skip_noise
-    return _streamed(_reader(path, options), name, options, algorithms, taps, keeps_rests)
+    reader = _reader(path, options)
+    try:
+        return _streamed(reader, name, options, algorithms, taps, keeps_rests)
+    except BaseException:
+        reader.close()
+        raise
 
 
 def _must_stream(path: str, options: Options) -> bool:
@@ -188,15 +205,11 @@ def _reader(path: str, options: Options) -> Reader:
         return RemoteReader(path)
     if options.flow.follow:
         return Growing(path, options.flow.idle_timeout)
-    return Descriptor(_opened(path), owned=True)
-
-
-def _opened(path: str) -> int:
-    descriptor = os.open(path, os.O_RDONLY)
-    if stat.S_ISDIR(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise IsADirectoryError(21, "it is a folder")
-    return descriptor
+    if _is_regular(path):
+        return Stored(path)
+    # A named pipe is opened only once somebody writes into it.
+    with STOPPING.waiting():
+        return Descriptor(os.open(path, os.O_RDONLY), owned=True)
 
 
 def _streamed(
@@ -207,6 +220,7 @@ def _streamed(
     taps: Sequence[Sink],
     keeps_rests: bool,
 ) -> Opened:
+    origin, reader = reader, Stoppable(reader) if is_remote(name) else reader
     for tap in taps:
         reader = Tapped(reader, tap)
     start = b""
@@ -227,8 +241,10 @@ def _streamed(
     head = _head(source)
     found = layout.layout_of(head, source.size if source.ended else sys.maxsize)
     if found.kind == layout.JSON_ARRAY:
+        from evalstream.elements import Elements
+
         head = b"\n".join(map(_flat, Elements(options.max_line_bytes).feed(head)))
-    return Opened(source, head, found, packed, stored)
+    return Opened(source, head, found, packed, stored, origin=origin)
 
 
 def _flat(element: Element) -> bytes:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import IO, Final
 
 from evalstream.digest import RunningDigest
 from evalstream.engine import BlockResult, Fate
-from evalstream.errors import UsageError
+from evalstream.errors import CannotWrite, UsageError
 from evalstream.model import MEBIBYTE, Block, Finding, Flow, Options
 from evalstream.output import Output
 from evalstream.parsing import dumps
 from evalstream.runs import STDIN
+from evalstream.sources.remote import is_remote, shown
 from evalstream.stopping import STOPPING
 
 SIDECAR: Final = ".findings.jsonl"
@@ -34,6 +35,9 @@ def check_flow(flow: Flow, inputs: Sequence[str], aggregate: str | None) -> None
     if len(inputs) != 1 or os.path.isdir(inputs[0]):
         raise UsageError("where rows go can be said of exactly one rows file (or - for stdin)")
     (rows,) = inputs
+    for name in _outputs(flow):
+        if is_remote(name):
+            raise UsageError(f"{shown(name)}: only local files are written")
     if flow.follow and (rows == STDIN or not os.path.isfile(rows)):
         raise UsageError("--follow watches a file that is there; a pipe is followed by itself")
     is_stream = rows == STDIN or is_device(rows)
@@ -67,25 +71,29 @@ def refuse_overwriting(outputs: Iterable[str], inputs: Iterable[str]) -> None:
 class Outlets:
     """The ways out for the rows of one run; close them with `finish` or `drop`.
 
-    Raises OSError where a file cannot be opened or written, BrokenPipeError where whoever
+    Raises CannotWrite where a file cannot be opened or written, BrokenPipeError where whoever
     read the rows is gone.
     """
 
     def __init__(self, options: Options, algorithms: Sequence[str]) -> None:
-        flow = options.flow
-        self._stack = ExitStack()
+        self._flow = options.flow
+        self._files: list[tuple[str, Output]] = []
         self._skips = options.skip_noise
         self.kept = RunningDigest(algorithms) if self._skips else None
         self._copies: list[Sink] = []
         self._accepted: list[Sink] = []
-        self._rejected: Output | None = None
-        self._sidecar: Output | None = None
+        self._rejected: Sink | None = None
+        self._sidecar: Sink | None = None
         self._rejects = 0
         self._through: list[bytes] = []
+
+    def open(self) -> None:
+        """Open the files, before any row comes."""
+        flow = self._flow
         if flow.tee is not None:
-            self._copies.append(self._opened(flow.tee, live=True).write)
+            self._copies.append(self._opened(flow.tee, live=True))
         if flow.accepted is not None:
-            self._accepted.append(self._opened(flow.accepted).write)
+            self._accepted.append(self._opened(flow.accepted))
         # Whoever reads there may keep us waiting until we are stopped: everything else comes first.
         if flow.passing is not None:
             (self._copies if flow.passing == "all" else self._accepted).append(self._pass_on)
@@ -121,11 +129,17 @@ class Outlets:
 
     def finish(self) -> None:
         """Finish all files; they appear whole."""
-        self._stack.close()
+        while self._files:
+            path, output = self._files.pop(0)
+            with _writing(path):
+                output.__exit__(None, None, None)
 
     def drop(self, error: BaseException) -> None:
         """Give up after an error: files that are not finished disappear, a copy stays."""
-        self._stack.__exit__(type(error), error, error.__traceback__)
+        while self._files:
+            _, output = self._files.pop()
+            with suppress(OSError):
+                output.__exit__(type(error), error, error.__traceback__)
 
     def _pass_on(self, data: bytes) -> None:
         self._through.append(data)
@@ -137,8 +151,17 @@ class Outlets:
         for data in through:
             write_out(data)
 
-    def _opened(self, path: str, *, live: bool = False) -> Output:
-        return self._stack.enter_context(Output(path, live=live))
+    def _opened(self, path: str, *, live: bool = False) -> Sink:
+        """Open a file and return what writes into it."""
+        with _writing(path):
+            output = Output(path, live=live)
+        self._files.append((path, output))
+
+        def write(data: bytes) -> None:
+            with _writing(path):
+                output.write(data)
+
+        return write
 
     def _keep(self, data: bytes, rest: IO[bytes] | None) -> None:
         for piece in _with_rest(data, rest):
@@ -154,9 +177,9 @@ class Outlets:
     def _reject(self, data: bytes, rest: IO[bytes] | None) -> None:
         if self._rejected is not None:
             for piece in _with_rest(data, rest):
-                self._rejected.write(piece)
+                self._rejected(piece)
 
-    def _explain(self, sidecar: Output, result: BlockResult, findings: Sequence[Finding]) -> None:
+    def _explain(self, sidecar: Sink, result: BlockResult, findings: Sequence[Finding]) -> None:
         """Write what was found in the rejected rows beside them, with their number there."""
         lines = sorted(line for line, fate in result.fates.items() if fate is Fate.REJECTED)
         numbers = {line: self._rejects + index for index, line in enumerate(lines, 1)}
@@ -164,7 +187,16 @@ class Outlets:
         for located, finding in zip(result.faults, findings, strict=True):
             if located.line in numbers:
                 said = {"row": numbers[located.line], **finding.as_dict()}
-                sidecar.write(dumps(said) + b"\n")
+                sidecar(dumps(said) + b"\n")
+
+
+@contextmanager
+def _writing(path: str) -> Iterator[None]:
+    """Tell faults of writing from those of reading."""
+    try:
+        yield
+    except OSError as error:
+        raise CannotWrite(f"{path}: {error.strerror or error}") from error
 
 
 def write_out(data: bytes) -> None:

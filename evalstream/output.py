@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import sys
@@ -62,15 +63,26 @@ class Output:
             if kind is None:
                 self._stream.flush()
             return
-        if self._temporary is not None and kind is not None:
-            self._stream.close()
-            os.unlink(self._temporary)
-            return
+        try:
+            if kind is None or self._live:
+                self._complete()
+        finally:
+            with contextlib.suppress(OSError):
+                self._stream.close()
+            if self._temporary is not None:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(self._temporary)
+
+    def _complete(self) -> None:
+        """Bring everything to disk, and the file under its name."""
         self._stream.flush()
-        with contextlib.suppress(OSError):
-            os.fsync(self._stream.fileno())  # a pipe cannot be synced
+        try:
+            os.fsync(self._stream.fileno())
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # as pipes and terminals have it
+                raise
         self._stream.close()
-        if self._temporary is not None:
+        if self._temporary is not None and self._path is not None:
             os.replace(self._temporary, self._path)
             _sync_folder(os.path.dirname(self._path) or ".")
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
+
+TERMINAL_SECONDS: Final = 0.1
+LOG_SECONDS: Final = 10.0
+"""How often the bar is drawn anew: in a log each time is a line."""
 
 
 class Progress:
@@ -23,8 +27,9 @@ class Progress:
         class Bar(tqdm):  # type: ignore[misc]  # tqdm ships no types
             monitor_interval = 0  # no second thread: workers may be forked after this
 
-        total = size or None
-        self._bar = Bar(total=total, desc=name, unit="B", unit_scale=True, file=sys.stderr)
+        how = {"unit": "B", "unit_scale": True, "file": sys.stderr}
+        often = TERMINAL_SECONDS if sys.stderr.isatty() else LOG_SECONDS
+        self._bar = Bar(total=size or None, desc=name, mininterval=often, **how)
 
     def advance(self, size: int, rows: int, findings: int) -> None:
         """Say that `size` more bytes are done, with so many rows and findings in all."""

@@ -7,12 +7,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from evalstream import layout
 from evalstream.collector import Collector
 from evalstream.documents import PlacedFault
-from evalstream.elements import ArrayTrouble
 from evalstream.engine import BlockResult, engine_for
 from evalstream.errors import BrokenCompression, CannotCheck, MissingExtra
 from evalstream.executors import Backend, run_in_order, serial
@@ -28,6 +27,9 @@ from evalstream.sources.remote import is_remote
 from evalstream.sources.stream import StreamSource
 from evalstream.stopping import Stopped
 from evalstream.summary import counted
+
+if TYPE_CHECKING:
+    from evalstream.elements import ArrayTrouble
 
 BLOCK_BYTES: Final = 2 * MEBIBYTE
 """Small enough to stay in the processor's caches: measured best among 256 KiB to 8 MiB."""

@@ -17,7 +17,7 @@ from evalstream.collector import Collector
 from evalstream.digest import ALGORITHM_OF_LENGTH, ALGORITHMS
 from evalstream.documents import PlacedFault, document_bytes, in_order, read_aggregate
 from evalstream.engine import engine_for
-from evalstream.errors import CannotCheck
+from evalstream.errors import CannotCheck, CannotWrite
 from evalstream.findings import Findings
 from evalstream.formats import eee
 from evalstream.model import Fault, Finding, Flow, Options, RunSummary, Severity
@@ -55,8 +55,8 @@ def check_run(
 
     An aggregate that is not there when a stream begins may come while it lasts. Then rows are
     checked by themselves as they come, and against it once it is there: in full where a copy of
-    them was kept, else their bytes and number alone. Raises OSError where rows that are to go
-    somewhere cannot be written there.
+    them was kept, else their bytes and number alone. Raises CannotWrite where rows that are to
+    go somewhere, or a seal, cannot be written there.
     """
     flow = options.flow
     if not _is_awaited(run, options):
@@ -131,11 +131,12 @@ class _RunCheck:
             self._read_aggregate()
         outlets = Outlets(self._options, self._algorithms())
         try:
+            outlets.open()
             summary = self._summary(outlets)
+            outlets.finish()
         except BaseException as error:
             outlets.drop(error)
             raise
-        outlets.finish()
         self._write_seal(summary)
         return summary
 
@@ -242,7 +243,10 @@ class _RunCheck:
         if flow.dry_run:
             summary.change = seal.difference()
             return
-        seal.write()
+        try:
+            seal.write()
+        except OSError as error:
+            raise CannotWrite(f"{flow.seal_to}: {reason_of(error)}") from error
         summary.sealed = printable(flow.seal_to)
 
     def _facts(self, rows: RowPass, collector: Collector) -> RunFacts:
@@ -257,7 +261,7 @@ class _RunCheck:
             aggregate=aggregate,
             checksums=rows.digests.get(self._covered(rows), {}),
             diagnose=partial(source.diagnose, algorithm=algorithm) if source else lambda _: None,
-            changed=source.changed() if source is not None else None,
+            changed=rows.opened.changed() if rows.opened is not None else None,
             layout=rows.layout,
             coverage=collector.coverage,
             aggregate_path=self._run.aggregate,

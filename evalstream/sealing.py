@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from evalstream.aggregate import Aggregate
 from evalstream.documents import document_bytes
-from evalstream.editing import difference, with_members
 from evalstream.errors import CannotCheck
 from evalstream.model import Options
 from evalstream.output import Output
@@ -34,6 +33,8 @@ class Seal:
 
     def difference(self) -> str:
         """Return the change for people, as a unified diff."""
+        from evalstream.editing import difference
+
         return difference(self.before or b"", self.after, os.path.basename(self.path))
 
     def write(self) -> None:
@@ -71,6 +72,8 @@ def with_seal(base: bytes | None, new: dict[str, Any], members: Mapping[str, Any
     """Return an aggregate's text with a seal, a new one where there is none."""
     if base is None:
         return json.dumps({**new, MEMBER: dict(members)}, indent=2).encode() + b"\n"
+    from evalstream.editing import with_members
+
     try:
         return with_members(base, MEMBER, members)
     except ValueError as error:

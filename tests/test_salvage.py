@@ -128,7 +128,8 @@ def test_the_input_is_never_an_output(tmp_path: Path) -> None:
 def test_every_byte_is_in_a_row_or_in_the_rest(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes]
 ) -> None:
-    folder, data = tmp_path_factory.mktemp("salvage"), b"".join(pieces)
+    # The first row tells that these are lines, whatever bytes the others begin with.
+    folder, data = tmp_path_factory.mktemp("salvage"), b"".join([LINES[0], *pieces])
     outcome = saved(folder, data)
     rows = (folder / "good").read_bytes().splitlines(keepends=True)
     assert outcome.rows == len(rows)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import evalstream
 from tests.rows import DETAILS, aggregate_of, bounded, bytes_of, sound_rows, write_run
-from tests.test_streams import FAULTY, GOOD, LINES, started
+from tests.test_streams import FAULTY, GOOD, LINES, started, wait_for
 
 SEALED = ("format", "file_path", "hash_algorithm", "checksum", "total_rows")
 
@@ -214,8 +214,7 @@ def test_an_aggregate_that_comes_late_is_checked_and_sealed(tmp_path: Path) -> N
         with started(*arguments, folder=tmp_path) as process:
             assert process.stdin is not None
             process.stdin.write(LINES[0])
-            while not rows.exists() or rows.stat().st_size != len(LINES[0]):
-                pass
+            wait_for(lambda: rows.exists() and rows.stat().st_size == len(LINES[0]))
             aggregate.write_text(spoilt)
             process.communicate(b"".join(LINES[1:]))
         assert process.returncode == code

@@ -1,5 +1,6 @@
 """Rows on their way: let through, taken apart, followed, stopped, and never lost."""
 
+import gzip
 import hashlib
 import json
 import os
@@ -7,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,14 @@ def until(process: "subprocess.Popen[bytes]", size: int) -> bytes:
     return got
 
 
+def wait_for(condition: Callable[[], object]) -> None:
+    """Wait until something holds, and fail if it does not for long."""
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 @pytest.mark.parametrize("jobs", ["1", "2"])
 @pytest.mark.parametrize("passing", ["all", "valid"])
 def test_a_row_goes_through_before_the_next_one_comes(
@@ -99,21 +108,27 @@ def test_everything_goes_through_byte_for_byte(tmp_path: Path) -> None:
     assert (code, out, (tmp_path / "copy.jsonl").read_bytes()) == (1, odd, odd)
 
 
-def test_findings_come_while_the_stream_goes_on(tmp_path: Path) -> None:
-    for report in ([], ["--output", "said"], ["--format", "jsonl"]):
-        with started("check", "-", "--pass", "valid", *report, folder=tmp_path) as process:
-            assert process.stdin is not None
-            assert process.stderr is not None
-            process.stdin.write(FAULTY)
-            seen = b""
-            while b"ES202" not in seen:
-                if "--output" in report:
-                    said = tmp_path / "said"
-                    seen = said.read_bytes() if said.exists() else b""
-                else:
-                    seen += os.read(process.stderr.fileno(), 1 << 16)
-            process.stdin.close()
-            assert process.wait(SECONDS) == 1
+@pytest.mark.parametrize("report", [[], ["--output", "said"], ["--format", "jsonl"]])
+def test_findings_come_while_the_stream_goes_on(tmp_path: Path, report: list[str]) -> None:
+    (tmp_path / "errors").write_bytes(b"")
+    said = tmp_path / ("said" if "--output" in report else "errors")
+    with (
+        (tmp_path / "errors").open("wb") as errors,
+        subprocess.Popen(
+            command("check", "-", "--pass", "valid", *report),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            cwd=tmp_path,
+            env=environment(),
+            bufsize=0,
+        ) as process,
+    ):
+        assert process.stdin is not None
+        process.stdin.write(FAULTY)
+        wait_for(lambda: said.exists() and b"ES202" in said.read_bytes())
+        process.stdin.close()
+        assert process.wait(SECONDS) == 1
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -237,12 +252,17 @@ def test_sound_rows_that_were_stopped_do_not_pass(tmp_path: Path) -> None:
 def test_a_stuck_reader_does_not_keep_the_filter_from_ending(tmp_path: Path) -> None:
     with started("check", "-", "--pass", "all", folder=tmp_path) as process:
         assert process.stdin is not None
+        process.stdin.write(GOOD)
+        until(process, len(GOOD))
         os.set_blocking(process.stdin.fileno(), False)
-        deadline = time.monotonic() + 3
-        while time.monotonic() < deadline:
-            with suppress(BlockingIOError):
+        quiet = 0
+        while quiet < 20:
+            try:
                 os.write(process.stdin.fileno(), GOOD)
-            time.sleep(0.01)
+                quiet = 0
+            except BlockingIOError:
+                quiet += 1
+                time.sleep(0.05)
         process.terminate()
         assert process.wait(SECONDS) == 143
 
@@ -269,15 +289,16 @@ def test_an_aggregate_may_come_after_its_rows(tmp_path: Path) -> None:
     later = tmp_path / "later.json"
 
     def checked(data: bytes, *more: str) -> tuple[int, list[str], dict[str, Any]]:
-        arguments = ("check", "-", "--aggregate", later.name, "--format", "jsonl", *more)
-        with started(*arguments, folder=tmp_path) as process:
+        ways = ("--pass", "all", "--format", "jsonl", "--output", "said", *more)
+        with started("check", "-", "--aggregate", later.name, *ways, folder=tmp_path) as process:
             assert process.stdin is not None
             process.stdin.write(data)
-            time.sleep(1.5)
+            assert until(process, len(data)) == data
             later.write_bytes(aggregate.read_bytes())
-            out, _ = process.communicate(timeout=SECONDS)
+            process.communicate(timeout=SECONDS)
         later.unlink()
-        *findings, summary = map(json.loads, out.splitlines())
+        said = (tmp_path / "said").read_bytes()
+        *findings, summary = map(json.loads, said.splitlines())
         codes = [finding["code"] for finding in findings]
         return process.returncode, codes, summary["summary"]["runs"][0]
 
@@ -453,3 +474,45 @@ def test_a_descriptor_is_read_as_it_fills() -> None:
     descriptor.close()
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(reading)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+@pytest.mark.parametrize("way", ["--tee", "--accepted", "--rejected"])
+def test_what_cannot_be_written_is_not_taken_for_a_fault_of_the_rows(
+    tmp_path: Path, way: str
+) -> None:
+    data = TORN + GOOD * 50
+    (tmp_path / "full").symlink_to("/dev/full")
+    code, out, said = filtered(data, way, "full", "--select", "ES1", folder=tmp_path)
+    assert (code, out) == (3, b"")
+    assert said == "evalstream: full: No space left on device\n"
+    code, _, said = filtered(data, way, "missing/rows", folder=tmp_path)
+    assert (code, said) == (3, "evalstream: missing/rows: No such file or directory\n")
+
+
+def test_a_report_is_never_written_over_its_input(tmp_path: Path) -> None:
+    rows, aggregate = write_run(tmp_path, GOOD)
+    for name in (rows.name, aggregate.name):
+        before = (tmp_path / name).read_bytes()
+        arguments = [rows.name, "--aggregate", aggregate.name, "--output", name]
+        code, _, said = filtered_arguments(arguments, tmp_path)
+        assert (code, "would be written over" in said) == (2, True)
+        assert (tmp_path / name).read_bytes() == before
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_streamed_file_that_changes_while_it_is_read_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(gzip.compress(GOOD) if packed else GOOD)
+    head = StreamSource.head
+
+    def head_then_more(source: StreamSource, *size: int) -> bytes:
+        start = head(source, *size)
+        os.utime(path, ns=(1, 1))
+        return start
+
+    monkeypatch.setattr(StreamSource, "head", head_then_more)
+    report = evalstream.check(path, accepted=str(tmp_path / "good"), ignore=("ES506",))
+    assert report.counts == {"ES004": 1}

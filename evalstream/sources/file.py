@@ -9,6 +9,7 @@ from typing import Final
 
 from evalstream.digest import FileDigest, RunningDigest
 from evalstream.model import MEBIBYTE, TOO_LONG_BY, Block, Lines
+from evalstream.standing import change_of
 
 TAIL_BYTES: Final = 1 << 14
 DIAGNOSED_LINE_BYTES: Final = 16 * MEBIBYTE
@@ -62,17 +63,7 @@ class FileSource:
 
     def changed(self) -> str | None:
         """Say what changed since the file was opened, None if nothing did."""
-        try:
-            now, before = os.stat(self.path), self._opened
-        except OSError:
-            return "it is gone"
-        if (now.st_ino, now.st_dev) != (before.st_ino, before.st_dev):
-            return "another file stands in its place"
-        if now.st_size != before.st_size:
-            return f"{before.st_size:,} bytes when it was opened, {now.st_size:,} at the end"
-        if now.st_mtime_ns != before.st_mtime_ns:
-            return "its modification time moved"
-        return None
+        return change_of(self.path, self._opened)
 
     def diagnose(self, declared: str, algorithm: str) -> str | None:
         """Find out in one more pass why the file has not the declared digest, if that can be."""

@@ -12,10 +12,14 @@ from typing import IO, Final
 from evalstream.digest import RunningDigest
 from evalstream.errors import CannotCheck
 from evalstream.model import MEBIBYTE, TOO_LONG_BY, Block, Reader
+from evalstream.standing import change_of
 from evalstream.stopping import STOPPING
 
 READ_BYTES: Final = MEBIBYTE
 HEAD_BYTES: Final = 8 * MEBIBYTE
+
+STOP_SECONDS: Final = 0.2
+"""How long a wish to stop may wait."""
 
 LULL_SECONDS: Final = 0.5
 """After how long without more bytes the rows that have come are looked at."""
@@ -47,6 +51,41 @@ class Descriptor:
         """Close the descriptor, unless it belongs to the caller."""
         if self._owned:
             os.close(self._descriptor)
+
+
+class Stored:
+    """The bytes of a regular file, one after the other. Raises OSError if it cannot be opened."""
+
+    def __init__(self, path: str) -> None:
+        self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by close()
+        self._path, self._opened = path, os.fstat(self._file.fileno())
+        self.close: Callable[[], None] = self._file.close
+
+    def read(self) -> bytes:
+        """Return the next bytes."""
+        return self._file.read(READ_BYTES) or b""
+
+    def wait(self, _seconds: float) -> bool:
+        """Say yes: a file never keeps its reader waiting."""
+        return True
+
+    def changed(self) -> str | None:
+        """Say what changed since the file was opened, None if nothing did."""
+        return change_of(self._path, self._opened)
+
+
+class Stoppable:
+    """A reader that may be stopped while it waits for bytes that are long in coming."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self.wait, self.close = reader.wait, reader.close
+
+    def read(self) -> bytes:
+        """Return the next bytes."""
+        while not self._reader.wait(STOP_SECONDS):
+            STOPPING.check()
+        return self._reader.read()
 
 
 class Tapped:
@@ -181,11 +220,6 @@ class StreamSource:
     def checksums(self) -> dict[str, str]:
         """Return the digests of everything read, by algorithm."""
         return self._digest.result() if self._digest is not None else {}
-
-    def changed(self) -> str | None:
-        """Say what changed behind the reader, where it can tell."""
-        changed: Callable[[], str | None] | None = getattr(self._reader, "changed", None)
-        return changed() if changed is not None else None
 
     def diagnose(self, declared: str, algorithm: str) -> str | None:
         """Return None: a stream cannot be read again."""
