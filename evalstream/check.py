@@ -16,13 +16,14 @@ from evalstream.digest import RECIPES
 from evalstream.errors import UsageError
 from evalstream.findings import Findings
 from evalstream.formats import eee
+from evalstream.late import check_run
 from evalstream.model import Finding, Flow, Options, Report, Reporter, RunSummary
 from evalstream.outlets import check_flow
 from evalstream.packs import Checked, Pack, check_packs, not_checked, packed
 from evalstream.profiles import PROFILES
 from evalstream.progress import Progress
 from evalstream.rules.stream import ES001, ES005
-from evalstream.run_check import NOT_CHECKED, check_run, printable
+from evalstream.run_check import NOT_CHECKED, printable
 from evalstream.runs import Nothing, Run, find_runs
 from evalstream.schema import ENGINES, compile_schema
 from evalstream.stopping import STOPPING, Stopped

@@ -16,11 +16,12 @@ from evalstream.collector import finding_of
 from evalstream.errors import WorkerLost
 from evalstream.executors import Backend, run_in_order
 from evalstream.formats import eee
+from evalstream.late import check_run
 from evalstream.model import MEBIBYTE, Fault, Finding, Options, RunSummary
 from evalstream.progress import Progress
 from evalstream.row_pass import WORTH_A_POOL_BYTES, usable_cores
 from evalstream.rules.stream import ES001
-from evalstream.run_check import check_run, printable
+from evalstream.run_check import printable
 from evalstream.runs import STDIN, Nothing, Run
 from evalstream.sources.remote import is_remote
 

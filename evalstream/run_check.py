@@ -5,23 +5,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
-from itertools import islice
-from typing import Any, Final
+from typing import Final
 
-from evalstream import layout
 from evalstream.aggregate import Aggregate
 from evalstream.catalog import RULES, enabled_codes
 from evalstream.collector import Collector
 from evalstream.digest import ALGORITHM_OF_LENGTH, ALGORITHMS
 from evalstream.documents import PlacedFault, document_bytes, in_order, read_aggregate
 from evalstream.engine import engine_for
-from evalstream.errors import CannotCheck, CannotWrite
-from evalstream.findings import Findings
+from evalstream.errors import CannotCheck
 from evalstream.formats import eee
-from evalstream.model import Fault, Finding, Flow, Options, RunSummary, Severity
-from evalstream.outlets import Outlets, is_device
+from evalstream.model import Fault, Finding, Options, RunSummary, Severity
+from evalstream.outlets import Outlets
 from evalstream.probe import context_of
 from evalstream.progress import Progress
 from evalstream.row_pass import RowPass, reason_of
@@ -36,74 +32,20 @@ from evalstream.runs import STDIN, Run, is_packed_name, rows_named_like
 from evalstream.sealing import Seal, seal_of
 from evalstream.sources.file import FileSource
 from evalstream.sources.remote import is_remote, shown
-from evalstream.stopping import STOPPING
 
 JOINING: Final = ("ES6", "ES8")
 """The layers of rules that need rows which were joined with their aggregate."""
-
-SEALING: Final = ("seal_to", "file_path", "force", "dry_run")
-"""The parts of a flow that concern the seal alone."""
 
 NOT_CHECKED: Final = frozenset({ES001.code, ES005.code})
 """Codes which say that something was not looked at; alone they lead to exit code 3."""
 
 
-def check_run(
-    run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
-) -> RunSummary:
-    """Check one run and hand its findings to `show`, in order.
+class RunCheck:
+    """The check of one run, step by step; `awaited` says that its aggregate comes after its rows.
 
-    An aggregate that is not there when a stream begins may come while it lasts. Then rows are
-    checked by themselves as they come, and against it once it is there: in full where a copy of
-    them was kept, else their bytes and number alone. Raises CannotWrite where rows that are to
-    go somewhere, or a seal, cannot be written there.
+    Findings go to `show` in order. Raises CannotWrite where rows that are to go somewhere, or a
+    seal, cannot be written there.
     """
-    flow = options.flow
-    if not _is_awaited(run, options):
-        return _RunCheck(run, options, show, progress).summary()
-    copy = flow.tee or (run.rows if flow.follow else None)
-    if copy is None:
-        return _RunCheck(run, options, show, progress, awaited=True).summary()
-    told = Findings()
-
-    def tell(finding: Finding) -> None:
-        told.append(finding)
-        show(finding)
-
-    alone = replace(options, ignore=(*options.ignore, ES506.code), flow=replace(flow, seal_to=None))
-    first = _RunCheck(Run(run.rows, None), alone, tell, progress).summary()
-    if STOPPING.granted is not None:
-        return first
-    later = Flow(**{name: getattr(flow, name) for name in SEALING})
-    again = replace(options, flow=later, skip_noise=options.skip_noise and not flow.tee)
-    unheard = _unheard(told, show)
-    return _RunCheck(Run(copy, run.aggregate), again, unheard, progress).summary()
-
-
-def _is_awaited(run: Run, options: Options) -> bool:
-    """Tell whether a stream of rows begins before its aggregate is there."""
-    if run.aggregate is None or run.rows is None or is_remote(run.aggregate):
-        return False
-    comes_by = run.rows == STDIN or options.flow.follow or is_device(run.rows)
-    return comes_by and not os.path.exists(run.aggregate)
-
-
-def _unheard(told: Findings, show: Callable[[Finding], None]) -> Callable[[Finding], None]:
-    """Return what shows findings, but for those that were told before, in the same order."""
-    before = iter(told)
-    waiting: list[Finding] = list(islice(before, 1))
-
-    def unheard(finding: Finding) -> None:
-        while waiting and waiting[0].order() < finding.order():
-            waiting[:] = islice(before, 1)
-        if not waiting or waiting[0]._replace(file=finding.file) != finding:
-            show(finding)
-
-    return unheard
-
-
-class _RunCheck:
-    """The check of one run, step by step."""
 
     def __init__(
         self,
@@ -201,33 +143,12 @@ class _RunCheck:
 
     def _prepare_seal(self, rows: RowPass, collector: Collector) -> None:
         """Have the aggregate judged as it will be when it is sealed."""
-        flow, opened = self._options.flow, rows.opened
-        if flow.seal_to is None or not rows.digests or opened is None or self._run.rows is None:
-            return
-        algorithm = collector.context.algorithm
-        if self._aggregate is not None and self._aggregate.hash_algorithm:
-            algorithm = self._aggregate.hash_algorithm
-        digests = rows.digests.get("rows" if flow.tee else "stored") or rows.digests["stored"]
-        members: dict[str, Any] = {
-            "format": "json" if rows.layout == layout.JSON_ARRAY else "jsonl",
-            "hash_algorithm": algorithm,
-            "checksum": digests[algorithm],
-            "total_rows": collector.tally.rows,
-        }
         try:
-            self._seal = seal_of(
-                self._options,
-                self._aggregate,
-                flow.tee or self._run.rows,
-                self._run.aggregate,
-                opened.head,
-                members,
-            )
+            self._seal = seal_of(self._run, self._options, self._aggregate, rows, collector)
         except (OSError, CannotCheck) as error:
             self._cannot(reason_of(error))
-            return
-        if self._seal.before is not None:
-            name = printable(flow.seal_to)
+        if self._seal is not None and self._seal.before is not None:
+            name = printable(self._seal.path)
             reading = read_aggregate(self._seal.after, name, self._options)
             self._aggregate, self._aggregate_faults = reading.aggregate, reading.faults
             self._aggregate_name = name
@@ -235,19 +156,15 @@ class _RunCheck:
     def _write_seal(self, summary: RunSummary) -> None:
         """Seal the rows, unless something speaks against it."""
         flow, seal = self._options.flow, self._seal
-        if flow.seal_to is None or seal is None:
+        if seal is None:
             return
         if not flow.force and (summary.verdict == "failed" or not self._are_whole):
             summary.trouble = "; ".join(filter(None, [summary.trouble, "it was not sealed"]))
-            return
-        if flow.dry_run:
+        elif flow.dry_run:
             summary.change = seal.difference()
-            return
-        try:
+        else:
             seal.write()
-        except OSError as error:
-            raise CannotWrite(f"{flow.seal_to}: {reason_of(error)}") from error
-        summary.sealed = printable(flow.seal_to)
+            summary.sealed = printable(seal.path)
 
     def _facts(self, rows: RowPass, collector: Collector) -> RunFacts:
         aggregate, source = self._aggregate, rows.source

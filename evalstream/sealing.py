@@ -9,13 +9,17 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+from evalstream import layout
 from evalstream.aggregate import Aggregate
+from evalstream.collector import Collector
 from evalstream.documents import document_bytes
-from evalstream.errors import CannotCheck
+from evalstream.errors import CannotCheck, CannotWrite
 from evalstream.model import Options
 from evalstream.output import Output
 from evalstream.parsing import fast
 from evalstream.places import place_of
+from evalstream.row_pass import RowPass
+from evalstream.runs import Run
 from evalstream.sources.remote import is_remote
 
 MEMBER: Final = "detailed_evaluation_results"
@@ -38,37 +42,51 @@ class Seal:
         return difference(self.before or b"", self.after, os.path.basename(self.path))
 
     def write(self) -> None:
-        """Write the sealed aggregate, whole or not at all. Raises OSError."""
-        with Output(self.path) as output:
-            output.write(self.after)
+        """Write the sealed aggregate, whole or not at all. Raises CannotWrite."""
+        try:
+            with Output(self.path) as output:
+                output.write(self.after)
+        except OSError as error:
+            raise CannotWrite(f"{self.path}: {error.strerror or error}") from error
 
 
 def seal_of(
+    run: Run,
     options: Options,
     aggregate: Aggregate | None,
-    rows: str,
-    source: str | None,
-    head: bytes,
-    members: Mapping[str, Any],
-) -> Seal:
-    """Return the seal of some rows: `members` say what their bytes are, all but their path.
+    rows: RowPass,
+    collector: Collector,
+) -> Seal | None:
+    """Return the seal of rows that were read to their end, None where none is wanted.
 
-    `rows` is the file that holds them, `source` the aggregate to be completed where that to be
-    sealed is not there yet, and `head` the beginning of the rows. Raises CannotCheck where an
-    aggregate cannot be edited, and OSError.
+    The aggregate to be completed is the one that is to be sealed, else that of the run, else a
+    new one. The algorithm is the declared one, else that of the rows' own hashes. Raises
+    CannotCheck where an aggregate cannot be edited, and OSError where it cannot be read.
     """
-    path = options.flow.seal_to or ""
-    standing = next((name for name in (path, source) if name and _is_there(name)), None)
-    base = None if standing is None else document_bytes(standing)
-    declared = aggregate.file_path if aggregate is not None else None
-    named = options.flow.file_path or _path_of(rows, declared, path)
-    after = with_seal(
-        base, _new(head), {"format": members["format"], "file_path": named, **members}
+    flow, opened = options.flow, rows.opened
+    if flow.seal_to is None or opened is None or run.rows is None or not rows.digests:
+        return None
+    standing = next(
+        (name for name in (flow.seal_to, run.aggregate) if name and _is_there(name)), None
     )
-    return Seal(path, base, after)
+    base = None if standing is None else document_bytes(standing)
+    algorithm = aggregate.hash_algorithm if aggregate is not None else None
+    algorithm = algorithm or collector.context.algorithm
+    # A copy holds no noise that was skipped.
+    digests = rows.digests.get("rows", {}) if flow.tee else {}
+    digests = digests or rows.digests["stored"]
+    declared = aggregate.file_path if aggregate is not None else None
+    members = {
+        "format": "json" if rows.layout == layout.JSON_ARRAY else "jsonl",
+        "file_path": flow.file_path or _path_of(flow.tee or run.rows, declared, flow.seal_to),
+        "hash_algorithm": algorithm,
+        "checksum": digests[algorithm],
+        "total_rows": collector.tally.rows,
+    }
+    return Seal(flow.seal_to, base, _with_seal(base, _new(opened.head), members))
 
 
-def with_seal(base: bytes | None, new: dict[str, Any], members: Mapping[str, Any]) -> bytes:
+def _with_seal(base: bytes | None, new: dict[str, Any], members: Mapping[str, Any]) -> bytes:
     """Return an aggregate's text with a seal, a new one where there is none."""
     if base is None:
         return json.dumps({**new, MEMBER: dict(members)}, indent=2).encode() + b"\n"
