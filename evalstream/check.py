@@ -23,8 +23,8 @@ from evalstream.packs import Checked, Pack, check_packs, not_checked, packed
 from evalstream.profiles import PROFILES
 from evalstream.progress import Progress
 from evalstream.rules.stream import ES001, ES005
-from evalstream.run_check import NOT_CHECKED, printable
-from evalstream.runs import Nothing, Run, find_runs
+from evalstream.run_check import NOT_CHECKED
+from evalstream.runs import Nothing, Run, find_runs, printable
 from evalstream.schema import ENGINES, compile_schema
 from evalstream.stopping import STOPPING, Stopped
 

@@ -21,7 +21,7 @@ from evalstream.sources.compressed import Unpacked, compression_of
 from evalstream.sources.file import FileSource
 from evalstream.sources.growing import Growing
 from evalstream.sources.remote import RemoteReader, is_remote
-from evalstream.sources.stream import Descriptor, Rewound, Stoppable, Stored, StreamSource, Tapped
+from evalstream.sources.stream import Descriptor, Rewound, Stored, StreamSource, Tapped
 from evalstream.stopping import STOPPING
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def _streamed(
     taps: Sequence[Sink],
     keeps_rests: bool,
 ) -> Opened:
-    origin, reader = reader, Stoppable(reader) if is_remote(name) else reader
+    origin = reader
     for tap in taps:
         reader = Tapped(reader, tap)
     start = b""

@@ -21,8 +21,7 @@ from evalstream.model import MEBIBYTE, Fault, Finding, Options, RunSummary
 from evalstream.progress import Progress
 from evalstream.row_pass import WORTH_A_POOL_BYTES, usable_cores
 from evalstream.rules.stream import ES001
-from evalstream.run_check import printable
-from evalstream.runs import STDIN, Nothing, Run
+from evalstream.runs import STDIN, Nothing, Run, printable
 from evalstream.sources.remote import is_remote
 
 PACK_RUNS: Final = 32

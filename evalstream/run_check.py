@@ -28,10 +28,9 @@ from evalstream.rules.json import ES108
 from evalstream.rules.recompute import summaries
 from evalstream.rules.seal import ES506, checksum_algorithms
 from evalstream.rules.stream import ES001, ES002, ES005
-from evalstream.runs import STDIN, Run, is_packed_name, rows_named_like
+from evalstream.runs import STDIN, Run, is_packed_name, printable, rows_named_like
 from evalstream.sealing import Seal, seal_of
 from evalstream.sources.file import FileSource
-from evalstream.sources.remote import is_remote, shown
 
 JOINING: Final = ("ES6", "ES8")
 """The layers of rules that need rows which were joined with their aggregate."""
@@ -311,11 +310,6 @@ class RunCheck:
         declared = aggregate.claim("checksum") if aggregate else None
         summary.declared = declared if isinstance(declared, str) else None
         return summary
-
-
-def printable(path: str) -> str:
-    """Return a path or URL as text that UTF-8 can hold, without what a URL carries in secret."""
-    return shown(path) if is_remote(path) else os.fsencode(path).decode(errors="replace")
 
 
 def _version(facts: RunFacts) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from evalstream.errors import CannotCheck, UsageError
 from evalstream.parsing import fast
-from evalstream.sources.remote import exists, is_remote, read_whole
+from evalstream.sources.remote import exists, is_remote, read_whole, shown
 
 STDIN: Final = "-"
 PACKED_ENDINGS: Final = (".gz", ".zst", ".bz2", ".xz")
@@ -64,6 +64,11 @@ def find_runs(inputs: Sequence[str], aggregate: str | None = None) -> Iterator[R
             if isinstance(found, Run) and _seen(found, seen):
                 continue
             yield found
+
+
+def printable(path: str) -> str:
+    """Return a path or URL as text that UTF-8 can hold, without what a URL carries in secret."""
+    return shown(path) if is_remote(path) else os.fsencode(path).decode(errors="replace")
 
 
 def _seen(run: Run, seen: set[str]) -> bool:

@@ -15,6 +15,7 @@ from evalstream.outlets import line_ends, refuse_overwriting
 from evalstream.output import Output
 from evalstream.parsing import dumps, fast
 from evalstream.pieces import EMPTY, Piece, beginning_of, pieces_of
+from evalstream.runs import printable
 from evalstream.sources.stream import StreamSource
 from evalstream.summary import counted
 
@@ -68,10 +69,10 @@ def salvage(
     beside = target + REST if rest is None else os.fspath(rest)
     refuse_overwriting([target, beside], [source])
     options = Options(max_line_bytes=max_line_bytes)
-    opened = open_rows(source, source, options, (), streamed=True)
+    opened = open_rows(source, printable(source), options, (), streamed=True)
     try:
         with Output(target) as rows, Output(beside) as others:
-            saving = _Saving(Salvage(source), rows, others, max_line_bytes)
+            saving = _Saving(Salvage(printable(source)), rows, others, max_line_bytes)
             try:
                 saving.take_all(opened)
             except (OSError, CannotCheck) as error:

@@ -18,9 +18,6 @@ from evalstream.stopping import STOPPING
 READ_BYTES: Final = MEBIBYTE
 HEAD_BYTES: Final = 8 * MEBIBYTE
 
-STOP_SECONDS: Final = 0.2
-"""How long a wish to stop may wait."""
-
 LULL_SECONDS: Final = 0.5
 """After how long without more bytes the rows that have come are looked at."""
 
@@ -72,20 +69,6 @@ class Stored:
     def changed(self) -> str | None:
         """Say what changed since the file was opened, None if nothing did."""
         return change_of(self._path, self._opened)
-
-
-class Stoppable:
-    """A reader that may be stopped while it waits for bytes that are long in coming."""
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self.wait, self.close = reader.wait, reader.close
-
-    def read(self) -> bytes:
-        """Return the next bytes."""
-        while not self._reader.wait(STOP_SECONDS):
-            STOPPING.check()
-        return self._reader.read()
 
 
 class Tapped:

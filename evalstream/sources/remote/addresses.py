@@ -1,0 +1,37 @@
+"""The URLs of objects: what is one, how reports may show it, and what kind of store it names."""
+
+import re
+from typing import Final
+
+WEB: Final = frozenset({"http", "https"})
+S3: Final = frozenset({"s3", "s3a"})
+
+_URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)")
+
+
+def is_remote(path: str) -> bool:
+    """Tell whether a path is a URL, as `s3://bucket/key`."""
+    return _URL.match(path) is not None
+
+
+def shown(url: str) -> str:
+    """Return a URL as reports may show it: without user, password, query and fragment."""
+    match = _URL.match(url)
+    if match is None:
+        return url
+    scheme, server, path = match.groups()
+    server = server.rpartition("@")[2]
+    _, colon, port = server.rpartition(":")
+    if colon and not (port.isdecimal() or port.endswith("]") or server.startswith("arn:")):
+        # No port: a password with a character that ends the server's part of the URL.
+        return f"{scheme}://…"
+    return f"{scheme}://{server}{path}"
+
+
+def scheme_of(url: str) -> str:
+    """Return the scheme of a URL in lower case. Raises OSError where URLs are chained."""
+    match = _URL.match(url)
+    scheme = match[1].lower() if match is not None else ""
+    if match is None or ("::" in url and scheme not in WEB):
+        raise OSError("URLs within URLs are not read")
+    return scheme
