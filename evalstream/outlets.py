@@ -46,8 +46,10 @@ def check_flow(flow: Flow, inputs: Sequence[str], aggregate: str | None) -> None
             "a stream is sealed together with the file that holds its rows: name one with --tee, "
             "or with --file-path if another program writes it"
         )
-    inputs_named = [name for name in (rows, aggregate) if name not in (None, STDIN, flow.seal_to)]
-    refuse_overwriting(_outputs(flow), [name for name in inputs_named if name is not None])
+    read = [rows] if rows != STDIN else []
+    if aggregate is not None and aggregate != flow.seal_to:
+        read.append(aggregate)
+    refuse_overwriting(_outputs(flow), read)
 
 
 def _outputs(flow: Flow) -> list[str]:

@@ -155,9 +155,10 @@ class RunCheck:
     def _write_seal(self, summary: RunSummary) -> None:
         """Seal the rows, unless something speaks against it."""
         flow, seal = self._options.flow, self._seal
-        if seal is None:
+        if flow.seal_to is None:
             return
-        if not flow.force and (summary.verdict == "failed" or not self._are_whole):
+        is_sound = summary.verdict != "failed" and self._are_whole
+        if seal is None or not (is_sound or flow.force):
             summary.trouble = "; ".join(filter(None, [summary.trouble, "it was not sealed"]))
         elif flow.dry_run:
             summary.change = seal.difference()

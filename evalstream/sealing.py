@@ -19,6 +19,7 @@ from evalstream.output import Output
 from evalstream.parsing import fast
 from evalstream.places import place_of
 from evalstream.row_pass import RowPass
+from evalstream.rules.seal import LOOKED_AT
 from evalstream.runs import Run
 from evalstream.sources.remote import is_remote
 
@@ -64,7 +65,8 @@ def seal_of(
     CannotCheck where an aggregate cannot be edited, and OSError where it cannot be read.
     """
     flow, opened = options.flow, rows.opened
-    if flow.seal_to is None or opened is None or run.rows is None or not rows.digests:
+    is_read = bool(rows.digests) and rows.layout in LOOKED_AT
+    if flow.seal_to is None or opened is None or run.rows is None or not is_read:
         return None
     standing = next(
         (name for name in (flow.seal_to, run.aggregate) if name and _is_there(name)), None

@@ -232,6 +232,19 @@ def test_what_cannot_be_edited_is_not_sealed(tmp_path: Path) -> None:
         assert report.exit_code in (1, 3)
 
 
+def test_what_is_no_rows_is_never_sealed(tmp_path: Path) -> None:
+    rows, aggregate = unsealed(tmp_path)
+    before = aggregate.read_bytes()
+    with pytest.raises(evalstream.UsageError, match="would be written over"):
+        seal(aggregate, aggregate, force=True)
+    for data in (GOOD.decode().encode("utf-16"), gzip.compress(GOOD)[:-9], before):
+        rows.write_bytes(data)
+        report = seal(rows, aggregate, force=True)
+        assert (report.runs[0].sealed, aggregate.read_bytes()) == (None, before)
+        assert "it was not sealed" in (report.runs[0].trouble or "")
+        assert report.exit_code in (1, 3)
+
+
 def test_mode_and_folder_are_left_alone(tmp_path: Path) -> None:
     rows, aggregate = unsealed(tmp_path)
     aggregate.chmod(0o640)
