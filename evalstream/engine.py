@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
@@ -40,6 +41,10 @@ BATCH_BYTES: Final = 100_000
 BATCH_LINES: Final = 1_000
 """How many bytes and lines go through the steps together; their objects fit the caches."""
 
+LONGEST_BLANK: Final = 64
+BLANKS: Final = re.compile(rb"(?:[ \t]{0,%d}+\n){16,}+" % (LONGEST_BLANK - 1))
+"""Many lines without anything on them, one after the other."""
+
 RESTRAINT: Final = 8
 """For how many lines the quick way is not tried after each on which it failed."""
 
@@ -57,11 +62,10 @@ class Located(NamedTuple):
 
 
 class Fate(IntEnum):
-    """What becomes of a line that is no sound row."""
+    """What becomes of a line that is no sound row, and not blank."""
 
     REJECTED = 1
-    BLANK = 2
-    NOISE = 3
+    NOISE = 2
 
 
 class BlockResult(NamedTuple):
@@ -244,6 +248,10 @@ class _Pass:
         Return where the lines after them start.
         """
         data, text, longest = self._lines.data, self._text, self._options.max_line_bytes
+        blanks = BLANKS.match(data, start) if longest >= LONGEST_BLANK else None
+        if blanks is not None:
+            self._skip_blanks(start, blanks.end())
+            return blanks.end()
         begin, full, is_long, find = start, start + BATCH_BYTES, False, data.find
         lines: list[memoryview] = []
         starts: list[int] = []
@@ -274,6 +282,20 @@ class _Pass:
             self._look_at_rest(lines, first, offsets, records)
         self._records += filter(None, records)
         return start
+
+    def _skip_blanks(self, start: int, stop: int) -> None:
+        """Step over many blank lines at once: a file may hold nothing else."""
+        data, base, fault = self._lines.data, self._lines.base, ES110.fault("a blank line")
+        count, first = data.count(b"\n", start, stop), self._tally.lines + 1
+        self._tally.lines += count
+        most = self._options.max_findings or count
+        told = min(count, most)
+        for number in range(first, first + told):
+            self._note(number, base + start, None, [fault])
+            start = data.find(b"\n", start) + 1
+        if ES110.code in self._engine.context.enabled:
+            key = (ES110.code, severity_of(fault, self._options.profile))
+            self._counts[key] = self._counts.get(key, 0) + count - told
 
     def _is_usual(self, lines: int) -> bool:
         """Tell whether to try the quick way: not while it failed for most lines before."""
@@ -370,7 +392,6 @@ class _Pass:
         """Say what is wrong with a line that was not accepted; tell whether it is a row at all."""
         if not entry.line.strip(JSON_BLANK):
             entry.row, entry.faults = None, [ES110.fault("a blank line")]
-            self._fates[entry.number] = Fate.BLANK
             return False
         if self._engine.is_noise(entry.line):
             entry.row = None

@@ -32,7 +32,7 @@ Source = FileSource | StreamSource
 MAGIC_BYTES: Final = 6
 """How many bytes tell a compression; the longest mark is that of xz."""
 
-SORTING_LULL_SECONDS: Final = 0.01
+SORTING_LULL_SECONDS: Final = 0.005
 """After how long without more bytes rows are looked at that somebody waits for."""
 
 _FLAT: Final = bytes.maketrans(b"\r\n", b"  ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -24,6 +25,9 @@ SIDECAR: Final = ".findings.jsonl"
 
 MOST_HELD: Final = 16
 """How many pieces wait for standard output while those of their block go elsewhere."""
+
+_BLANKS = re.compile(rb"^(?:[ \t\r]*+\n)++|^[ \t\r]++\Z", re.MULTILINE)
+"""Lines without anything on them, which are no rows."""
 
 Sink = Callable[[bytes], object]
 
@@ -113,14 +117,15 @@ class Outlets:
         """Send the rows of a block their ways; `rest` is what was cut off its only line."""
         if block.data is None:
             return
-        runs = _runs(block.data, result.fates)
+        runs, tally = _runs(block.data, result.fates), result.tally
+        has_blanks = tally.lines > tally.rows + tally.noise.total()
         if self._skips:
             for fate, data in runs:
                 if fate is not Fate.NOISE:
                     self._keep(data, rest)
         for fate, data in runs:
             if fate is None:
-                self._accept(data)
+                self._accept(_BLANKS.sub(b"", data) if has_blanks else data)
             elif fate is Fate.REJECTED:
                 self._reject(data, rest)
         if self._sidecar is not None:

@@ -137,7 +137,7 @@ class RowPass:
     def _results(self, opened: Opened, context: Context) -> Iterator[tuple[Block, BlockResult]]:
         """Check the blocks of an input, and return each with what became of it."""
         source = opened.source
-        backend, length = _backend(source, self.options.jobs or usable_cores())
+        backend, length = _backend(opened, self.options)
         engine_for(context).expect(source.size)
         source.start_digest(self.algorithms)
         blocks = opened.blocks(length, self.options.max_line_bytes)
@@ -208,11 +208,16 @@ def _noted(blocks: Iterable[Block | None], under_way: deque[Block]) -> Iterator[
         yield block
 
 
-def _backend(source: Source, jobs: int) -> tuple[Backend, int]:
-    """Choose the executor and the length of blocks for an input."""
+def _backend(opened: Opened, options: Options) -> tuple[Backend, int]:
+    """Choose the executor and the length of blocks for an input.
+
+    Rows that trickle in and are waited for are checked where they come in: starting workers
+    would keep the first ones.
+    """
+    source, jobs = opened.source, options.jobs or usable_cores()
     if isinstance(source, StreamSource):
-        small = source.ended
-        length = BLOCK_BYTES
+        trickles = options.flow.sorts and not source.has_more
+        small, length = source.ended or trickles, BLOCK_BYTES
     else:
         small = source.size < WORTH_A_POOL_BYTES
         length = max(SMALLEST_BLOCK_BYTES, min(BLOCK_BYTES, source.size // (4 * jobs)))

@@ -16,7 +16,7 @@ from evalstream.documents import PlacedFault, document_bytes, in_order, read_agg
 from evalstream.engine import engine_for
 from evalstream.errors import CannotCheck
 from evalstream.formats import eee
-from evalstream.model import Fault, Finding, Options, RunSummary, Severity
+from evalstream.model import Fault, Finding, Lines, Options, RunSummary, Severity
 from evalstream.outlets import Outlets
 from evalstream.probe import context_of
 from evalstream.progress import Progress
@@ -85,8 +85,8 @@ class RunCheck:
         name = self._rows_name or self._aggregate_name or ""
         rows = RowPass(name, self._options, self._algorithms(), outlets, self._progress)
         if self._options.flow.sorts:
-            # Compiled before the first row comes, since somebody waits for it.
-            engine_for(context_of(self._options, self._aggregate, b""))
+            # Loaded and compiled before the first row comes, since somebody waits for it.
+            engine_for(context_of(self._options, self._aggregate, b"")).run(Lines(b"{}\n"))
         try:
             head = rows.open(self._run.rows) if self._run.rows else b""
             context = context_of(self._options, self._aggregate, head)

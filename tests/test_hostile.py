@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,7 +17,7 @@ import pytest
 from rows import REPOSITORY, aggregate_of, bytes_of, line_of, reported, sound_rows, write_run
 
 import evalstream
-from evalstream import row_pass
+from evalstream import engine, row_pass
 from evalstream.digest import RECIPES
 from evalstream.model import MEBIBYTE
 from evalstream.sources import file as file_source
@@ -613,3 +614,21 @@ def test_half_a_surrogate_is_hashed_where_a_recipe_escapes_it(see: See, recipe: 
     text = "".join(json.dumps(row) + "\n" for row in rows)
     code, report = see(text.encode())
     assert (code, "ES401 sample-hash-mismatch: 1" in report) == (1, True)
+
+
+@pytest.mark.parametrize("most", [0, 3, 100])
+@pytest.mark.parametrize("blank", [b"\n", b" \t\n", b"\r\n", b" " * 70 + b"\n"])
+def test_many_blank_lines_are_told_like_few(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blank: bytes, most: int
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(blank * 50 + LINES[0] + blank * 20 + b"{torn\n" + blank * 200 + LINES[1])
+
+    def seen(**more: Any) -> Any:
+        report = evalstream.check(path, max_findings=most, **more)
+        return list(report), report.counts, report.exit_code
+
+    quick = seen(), seen(strict=True), seen(ignore=("ES110",)), seen(max_line_bytes=60)
+    monkeypatch.setattr(engine, "BLANKS", re.compile(b"never(?!)"))
+    assert quick == (seen(), seen(strict=True), seen(ignore=("ES110",)), seen(max_line_bytes=60))
+    assert quick[0][1]["ES110"] == 270

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import DETAILS, aggregate_of, bounded, bytes_of, mutants, sound_rows
 
 import evalstream
 from evalstream import row_pass
 from evalstream.model import Finding
 from evalstream.sources import compressed
-from tests.rows import DETAILS, aggregate_of, bounded, bytes_of, mutants, sound_rows
 
 GOOD = bytes_of(sound_rows())
 PACK: dict[str, Callable[[bytes], bytes]] = {

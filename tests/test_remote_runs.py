@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rows import REPOSITORY, aggregate_of, bytes_of, sound_rows
+from test_remote import CREDENTIALS, Store, _quick, bucket, s3, site, store, web
 
 import evalstream
-from tests.rows import REPOSITORY, aggregate_of, bytes_of, sound_rows
-from tests.test_remote import CREDENTIALS, Store, _quick, bucket, s3, site, store, web
 
 s3fs = pytest.importorskip("s3fs")
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import bounded, bytes_of, sound_rows
+from test_streams import LINES
 
 import evalstream
 from evalstream.salvage import REST
-from tests.rows import bounded, bytes_of, sound_rows
-from tests.test_streams import LINES
 
 GOOD = bytes_of(sound_rows())
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import DETAILS, aggregate_of, bounded, bytes_of, sound_rows, write_run
+from test_streams import FAULTY, GOOD, LINES, started, wait_for
 
 import evalstream
-from tests.rows import DETAILS, aggregate_of, bounded, bytes_of, sound_rows, write_run
-from tests.test_streams import FAULTY, GOOD, LINES, started, wait_for
 
 SEALED = ("format", "file_path", "hash_algorithm", "checksum", "total_rows")
 

@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rows import REPOSITORY, aggregate_of, bytes_of, line_of, sound_rows, write_run
 
 import evalstream
 from evalstream import row_pass
 from evalstream.executors import pool, run_in_order, serial
 from evalstream.model import Block
+from evalstream.sources import stream
 from evalstream.sources.growing import Growing
 from evalstream.sources.stream import Descriptor, Rewound, StreamSource, Tapped
-from tests.rows import REPOSITORY, aggregate_of, bytes_of, line_of, sound_rows, write_run
 
 GOOD = bytes_of(sound_rows())
 LINES = GOOD.splitlines(keepends=True)
@@ -435,7 +436,7 @@ def blocks_of(*pieces: bytes | Exception | None) -> tuple[list[bytes | None], Ex
 
 def test_lines_are_handed_on_at_a_lull_and_before_an_error() -> None:
     error = OSError("gone")
-    assert blocks_of(b"a\nb", None, b"c\nd") == ([b"a\n", None, b"bc\nd"], None)
+    assert blocks_of(b"a\nb", None, b"c\nd") == ([b"a\n", None, None, b"bc\nd"], None)
     assert blocks_of(b"a\nb\nc", error) == ([b"a\nb\n"], error)
     assert blocks_of(b"a", error) == ([], error)
     assert blocks_of(error) == ([], error)
@@ -516,3 +517,15 @@ def test_a_streamed_file_that_changes_while_it_is_read_is_told(
     monkeypatch.setattr(StreamSource, "head", head_then_more)
     report = evalstream.check(path, accepted=str(tmp_path / "good"), ignore=("ES506",))
     assert report.counts == {"ES004": 1}
+
+
+def test_rows_that_come_without_a_lull_do_not_wait_for_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = iter(range(1000))
+    monkeypatch.setattr(stream.time, "monotonic", lambda: 0.3 * next(clock))
+    source = StreamSource(Pieces(*[b"a\n"] * 20), "x", 100, lull=0.5)
+    assert len(source.head()) < 20
+    sizes = [block.length for block in source.blocks(1000) if block is not None]
+    assert sum(sizes) == 40
+    assert max(sizes) < 20

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import select
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import IO, Final
@@ -20,6 +21,9 @@ HEAD_BYTES: Final = 8 * MEBIBYTE
 
 LULL_SECONDS: Final = 0.5
 """After how long without more bytes the rows that have come are looked at."""
+
+LONGEST_LULLS: Final = 2
+"""How many times as long a row waits at most, where others follow without a lull."""
 
 
 class Descriptor:
@@ -136,18 +140,22 @@ class StreamSource:
         """Whether the input has ended already."""
         return self._ended
 
+    @property
+    def has_more(self) -> bool:
+        """Whether more can be read at once, or the end of the input."""
+        return self._reader.wait(0)
+
     def head(self, size: int = HEAD_BYTES) -> bytes:
         """Return the first bytes, at most `size`, or the lines that come before a lull.
 
         They are kept for the blocks.
         """
-        complete = False
-        while len(self._head) < size and not self._ended:
-            if complete and not self._reader.wait(self._lull):
-                break
+        latest = None
+        while len(self._head) < size and not self._ended and self._goes_on(latest):
             data = self._read()
             self._head += data
-            complete = complete or b"\n" in data
+            if latest is None and b"\n" in data:
+                latest = self._latest()
         return bytes(self._head[:size])
 
     def pieces(self) -> Iterator[bytes]:
@@ -167,26 +175,29 @@ class StreamSource:
         """
         buffer, offset = self._head, 0
         self._head = bytearray()
-        complete = b"\n" in buffer
         while True:
-            while len(buffer) < max(length, 0 if complete else self._kept) and not self._ended:
-                if not self._reader.wait(self._lull if complete else 0):
-                    if complete:
-                        break
+            latest = self._latest() if b"\n" in buffer else None
+            while len(buffer) < (length if latest else max(length, self._kept)):
+                if latest is None and not self._ended and not self._reader.wait(0):
                     yield None
+                if self._ended or not self._goes_on(latest):
+                    break
                 data = self._read()
                 buffer += data
-                complete = complete or b"\n" in data
+                if latest is None and b"\n" in data:
+                    latest = self._latest()
             cut = self._cut(buffer)
             if not buffer or (self._error and not cut):
                 break
-            data = bytes(buffer[:cut] if cut else buffer[: self._kept])
+            with memoryview(buffer) as view:
+                data = bytes(view[: cut or self._kept])
             taken = cut or self._skip_line(buffer, offset)
             if cut:
                 del buffer[:cut]
-            complete = b"\n" in buffer
             final = self._ended and not buffer and not self._error
             yield Block(self.path, offset, taken, 0, data=data, final=final)
+            if latest is not None and len(data) < length and not self._ended:
+                yield None
             offset += taken
         self.unfinished = bytes(buffer)
         self._fail()
@@ -214,6 +225,17 @@ class StreamSource:
         for rest in (self._rests or {}).values():
             rest.close()
         self._reader.close()
+
+    def _latest(self) -> float:
+        """Return until when a row waits at most that is complete now."""
+        return time.monotonic() + LONGEST_LULLS * self._lull
+
+    def _goes_on(self, latest: float | None) -> bool:
+        """Tell whether to read on: while no row is complete, or none has waited enough."""
+        if latest is None:
+            return True
+        left = min(self._lull, latest - time.monotonic())
+        return left >= 0 and self._reader.wait(left)
 
     def _read(self) -> bytes:
         """Read more; an error ends the input and is kept until all before it was handed on."""
