@@ -232,6 +232,10 @@ class _Pass:
         if base + start == 0 and data.startswith(parsing.UTF8_MARK):
             start = len(parsing.UTF8_MARK)
             self._note(1, 0, None, [ES102.fault(BEGINS_WITH_MARK)])
+        if self._lines.overlong:
+            self._tally.lines += 1
+            self._skip(1, base + start)
+            start = end
         while start < end:
             start = self._look(start)
         if data.startswith(parsing.UTF8_MARK):
@@ -334,7 +338,7 @@ class _Pass:
 
     def _look_at_last(self, start: int) -> None:
         """Judge the line that has no newline in the block."""
-        data, _, base, tail, final, _ = self._lines
+        data, _, base, tail, final = self._lines[:5]
         line, torn = _last_line(data, start, tail, final=final)
         self._tally.lines += 1
         entry = _Entry(line, self._tally.lines, base + start, torn)

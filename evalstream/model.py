@@ -108,7 +108,8 @@ class Block(NamedTuple):
     `size` is the number of bytes of the whole file when it was opened and `inode` tells that
     file from a later one of the same name; a block with `data` says with `final` that the
     input ends with it. `places` are the lines and offsets of its rows, by turns and packed as
-    64-bit numbers, where they are not simply the lines of `data`.
+    64-bit numbers, where they are not simply the lines of `data`. An `overlong` block is one line
+    that is longer than is allowed; only the first bytes of its `data` need be there.
     """
 
     path: str
@@ -119,6 +120,7 @@ class Block(NamedTuple):
     data: bytes | None = None
     final: bool = False
     places: bytes | None = None
+    overlong: bool = False
 
     def described(self) -> str:
         """Say where the block lies."""
@@ -146,7 +148,8 @@ class Lines(NamedTuple):
 
     They begin at index `start` of `data`, whose first byte has the offset `base` in the
     input; `tail` is what is left of the last line behind `data`. `final` says that the input
-    ends here, so that the last line may lack its newline. `places` is that of a block.
+    ends here, so that the last line may lack its newline. `places` and `overlong` are those of a
+    block.
     """
 
     data: bytes
@@ -155,6 +158,7 @@ class Lines(NamedTuple):
     tail: bytes = b""
     final: bool = False
     places: bytes | None = None
+    overlong: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from evalstream.documents import PlacedFault
 from evalstream.engine import BlockResult, engine_for
 from evalstream.errors import BrokenCompression, CannotCheck, MissingExtra
 from evalstream.executors import Backend, run_in_order, serial
-from evalstream.model import MEBIBYTE, Block, Fault, Lines, Options, Severity
+from evalstream.model import MEBIBYTE, TOO_LONG_BY, Block, Fault, Lines, Options, Severity
 from evalstream.opening import Opened, Source, open_rows
 from evalstream.outlets import Outlets
 from evalstream.progress import Progress
@@ -184,7 +184,13 @@ def check_block(context: Context, block: Block) -> BlockResult:
     if block.data is None:
         lines = read_lines(block, context.options.max_line_bytes)
     else:
-        lines = Lines(block.data, base=block.offset, final=block.final, places=block.places)
+        lines = Lines(
+            block.data,
+            base=block.offset,
+            final=block.final,
+            places=block.places,
+            overlong=block.overlong,
+        )
     return engine_for(context).run(lines)
 
 
@@ -205,7 +211,11 @@ def _noted(blocks: Iterable[Block | None], under_way: deque[Block]) -> Iterator[
     for block in blocks:
         if block is not None:
             under_way.append(block)
-        yield block
+        if block is not None and block.data is not None and block.overlong:
+            # It is not looked at but for a byte order mark, and so need not travel.
+            yield block._replace(data=block.data[:TOO_LONG_BY])
+        else:
+            yield block
 
 
 def _backend(opened: Opened, options: Options) -> tuple[Backend, int]:

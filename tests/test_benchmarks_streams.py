@@ -8,18 +8,22 @@ from pathlib import Path
 import pytest
 
 import evalstream
-from benchmarks import streams
 from benchmarks.budgets import State
 from benchmarks.generate import generate
 from benchmarks.judging import WrongAnswer
-from benchmarks.streams import QUICK, SPELLINGS, Section, delays, set_off, timed_lines, write_array
+from benchmarks.streams import latency
+from benchmarks.streams.arrays import SPELLINGS, write_array
+from benchmarks.streams.latency import delays, timed_lines
+from benchmarks.streams.packed import set_off
+from benchmarks.streams.scale import QUICK
+from benchmarks.streams.section import Section
 
 ROWS = [b'{"row": 1}\n', b'{"row": 2}\n']
 LETTING = "import os\nwhile row := os.read(0, 9999): os.write(1, {})"
 
 
 def test_rows_are_timed_until_they_are_out_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "READY_SECONDS", 0.1)
+    monkeypatch.setattr(latency, "READY_SECONDS", 0.1)
     taken = delays([sys.executable, "-c", LETTING.format("row")], ROWS, (0.01, 0.02), 1)
     assert len(taken) == len(ROWS)
     assert all(0 < seconds < 5 for seconds in taken)

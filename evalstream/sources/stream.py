@@ -186,16 +186,17 @@ class StreamSource:
                 buffer += data
                 if latest is None and b"\n" in data:
                     latest = self._latest()
-            cut = self._cut(buffer)
+            cut = self._cut(buffer, length)
             if not buffer or (self._error and not cut):
                 break
+            keeps = self._kept if self._rests is not None else TOO_LONG_BY
             with memoryview(buffer) as view:
-                data = bytes(view[: cut or self._kept])
+                data = bytes(view[: cut or keeps])
             taken = cut or self._skip_line(buffer, offset)
             if cut:
                 del buffer[:cut]
             final = self._ended and not buffer and not self._error
-            yield Block(self.path, offset, taken, 0, data=data, final=final)
+            yield Block(self.path, offset, taken, 0, data=data, final=final, overlong=not cut)
             if latest is not None and len(data) < length and not self._ended:
                 yield None
             offset += taken
@@ -253,8 +254,13 @@ class StreamSource:
         if self._error is not None:
             raise self._error
 
-    def _cut(self, buffer: bytearray) -> int:
-        """Return how many bytes of the buffer are whole lines."""
+    def _cut(self, buffer: bytearray, length: int) -> int:
+        """Return how many bytes of the buffer are to be a block of whole lines."""
+        if len(buffer) > 2 * length:
+            newline = buffer.rfind(b"\n", 0, length)
+            newline = buffer.find(b"\n", length) if newline < 0 else newline
+            if newline >= 0:
+                return newline + 1
         if self._ended and not self._error:
             return len(buffer)
         return buffer.rfind(b"\n") + 1

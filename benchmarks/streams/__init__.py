@@ -1,0 +1,1 @@
+"""Measures rows that come any other way than from a plain file."""
