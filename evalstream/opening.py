@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from evalstream import layout
 from evalstream.digest import RunningDigest
+from evalstream.errors import CannotCheck
 from evalstream.layout import Layout
 from evalstream.model import Block, Options, Reader
 from evalstream.outlets import Sink
@@ -86,21 +87,32 @@ class Opened:
 
     def _elements(self, source: StreamSource, length: int, longest: int) -> Iterator[Block]:
         """Iterate over the elements of an array as if they were lines."""
-        from evalstream.elements import Elements
+        from evalstream.elements import ArrayTrouble, Elements
 
         elements, gathered = Elements(longest), _Gathered(source.path)
-        for data in chain(source.pieces(), [b""]):
-            found = elements.feed(data) if data else elements.end()
-            for element in found:
-                if element.whole:
-                    gathered.add(_flat(element), element.line, element.offset)
-                    if gathered.size >= length:
-                        yield gathered.block()
-            self.trouble = elements.trouble
-            if self.left is not None:
-                self.left.follow(data, found, breaks=elements.trouble is not None)
+        try:
+            for data in chain(source.pieces(), [b""]):
+                found = elements.feed(data) if data else elements.end()
+                for element in found:
+                    if element.whole:
+                        gathered.add(_flat(element), element.line, element.offset)
+                        if gathered.size >= length:
+                            yield gathered.block()
+                self.trouble = elements.trouble
+                self._follow(data, found)
+        except (OSError, CannotCheck):
+            place = source.size, elements.lines
+            self.trouble = self.trouble or ArrayTrouble("the array breaks off", *place)
+            if gathered.size:
+                yield gathered.block()
+            self._follow(b"", [])
+            raise
         if gathered.size:
             yield gathered.block()
+
+    def _follow(self, data: bytes, elements: Sequence[Element]) -> None:
+        if self.left is not None:
+            self.left.follow(data, elements, breaks=self.trouble is not None)
 
 
 class LeftOver:
@@ -133,7 +145,6 @@ class _Gathered:
         self._path = path
         self._lines: list[bytes] = []
         self._places = array("Q")
-        self._taken = 0
         self.size = 0
 
     def add(self, line: bytes, number: int, offset: int) -> None:

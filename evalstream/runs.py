@@ -98,7 +98,8 @@ class _Finder:
         elif path.endswith(ALL_ROWS_ENDINGS) or _is_stream(path):
             yield Run(path, None if _is_stream(path) else self._aggregate_of(path))
         elif _without_packing(path).endswith(".json"):
-            yield Run(path, self._aggregate_of(path)) if _is_array(path) else _aggregate_run(path)
+            holds_rows = is_packed_name(path) or _is_array(path)
+            yield Run(path, self._aggregate_of(path)) if holds_rows else _aggregate_run(path)
         elif os.path.exists(path):
             endings = ", ".join((*ROWS_ENDINGS, ".json"))
             endings = f"{endings}; the former also with {', '.join(PACKED_ENDINGS)}"

@@ -225,3 +225,21 @@ def test_a_broken_array_fails_where_it_breaks(
         )
         assert not limited.passed
         assert limited.exit_code != 0
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_elements_before_a_break_in_a_packed_array_are_checked(
+    tmp_path: Path, indent: int | None
+) -> None:
+    path, data = tmp_path / "rows.json.gz", as_array(sound_rows(count=400), indent)
+    packed = gzip.compress(data, 1)
+    path.write_bytes(packed[: len(packed) * 2 // 3])
+    report = evalstream.check(path, ignore=("ES5",))
+    (run,) = report.runs
+    assert (report.counts, report.exit_code, run.verdict) == ({"ES002": 1}, 1, "failed")
+    assert 0 < run.rows < 400
+    saved = evalstream.salvage(path, tmp_path / "good")
+    assert (saved.exit_code, saved.rows) == (3, run.rows)
+    rest = json.loads((tmp_path / "good.rest.jsonl").read_bytes())
+    assert data[rest["offset"] :].startswith(rest["text"].encode())
+    assert rest["reason"] == "the array breaks off"

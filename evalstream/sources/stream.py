@@ -112,8 +112,8 @@ class StreamSource:
 
     `size` counts the bytes so far. Rows are handed on after `lull` seconds without more of
     them. Where reading fails, the whole lines before come first, then the error; the line that
-    it broke is then `unfinished`. With
-    `keeps_rests`, what is cut off a line that is too long is kept on disk (`rest`).
+    it broke is then `unfinished`. With `keeps_rests`, what is cut off a line that is too long is
+    kept on disk (`rest`).
     """
 
     def __init__(
