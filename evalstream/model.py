@@ -189,6 +189,11 @@ class Flow:
         """Whether rows go different ways by what was found in them."""
         return self.passing == "valid" or bool(self.accepted or self.rejected)
 
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether somebody waits for the rows while they are checked."""
+        return self.passing is not None or self.sorts
+
 
 @dataclass(frozen=True, slots=True)
 class Options:

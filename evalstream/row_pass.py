@@ -226,7 +226,7 @@ def _backend(opened: Opened, options: Options) -> tuple[Backend, int]:
     """
     source, jobs = opened.source, options.jobs or usable_cores()
     if isinstance(source, StreamSource):
-        trickles = options.flow.sorts and not source.has_more
+        trickles = options.flow.is_waited_for and not source.has_more
         small, length = source.ended or trickles, BLOCK_BYTES
     else:
         small = source.size < WORTH_A_POOL_BYTES

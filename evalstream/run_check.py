@@ -84,7 +84,7 @@ class RunCheck:
     def _summary(self, outlets: Outlets) -> RunSummary:
         name = self._rows_name or self._aggregate_name or ""
         rows = RowPass(name, self._options, self._algorithms(), outlets, self._progress)
-        if self._options.flow.sorts:
+        if self._options.flow.is_waited_for:
             # Loaded and compiled before the first row comes, since somebody waits for it.
             engine_for(context_of(self._options, self._aggregate, b"")).run(Lines(b"{}\n"))
         try:
