@@ -15,7 +15,10 @@ from evalstream.rules import (
     aggregate,
     coverage,
     datastore,
+    evalguard,
+    harpia,
     identity,
+    infereval,
     json,
     leak,
     linkage,
@@ -41,6 +44,9 @@ _LAYERS: Final = (
     aggregate,
     recompute,
     datastore,
+    infereval,
+    harpia,
+    evalguard,
 )
 
 RULES: Final[Mapping[str, Rule]] = MappingProxyType(

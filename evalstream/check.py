@@ -11,12 +11,14 @@ from itertools import groupby
 from typing import Any, Final
 
 from evalstream import parsing
+from evalstream.any_run import check_any
 from evalstream.catalog import enabled_codes
 from evalstream.digest import RECIPES
 from evalstream.errors import UsageError
 from evalstream.findings import Findings
+from evalstream.formats import NAMES as FORMATS
 from evalstream.formats import eee
-from evalstream.late import check_run
+from evalstream.inputs import find_all
 from evalstream.model import Finding, Flow, Options, Report, Reporter, RunSummary
 from evalstream.outlets import check_flow
 from evalstream.packs import Checked, Pack, check_packs, not_checked, packed
@@ -24,9 +26,11 @@ from evalstream.profiles import PROFILES
 from evalstream.progress import Progress
 from evalstream.rules.stream import ES001, ES005
 from evalstream.run_check import NOT_CHECKED
-from evalstream.runs import Nothing, Run, find_runs, printable
+from evalstream.runs import Nothing, Run, printable
 from evalstream.schema import ENGINES, compile_schema
 from evalstream.stopping import STOPPING, Stopped
+
+AUTO: Final = "auto"
 
 Input = str | os.PathLike[str]
 
@@ -40,6 +44,7 @@ def check(
     inputs: Input | Sequence[Input],
     *,
     aggregate: Input | None = None,
+    inputs_file: Input | None = None,
     options: Options | None = None,
     reporter: Reporter | None = None,
     progress: bool = False,
@@ -48,8 +53,9 @@ def check(
     """Check rows files, aggregates and folders, and return what was found.
 
     `inputs` are paths, or `-` for standard input; `aggregate` goes with exactly one rows
-    input. `settings` are fields of Options and Flow, such as `recipe="concat"`. Findings go to
-    `reporter` as they come; without one they are kept, on disk past a bound, and the report
+    input, and so does `inputs_file`, what was put into an evaluation by HarpIA Lab. `settings`
+    are fields of Options and Flow, such as `recipe="concat"`. Findings go to `reporter` as they
+    come; without one they are kept, on disk past a bound, and the report
     can be iterated over. Raises UsageError for a call that makes no sense; whatever is wrong
     with the data, or cannot be read, is in the report.
     """
@@ -58,9 +64,10 @@ def check(
     session = _Session(chosen, reporter, progress=progress)
     paths = [os.fspath(name) for name in names]
     beside = chosen.flow.seal_to if aggregate is None else os.fspath(aggregate)
+    third = None if inputs_file is None else os.fspath(inputs_file)
     check_flow(chosen.flow, paths, beside)
     with suppress(Stopped):
-        session.take_all(find_runs(paths, beside))
+        session.take_all(find_all(paths, beside, third, chosen))
     return session.report()
 
 
@@ -92,7 +99,7 @@ class _Session:
             self._add(self._nothing(found))
             return
         with Progress(shown=self._progress) as progress:
-            self._runs.append(check_run(found, self._options, self._show, progress))
+            self._runs.append(check_any(found, self._options, self._show, progress))
 
     def take_packs(self, packs: Iterable[Pack]) -> None:
         """Check many small runs."""
@@ -154,6 +161,7 @@ def checked_options(options: Options, settings: dict[str, Any]) -> Options:
         raise UsageError(f"no such setting: {', '.join(sorted(settings))}") from error
     options = replace(options, select=tuple(options.select), ignore=tuple(options.ignore))
     _one_of("schema version", options.schema_version, ("auto", *eee.INSTANCE_VERSIONS))
+    _one_of("format", options.format_name, (AUTO, *FORMATS))
     _one_of("recipe", options.recipe, ("auto", *RECIPES))
     _one_of("engine", options.engine, ENGINES)
     _one_of("profile", options.profile, tuple(PROFILES))

@@ -19,6 +19,7 @@ from evalstream.catalog import RULES
 from evalstream.check import check as run_check
 from evalstream.digest import RECIPES
 from evalstream.errors import CannotCheck, CannotWrite, UsageError
+from evalstream.formats import NAMES as FORMATS
 from evalstream.formats.eee import INSTANCE_VERSIONS
 from evalstream.model import Flow, Options, Reporter, Severity
 from evalstream.outlets import SIDECAR, refuse_overwriting
@@ -182,6 +183,14 @@ def check(
         str | None,
         typer.Option(metavar="FILE", help="The aggregate of the one rows file named."),
     ] = None,
+    inputs_file: Annotated[
+        str | None,
+        typer.Option("--inputs", metavar="FILE", help="What was put into the evaluation (harpia)."),
+    ] = None,
+    format_name: Annotated[
+        str,
+        typer.Option(help=f"The system whose files these are: auto, {', '.join(FORMATS)}."),
+    ] = DEFAULTS.format_name,
     schema_version: SchemaVersion = DEFAULTS.schema_version,
     schema: Annotated[
         Path | None,
@@ -276,6 +285,7 @@ def check(
         select=_codes(select),
         ignore=_codes(ignore),
         profile=profile,
+        format_name=format_name,
         strict=strict,
         fail_on=Severity[fail_on.name.upper()],
         jobs=jobs,
@@ -293,7 +303,7 @@ def check(
         flow=flow,
     )
     shown = follow or sys.stderr.isatty() if progress is None else progress
-    _report(inputs, aggregate, options, format_, output, progress=shown)
+    _report(inputs, aggregate, options, format_, output, progress=shown, more=inputs_file)
 
 
 @app.command()
@@ -407,11 +417,12 @@ def _report(
     output: str | None,
     *,
     progress: bool,
+    more: str | None = None,
 ) -> NoReturn:
     """Check, report, and exit with the report's code."""
     if output is not None:
         flow = options.flow
-        kept = (*inputs, aggregate, flow.tee, flow.accepted, flow.rejected)
+        kept = (*inputs, aggregate, more, flow.tee, flow.accepted, flow.rejected)
         refuse_overwriting([output], [name for name in kept if name is not None])
     # Where rows take standard output, the report goes elsewhere, and comes as they do.
     live = options.flow.passing is not None
@@ -421,7 +432,12 @@ def _report(
             LiveTextReporter(target) if live and form is Format.text else REPORTERS[form](target)
         )
         report = run_check(
-            inputs, aggregate=aggregate, options=options, reporter=reporter, progress=progress
+            inputs,
+            aggregate=aggregate,
+            inputs_file=more,
+            options=options,
+            reporter=reporter,
+            progress=progress,
         )
     if STOPPING.granted is not None:
         _stop("stopped by a signal; the verdict is partial", report.exit_code)

@@ -202,7 +202,8 @@ class Options:
     Sizes are in bytes. `max_findings` is per code, 0 shows all. `jobs` 0 means as many
     workers as there are usable cores and as the input is worth. `profile` names a set of
     severities and extra rules. With `skip_noise` lines that hold no row are stepped over, or
-    those that `noise`, a regular expression, is found in.
+    those that `noise`, a regular expression, is found in. `format_name` is the system whose files
+    are checked, `auto` where they show it themselves.
     """
 
     select: tuple[str, ...] = ()
@@ -220,6 +221,7 @@ class Options:
     max_depth: int = 200
     memory_limit: int = 38 * MEBIBYTE
     profile: str = "default"
+    format_name: str = "auto"
     skip_noise: bool = False
     noise: str | None = None
     flow: Flow = Flow()
@@ -283,12 +285,14 @@ class RunSummary:
     severity; `trouble` says what kept the rows from being checked in full. `results` are the
     aggregate's, claimed beside recomputed. `covers` says what the checksum is of where there
     is a choice: `stored` or `unpacked` bytes, or `rows` without the noise between them.
+    `inputs` is a third document, where a system has one.
     `sealed` is the aggregate that was sealed; `change` is what sealing it would change.
     """
 
     file: str | None
     aggregate: str | None
     format: str
+    inputs: str | None = None
     version: str | None = None
     rows: int = 0
     verdict: str = "incomplete"
@@ -314,6 +318,7 @@ class RunSummary:
         return {
             "file": self.file,
             "aggregate": self.aggregate,
+            **({} if self.inputs is None else {"inputs": self.inputs}),
             "format": self.format,
             "version": self.version,
             "rows": self.rows,

@@ -11,12 +11,12 @@ from functools import partial
 from itertools import chain, groupby, islice
 from typing import Final
 
+from evalstream.any_run import check_any
 from evalstream.catalog import enabled_codes
 from evalstream.collector import finding_of
 from evalstream.errors import WorkerLost
 from evalstream.executors import Backend, run_in_order
 from evalstream.formats import eee
-from evalstream.late import check_run
 from evalstream.model import MEBIBYTE, Fault, Finding, Options, RunSummary
 from evalstream.progress import Progress
 from evalstream.row_pass import WORTH_A_POOL_BYTES, usable_cores
@@ -95,7 +95,7 @@ def check_pack(options: Options, pack: Pack) -> list[Checked]:
     for run in pack.runs:
         findings: list[Finding] = []
         with Progress(shown=False) as progress:
-            checked.append((check_run(run, options, findings.append, progress), findings))
+            checked.append((check_any(run, options, findings.append, progress), findings))
     return checked
 
 

@@ -99,10 +99,11 @@ class Rule:
     """A rule: its code for ever, its name, how bad it is, and its documentation.
 
     `documentation` has the headings What it finds, Why it matters, Bad and Good; the last two
-    are changes to the example run, and tests run them. At most one of `row`, `run` and
-    `aggregate` is given: `row` binds a context and returns a stateless check of one row (or
-    None where there is nothing to check), `run` looks at the merged facts once per run,
-    `aggregate` at the aggregate by itself. Rules with none of them are found by the parser,
+    are changes to the example run, and tests run them. At most one of `row`, `run`,
+    `aggregate` and `judge` is given: `row` binds a context and returns a stateless check of one
+    row (or None where there is nothing to check), `run` looks at the merged facts once per run,
+    `aggregate` at the aggregate by itself; `judge` looks at what another system hands to its
+    rules, at most once per document or record. Rules with none of them are found by the parser,
     the schema or the driver, which name them. An `optional` rule holds only where it is
     selected or a profile adds it. A `run` rule that is `about_paths` looks also at runs whose
     rows could not be looked at, or that have none.
@@ -116,6 +117,7 @@ class Rule:
     row: RowRule | None = None
     run: RunRule | None = None
     aggregate: AggregateRule | None = None
+    judge: Callable[[Any], Iterable[Fault]] | None = None
     fixable: bool = False
     optional: bool = False
     about_aggregate: bool = False

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evalstream.errors import CannotCheck, UsageError
+from evalstream.formats import eee
 from evalstream.parsing import fast
 from evalstream.sources.remote import exists, is_remote, read_whole, shown
 
@@ -27,11 +28,17 @@ ANCESTORS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A rows file, an aggregate, or both; `missing` says what was declared but not found."""
+    """What is checked together: a rows file, an aggregate, or both, and further documents.
+
+    `missing` says what was declared but not found. `format` names the system whose files they
+    are; with HarpIA Lab, `inputs` is what was put into the evaluation.
+    """
 
     rows: str | None
     aggregate: str | None
     missing: str | None = None
+    format: str = eee.NAME
+    inputs: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -47,7 +48,15 @@ def sections(rule: Rule) -> dict[str, str]:
 
 
 def apply(script: str, folder: Path) -> Case:
-    """Copy the pair that a script is about into `folder`, edit and seal it anew."""
+    """Copy the pair that a script is about into `folder`, edit and seal it anew.
+
+    A script that begins with `format NAME` is about the files of another system, which the
+    module `edits_NAME` knows how to edit.
+    """
+    first, _, rest = script.partition("\n")
+    if first.startswith("format "):
+        case: Case = import_module(f"edits_{first.split()[1]}").apply(rest, folder)
+        return case
     edit = _Edit(_pair("0.2.0"))
     for directive in script.splitlines():
         edit.follow(directive.strip())

@@ -1,0 +1,1 @@
+"""How the files of each system beside Every Eval Ever are checked, one module per system."""
