@@ -1,0 +1,135 @@
+"""The check of a run of documents: what is wrong with them, gathered, put in order and counted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from evalstream.catalog import enabled_codes
+from evalstream.collector import Collector
+from evalstream.documents import document_bytes
+from evalstream.errors import CannotCheck
+from evalstream.model import Fault, Finding, Options, RunSummary
+from evalstream.parsing import UTF8_MARK
+from evalstream.rule import Context
+from evalstream.rules.json import BEGINS_WITH_MARK, ES102, read_object
+from evalstream.rules.schema import explain
+from evalstream.rules.stream import ES001, ES005
+from evalstream.runs import Run, printable
+from evalstream.schema import builtin_validator
+
+NOT_CHECKED: Final = frozenset({ES001.code, ES005.code})
+"""Codes which say that something was not looked at; alone they lead to exit code 3."""
+
+
+class Dossier:
+    """The documents of one run, and what was found in them.
+
+    `collector` takes what is found in records, block by block; everything else is noted, and
+    handed on in order (file, line, code, pointer) once the run is `closed`. `trouble` says what
+    kept documents from being checked.
+    """
+
+    def __init__(self, run: Run, options: Options, show: Callable[[Finding], None]) -> None:
+        self._started = time.perf_counter()
+        self.run, self.options = run, options
+        self.context = Context(options=options, enabled=enabled_codes(options))
+        self.name = printable(run.rows or run.aggregate or run.inputs or "")
+        self.collector = Collector(self.context, self.name, show)
+        self.trouble: str | None = None
+        self.size = 0
+        self._noted: list[tuple[str, int | None, Fault]] = []
+
+    def read(self, path: str, noun: str) -> dict[str, Any] | None:
+        """Return the JSON object that a document holds, None where there is none.
+
+        Everything that is wrong with its bytes is noted; `noun` says what the document is,
+        with its article.
+        """
+        text = self.bytes(path)
+        if text is None:
+            return None
+        name = printable(path)
+        if text.startswith(UTF8_MARK):
+            text = text[len(UTF8_MARK) :]
+            self.note(ES102.fault(BEGINS_WITH_MARK), name, 1)
+        reading = read_object(text, self.options.max_depth, torn=False, noun=noun)
+        for fault, line in reading.faults:
+            self.note(fault, name, line)
+        if reading.value is None:
+            self.cannot(f"{name} could not be read as {noun}")
+        return reading.value
+
+    def bytes(self, path: str) -> bytes | None:
+        """Return the bytes of a document, None where it cannot be read, which is then noted."""
+        try:
+            text = document_bytes(path)
+        except (OSError, CannotCheck) as error:
+            reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            self.note(ES001.fault(f"cannot be read: {reason}"), printable(path))
+            self.cannot(f"{printable(path)} cannot be read: {reason}")
+            return None
+        self.size += len(text)
+        return text
+
+    def schema_faults(self, schema: str, value: Any, code: str) -> list[Fault]:
+        """Return everything that one of our schemas says against a value, under one code."""
+        faults = explain(builtin_validator(schema, self.options.engine).faults(value), own=True)
+        return [fault._replace(code=code) for fault in faults]
+
+    def note(self, fault: Fault, file: str | None = None, line: int | None = None) -> None:
+        """Take a fault of a document; without a name it is the run's first."""
+        self._noted.append((file or self.name, line, fault))
+
+    def note_all(self, faults: Iterable[Fault], file: str | None = None) -> None:
+        """Take the faults of a document."""
+        for fault in faults:
+            self.note(fault, file)
+
+    def cannot(self, reason: str | None) -> None:
+        """Say what kept something from being checked; the first reason is told."""
+        self.trouble = self.trouble or reason
+
+    def closed(self, *, rows: int = 0, version: str | None = None) -> RunSummary:
+        """Hand on what was noted, and return what became of the run; `rows` counts its records."""
+        files = {name: place for place, name in enumerate(dict.fromkeys(self._names()))}
+        for file, line, fault in sorted(self._noted, key=lambda noted: _order(files, *noted)):
+            self.collector.note(fault, file, line)
+        run = self.run
+        summary = RunSummary(
+            file=printable(run.rows) if run.rows else None,
+            aggregate=printable(run.aggregate) if run.aggregate else None,
+            inputs=printable(run.inputs) if run.inputs else None,
+            format=run.format,
+            version=version,
+            rows=rows,
+            seconds=time.perf_counter() - self._started,
+            bytes=self.size,
+            trouble=self.trouble,
+        )
+        for (code, severity), count in self.collector.counts.items():
+            summary.counts[code] = summary.counts.get(code, 0) + count
+            summary.severities[severity] = summary.severities.get(severity, 0) + count
+        threshold = self.options.threshold
+        if any(
+            severity >= threshold and code not in NOT_CHECKED
+            for code, severity in self.collector.counts
+        ):
+            summary.verdict = "failed"
+        elif self.trouble is None:
+            summary.verdict = "passed"
+        self.collector.close()
+        return summary
+
+    def _names(self) -> Iterable[str]:
+        """Name the files in the order in which they are spoken of."""
+        named = (self.run.rows, self.run.aggregate, self.run.inputs)
+        yield from (printable(path) for path in named if path)
+        yield from (file for file, _, _ in self._noted)
+
+
+def _order(
+    files: dict[str, int], file: str, line: int | None, fault: Fault
+) -> tuple[int, float, str, str]:
+    return files[file], float("inf") if line is None else line, fault.code, fault.pointer or ""
