@@ -203,7 +203,8 @@ class Options:
     workers as there are usable cores and as the input is worth. `profile` names a set of
     severities and extra rules. With `skip_noise` lines that hold no row are stepped over, or
     those that `noise`, a regular expression, is found in. `format_name` is the system whose files
-    are checked, `auto` where they show it themselves.
+    are checked, `auto` where they show it themselves. `executor` names who runs the work, and the
+    two options of Dask its scheduler. With `links` a run gathers what ties it to others.
     """
 
     select: tuple[str, ...] = ()
@@ -222,6 +223,10 @@ class Options:
     memory_limit: int = 38 * MEBIBYTE
     profile: str = "default"
     format_name: str = "auto"
+    executor: str = "auto"
+    dask_address: str | None = None
+    dask_scheduler_file: str | None = None
+    links: bool = False
     skip_noise: bool = False
     noise: str | None = None
     flow: Flow = Flow()
@@ -286,7 +291,9 @@ class RunSummary:
     aggregate's, claimed beside recomputed. `covers` says what the checksum is of where there
     is a choice: `stored` or `unpacked` bytes, or `rows` without the noise between them.
     `inputs` is a third document, where a system has one.
-    `sealed` is the aggregate that was sealed; `change` is what sealing it would change.
+    `sealed` is the aggregate that was sealed; `change` is what sealing it would change. `links`
+    are what ties the run to others of one call. `unchanged` says when it was checked, of a run
+    that was not checked again since nothing changed.
     """
 
     file: str | None
@@ -309,6 +316,8 @@ class RunSummary:
     covers: str | None = None
     sealed: str | None = None
     change: str | None = None
+    links: Any = None
+    unchanged: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the run as the output contract writes it."""
@@ -330,6 +339,7 @@ class RunSummary:
             "seconds": round(self.seconds, 3),
             "bytes": self.bytes,
             **({} if self.sealed is None else {"sealed": self.sealed}),
+            **({} if self.unchanged is None else {"unchanged": self.unchanged}),
         }
 
 
