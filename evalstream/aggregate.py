@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from evalstream.claims import Claims
@@ -21,7 +22,7 @@ class Result(NamedTuple):
     `place` is its index in evaluation_results. `minimum` and `maximum` bound its scores (from
     0.2.3 on infinities are allowed), None where the metric declares no bound. `levels` is the
     number of level_names. `samples_number` is the size of the dataset, and `sample_ids` are the
-    samples that were used, as texts.
+    samples that were used, as texts. `split` is that of the dataset in its repository.
     """
 
     place: int
@@ -37,9 +38,10 @@ class Result(NamedTuple):
     levels: int | None
     samples_number: int | None
     sample_ids: frozenset[str] | None
+    split: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Aggregate:
     """One aggregate document and the claims that rows can bear out or refute.
 
@@ -129,6 +131,10 @@ class Aggregate:
 
     def joinable(self) -> tuple[Result, ...]:
         """Return what rows need to know of each result."""
+        return self._joinable
+
+    @cached_property
+    def _joinable(self) -> tuple[Result, ...]:
         return tuple(_result(index, result) for index, result in self.indexed_results())
 
 
@@ -188,6 +194,7 @@ def _result(index: int, result: dict[str, Any]) -> Result:
         levels=len(levels) if isinstance(levels, list) else None,
         samples_number=samples if samples.__class__ is int else None,
         sample_ids=frozenset(map(str, listed)) if isinstance(listed, list) else None,
+        split=_text(_member(result.get("source_data"), "hf_split")),
     )
 
 

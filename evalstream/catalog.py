@@ -13,12 +13,16 @@ from evalstream.profiles import PROFILES
 from evalstream.rule import Rule
 from evalstream.rules import (
     aggregate,
+    corpus,
     coverage,
     datastore,
     evalguard,
+    evalguard_scores,
     harpia,
+    harpia_results,
     identity,
     infereval,
+    infereval_evaluation,
     json,
     leak,
     linkage,
@@ -44,9 +48,13 @@ _LAYERS: Final = (
     aggregate,
     recompute,
     datastore,
+    corpus,
     infereval,
+    infereval_evaluation,
     harpia,
+    harpia_results,
     evalguard,
+    evalguard_scores,
 )
 
 RULES: Final[Mapping[str, Rule]] = MappingProxyType(

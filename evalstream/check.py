@@ -5,32 +5,28 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import fields, replace
-from itertools import groupby
 from typing import Any, Final
 
 from evalstream import parsing
-from evalstream.any_run import check_any
 from evalstream.catalog import enabled_codes
 from evalstream.digest import RECIPES
-from evalstream.errors import UsageError
-from evalstream.findings import Findings
+from evalstream.errors import CannotCheck, UsageError
+from evalstream.fingerprint import restored
 from evalstream.formats import NAMES as FORMATS
 from evalstream.formats import eee
 from evalstream.inputs import find_all
-from evalstream.model import Finding, Flow, Options, Report, Reporter, RunSummary
+from evalstream.merging import whole_parts
+from evalstream.model import Flow, Options, Report, Reporter
 from evalstream.outlets import check_flow
-from evalstream.packs import Checked, Pack, check_packs, not_checked, packed
 from evalstream.profiles import PROFILES
-from evalstream.progress import Progress
-from evalstream.rules.stream import ES001, ES005
-from evalstream.run_check import NOT_CHECKED
-from evalstream.runs import Nothing, Run, printable
 from evalstream.schema import ENGINES, compile_schema
-from evalstream.stopping import STOPPING, Stopped
+from evalstream.session import Call
+from evalstream.shards import shard_of
 
 AUTO: Final = "auto"
+EXECUTORS: Final = (AUTO, "serial", "pool", "dask")
+"""Who can run the work: this process, its own workers, or those of a Dask cluster."""
 
 Input = str | os.PathLike[str]
 
@@ -41,10 +37,12 @@ FLOW_FIELDS: Final = frozenset(field.name for field in fields(Flow))
 
 
 def check(
-    inputs: Input | Sequence[Input],
+    inputs: Input | Iterable[Input],
     *,
     aggregate: Input | None = None,
     inputs_file: Input | None = None,
+    ledger: Input | None = None,
+    shard: str | None = None,
     options: Options | None = None,
     reporter: Reporter | None = None,
     progress: bool = False,
@@ -53,103 +51,52 @@ def check(
     """Check rows files, aggregates and folders, and return what was found.
 
     `inputs` are paths, or `-` for standard input; `aggregate` goes with exactly one rows
-    input, and so does `inputs_file`, what was put into an evaluation by HarpIA Lab. `settings`
-    are fields of Options and Flow, such as `recipe="concat"`. Findings go to `reporter` as they
-    come; without one they are kept, on disk past a bound, and the report
+    input, and so does `inputs_file`, what was put into an evaluation by HarpIA Lab. `ledger` is
+    a file that remembers what was checked: what has not changed is not checked again. `shard`
+    (`3/100`, `slurm/100`, `slurm`) checks one of several parts, which a PartReporter writes.
+    `settings` are fields of Options and Flow, such as `recipe="concat"`. Findings go to
+    `reporter` as they come; without one they are kept, on disk past a bound, and the report
     can be iterated over. Raises UsageError for a call that makes no sense; whatever is wrong
     with the data, or cannot be read, is in the report.
     """
-    names = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
     chosen = checked_options(options or Options(), settings)
-    session = _Session(chosen, reporter, progress=progress)
-    paths = [os.fspath(name) for name in names]
+    names: Iterable[Input] = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
+    paths: Iterable[str] = (os.fspath(name) for name in names)
     beside = chosen.flow.seal_to if aggregate is None else os.fspath(aggregate)
+    if chosen.flow != Flow():
+        if ledger is not None or shard is not None:
+            raise UsageError("a ledger and shards are for files, not for rows that go somewhere")
+        paths = list(paths)
+        check_flow(chosen.flow, paths, beside)
     third = None if inputs_file is None else os.fspath(inputs_file)
-    check_flow(chosen.flow, paths, beside)
-    with suppress(Stopped):
-        session.take_all(find_all(paths, beside, third, chosen))
-    return session.report()
+    try:
+        return Call(chosen, reporter).check(
+            find_all(paths, beside, third, chosen),
+            ledger=None if ledger is None else os.fspath(ledger),
+            shard=None if shard is None else shard_of(shard),
+            progress=progress,
+        )
+    finally:
+        if chosen.executor == "dask":
+            from evalstream.executors.dask import leave
+
+            leave()
 
 
-class _Session:
-    """One call of `check`: its runs so far."""
+def merge(parts: Sequence[Input], *, reporter: Reporter | None = None) -> Report:
+    """Return the report that shards wrote in parts, as one check of everything would have said it.
 
-    def __init__(self, options: Options, reporter: Reporter | None, *, progress: bool) -> None:
-        self._options, self._reporter, self._progress = options, reporter, progress
-        self._runs: list[RunSummary] = []
-        self._kept = Findings()
-        self._shown = 0
-
-    def take_all(self, found: Iterable[Run | Nothing]) -> None:
-        """Check runs, small ones together. Raises Stopped where the process is to end."""
-        packs = packed(found, 1 if self._options.flow != Flow() else self._options.jobs)
-        for are_packs, some in groupby(packs, lambda one: isinstance(one, Pack)):
-            if are_packs:
-                self.take_packs(pack for pack in some if isinstance(pack, Pack))
-                continue
-            for one in some:
-                self.take(one)
-                if STOPPING.granted is not None:
-                    return
-                STOPPING.check()
-
-    def take(self, found: Any) -> None:
-        """Check one run, or note an input in which there is nothing to check."""
-        if isinstance(found, Nothing):
-            self._add(self._nothing(found))
-            return
-        with Progress(shown=self._progress) as progress:
-            self._runs.append(check_any(found, self._options, self._show, progress))
-
-    def take_packs(self, packs: Iterable[Pack]) -> None:
-        """Check many small runs."""
-        rows = 0
-        with Progress(shown=self._progress) as progress:
-            progress.begin("small runs", 0)
-            for checked in check_packs(packs, self._options):
-                for one in checked:
-                    self._add(one)
-                rows += sum(summary.rows for summary, _ in checked)
-                progress.advance(sum(summary.bytes for summary, _ in checked), rows, self._shown)
-
-    def report(self) -> Report:
-        """Return the outcome of all runs, and let the reporter finish."""
-        report = Report(self._runs, self._kept, self._shown, self._exit_code())
-        if self._reporter is not None:
-            self._reporter.finish(report)
-        return report
-
-    def _show(self, finding: Finding) -> None:
-        self._shown += 1
-        if self._reporter is not None:
-            self._reporter.finding(finding)
-        else:
-            self._kept.append(finding)
-
-    def _add(self, checked: Checked) -> None:
-        """Take what became of a run that was checked elsewhere."""
-        summary, findings = checked
-        self._runs.append(summary)
-        for finding in findings:
-            self._show(finding)
-
-    def _nothing(self, nothing: Nothing) -> Checked:
-        rule = ES005 if nothing.readable else ES001
-        trouble = f"nothing was checked: {nothing.reason}"
-        name, fault = printable(nothing.path), rule.fault(nothing.reason)
-        return not_checked(name, None, trouble, fault, self._options)
-
-    def _exit_code(self) -> int:
-        """0 sound, 1 findings that fail, 3 something was not checked; never 0 for nothing.
-
-        Stopped by a signal: 128 and its number, as shells count.
-        """
-        if STOPPING.granted is not None:
-            return 128 + STOPPING.granted
-        if any(run.verdict == "failed" for run in self._runs):
-            return 1
-        unchecked = any(run.trouble or NOT_CHECKED & run.counts.keys() for run in self._runs)
-        return 3 if unchecked or not self._runs else 0
+    Raises CannotCheck that names the part which is missing, doubled, cut off, damaged or of
+    another batch; OSError.
+    """
+    whole = whole_parts([os.fspath(part) for part in parts])
+    try:
+        options = restored(whole[0].footing.options)
+    except (KeyError, TypeError, ValueError) as error:
+        raise CannotCheck(
+            f"{whole[0].path}: its options make no sense; nothing was merged"
+        ) from error
+    return Call(options, reporter).merge(whole)
 
 
 def checked_options(options: Options, settings: dict[str, Any]) -> Options:
@@ -161,6 +108,11 @@ def checked_options(options: Options, settings: dict[str, Any]) -> Options:
         raise UsageError(f"no such setting: {', '.join(sorted(settings))}") from error
     options = replace(options, select=tuple(options.select), ignore=tuple(options.ignore))
     _one_of("schema version", options.schema_version, ("auto", *eee.INSTANCE_VERSIONS))
+    _one_of("executor", options.executor, EXECUTORS)
+    if options.executor != "dask" and (options.dask_address or options.dask_scheduler_file):
+        raise UsageError("a Dask scheduler goes with the executor dask")
+    if options.dask_address and options.dask_scheduler_file:
+        raise UsageError("the Dask scheduler is named by its address or by its file, not by both")
     _one_of("format", options.format_name, (AUTO, *FORMATS))
     _one_of("recipe", options.recipe, ("auto", *RECIPES))
     _one_of("engine", options.engine, ENGINES)

@@ -10,9 +10,10 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, Final
 
+from evalstream.block_result import BlockResult, Counts, Located, trimmed
 from evalstream.catalog import RULES, severity_of
-from evalstream.engine import BlockResult, Counts, Located, trimmed
 from evalstream.findings import Findings
+from evalstream.links import RunLinks
 from evalstream.model import Fault, Finding
 from evalstream.repeats import IdentityIndex
 from evalstream.rule import Context, Where, place_in
@@ -41,6 +42,7 @@ class Collector:
         self._profile = context.options.profile
         self.counts: Counts = {}
         self.tally = Tally()
+        self.links = RunLinks() if context.links else None
         self._file, self._show = file, show
         self._index = IdentityIndex(context.options.memory_limit)
         self._shown: dict[str, int] = {}
@@ -57,6 +59,8 @@ class Collector:
         if places is not None:
             self._places = self._places or Places()
             self._places.extend(places)
+        if self.links is not None:
+            self.links.take(result.links, shift, places)
         remarks = self._index.add(result.identities, shift)
         self.tally.merge(result.tally)
         for key, count in result.counts.items():

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import BrokenExecutor, Future
 from contextlib import suppress
 from io import RawIOBase
 from typing import Final
 
+from evalstream.errors import WorkerLost
 from evalstream.parsing import ascii_text
 
 Reference = str | Sequence[str]
@@ -184,6 +186,31 @@ class FileDigest:
             self.advance(self._size)
         except OSError as error:
             self._error = error
+
+
+class DistantDigest:
+    """Digest of a file that somebody else takes, as `future` tells; `name` is the file's."""
+
+    def __init__(self, future: Future[dict[str, str]], name: str) -> None:
+        self._future, self._name = future, name
+
+    def start(self) -> None:
+        """Do nothing: it was begun before."""
+
+    def advance(self, end: int) -> None:
+        """Do nothing: it goes on by itself."""
+
+    def cancel(self) -> None:
+        """Stop early, if it has not begun."""
+        self._future.cancel()
+
+    def result(self) -> dict[str, str]:
+        """Wait for the hex digests. Raises OSError of the reading, and WorkerLost."""
+        try:
+            return self._future.result()
+        except BrokenExecutor as error:
+            message = f"{self._name}: a worker process died each time it took the file's digest"
+            raise WorkerLost(message) from error
 
 
 def _listed(reference: Reference) -> Sequence[str]:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any
 
 from evalstream.catalog import enabled_codes
 from evalstream.collector import Collector
 from evalstream.documents import document_bytes
 from evalstream.errors import CannotCheck
-from evalstream.model import Fault, Finding, Options, RunSummary
+from evalstream.model import NOT_CHECKED, Fault, Finding, Options, RunSummary
 from evalstream.parsing import UTF8_MARK
 from evalstream.rule import Context
 from evalstream.rules.json import BEGINS_WITH_MARK, ES102, read_object
 from evalstream.rules.schema import explain
-from evalstream.rules.stream import ES001, ES005
+from evalstream.rules.stream import ES001
 from evalstream.runs import Run, printable
 from evalstream.schema import builtin_validator
-
-NOT_CHECKED: Final = frozenset({ES001.code, ES005.code})
-"""Codes which say that something was not looked at; alone they lead to exit code 3."""
 
 
 class Dossier:

@@ -115,11 +115,14 @@ class Elements:
     `trouble` is None, or what is wrong with the array once that is known; from there on lines
     are counted and nothing else. Held are at most a piece and an element, as bytes, as text and
     for a moment as a value. Elements are not judged: all that Python's own parser takes as a
-    value is taken, be it UTF-8 or not.
+    value is taken, be it UTF-8 or not. An array that is `inner` stands inside another value:
+    what follows its end is no trouble, and `after` holds what was fed of it.
     """
 
-    def __init__(self, longest: int) -> None:
+    def __init__(self, longest: int, *, inner: bool = False) -> None:
         self.trouble: ArrayTrouble | None = None
+        self.after: bytes | None = None
+        self._inner = inner
         self._longest, self._kept = longest, longest + TOO_LONG_BY
         self._expected = _Expected.ARRAY
         self._ended = False
@@ -230,7 +233,7 @@ class Elements:
         if mark == "," and expected is _Expected.COMMA:
             return self._expect(_Expected.VALUE)
         if mark == "]" and expected in {_Expected.FIRST, _Expected.COMMA}:
-            return self._expect(_Expected.END)
+            return self._leave() if self._inner else self._expect(_Expected.END)
         if mark not in ",]" and expected in {_Expected.FIRST, _Expected.VALUE}:
             return self._take(found)
         return self._stop(self._misplaced(mark), start)
@@ -240,6 +243,13 @@ class Elements:
         self._position += 1
         self._expected = expected
         return True
+
+    def _leave(self) -> bool:
+        """Step over the end of an inner array, and give back what follows it."""
+        end = self._position + 1
+        self.after, self._data = self._data[end:], self._data[:end]
+        self._expected = _Expected.NOTHING
+        return False
 
     def _open(self, mark: str) -> bool:
         if mark == "[":

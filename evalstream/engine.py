@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import IntEnum
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
 from json import loads
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from evalstream import parsing
 from evalstream.aggregate import Join
+from evalstream.block_result import BlockResult, Fate, Noted, last_line
 from evalstream.catalog import RULES, severity_of
 from evalstream.formats import eee
 from evalstream.identities import UNJOINED, Identities
-from evalstream.model import Excerpt, Fault, Lines, Severity
+from evalstream.model import Fault, Lines
 from evalstream.reading import Reader, Row, parse
+from evalstream.record_engine import RecordEngine
 from evalstream.records import answer_digest, record, sample_digest
 from evalstream.rule import Context, RowCheck, Rule
 from evalstream.rules import identity
@@ -26,6 +27,7 @@ from evalstream.rules.schema import ES216
 from evalstream.rules.stream import ES003, noise_check
 from evalstream.scope import Scope, Scopes, is_remark, remark_key
 from evalstream.tally import Tally
+from evalstream.ties import UNSHOWN, input_word, sample_word
 
 if TYPE_CHECKING:
     from evalstream.swift import Swift, SwiftPass
@@ -48,44 +50,14 @@ BLANKS: Final = re.compile(rb"(?:[ \t]{0,%d}+\n){16,}+" % (LONGEST_BLANK - 1))
 RESTRAINT: Final = 8
 """For how many lines the quick way is not tried after each on which it failed."""
 
-Counts = dict[tuple[str, Severity], int]
-"""Occurrences by code and severity."""
 
-
-class Located(NamedTuple):
-    """A fault with its line (from 1 within the block), byte offset and sample."""
-
-    line: int
-    offset: int
-    sample_id: str | int | None
-    fault: Fault
-
-
-class Fate(IntEnum):
-    """What becomes of a line that is no sound row, and not blank."""
-
-    REJECTED = 1
-    NOISE = 2
-
-
-class BlockResult(NamedTuple):
-    """What became of a block.
-
-    `faults` are in order of line, code and pointer, and hold at most `max_findings` per code
-    and severity (all with 0, and where rows are rejected); `counts` is exact. `fates` tells, by
-    line from 1, which lines are not accepted, where rows go different ways.
-    """
-
-    faults: list[Located]
-    counts: Counts
-    tally: Tally
-    identities: Identities
-    fates: Mapping[int, Fate]
+def engine_for(context: Context) -> Engine | RecordEngine:
+    """Return the engine of a context: for rows compiled once per process, else its records'."""
+    return _compiled(context) if context.judge is None else RecordEngine(context, context.judge)
 
 
 @lru_cache(maxsize=8)
-def engine_for(context: Context) -> Engine:
-    """Return the engine of a context, compiled once per process."""
+def _compiled(context: Context) -> Engine:
     return Engine(context)
 
 
@@ -210,12 +182,8 @@ class _Pass:
     def __init__(self, engine: Engine, lines: Lines) -> None:
         self._engine, self._lines = engine, lines
         self._options = engine.context.options
-        self._most = 0 if self._options.flow.rejected else self._options.max_findings
-        self._threshold = self._options.threshold
-        self._fates: dict[int, Fate] = {}
         self._offsets = array("Q", lines.places)[1::2].tolist() if lines.places else None
-        self._faults: list[Located] = []
-        self._counts: Counts = {}
+        self._noted = Noted(engine.context)
         self._tally = Tally()
         self._records: list[bytes] = []
         self._scopes = engine.scopes()
@@ -231,7 +199,7 @@ class _Pass:
         end = len(data)
         if base + start == 0 and data.startswith(parsing.UTF8_MARK):
             start = len(parsing.UTF8_MARK)
-            self._note(1, 0, None, [ES102.fault(BEGINS_WITH_MARK)])
+            self._noted.add(1, 0, None, [ES102.fault(BEGINS_WITH_MARK)])
         if self._lines.overlong:
             self._tally.lines += 1
             self._skip(1, base + start)
@@ -239,12 +207,10 @@ class _Pass:
         while start < end:
             start = self._look(start)
         if data.startswith(parsing.UTF8_MARK):
-            self._faults.sort(key=lambda located: (located.line, located.fault.code))
+            self._noted.faults.sort(key=lambda located: (located.line, located.fault.code))
         self._scopes.tally(self._tally)
         identities = Identities(b"".join(self._records))
-        sorts = self._options.flow.sorts or self._options.skip_noise
-        fates = self._fates if sorts else {}
-        return BlockResult(self._faults, self._counts, self._tally, identities, fates)
+        return self._noted.result(self._tally, identities)._replace(links=self._scopes.links())
 
     def _look(self, start: int) -> int:
         """Judge the next lines: the usual rows in one go, the others step by step.
@@ -295,11 +261,12 @@ class _Pass:
         most = self._options.max_findings or count
         told = min(count, most)
         for number in range(first, first + told):
-            self._note(number, base + start, None, [fault])
+            self._noted.add(number, base + start, None, [fault])
             start = data.find(b"\n", start) + 1
         if ES110.code in self._engine.context.enabled:
             key = (ES110.code, severity_of(fault, self._options.profile))
-            self._counts[key] = self._counts.get(key, 0) + count - told
+            counts = self._noted.counts
+            counts[key] = counts.get(key, 0) + count - told
 
     def _is_usual(self, lines: int) -> bool:
         """Tell whether to try the quick way: not while it failed for most lines before."""
@@ -339,7 +306,7 @@ class _Pass:
     def _look_at_last(self, start: int) -> None:
         """Judge the line that has no newline in the block."""
         data, _, base, tail, final = self._lines[:5]
-        line, torn = _last_line(data, start, tail, final=final)
+        line, torn = last_line(data, start, tail, final=final)
         self._tally.lines += 1
         entry = _Entry(line, self._tally.lines, base + start, torn)
         if len(line) > self._options.max_line_bytes:
@@ -363,7 +330,8 @@ class _Pass:
             elif not entry.torn and entry.line.endswith(b"\r"):
                 self._tally.carriage_returns.add(None, entry.number)
             if entry.faults:
-                self._note(entry.number, entry.offset, entry.row, entry.faults)
+                sample = None if entry.row is None else entry.row.get("sample_id")
+                self._noted.add(entry.number, entry.offset, sample, entry.faults)
 
     def _read(self, batch: list[_Entry]) -> list[_Entry]:
         """Parse lines and hold them against the schema; return those that are rows."""
@@ -400,7 +368,7 @@ class _Pass:
         if self._engine.is_noise(entry.line):
             entry.row = None
             self._tally.noise.add(None, entry.number)
-            self._fates[entry.number] = Fate.NOISE
+            self._noted.fates[entry.number] = Fate.NOISE
             return False
         entry.row, faults = self._engine.reader.explain(
             entry.line, torn=entry.torn, read=entry.row, offset=entry.offset
@@ -420,12 +388,12 @@ class _Pass:
         """Count a row that cannot be read."""
         self._tally.rows += 1
         self._tally.unread += 1
-        self._fates[number] = Fate.REJECTED
+        self._noted.fates[number] = Fate.REJECTED
 
     def _skip(self, number: int, offset: int) -> None:
         self._lose(number)
         message = f"longer than {self._options.max_line_bytes:,} bytes; it was not looked at"
-        self._note(number, offset, None, [ES003.fault(message)])
+        self._noted.add(number, offset, None, [ES003.fault(message)])
 
     def _note_fitting(self, faults: list[Fault], number: int) -> None:
         for fault in faults:
@@ -455,8 +423,10 @@ class _Pass:
         key = sample_digest(row.get("sample_id"), scope)
         if key is None:
             self._tally.doubtful += 1
-        elif shown is not None:
-            shown += eee.choices_text(row["input"].get("choices"))
+        else:
+            self._link(entry)
+            if shown is not None:
+                shown += eee.choices_text(row["input"].get("choices"))
         entry.record = record(
             entry.number,
             entry.offset,
@@ -468,46 +438,13 @@ class _Pass:
             answer_digest(eee.answer(row)) if self._engine.compares_answers else 0,
         )
 
-    def _note(self, number: int, offset: int, row: Row | None, faults: Sequence[Fault]) -> None:
-        enabled, most = self._engine.context.enabled, self._most
-        sample = _sample(row)
-        for fault in sorted(faults, key=lambda fault: (fault.code, fault.pointer or "")):
-            if fault.code not in enabled:
-                continue
-            severity = severity_of(fault, self._options.profile)
-            if severity >= self._threshold and fault.code != ES110.code:
-                self._fates[number] = Fate.REJECTED
-            key = (fault.code, severity)
-            count = self._counts.get(key, 0) + 1
-            self._counts[key] = count
-            if not most or count <= most:
-                shown = trimmed(fault, show_values=self._options.show_values)
-                self._faults.append(Located(number, offset, sample, shown))
-
-
-def _last_line(data: bytes, start: int, tail: bytes, *, final: bool) -> tuple[bytes, bool]:
-    """Put together the line that has no newline in `data`; tell whether it has none at all."""
-    line = data[start:] + tail
-    return (line[:-1], False) if line.endswith(b"\n") else (line, final)
-
-
-def trimmed(fault: Fault, *, show_values: bool) -> Fault:
-    """Cut the values of a fault short, or hide the found one."""
-    found = fault.found if show_values else None
-    if not isinstance(found, Excerpt):
-        found = parsing.shorten(found)
-    return fault._replace(found=found, expected=_shortened(fault.expected))
-
-
-def _shortened(expected: Any) -> Any:
-    if isinstance(expected, (list, tuple)):
-        return [parsing.shorten(item) for item in expected[:20]]
-    return parsing.shorten(expected)
-
-
-def _sample(row: Row | None) -> str | int | None:
-    sample = None if row is None else row.get("sample_id")
-    if isinstance(sample, bool) or not isinstance(sample, (str, int)):
-        return None
-    shown: str | int = parsing.shorten(sample)
-    return shown
+    def _link(self, entry: _Entry) -> None:
+        """Note what ties a row to those of other runs, if its values are what they seem to be."""
+        row, links = entry.row, entry.scope.links
+        if links is None or not entry.scored:
+            return
+        covered, word = eee.hash_input(row), sample_word(row["sample_id"])
+        shown = UNSHOWN
+        if covered is not None:
+            shown = input_word(word, *covered, eee.choices_text(row["input"].get("choices")))
+        links += (word, shown, entry.number, entry.offset)

@@ -6,7 +6,8 @@ EvalstreamError
 └── CannotCheck       something could not be looked at               exit 3
     ├── MissingExtra  a library for this input is not installed
     ├── BrokenCompression  a compressed stream is damaged or cut off
-    └── WorkerLost    a worker process died on the same block again
+    ├── WorkerLost    a worker process died on the same block again
+    └── EngineLost    who runs the work is gone, such as a cluster's scheduler
 """
 
 from __future__ import annotations
@@ -38,3 +39,7 @@ class BrokenCompression(CannotCheck):
 
 class WorkerLost(CannotCheck):
     """A block of rows killed its worker process again when run alone."""
+
+
+class EngineLost(CannotCheck):
+    """Who runs the work is gone, such as the scheduler of a cluster; nothing more can be run."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import tempfile
+import weakref
 from collections.abc import Iterator
 from typing import IO, Final
 
@@ -15,16 +16,18 @@ IN_MEMORY: Final = 20_000
 class Findings:
     """A list of findings that only grows and can be iterated over again and again."""
 
-    def __init__(self) -> None:
+    def __init__(self, in_memory: int = IN_MEMORY) -> None:
+        self._in_memory = in_memory
         self._recent: list[Finding] = []
         self._file: IO[bytes] | None = None
 
     def append(self, finding: Finding) -> None:
         """Take one more finding."""
         self._recent.append(finding)
-        if len(self._recent) >= IN_MEMORY:
+        if len(self._recent) >= self._in_memory:
             if self._file is None:
                 self._file = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - lives as long as this
+                weakref.finalize(self, self._file.close)
             self._file.seek(0, 2)
             pickle.dump([tuple(finding) for finding in self._recent], self._file)
             self._recent.clear()

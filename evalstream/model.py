@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final, NamedTuple, Protocol
@@ -106,10 +106,11 @@ class Block(NamedTuple):
     """A stretch of rows: a byte range of a file, or the bytes themselves.
 
     `size` is the number of bytes of the whole file when it was opened and `inode` tells that
-    file from a later one of the same name; a block with `data` says with `final` that the
-    input ends with it. `places` are the lines and offsets of its rows, by turns and packed as
-    64-bit numbers, where they are not simply the lines of `data`. An `overlong` block is one line
-    that is longer than is allowed; only the first bytes of its `data` need be there.
+    file from a later one of the same name, as does `modified`, its time in nanoseconds, for blocks
+    that other machines read; a block with `data` says with `final` that the input ends with it.
+    `places` are the lines and offsets of its rows, by turns and packed as 64-bit numbers, where
+    they are not simply the lines of `data`. An `overlong` block is one line that is longer than is
+    allowed; only the first bytes of its `data` need be there.
     """
 
     path: str
@@ -121,6 +122,7 @@ class Block(NamedTuple):
     final: bool = False
     places: bytes | None = None
     overlong: bool = False
+    modified: int = 0
 
     def described(self) -> str:
         """Say where the block lies."""
@@ -281,6 +283,13 @@ class ResultSummary(NamedTuple):
         }
 
 
+NOT_CHECKED: Final = frozenset({"ES001", "ES005"})
+"""Codes which say that something was not looked at; alone they lead to exit code 3."""
+
+VERDICTS: Final = ("passed", "failed", "incomplete")
+"""What can become of a run."""
+
+
 @dataclass(slots=True)
 class RunSummary:
     """What became of one run: a rows file with its aggregate, if it has one.
@@ -344,17 +353,63 @@ class RunSummary:
 
 
 @dataclass(slots=True)
+class Totals:
+    """What all runs of a check amount to.
+
+    `verdicts` counts runs by verdict, `counts` occurrences by code and `severities` by severity;
+    `unchanged` counts runs that a ledger answered for, `unreached` those that were not looked at
+    since the check was stopped before, and `unchecked` those of which something was not.
+    """
+
+    runs: int = 0
+    rows: int = 0
+    bytes: int = 0
+    unchanged: int = 0
+    unreached: int = 0
+    unchecked: int = 0
+    verdicts: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    severities: dict[Severity, int] = field(default_factory=dict)
+
+    def add(self, run: RunSummary) -> None:
+        """Count one more run."""
+        self.runs += 1
+        self.rows += run.rows
+        self.bytes += run.bytes
+        self.unchanged += run.unchanged is not None
+        self.unchecked += bool(run.trouble or NOT_CHECKED & run.counts.keys())
+        self.verdicts[run.verdict] = self.verdicts.get(run.verdict, 0) + 1
+        for code, count in run.counts.items():
+            self.counts[code] = self.counts.get(code, 0) + count
+        for severity, count in run.severities.items():
+            self.severities[severity] = self.severities.get(severity, 0) + count
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the totals as the output contract writes them."""
+        return {
+            "runs": self.runs,
+            **{verdict: self.verdicts.get(verdict, 0) for verdict in VERDICTS},
+            "rows": self.rows,
+            "bytes": self.bytes,
+            "counts": dict(sorted(self.counts.items())),
+            **({"unchanged": self.unchanged} if self.unchanged else {}),
+            **({"unreached": self.unreached} if self.unreached else {}),
+        }
+
+
+@dataclass(slots=True)
 class Report:
     """The outcome of a check: iterate over its findings, read its totals.
 
-    The findings are those shown (at most `max_findings` per code and run); `counts` and
-    `total` are always exact.
+    The findings are those shown (at most `max_findings` per code and run); `counts`, `total`
+    and `totals` are always exact. `runs` are in the order of the inputs.
     """
 
-    runs: list[RunSummary]
+    runs: Sequence[RunSummary]
     findings: Iterable[Finding]
     shown: int
     exit_code: int
+    totals: Totals
 
     def __iter__(self) -> Iterator[Finding]:
         """Iterate over the shown findings in their order."""
@@ -363,21 +418,18 @@ class Report:
     @property
     def counts(self) -> dict[str, int]:
         """Exact number of occurrences by code, over all runs."""
-        totals: dict[str, int] = {}
-        for run in self.runs:
-            for code, number in run.counts.items():
-                totals[code] = totals.get(code, 0) + number
-        return dict(sorted(totals.items()))
+        return dict(sorted(self.totals.counts.items()))
 
     @property
     def total(self) -> int:
         """Exact number of occurrences of all codes, over all runs."""
-        return sum(self.counts.values())
+        return sum(self.totals.counts.values())
 
     @property
     def passed(self) -> bool:
         """Whether every run was checked in full and has no finding that fails it."""
-        return bool(self.runs) and all(run.verdict == "passed" for run in self.runs)
+        totals = self.totals
+        return totals.verdicts.get("passed", 0) == totals.runs > 0 and not totals.unreached
 
 
 class Reporter(Protocol):

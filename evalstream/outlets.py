@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import IO, Final
 
+from evalstream.block_result import BlockResult, Fate
 from evalstream.digest import RunningDigest
-from evalstream.engine import BlockResult, Fate
 from evalstream.errors import CannotWrite, UsageError
 from evalstream.model import MEBIBYTE, Block, Finding, Flow, Options
 from evalstream.output import Output

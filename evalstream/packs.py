@@ -1,28 +1,25 @@
-"""Many small runs in one call: packed together, checked by worker processes, told in order."""
+"""Many small runs in one call: packed together, checked by worker processes."""
 
 from __future__ import annotations
 
 import gc
-import os
-import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, groupby, islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from evalstream.any_run import check_any
 from evalstream.catalog import enabled_codes
 from evalstream.collector import finding_of
 from evalstream.errors import WorkerLost
 from evalstream.executors import Backend, run_in_order
-from evalstream.formats import eee
+from evalstream.findings import Findings
 from evalstream.model import MEBIBYTE, Fault, Finding, Options, RunSummary
+from evalstream.planned import Planned
 from evalstream.progress import Progress
-from evalstream.row_pass import WORTH_A_POOL_BYTES, usable_cores
-from evalstream.rules.stream import ES001
-from evalstream.runs import STDIN, Nothing, Run, printable
-from evalstream.sources.remote import is_remote
+from evalstream.rules.stream import ES001, ES005
+from evalstream.runs import Nothing, Run, printable
 
 PACK_RUNS: Final = 32
 PACK_BYTES: Final = 2 * MEBIBYTE
@@ -31,20 +28,25 @@ PACK_BYTES: Final = 2 * MEBIBYTE
 WORTH_WORKERS: Final = 2
 """From how many packs on it is worth to start workers."""
 
-Checked = tuple[RunSummary, list[Finding]]
+
+class Checked(NamedTuple):
+    """What became of a run: its number, its summary and the findings to be shown."""
+
+    number: int
+    summary: RunSummary
+    findings: Iterable[Finding]
 
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """Some small runs, with `size` bytes of rows in all."""
+    """Some small runs."""
 
-    runs: tuple[Run, ...]
-    size: int
+    runs: tuple[Planned, ...]
 
     @property
     def path(self) -> str:
         """The name under which the pack is spoken of: that of its first run."""
-        return _name(self.runs[0])
+        return name_of(self.runs[0].found)
 
     def described(self) -> str:
         """Say which rows the pack holds."""
@@ -52,35 +54,33 @@ class Pack:
         return f"the rows of this run and {more:,} more" if more else "the rows of this run"
 
 
-def packed(found: Iterable[Run | Nothing], jobs: int) -> Iterator[Run | Nothing | Pack]:
-    """Put small runs that follow each other together, and pass on the rest as it is.
+def packed(
+    planned: Iterable[Planned], is_small: Callable[[Planned], bool], worth: int = WORTH_WORKERS
+) -> Iterator[Planned | Pack]:
+    """Put small runs that follow each other together, and pass on the rest.
 
-    Those that are too few to be worth workers are passed on one by one.
+    Less than `worth` packs are not worth workers, and passed on one by one.
     """
-    if (jobs or usable_cores()) <= 1:
-        yield from found
-        return
-    for is_small, some in groupby(found, _is_small):
-        if not is_small:
+    for are_small, some in groupby(planned, is_small):
+        if not are_small:
             yield from some
             continue
-        packs = _packs(run for run in some if isinstance(run, Run))
-        first = list(islice(packs, WORTH_WORKERS))
-        if len(first) < WORTH_WORKERS:
+        packs = _packs(some)
+        first = list(islice(packs, worth))
+        if len(first) < worth:
             yield from chain.from_iterable(pack.runs for pack in first)
         else:
             yield from chain(first, packs)
 
 
-def check_packs(packs: Iterable[Pack], options: Options) -> Iterator[list[Checked]]:
-    """Check packs by worker processes, and return what becomes of their runs, in order.
+def check_packs(
+    packs: Iterable[Pack], options: Options, backend: Backend
+) -> Iterator[list[Checked]]:
+    """Check packs by workers, and return what becomes of their runs, in order.
 
     A run that kills its worker each time counts as not checked.
     """
-    from evalstream.executors import pool
-
-    backend = pool.backend(options.jobs or usable_cores())
-    check = partial(check_pack, replace(options, jobs=1))
+    check = partial(check_pack, replace(options, jobs=1, executor="serial"))
     lost = partial(_one_by_one, options, backend, check)
     return run_in_order(backend, check, packs, lost)
 
@@ -91,58 +91,59 @@ def check_pack(options: Options, pack: Pack) -> list[Checked]:
     Workers do not collect garbage by themselves; what runs leave behind is little, and many.
     """
     gc.collect()
-    checked = []
-    for run in pack.runs:
-        findings: list[Finding] = []
-        with Progress(shown=False) as progress:
-            checked.append((check_any(run, options, findings.append, progress), findings))
-    return checked
+    checked = (check_planned(options, planned, Progress(shown=False)) for planned in pack.runs)
+    return [one._replace(findings=list(one.findings)) for one in checked]
 
 
-def not_checked(
-    rows: str | None, aggregate: str | None, trouble: str, fault: Fault, options: Options
-) -> Checked:
-    """Return what is said of a run that was not looked at, and why."""
-    summary = RunSummary(file=rows, aggregate=aggregate, format=eee.NAME, trouble=trouble)
+def check_planned(options: Options, planned: Planned, progress: Progress) -> Checked:
+    """Check one run, or say why there is nothing to check."""
+    found = planned.found
+    if isinstance(found, Nothing):
+        rule = ES005 if found.readable else ES001
+        trouble, fault = f"nothing was checked: {found.reason}", rule.fault(found.reason)
+        return _not_checked(planned, trouble, fault, options)
+    findings = Findings()
+    summary = check_any(found, options, findings.append, progress)
+    return Checked(planned.number, summary, findings)
+
+
+def could_not(planned: Planned, reason: str, options: Options) -> Checked:
+    """Say of a run that it could not be looked at, and why."""
+    return _not_checked(planned, reason, ES001.fault(reason), options)
+
+
+def _not_checked(planned: Planned, trouble: str, fault: Fault, options: Options) -> Checked:
+    found = planned.found
+    run = Run(found.path, None) if isinstance(found, Nothing) else found
+    rows, aggregate = (
+        None if path is None else printable(path) for path in (run.rows, run.aggregate)
+    )
+    summary = RunSummary(rows, aggregate, found.format, trouble=trouble)
     if fault.code not in enabled_codes(options):
-        return summary, []
-    finding = finding_of(fault, rows or aggregate or "", options.profile)
+        return Checked(planned.number, summary, [])
+    finding = finding_of(fault, name_of(found), options.profile)
     summary.counts[fault.code] = 1
     summary.severities[finding.severity] = 1
-    return summary, [finding]
+    return Checked(planned.number, summary, [finding])
 
 
-def _packs(runs: Iterable[Run]) -> Iterator[Pack]:
-    some: list[Run] = []
+def name_of(found: Run | Nothing) -> str:
+    """Return the name under which a run is spoken of."""
+    path = found.path if isinstance(found, Nothing) else found.rows or found.aggregate
+    return printable(path or "")
+
+
+def _packs(planned: Iterable[Planned]) -> Iterator[Pack]:
+    some: list[Planned] = []
     size = 0
-    for run in runs:
-        some.append(run)
-        size += _size(run) or 0
+    for one in planned:
+        some.append(one)
+        size += one.size
         if len(some) == PACK_RUNS or size >= PACK_BYTES:
-            yield Pack(tuple(some), size)
+            yield Pack(tuple(some))
             some, size = [], 0
     if some:
-        yield Pack(tuple(some), size)
-
-
-def _is_small(found: Run | Nothing) -> bool:
-    if not isinstance(found, Run) or found.rows == STDIN:
-        return False
-    size = _size(found)
-    return size is not None and size < WORTH_A_POOL_BYTES
-
-
-def _size(run: Run) -> int | None:
-    """Return the bytes of a run's rows, None where they are no regular file."""
-    if run.rows is None:
-        return 0
-    if is_remote(run.rows):
-        return None
-    try:
-        status = os.stat(run.rows)
-    except OSError:
-        return None
-    return status.st_size if stat.S_ISREG(status.st_mode) else None
+        yield Pack(tuple(some))
 
 
 def _one_by_one(
@@ -154,14 +155,8 @@ def _one_by_one(
 ) -> list[Checked]:
     """Check the runs of a pack that kills its worker each by itself, and name the one that does."""
     if len(pack.runs) == 1:
-        (run,) = pack.runs
-        aggregate = None if run.aggregate is None else printable(run.aggregate)
-        rows = None if run.rows is None else printable(run.rows)
-        return [not_checked(rows, aggregate, str(error), ES001.fault(str(error)), options)]
+        (planned,) = pack.runs
+        return [could_not(planned, str(error), options)]
     lost = partial(_one_by_one, options, backend, check)
-    alone = (Pack((run,), _size(run) or 0) for run in pack.runs)
+    alone = (Pack((planned,)) for planned in pack.runs)
     return list(chain.from_iterable(run_in_order(backend, check, alone, lost)))
-
-
-def _name(run: Run) -> str:
-    return printable(run.rows or run.aggregate or "")

@@ -67,6 +67,14 @@ def dumps(value: Any) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode()
 
 
+def read_back(text: bytes) -> Any:
+    """Return what `dumps` wrote, half pairs of surrogates too. Raises ValueError for no JSON."""
+    try:
+        return fast(text)
+    except ValueError:
+        return json.loads(text)
+
+
 def canonical(value: Any) -> bytes:
     """Write `value` as JSON that does not depend on the order of keys."""
     try:

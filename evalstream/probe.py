@@ -35,6 +35,7 @@ def context_of(options: Options, aggregate: Aggregate | None, head: bytes) -> Co
         options=options,
         enabled=enabled_codes(options),
         version=_version(options, aggregate, rows),
+        links=options.links,
     )
     if aggregate is not None:
         context = replace(

@@ -33,9 +33,18 @@ class Progress:
 
     def advance(self, size: int, rows: int, findings: int) -> None:
         """Say that `size` more bytes are done, with so many rows and findings in all."""
+        self.add(size, rows=rows, findings=findings)
+
+    def add(self, size: int, **counts: int) -> None:
+        """Say that `size` more bytes are done, and how much of what else in all."""
         if self._bar is not None:
-            self._bar.set_postfix(rows=rows, findings=findings, refresh=False)
+            if counts:
+                self._bar.set_postfix(counts, refresh=False)
             self._bar.update(size)
+
+    def within(self) -> Progress:
+        """Return what shows one of several runs on this bar."""
+        return _Within(self)
 
     def end(self) -> None:
         """Finish the bar of this run."""
@@ -55,3 +64,16 @@ class Progress:
     ) -> None:
         """Finish the bar whatever happened."""
         self.end()
+
+
+class _Within(Progress):
+    """Shows one of several runs on the bar of all of them."""
+
+    def __init__(self, whole: Progress) -> None:
+        super().__init__(shown=False)
+        self._whole = whole
+
+    def advance(self, size: int, rows: int, findings: int) -> None:
+        """Say that `size` more bytes of the run are done; its rows are counted at its end."""
+        del rows, findings
+        self._whole.add(size)

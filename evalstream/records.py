@@ -18,7 +18,7 @@ _MODULUS: Final = 1 << 64
 def sample_digest(sample: Any, scope: Scope) -> bytes | None:
     """Return the digest of a sample_id within its evaluation, None for what can be none."""
     if sample.__class__ is str:
-        return xxhash.xxh3_128_digest(sample.encode(), scope.seed)
+        return xxhash.xxh3_128_digest(sample.encode(errors="surrogatepass"), scope.seed)
     if isinstance(sample, int):
         # The integer 1 and the text "1" are different samples.
         return xxhash.xxh3_128_digest(f"{sample}".encode(), ~scope.seed % _MODULUS)
@@ -54,9 +54,9 @@ def record(
         number,
         key,
         content,
-        ABSENT if shown is None else digest(shown.encode(), scope.seed),
+        ABSENT if shown is None else digest(shown.encode(errors="surrogatepass"), scope.seed),
         answer,
-        xxhash.xxh3_64_intdigest(mark.encode()) if mark else 0,
+        xxhash.xxh3_64_intdigest(mark.encode(errors="surrogatepass")) if mark else 0,
         scope.result,
         scope.place,
         offset,

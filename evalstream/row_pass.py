@@ -10,10 +10,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from evalstream import layout
+from evalstream.block_result import BlockResult
 from evalstream.collector import Collector
 from evalstream.documents import PlacedFault
-from evalstream.engine import BlockResult, engine_for
-from evalstream.errors import BrokenCompression, CannotCheck, MissingExtra
+from evalstream.engine import engine_for
+from evalstream.errors import BrokenCompression, CannotCheck, EngineLost, MissingExtra
 from evalstream.executors import Backend, run_in_order, serial
 from evalstream.model import MEBIBYTE, TOO_LONG_BY, Block, Fault, Lines, Options, Severity
 from evalstream.opening import Opened, Source, open_rows
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES: Final = 2 * MEBIBYTE
 """Small enough to stay in the processor's caches: measured best among 256 KiB to 8 MiB."""
+
+CLUSTER_BLOCK_BYTES: Final = 64 * MEBIBYTE
+"""Large enough that its way to another machine does not count."""
 
 SMALLEST_BLOCK_BYTES: Final = MEBIBYTE
 WORTH_A_POOL_BYTES: Final = 24 * MEBIBYTE
@@ -108,6 +112,9 @@ class RowPass:
             raise
         except OSError as error:
             self._fail(ES001, f"reading failed part-way: {reason_of(error)}")
+        except (EngineLost, MissingExtra) as error:
+            # Nothing is wrong with the input: who was to check it is not there.
+            self._cannot(str(error))
         except CannotCheck as error:
             self._fail(ES001, str(error))
         except Stopped as stopped:
@@ -137,16 +144,25 @@ class RowPass:
     def _results(self, opened: Opened, context: Context) -> Iterator[tuple[Block, BlockResult]]:
         """Check the blocks of an input, and return each with what became of it."""
         source = opened.source
-        backend, length = _backend(opened, self.options)
+        backend, length = backend_for(opened, context)
         engine_for(context).expect(source.size)
-        source.start_digest(self.algorithms)
-        blocks = opened.blocks(length, self.options.max_line_bytes)
         if isinstance(source, FileSource):
-            blocks = source.digested(source.blocks(length), beside=backend.name != "serial")
+            blocks = self._ranges(source, backend, length)
+        else:
+            source.start_digest(self.algorithms)
+            blocks = opened.blocks(length, self.options.max_line_bytes)
         under_way: deque[Block] = deque()
         check = partial(check_block, context)
         for result in run_in_order(backend, check, _noted(blocks, under_way)):
             yield under_way.popleft(), result
+
+    def _ranges(self, source: FileSource, backend: Backend, length: int) -> Iterator[Block | None]:
+        """Return the byte ranges of a file, which is digested beside them."""
+        if backend.beside is not None:
+            source.digest_abroad(self.algorithms, backend.beside)
+            return source.blocks(length, abroad=True)
+        source.start_digest(self.algorithms)
+        return source.digested(source.blocks(length), beside=backend.name != "serial")
 
     def _break_off(self, trouble: ArrayTrouble, rows: int) -> None:
         """Say where an array of rows stops making sense; what follows cannot be looked at."""
@@ -218,21 +234,35 @@ def _noted(blocks: Iterable[Block | None], under_way: deque[Block]) -> Iterator[
             yield block
 
 
-def _backend(opened: Opened, options: Options) -> tuple[Backend, int]:
-    """Choose the executor and the length of blocks for an input.
+def backend_for(opened: Opened, context: Context) -> tuple[Backend, int]:
+    """Choose who checks the blocks of an input, and how long they are.
 
-    Rows that trickle in and are waited for are checked where they come in: starting workers
-    would keep the first ones.
+    A file can be cut anywhere and read by the workers of a cluster; what passes through here stays
+    on this machine. Rows that trickle in and are waited for are checked where they come in:
+    starting workers would keep the first ones. A judge has to see all records itself. Raises
+    MissingExtra and EngineLost where there are no such workers.
     """
-    source, jobs = opened.source, options.jobs or usable_cores()
-    if isinstance(source, StreamSource):
-        trickles = options.flow.is_waited_for and not source.has_more
-        small, length = source.ended or trickles, BLOCK_BYTES
-    else:
-        small = source.size < WORTH_A_POOL_BYTES
-        length = max(SMALLEST_BLOCK_BYTES, min(BLOCK_BYTES, source.size // (4 * jobs)))
-    if jobs <= 1 or small:
+    options, source = context.options, opened.source
+    if options.executor == "serial" or context.judge is not None:
+        return serial.backend(), BLOCK_BYTES
+    jobs = options.jobs or usable_cores()
+    if options.executor == "dask" and isinstance(source, FileSource):
+        from evalstream.executors import dask
+
+        place = options.dask_address, options.dask_scheduler_file
+        return dask.backend(*place, workers=jobs), CLUSTER_BLOCK_BYTES
+    if jobs <= 1 or (options.executor != "pool" and _is_small(source, options)):
         return serial.backend(), BLOCK_BYTES
     from evalstream.executors import pool
 
+    if isinstance(source, StreamSource):
+        return pool.backend(jobs), BLOCK_BYTES
+    length = max(SMALLEST_BLOCK_BYTES, min(BLOCK_BYTES, source.size // (4 * jobs)))
     return pool.backend(jobs), length
+
+
+def _is_small(source: Source, options: Options) -> bool:
+    """Tell whether an input is not worth that workers are started for it."""
+    if isinstance(source, StreamSource):
+        return source.ended or (options.flow.is_waited_for and not source.has_more)
+    return source.size < WORTH_A_POOL_BYTES

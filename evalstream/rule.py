@@ -5,12 +5,30 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from evalstream.aggregate import Aggregate, Result
 from evalstream.model import Fault, Options, Severity
 from evalstream.samples import Coverage
 from evalstream.tally import Tally
+
+
+class Judge(Protocol):
+    """Judges the records of another system, one after the other and in their order.
+
+    Two judges are never equal: each keeps what its records amount to. They are judged in the
+    process that made it. `noun` is what a record is called, with its article.
+    """
+
+    @property
+    def noun(self) -> str:
+        """What a record is called, with its article."""
+
+    def faults(self, record: Mapping[str, Any], *, certain: bool) -> Iterable[Fault]:
+        """Say what is wrong with a record; its values may be others unless it is `certain`."""
+
+    def sample(self, record: Mapping[str, Any]) -> Any:
+        """Return what the record calls its sample, of whatever type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +39,9 @@ class Context:
     `recipes` the ones that the file can follow, best first (empty: not settled), `enabled`
     the codes that are to be reported. What the aggregate demands is None without one;
     `results` are the aggregate's results, which rows are joined with, and `library` names the
-    harness that wrote the run, as the aggregate does.
+    harness that wrote the run, as the aggregate does. A `judge` judges records of another system,
+    and stands for everything else that is known of them. With `links` it is gathered what ties
+    rows to those of other runs.
     """
 
     options: Options
@@ -34,6 +54,8 @@ class Context:
     evaluation_names: frozenset[str] | None = None
     results: tuple[Result, ...] = ()
     library: str | None = None
+    judge: Judge | None = None
+    links: bool = False
 
 
 @dataclass(frozen=True, slots=True)

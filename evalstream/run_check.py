@@ -16,7 +16,7 @@ from evalstream.documents import PlacedFault, document_bytes, in_order, read_agg
 from evalstream.engine import engine_for
 from evalstream.errors import CannotCheck
 from evalstream.formats import eee
-from evalstream.model import Fault, Finding, Lines, Options, RunSummary, Severity
+from evalstream.model import NOT_CHECKED, Fault, Finding, Lines, Options, RunSummary, Severity
 from evalstream.outlets import Outlets
 from evalstream.probe import context_of
 from evalstream.progress import Progress
@@ -27,16 +27,13 @@ from evalstream.rules.identity import file_recipe
 from evalstream.rules.json import ES108
 from evalstream.rules.recompute import summaries
 from evalstream.rules.seal import ES506, checksum_algorithms
-from evalstream.rules.stream import ES001, ES002, ES005
+from evalstream.rules.stream import ES001, ES002
 from evalstream.runs import STDIN, Run, is_packed_name, printable, rows_named_like
 from evalstream.sealing import Seal, seal_of
 from evalstream.sources.file import FileSource
 
 JOINING: Final = ("ES6", "ES8")
 """The layers of rules that need rows which were joined with their aggregate."""
-
-NOT_CHECKED: Final = frozenset({ES001.code, ES005.code})
-"""Codes which say that something was not looked at; alone they lead to exit code 3."""
 
 
 class RunCheck:
@@ -310,6 +307,9 @@ class RunCheck:
         summary.covers = self._covered(rows) if len(rows.digests) > 1 else None
         declared = aggregate.claim("checksum") if aggregate else None
         summary.declared = declared if isinstance(declared, str) else None
+        summary.links = collector.links
+        if collector.links is not None:
+            collector.links.claim(aggregate)
         return summary
 
 

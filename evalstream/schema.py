@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 from evalstream.errors import UsageError
 from evalstream.parsing import resolve
 from evalstream.schema_fault import Path_, SchemaFault, is_optional, known_members, payload_of
+from evalstream.yaml_documents import read_yaml
 
 ENGINES: Final = ("auto", "rust", "portable")
 
@@ -32,6 +33,9 @@ _FINITE: Final[dict[str, Any]] = {
 
 MOST_PATHS: Final = 1000
 """Of how many paths it is kept whether they are optional: data may hold any keys."""
+
+SCHEMA_DEPTH: Final = 100
+"""The nesting that no schema of ours comes near."""
 
 _ANNOTATIONS: Final = ("$id", "$comment", "title", "description", "version")
 
@@ -82,8 +86,27 @@ def finite_check(engine: str = "auto") -> Callable[[Any], bool]:
 
 @lru_cache(maxsize=64)
 def builtin_schema(name: str) -> Any:
-    """Return one of our schemas by name, such as `eee/0.2.0/instance`."""
-    return json.loads((schema_folder() / f"{name}.schema.json").read_bytes())
+    """Return one of our schemas by name, such as `eee/0.2.0/instance`, from JSON or YAML.
+
+    Raises MissingExtra for one in YAML where PyYAML is not installed.
+    """
+    path = schema_folder() / f"{name}.schema.json"
+    if path.is_file():
+        return json.loads(path.read_bytes())
+    return read_yaml(path.with_suffix(".yaml").read_bytes(), SCHEMA_DEPTH).value
+
+
+def schema_documents() -> list[str]:
+    """Return the names of all our schemas, such as `eee/0.2.0/instance`."""
+    folder = schema_folder()
+    files = (file.relative_to(folder).as_posix() for file in folder.glob("*/*/*.schema.*"))
+    return sorted(file.partition(".schema.")[0] for file in files)
+
+
+def schema_text(name: str) -> str:
+    """Return one of our schemas as it is written."""
+    (file,) = schema_folder().glob(f"{name}.schema.*")
+    return file.read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from evalstream.model import Fault, Severity
 from evalstream.moments import Scores
 from evalstream.rule import Context, RowCheck
 from evalstream.tally import Tally
+from evalstream.ties import Ties, ties_of
 
 Row = Mapping[str, Any]
 
@@ -25,13 +27,15 @@ class Scope:
     `faults` and `remarks` are those of the rules that look at nothing else, `seed` makes
     digests of samples and inputs differ between evaluations, `place` is that of the result
     that the rows join. `named` says that none of the ids is blank. `rows` counts them, `first`
-    is the line of the first, and `scores` counts what they say.
+    is the line of the first, and `scores` counts what they say. `links` are the words of rows
+    that can be held against those of other runs, None where none are to be gathered.
     """
 
     __slots__ = (
         "doubtful",
         "faults",
         "first",
+        "links",
         "named",
         "place",
         "remarks",
@@ -40,6 +44,7 @@ class Scope:
         "sample_ids",
         "scores",
         "seed",
+        "ties",
         "unnamed",
         "version",
     )
@@ -63,6 +68,9 @@ class Scope:
         known = isinstance(name, str) and name in names
         self.doubtful = not known or row.get("evaluation_id") != context.evaluation_id
         self.scores: dict[tuple[Any, Any, bool], int] = {}
+        claimed = context.evaluation_id
+        self.ties = ties_of(row, claimed, self.result, joined) if context.links else None
+        self.links: list[int] | None = None if self.ties is None else []
 
     def sums(self, name: Any) -> Scores:
         """Return the exact sums over the scores that were counted."""
@@ -116,6 +124,14 @@ class Scopes:
                 tally.doubtful += rows
             if scope.place != UNJOINED:
                 tally.scores.setdefault(scope.place, Scores()).merge(scope.sums(name))
+
+    def links(self) -> tuple[tuple[Ties, bytes], ...]:
+        """Return what ties the rows to those of other runs."""
+        return tuple(
+            (scope.ties, array("Q", scope.links).tobytes())
+            for scope, _ in self._all
+            if scope.ties is not None and scope.links
+        )
 
     def _made(self, row: Row, line: int) -> Scope:
         scope = Scope(row, line, self._context, self._join)

@@ -1,8 +1,81 @@
-"""Whether a file is still the one that was opened."""
+"""Whether a file is still the one that was opened, or that an earlier check has seen."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import stat
+from typing import Any, NamedTuple
+
+
+class Marks(NamedTuple):
+    """What tells a file or folder from another one, and from itself after a change.
+
+    `seen` is JSON. `changed` is when it last changed, in nanoseconds since the epoch; None where
+    that cannot be told.
+    """
+
+    seen: list[Any]
+    changed: int | None
+
+
+def marks_of(path: str) -> Marks | None:
+    """Return the marks of a local file or folder, None for what is neither, such as a pipe.
+
+    The change time (ctime) is among them: it moves even where a modification time is put back.
+    The device is not: a shared file system has another number on each node.
+    """
+    try:
+        status = os.stat(path)
+        if stat.S_ISDIR(status.st_mode):
+            return _folder_marks(path)
+    except OSError:
+        return Marks(["unreadable"], None)
+    except ValueError:  # a name with a NUL in it
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return Marks(["file", *_marks(status)], max(status.st_mtime_ns, status.st_ctime_ns))
+
+
+def _folder_marks(path: str) -> Marks:
+    """Digest what lies in a folder and below it, links followed. Raises OSError.
+
+    Where a link leads is part of it, as is where the folder itself does: its own name may matter.
+    """
+    digest = hashlib.sha256()
+    changed = 0
+    waiting = [path]
+    entered: set[tuple[int, int]] = set()
+    while waiting:
+        folder = waiting.pop()
+        status = os.stat(folder)
+        # A link can lead into a folder that was listed, or into its own.
+        if (status.st_dev, status.st_ino) in entered:
+            continue
+        entered.add((status.st_dev, status.st_ino))
+        for name in sorted(os.listdir(folder)):
+            place = os.path.join(folder, name)
+            digest.update(os.fsencode(place) + b"\0")
+            if os.path.islink(place):
+                digest.update(os.fsencode(os.path.realpath(place)) + b"\0")
+            try:
+                status = os.stat(place)
+            except FileNotFoundError:
+                digest.update(b"leads nowhere\0")
+                continue
+            if stat.S_ISDIR(status.st_mode):
+                digest.update(b"folder\0")
+                waiting.append(place)
+                continue
+            digest.update(f"{stat.S_IFMT(status.st_mode)} {_marks(status)}\0".encode())
+            changed = max(changed, status.st_mtime_ns, status.st_ctime_ns)
+    real = os.fsencode(os.path.realpath(path)).decode(errors="backslashreplace")
+    return Marks(["folder", real, digest.hexdigest()], changed)
+
+
+def _marks(status: os.stat_result) -> list[int]:
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
 def change_of(path: str, before: os.stat_result) -> str | None:

@@ -3,27 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from evalstream._version import __version__
-from evalstream.model import Report, RunSummary, Severity
+from evalstream.model import VERDICTS, Report, RunSummary, Severity
+from evalstream.parsing import dumps
 
 SCHEMA: Final = 1
 """The version of the JSON report's own layout."""
+
+MAIN_FORMAT: Final = "eee"
+"""The format that need not be named."""
+
+NOUNS: Final = {
+    MAIN_FORMAT: "row",
+    "infereval": "item",
+    "harpia": "log line",
+    "evalguard": "document",
+}
+"""What is counted of each format."""
 
 RESULTS_SHOWN: Final = 20
 """How many results of a run are listed for people."""
 
 
-def outcome(report: Report) -> dict[str, Any]:
-    """Return everything that the JSON report says besides the findings."""
-    return {
-        "schema": SCHEMA,
-        "tool": {"name": "evalstream", "version": __version__},
-        "runs": [run.as_dict() for run in report.runs],
-        "shown": report.shown,
-        "total": report.total,
-    }
+def outcome(report: Report) -> Iterator[bytes]:
+    """Iterate over pieces of the JSON object that says all but the findings; it is left open."""
+    tool = {"name": "evalstream", "version": __version__}
+    yield b'{"schema":%d,"tool":%b,"runs":[' % (SCHEMA, dumps(tool))
+    for number, run in enumerate(report.runs):
+        yield (b"," if number else b"") + dumps(run.as_dict())
+    yield b"]"
+
+
+def closing(report: Report) -> bytes:
+    """Return the end of the JSON object: how many findings are shown, of how many.
+
+    Where there are several runs, it says also what all of them amount to.
+    """
+    totals = b',"totals":%b' % dumps(report.totals.as_dict()) if report.totals.runs > 1 else b""
+    return b',"shown":%d,"total":%d%b}' % (report.shown, report.total, totals)
+
+
+def total_lines(report: Report) -> Iterator[str]:
+    """Say in a line what all runs amount to, where there is more than one."""
+    totals = report.totals
+    if totals.unreached:
+        yield f"{counted(totals.unreached, 'run')} not looked at: the verdict is partial"
+    if totals.runs < 2:
+        return
+    verdicts = [
+        f"{totals.verdicts[verdict]:,} {verdict.upper() if verdict == 'failed' else verdict}"
+        for verdict in VERDICTS
+        if totals.verdicts.get(verdict)
+    ]
+    said = [*verdicts, counted(totals.rows, "row"), *severities(totals.severities)]
+    if totals.unchanged:
+        said.append(f"{totals.unchanged:,} unchanged since they were checked")
+    yield f"{counted(totals.runs, 'run')}: {', '.join(said)}"
 
 
 COVERED: Final[Mapping[str | None, str]] = {
@@ -39,12 +76,18 @@ def run_line(run: RunSummary) -> str:
     name = run.file or run.aggregate or ""
     if run.file and run.aggregate:
         name = f"{run.file} with {run.aggregate}"
+    if run.inputs:
+        name = f"{name} and {run.inputs}" if name else run.inputs
+    if run.format != MAIN_FORMAT:
+        name = f"{name} ({' '.join(filter(None, [run.format, run.version]))})"
     verdict = run.verdict.upper() if run.verdict == "failed" else run.verdict
-    parts = [counted(run.rows, "row")] if run.file else []
-    parts += [*_findings(run), *_checksum(run)]
+    parts = [counted(run.rows, NOUNS[run.format])] if run.file else []
+    parts += [*severities(run.severities), *_checksum(run)]
     if run.recipe:
         parts.append(f"sample_hash follows {run.recipe}")
     line = f"{name}: {verdict}: {', '.join(parts)}"
+    if run.unchanged:
+        line = f"{line}, unchanged since {run.unchanged}"
     if run.sealed:
         line = f"{line}, sealed by {run.sealed}"
     return f"{line}; {run.trouble}" if run.trouble else line
@@ -73,20 +116,21 @@ def _number(value: float | None) -> str:
     return "no score" if value is None else f"{value:.6g}"
 
 
-def _findings(run: RunSummary) -> list[str]:
+def severities(counts: Mapping[Severity, int]) -> list[str]:
+    """Say how many findings there are of each severity."""
     parts = [
-        counted(run.severities[severity], severity.label)
+        counted(counts[severity], severity.label)
         for severity in sorted(Severity, reverse=True)
-        if run.severities.get(severity) and severity is not Severity.INFO
+        if counts.get(severity) and severity is not Severity.INFO
     ]
-    remarks = run.severities.get(Severity.INFO)
+    remarks = counts.get(Severity.INFO)
     if remarks:
         parts.append(counted(remarks, "remark"))
     return parts or ["no findings"]
 
 
 def _checksum(run: RunSummary) -> list[str]:
-    if run.rows and run.declared is None:
+    if run.rows and run.declared is None and run.format == MAIN_FORMAT:
         return ["no checksum to verify"]
     sound = run.actual is not None and run.declared == run.actual
     return [f"{run.algorithm}{COVERED[run.covers]} as declared"] if sound else []

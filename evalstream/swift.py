@@ -20,6 +20,7 @@ from evalstream.rule import Context
 from evalstream.schema import builtin_schema
 from evalstream.scope import Scope, Scopes, is_remark, remark_key
 from evalstream.tally import Tally
+from evalstream.ties import input_word, sample_word
 from evalstream.typed import ABSENT, NotTyped, Typed, TypedRows, pinned, plain
 
 _ALSO: Final = ("evaluation_result_id", "interactions", "messages")
@@ -140,8 +141,14 @@ class SwiftPass:
             taken.append(number)
             if scope.place != UNJOINED:
                 self._count(row, scope, number)
-            sample, choices, metadata = row.sample_id, row.input.choices, row.metadata
-            seen = f"{shown}{eee.choices_text(choices)}" if choices else shown
+            sample, asked, metadata = row.sample_id, row.input, row.metadata
+            choices = asked.choices
+            told = eee.choices_text(choices) if choices else ""
+            seen = f"{shown}{told}" if told else shown
+            links = scope.links
+            if links is not None:
+                word = sample_word(sample)
+                links += (word, input_word(word, asked.raw, asked.reference, told), number, offset)
             mark = eee.repeat_mark(metadata) if metadata else ""
             records[number - first] = pack(
                 number,

@@ -18,6 +18,7 @@ from evalstream.sources.file import FileSource
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SECTION = re.compile(r"^ *(What it finds|Why it matters|Bad|Good):[ \n]", re.MULTILINE)
+ALSO = re.compile(r"^\s*also (\S+)\n", re.MULTILINE)
 DETAILS = "detailed_evaluation_results"
 
 
@@ -51,16 +52,19 @@ def apply(script: str, folder: Path) -> Case:
     """Copy the pair that a script is about into `folder`, edit and seal it anew.
 
     A script that begins with `format NAME` is about the files of another system, which the
-    module `edits_NAME` knows how to edit.
+    module `edits_NAME` knows how to edit. What follows `also FOLDER` is about another pair in
+    that folder; then everything is checked together, with the options of the first pair.
     """
     first, _, rest = script.partition("\n")
     if first.startswith("format "):
         case: Case = import_module(f"edits_{first.split()[1]}").apply(rest, folder)
         return case
-    edit = _Edit(_pair("0.2.0"))
-    for directive in script.splitlines():
-        edit.follow(directive.strip())
-    return edit.written(folder)
+    script, *others = ALSO.split(script)
+    case = _edited(script).written(folder)
+    for place, other in zip(others[::2], others[1::2], strict=True):
+        _edited(other).written(folder / place)
+        case = Case(folder, None, case.options)
+    return case
 
 
 @contextmanager
@@ -111,6 +115,13 @@ RECIPES: dict[str, Callable[[str, list[str]], str]] = {
     "json-list-spaced": _json_list_spaced,
     "unknown": _unknown,
 }
+
+
+def _edited(script: str) -> "_Edit":
+    edit = _Edit(_pair("0.2.0"))
+    for directive in script.splitlines():
+        edit.follow(directive.strip())
+    return edit
 
 
 def _pair(version: str) -> tuple[Path, Path, Path]:
@@ -186,6 +197,10 @@ class _Edit:
 
     def _row_set(self, number: str, pointer: str, value: str) -> None:
         self._row(number, lambda row: _set(row, pointer, json.loads(value)))
+
+    def _rows_set(self, pointer: str, value: str) -> None:
+        for number in range(1, len(self._lines) + 1):
+            self._row_set(str(number), pointer, value)
 
     def _row_removed(self, number: str, pointer: str) -> None:
         self._row(number, lambda row: _remove(row, pointer))
@@ -275,6 +290,7 @@ class _Edit:
     _DIRECTIVES: tuple[tuple[str, Callable[..., None]], ...] = (
         (r"version (\S+)", _version),
         (r"row (\d+) (/\S+) = (.+)", _row_set),
+        (r"rows (/\S+) = (.+)", _rows_set),
         (r"row (\d+) (/\S+) removed", _row_removed),
         (r"row (\d+) repeated", _row_repeated),
         (r"row (\d+) dropped", _row_dropped),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from evalstream.catalog import RULES
-from evalstream.cli import REPORTERS
+from evalstream.cli.options import REPORTERS
 
 CHECKOUT = Path(__file__).parent.parent
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ from rows import REPOSITORY, bytes_of, sound_rows, write_run
 
 import evalstream
 from evalstream import row_pass
-from evalstream.engine import BlockResult
+from evalstream.block_result import BlockResult
 from evalstream.errors import WorkerLost
 from evalstream.executors import Backend, pool, run_in_order, serial
 from evalstream.model import Block

@@ -616,6 +616,18 @@ def test_half_a_surrogate_is_hashed_where_a_recipe_escapes_it(see: See, recipe: 
     assert (code, "ES401 sample-hash-mismatch: 1" in report) == (1, True)
 
 
+def test_half_pairs_where_no_recipe_is_known_end_nothing(see: See) -> None:
+    rows = sound_rows()
+    for row in rows:
+        row["input"]["raw"] += "\ud800"
+        row["sample_id"] += "\udc00"
+        row["metadata"] = {"epoch": "\ud801"}
+        row["sample_hash"] = "0" * 64
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    code, report = see(text.encode())
+    assert (code, "ES404" in report) == (1, True)
+
+
 @pytest.mark.parametrize("most", [0, 3, 100])
 @pytest.mark.parametrize("blank", [b"\n", b" \t\n", b"\r\n", b" " * 70 + b"\n"])
 def test_many_blank_lines_are_told_like_few(

@@ -36,9 +36,11 @@ def run_from(site: Path, code: str, *arguments: str) -> subprocess.CompletedProc
 
 
 def test_the_wheel_brings_every_schema(unpacked: Path) -> None:
-    ours = {path.relative_to(CHECKOUT / "schemas") for path in CHECKOUT.glob("schemas/**/*.json")}
+    ours = {
+        path.relative_to(CHECKOUT / "schemas") for path in CHECKOUT.glob("schemas/**/*.schema.*")
+    }
     theirs = unpacked / "evalstream" / "schemas"
-    assert {path.relative_to(theirs) for path in theirs.glob("**/*.json")} == ours
+    assert {path.relative_to(theirs) for path in theirs.glob("**/*.schema.*")} == ours
     assert ours
 
 

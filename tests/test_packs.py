@@ -9,9 +9,10 @@ import pytest
 from rows import bytes_of, line_of, sound_rows, write_run
 
 import evalstream
-from evalstream import packs, row_pass
+from evalstream import batch, packs, row_pass
 from evalstream.model import Options, Report
 from evalstream.packs import Checked, Pack, check_pack, packed
+from evalstream.planned import Planned
 from evalstream.runs import Nothing, Run
 
 SOME = 7
@@ -27,7 +28,7 @@ def written(folder: Path) -> None:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Some runs, one of them faulty, one large, one without rows; three runs make a pack."""
     monkeypatch.setattr(packs, "PACK_RUNS", 3)
-    monkeypatch.setattr(packs, "WORTH_A_POOL_BYTES", 100_000)
+    monkeypatch.setattr(batch, "WORTH_A_POOL_BYTES", 100_000)
     for number in range(SOME):
         written(tmp_path / f"run-{number}")
     spoilt = tmp_path / "run-2" / "spoilt.jsonl"
@@ -53,19 +54,28 @@ def test_workers_change_nothing_in_the_report(folder: Path, most: int) -> None:
     assert as_told(alone) == as_told(together) == as_told(threefold)
 
 
-def test_only_small_runs_are_packed_and_the_order_stays(folder: Path) -> None:
-    small = [Run(str(folder / f"run-{number}" / "a.jsonl"), None) for number in range(SOME)]
-    for run in small:
-        Path(run.rows or "").write_bytes(b"{}\n")
-    large = Run(str(folder / "run-4" / "large.jsonl"), None)
-    nothing, stream, gone = Nothing("x", "y"), Run("-", None), Run(str(folder / "gone"), None)
-    found = [*small, large, *small[:2], nothing, stream, gone, Run(None, "a.json")]
-    seen = list(packed(iter(found), 2))
-    assert list(_runs(seen)) == found
-    sizes = [len(one.runs) for one in seen if isinstance(one, Pack)]
-    assert sizes == [3, 3, 1]
-    assert [one.size for one in seen if isinstance(one, Pack)] == [9, 9, 3]
-    assert list(packed(iter(found), 1)) == found
+def is_small(planned: Planned) -> bool:
+    return planned.size < 100 and not planned.is_stream
+
+
+def test_only_small_runs_are_packed_and_the_order_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packs, "PACK_RUNS", 3)
+    runs = [Planned(number, Run(f"{number}.jsonl", None), 9) for number in range(SOME)]
+    large = Planned(10, Run("large.jsonl", None), 100)
+    stream = Planned(11, Run("-", None), 0, is_stream=True)
+    nothing = Planned(12, Nothing("x", "y"), 0)
+    planned = [stream, large, *runs, nothing]
+    seen = list(packed(iter(planned), is_small))
+    assert list(_runs(seen)) == planned
+    assert [len(one.runs) for one in seen if isinstance(one, Pack)] == [3, 3, 2]
+
+
+def test_packs_that_are_too_few_for_workers_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packs, "PACK_BYTES", 20)
+    runs = [Planned(number, Run(f"{number}.jsonl", None), 9) for number in range(SOME)]
+    assert list(packed(iter(runs[:3]), is_small)) == runs[:3]
+    seen = list(packed(iter(runs[:4]), is_small))
+    assert [len(one.runs) for one in seen if isinstance(one, Pack)] == [3, 1]
 
 
 def _runs(seen: list[Any]) -> Iterator[Any]:
@@ -78,7 +88,7 @@ def _runs(seen: list[Any]) -> Iterator[Any]:
 
 def check_or_die(options: Options, pack: Pack) -> list[Checked]:
     """Check a pack, but for one with run number 4, which kills its worker."""
-    if any("run-4" in (run.rows or "") for run in pack.runs):
+    if any("run-4" in (one.found.rows or "") for one in pack.runs):
         os._exit(9)
     return check_pack(options, pack)
 
@@ -91,7 +101,7 @@ def test_a_run_that_kills_its_worker_is_named_and_the_others_are_checked(
     monkeypatch.setattr(packs, "check_pack", check_or_die)
     for number in range(SOME):
         written(tmp_path / f"run-{number}")
-    report = evalstream.check(tmp_path, jobs=2, ignore=ignored)
+    report = evalstream.check(tmp_path, jobs=2, ignore=("ES9", *ignored))
     assert [(Path(run.file or "").parent.name, run.verdict) for run in report.runs] == [
         (f"run-{number}", "incomplete" if number == 4 else "passed") for number in range(SOME)
     ]
@@ -101,4 +111,4 @@ def test_a_run_that_kills_its_worker_is_named_and_the_others_are_checked(
 
 
 def test_what_is_small_is_what_is_checked_by_one_process() -> None:
-    assert packs.WORTH_A_POOL_BYTES == row_pass.WORTH_A_POOL_BYTES
+    assert batch.WORTH_A_POOL_BYTES == row_pass.WORTH_A_POOL_BYTES

@@ -36,9 +36,9 @@ from rows import (
 import evalstream
 from evalstream import parsing, row_pass
 from evalstream.aggregate import Aggregate
+from evalstream.block_result import Counts
 from evalstream.catalog import enabled_codes
 from evalstream.collector import Collector
-from evalstream.engine import Counts
 from evalstream.exact import parse_exactly
 from evalstream.formats import eee
 from evalstream.model import Block, Finding, Options

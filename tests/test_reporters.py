@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 
 import evalstream
-from evalstream.model import Excerpt, Figures, Finding, Report, ResultSummary, RunSummary, Severity
+from evalstream.model import (
+    Excerpt,
+    Figures,
+    Finding,
+    Report,
+    ResultSummary,
+    RunSummary,
+    Severity,
+    Totals,
+)
 from evalstream.output import Output
 from evalstream.reporters.github import GithubReporter
 from evalstream.reporters.json import JsonReporter
@@ -111,7 +120,10 @@ def render(tmp_path: Path) -> Render:
             writer = reporter(output)
             for one in findings:
                 writer.finding(one)
-            writer.finish(Report(list(runs), findings, len(findings), 1))
+            totals = Totals()
+            for run in runs:
+                totals.add(run)
+            writer.finish(Report(list(runs), findings, len(findings), 1, totals))
         return path.read_bytes().decode()
 
     return rendered
@@ -145,6 +157,8 @@ zwölf/run.jsonl with zwölf/aggregate.json: FAILED: 2,345 rows, 6 errors, 1,234
   acc: claims 0.75, recomputed 0.8125 from 10 rows of 5 samples
   größe: claims no score, not recomputed from 0 rows
 nichts: incomplete: 0 rows, no findings; nothing to check: no rows
+
+2 runs: 1 FAILED, 1 incomplete, 2,345 rows, 6 errors, 1,234 warnings, 1 remark
 """
 
 GITHUB = """\
@@ -159,6 +173,7 @@ expecting value at column 9 (byte 9)
 evalstream: zwölf/run.jsonl with zwölf/aggregate.json: FAILED: 2,345 rows, 6 errors, \
 1,234 warnings, 1 remark, sample_hash follows concat
 evalstream: nichts: incomplete: 0 rows, no findings; nothing to check: no rows
+evalstream: 2 runs: 1 FAILED, 1 incomplete, 2,345 rows, 6 errors, 1,234 warnings, 1 remark
 """
 
 LINES = [
@@ -207,8 +222,13 @@ RUNS = (
     '"recipe":null,"results":[],"counts":{},"seconds":0.0,"bytes":0}]'
 )
 
-JSON = f'{{{TOOL},{RUNS},"findings":[{",".join(LINES)}],"shown":5,"total":1241}}\n'
-SUMMARY = f'{{"summary":{{{TOOL},{RUNS},"shown":5,"total":1241}}}}'
+TOTALS = (
+    '"shown":5,"total":1241,"totals":{"runs":2,"passed":0,"failed":1,"incomplete":1,"rows":2345,'
+    '"bytes":9876,"counts":{"ES103":1,"ES202":4,"ES406":1234,"ES501":1,"ES508":1}}'
+)
+
+JSON = f'{{{TOOL},{RUNS},"findings":[{",".join(LINES)}],{TOTALS}}}\n'
+SUMMARY = f'{{"summary":{{{TOOL},{RUNS},{TOTALS}}}}}'
 JSON_LINES = "\n".join([*LINES, SUMMARY, ""])
 
 

@@ -11,7 +11,8 @@ import pytest
 
 import evalstream
 from evalstream.errors import UsageError
-from evalstream.runs import Nothing, Run, find_runs
+from evalstream.finding import find_runs
+from evalstream.runs import Nothing, Run
 
 DETAILS = "detailed_evaluation_results"
 Found = list[tuple[str | None, str | None]]

@@ -29,13 +29,19 @@ Work = TypeVar("Work", bound=Task)
 Lost = Callable[[Work, WorkerLost], Result]
 """Returns what stands for the result of a task that kills its worker each time."""
 
+Beside = Callable[[Callable[[Any], Any], Any], Future[Any]]
+"""Runs a function over something in a worker, out of turn."""
+
 
 @dataclass(frozen=True, slots=True)
 class Backend:
     """How to run tasks: make an executor, how many tasks at once, and what its death is.
 
     `start` makes an executor; it may be called again after the first one broke. `look_ahead`
-    is how many blocks per worker may be under way, or done and waiting for their turn.
+    is how many blocks per worker may be under way, or done and waiting for their turn. An
+    executor that `survives` its workers goes on with all tasks but the one that killed them, and
+    has tried that one on several. `beside` runs one task more, out of turn, where workers may be
+    elsewhere and read files by themselves. `grown` tells how many tasks at once there are by now.
     """
 
     name: str
@@ -43,6 +49,15 @@ class Backend:
     start: Callable[[], Executor]
     look_ahead: int = 2
     broken: tuple[type[BaseException], ...] = (BrokenExecutor,)
+    survives: bool = False
+    beside: Beside | None = None
+    grown: Callable[[], int] | None = None
+
+    @property
+    def window(self) -> int:
+        """How many tasks are held at once."""
+        parallelism = self.parallelism if self.grown is None else self.grown()
+        return parallelism * self.look_ahead
 
 
 @dataclass(slots=True)
@@ -63,15 +78,16 @@ def run_in_order(
     may be long in coming: everything under way is yielded before it is asked for. When a worker
     dies the executor is made anew and what was under way runs again; a task on which workers die
     again runs alone. For one that kills its worker even then, `lost` says what stands for its
-    result; without it, WorkerLost is raised. Raises what `function` raises. Who stops the process
-    gets what is under way before Stopped is raised.
+    result; without it, WorkerLost is raised. Raises what `function` raises, and EngineLost where
+    there is nobody left to run anything. Who stops the process gets what is under way before
+    Stopped is raised.
     """
     waiting: deque[_Submitted[Work]] = deque()
     source = _Source(tasks)
     executor = backend.start()
     try:
         while True:
-            while not source.rests and len(waiting) < backend.parallelism * backend.look_ahead:
+            while not source.rests and len(waiting) < backend.window:
                 task = source.next()
                 if task is not None:
                     future = _submitted(backend, executor, function, task)
@@ -86,11 +102,13 @@ def run_in_order(
             try:
                 result = first.future.result()
             except backend.broken:
-                executor.shutdown(wait=False, cancel_futures=True)
-                executor = backend.start()
+                if not backend.survives:
+                    executor.shutdown(wait=False, cancel_futures=True)
+                    executor = backend.start()
                 result = _alone(backend, function, first.task, lost)
-                for later in waiting:
-                    later.future = _submitted(backend, executor, function, later.task)
+                if not backend.survives:
+                    for later in waiting:
+                        later.future = _submitted(backend, executor, function, later.task)
             yield result
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
@@ -140,8 +158,8 @@ def _alone(
     task: Work,
     lost: Lost[Work, Result] | None,
 ) -> Result:
-    """Run one task again, twice at most, with no other task beside it."""
-    for _ in range(2):
+    """Run one task again, twice at most, with no other task of its executor beside it."""
+    for _ in range(1 if backend.survives else 2):
         executor = backend.start()
         try:
             return executor.submit(function, task).result()

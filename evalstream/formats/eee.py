@@ -8,8 +8,10 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from evalstream.digest import Reference
+from evalstream.glimpse import Glimpse
 
 NAME: Final = "eee"
+TITLE: Final = "Every Eval Ever: one row per sample, and the aggregate that sums them up"
 ANNOTATION_PREFIX: Final = "instance_level_eval_"
 """How the schema's own annotation writes a version; rows should carry the plain number."""
 
@@ -21,6 +23,9 @@ INTERACTION_TYPES: Final = (SINGLE_TURN, *TRANSCRIPT_TYPES)
 
 WITHOUT_NULLS: Final = ("0.2.0", "0.2.0+list", ANNOTATION_PREFIX + "0.2.0")
 """Versions in which counts may be left out, and may not be null."""
+
+_OF_AGGREGATES: Final = frozenset({"evaluation_results", "detailed_evaluation_results"})
+_OF_ROWS: Final = frozenset({"evaluation_id", "sample_id"})
 
 REPEAT_MARKS: Final = ("epoch", "repeat", "trial", "seed")
 """Members of `metadata` that tell repeats of one sample apart (Inspect writes `epoch`)."""
@@ -51,6 +56,14 @@ DECLARED: Final = tuple(name for name in VERSIONS if "+" not in name)
 
 INSTANCE_VERSIONS: Final = tuple(name for name in VERSIONS if VERSIONS[name].instance)
 DEFAULT_VERSION: Final = "0.2.0"
+
+
+def recognised(seen: Glimpse, path: str) -> str | None:
+    """Return which of the format's documents a file surely is, None where it may be none."""
+    del path
+    if _OF_AGGREGATES & seen.keys:
+        return "aggregate"
+    return "instance" if seen.keys >= _OF_ROWS else None
 
 
 def instance_schema_name(version: str) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 
 from evalstream.model import Finding, Report, Severity
 from evalstream.output import Output
-from evalstream.summary import counted, run_line
+from evalstream.summary import counted, run_line, total_lines
 
 LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
@@ -33,6 +33,8 @@ class GithubReporter:
         for run in report.runs:
             # The prefix keeps a file name from being read as a workflow command.
             self._output.write(f"evalstream: {_text(run_line(run))}\n")
+        for line in total_lines(report):
+            self._output.write(f"evalstream: {line}\n")
 
 
 def _text(text: str) -> str:

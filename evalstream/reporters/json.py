@@ -6,7 +6,7 @@ from evalstream.findings import Findings
 from evalstream.model import Finding, Report
 from evalstream.output import Output
 from evalstream.parsing import dumps
-from evalstream.summary import outcome
+from evalstream.summary import closing, outcome
 
 
 class JsonReporter:
@@ -22,9 +22,9 @@ class JsonReporter:
 
     def finish(self, report: Report) -> None:
         """Write the document."""
-        said = outcome(report)
-        shown, total = said.pop("shown"), said.pop("total")
-        self._output.write(dumps(said)[:-1] + b',"findings":[')
+        for piece in outcome(report):
+            self._output.write(piece)
+        self._output.write(b',"findings":[')
         for number, finding in enumerate(self._findings):
             self._output.write((b"," if number else b"") + dumps(finding.as_dict()))
-        self._output.write(b'],"shown":%d,"total":%d}\n' % (shown, total))
+        self._output.write(b"]" + closing(report) + b"\n")

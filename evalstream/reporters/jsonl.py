@@ -5,7 +5,7 @@ from __future__ import annotations
 from evalstream.model import Finding, Report
 from evalstream.output import Output
 from evalstream.parsing import dumps
-from evalstream.summary import outcome
+from evalstream.summary import closing, outcome
 
 
 class JsonLinesReporter:
@@ -20,4 +20,7 @@ class JsonLinesReporter:
 
     def finish(self, report: Report) -> None:
         """Write the summary."""
-        self._output.write(dumps({"summary": outcome(report)}) + b"\n")
+        self._output.write(b'{"summary":')
+        for piece in outcome(report):
+            self._output.write(piece)
+        self._output.write(closing(report) + b"}\n")

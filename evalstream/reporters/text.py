@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from evalstream.findings import Findings
 from evalstream.model import Excerpt, Finding, Report
 from evalstream.output import Output
 from evalstream.parsing import dumps
-from evalstream.summary import counted, result_lines, run_line
+from evalstream.summary import counted, result_lines, run_line, total_lines
+
+IN_MEMORY: Final = 1_000
+"""How many findings of each code are kept in memory: there are over a hundred codes."""
 
 
 class TextReporter:
@@ -20,7 +24,7 @@ class TextReporter:
 
     def finding(self, finding: Finding) -> None:
         """Keep one finding in its group."""
-        self._groups.setdefault(finding.code, Findings()).append(finding)
+        self._groups.setdefault(finding.code, Findings(IN_MEMORY)).append(finding)
 
     def finish(self, report: Report) -> None:
         """Write the groups in the order of their codes, then the runs."""
@@ -33,6 +37,8 @@ class TextReporter:
                 self._output.write(f"{_printable(line)}\n")
             if run.change is not None:
                 self._output.write("\n" + (run.change or "nothing would change\n"))
+        for line in total_lines(report):
+            self._output.write(f"\n{line}\n")
 
 
 class LiveTextReporter:
@@ -52,6 +58,8 @@ class LiveTextReporter:
         for run in report.runs:
             for line in (run_line(run), *result_lines(run)):
                 self._output.write(f"{_printable(line)}\n")
+        for line in total_lines(report):
+            self._output.write(f"\n{line}\n")
 
 
 def _group(findings: Findings, count: int) -> Iterator[str]:

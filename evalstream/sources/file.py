@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from io import RawIOBase
-from typing import Final
+from typing import Any, Final, NamedTuple
 
-from evalstream.digest import FileDigest, RunningDigest
+from evalstream.digest import DistantDigest, FileDigest, RunningDigest
 from evalstream.model import MEBIBYTE, TOO_LONG_BY, Block, Lines
 from evalstream.standing import change_of
 
 TAIL_BYTES: Final = 1 << 14
 DIAGNOSED_LINE_BYTES: Final = 16 * MEBIBYTE
+
+
+Beside = Callable[[Callable[[Any], Any], Any], Future[Any]]
+"""Runs a function over something in another process."""
+
+
+class Whole(NamedTuple):
+    """A whole file that is to be digested: its first `size` bytes, in some algorithms.
+
+    `inode` and `modified`, in nanoseconds, tell it from a later one of the same name.
+    """
+
+    path: str
+    size: int
+    inode: int
+    modified: int
+    algorithms: tuple[str, ...]
 
 
 class FileSource:
@@ -26,18 +44,23 @@ class FileSource:
         self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by close()
         self._opened = os.fstat(self._file.fileno())
         self.size = self._opened.st_size
-        self._digest: FileDigest | None = None
+        self._digest: FileDigest | DistantDigest | None = None
 
     def head(self, size: int = 8 * MEBIBYTE) -> bytes:
         """Return the first bytes, at most `size`."""
         self._file.seek(0)
         return self._file.read(min(size, self.size)) or b""
 
-    def blocks(self, length: int) -> Iterator[Block]:
-        """Iterate over byte ranges of `length` bytes that cover the file."""
-        inode = self._opened.st_ino
+    def blocks(self, length: int, *, abroad: bool = False) -> Iterator[Block]:
+        """Iterate over byte ranges of `length` bytes that cover the file.
+
+        Those that are read `abroad`, on other machines, are told by the file's time as well: some
+        network file systems number files anew on each machine.
+        """
+        inode, modified = self._opened.st_ino, self._opened.st_mtime_ns if abroad else 0
         for offset in range(0, self.size, length):
-            yield Block(self.path, offset, min(length, self.size - offset), self.size, inode)
+            size = min(length, self.size - offset)
+            yield Block(self.path, offset, size, self.size, inode, modified=modified)
 
     def digested(self, blocks: Iterator[Block], *, beside: bool) -> Iterator[Block]:
         """Yield blocks and digest the file, in a thread beside the workers or block by block.
@@ -56,6 +79,12 @@ class FileSource:
     def start_digest(self, algorithms: Sequence[str]) -> None:
         """Begin a digest of the file."""
         self._digest = FileDigest(self._file, self.size, algorithms)
+
+    def digest_abroad(self, algorithms: Sequence[str], beside: Beside) -> None:
+        """Begin a digest of the file in one task more, which `beside` runs."""
+        status = self._opened
+        whole = Whole(self.path, self.size, status.st_ino, status.st_mtime_ns, tuple(algorithms))
+        self._digest = DistantDigest(beside(digest_whole, whole), self.path)
 
     def checksums(self) -> dict[str, str]:
         """Wait for the digest and return it, by algorithm. Raises OSError."""
@@ -85,8 +114,7 @@ def read_lines(block: Block, longest: int) -> Lines:
     end = block.offset + block.length
     before = 1 if block.offset else 0
     with open(block.path, "rb", buffering=0) as file:
-        if os.fstat(file.fileno()).st_ino != block.inode:
-            raise OSError("the file was replaced while it was read")
+        _refuse_another(file, block.inode, block.modified)
         file.seek(block.offset - before)
         data = _read_exactly(file, block.length + before)
         start = data.find(b"\n") + 1 if before else 0
@@ -98,6 +126,23 @@ def read_lines(block: Block, longest: int) -> Lines:
             tail = _rest_of_line(file, min(block.size - end, longest + TOO_LONG_BY - unfinished))
     final = end + len(tail) >= block.size
     return Lines(data, start, block.offset - before, tail, final)
+
+
+def digest_whole(whole: Whole) -> dict[str, str]:
+    """Return the hex digests of a file, by algorithm; the task that takes them elsewhere.
+
+    Raises OSError when the file cannot be read or is no longer the one that was opened.
+    """
+    with open(whole.path, "rb", buffering=0) as file:
+        _refuse_another(file, whole.inode, whole.modified)
+        return FileDigest(file, whole.size, whole.algorithms).result()
+
+
+def _refuse_another(file: RawIOBase, inode: int, modified: int) -> None:
+    """Raise OSError for a file that has another inode and, where one is told, another time."""
+    status = os.fstat(file.fileno())
+    if status.st_ino != inode and not (modified and status.st_mtime_ns == modified):
+        raise OSError("the file was replaced while it was read")
 
 
 def _read_exactly(file: RawIOBase, size: int) -> bytes:

@@ -2,21 +2,65 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 
-from evalstream.formats.infereval import NAME
+from evalstream.dossier import Dossier
+from evalstream.errors import CannotCheck, UsageError
+from evalstream.formats.infereval import BENCHMARK, EVALUATION, NAME
 from evalstream.model import Finding, Options, RunSummary
 from evalstream.progress import Progress
-from evalstream.runs import Nothing, Run
+from evalstream.runs import STDIN, Nothing, Run, printable
+from evalstream.sources.remote import is_remote
+from evalstream.systems.infereval_benchmark import read_benchmark
+from evalstream.systems.infereval_evaluation import EvaluationCheck
+from evalstream.systems.infereval_files import NOT_OURS, comes_once, kind_of, runs_below
 
 
 def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | Nothing]:
-    """Find the runs that one input stands for, with the documents that were named beside it."""
-    yield Run(path, aggregate, format=NAME, inputs=inputs)
+    """Find the runs that one input stands for, with the documents that were named beside it.
+
+    `aggregate` is the benchmark of the one evaluation that is named. A benchmark by itself is
+    told of as an aggregate, as it has no rows. Raises UsageError where they do not go together.
+    """
+    if inputs is not None:
+        raise UsageError(f"--inputs does not go with files of {NAME}")
+    if path == STDIN and aggregate == STDIN:
+        raise UsageError("standard input can be named only once")
+    if path != STDIN and os.path.isdir(path):
+        if aggregate is not None:
+            raise UsageError("--aggregate goes with exactly one evaluation, not with a folder")
+        yield from runs_below(path)
+        return
+    kind = _kind(path)
+    if kind is None:
+        yield Nothing(path, f"this is {NOT_OURS}", format=NAME)
+    elif kind == BENCHMARK and aggregate is not None:
+        name = printable(path)
+        raise UsageError(f"--aggregate names the benchmark of an evaluation; {name} is no such")
+    elif kind == BENCHMARK:
+        yield Run(None, path, format=NAME)
+    else:
+        yield Run(path, aggregate, format=NAME)
+
+
+def _kind(path: str) -> str | None:
+    """Return which document an input is; what cannot be told yet counts as an evaluation."""
+    try:
+        # What can be read only once is looked at when it is checked.
+        is_once = path == STDIN or (not is_remote(path) and comes_once(path))
+        return EVALUATION if is_once else kind_of(path)
+    except (OSError, ValueError, CannotCheck):
+        # Why it cannot be read is told when it is.
+        return EVALUATION
 
 
 def check(
     run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
 ) -> RunSummary:
     """Check one run and hand its findings to `show`, in order."""
-    raise NotImplementedError
+    dossier = Dossier(run, options, show)
+    if run.rows is not None:
+        return EvaluationCheck(dossier, progress).summary()
+    read = read_benchmark(dossier, run.aggregate or "")
+    return dossier.closed(version=read.version)

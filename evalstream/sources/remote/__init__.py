@@ -2,5 +2,15 @@
 
 from evalstream.sources.remote.addresses import is_remote, shown
 from evalstream.sources.remote.fetching import RemoteReader, exists, read_whole
+from evalstream.sources.remote.listing import Listed, listed, read_each
 
-__all__ = ["RemoteReader", "exists", "is_remote", "read_whole", "shown"]
+__all__ = [
+    "Listed",
+    "RemoteReader",
+    "exists",
+    "is_remote",
+    "listed",
+    "read_each",
+    "read_whole",
+    "shown",
+]

@@ -1,7 +1,8 @@
 """Which kind of store a URL names, and what to install for it."""
 
+from collections.abc import Callable
 from importlib import import_module
-from typing import Final
+from typing import Final, TypeVar
 
 from evalstream.errors import MissingExtra
 from evalstream.sources.remote.addresses import S3, WEB, scheme_of
@@ -10,13 +11,20 @@ from evalstream.sources.remote.store import Store
 
 INSTALL: Final = "pip install 'evalstream[remote]'"
 
+_Opened = TypeVar("_Opened")
+
 
 def store_of(url: str) -> Store:
     """Return the store of a URL. Raises OSError, MissingExtra."""
+    return opened(url, _opened)
+
+
+def opened(url: str, open_as: Callable[[str, str], _Opened]) -> _Opened:
+    """Return what a URL and its scheme are opened as. Raises OSError, MissingExtra."""
     scheme = scheme_of(url)
     try:
         import_module("fsspec").get_filesystem_class(scheme)
-        return _opened(scheme + url[len(scheme) :], scheme)
+        return open_as(scheme + url[len(scheme) :], scheme)
     except ImportError as error:
         fault: Exception = _missing(error, scheme)
     except Exception as error:  # noqa: BLE001 - libraries of stores raise what they like

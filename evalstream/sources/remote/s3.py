@@ -15,16 +15,7 @@ class S3Object:
     pins = True
 
     def __init__(self, url: str, scheme: str) -> None:
-        # Tries are counted in one place, not by three layers of libraries on top of each other.
-        config = {
-            "connect_timeout": limits.STALL_SECONDS,
-            "read_timeout": limits.STALL_SECONDS,
-            "retries": {"total_max_attempts": 1},
-        }
-        self._files, self._path = located(
-            url, config_kwargs=config | configured(scheme, "config_kwargs")
-        )
-        self._files.retries = 1
+        self._files, self._path = files_of(url, scheme)
         bucket, key, version = self._files.split_path(self._path)
         self._names = {"Bucket": bucket, "Key": key}
         if version:
@@ -50,6 +41,19 @@ class S3Object:
         """Refuse: parts are part of the protocol."""
         del opened
         raise Fault(Reason("the server does not say how large it is", lasting=True))
+
+
+def files_of(url: str, scheme: str) -> tuple[Any, str]:
+    """Return the file system of a URL, and the path in it."""
+    # Tries are counted in one place, not by three layers of libraries on top of each other.
+    config = {
+        "connect_timeout": limits.STALL_SECONDS,
+        "read_timeout": limits.STALL_SECONDS,
+        "retries": {"total_max_attempts": 1},
+    }
+    files, path = located(url, config_kwargs=config | configured(scheme, "config_kwargs"))
+    files.retries = 1
+    return files, path
 
 
 async def _part_of(answer: Any, start: int, end: int, opened: Facts) -> bytes:

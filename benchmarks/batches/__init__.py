@@ -1,0 +1,1 @@
+"""Measures many runs that are checked in one call."""

@@ -1,0 +1,79 @@
+"""The program itself: how it starts, and how each way to end becomes an exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from typing import Annotated, NoReturn
+
+import typer
+
+from evalstream._version import __version__
+from evalstream.errors import CannotCheck, CannotWrite, UsageError
+from evalstream.stopping import STOPPING, Stopped
+
+USAGE, UNCHECKED, PIPE_CLOSED = 2, 3, 141
+
+app = typer.Typer(
+    name="evalstream",
+    help="The integrity gate for LLM-evaluation results.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+class _PipeClosed(BaseException):
+    """Whoever read our output is gone; typer would take it for a fault of its own."""
+
+
+def main() -> NoReturn:
+    """Run the command line and exit with its code."""
+    STOPPING.listen()
+    try:
+        app(standalone_mode=True)
+    except UsageError as error:
+        stop(str(error), USAGE)
+    except (CannotCheck, CannotWrite) as error:
+        stop(str(error), UNCHECKED)
+    except Stopped as stopped:
+        stop(f"stopped by {stopped.name}; the check is not complete", 128 + stopped.signal)
+    except _PipeClosed:
+        # Whatever is still buffered has no reader; a second error on exit would show.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(PIPE_CLOSED)
+    except OSError as error:
+        stop(f"{error.filename or 'the report'}: {error.strerror}", UNCHECKED)
+    except Exception:  # noqa: BLE001 - a fault of ours must not look like a verdict
+        traceback.print_exc()
+        stop("internal error; the check is not complete", UNCHECKED)
+    sys.exit(0)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+) -> None:
+    """Check that evaluation results are whole, well formed and what their aggregate claims."""
+    if version:
+        typer.echo(f"evalstream {__version__}")
+        raise typer.Exit
+
+
+@contextlib.contextmanager
+def guarded() -> Iterator[None]:
+    """Let a closed pipe through typer, which would take it for its own."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise _PipeClosed from error
+
+
+def stop(message: str, code: int) -> NoReturn:
+    """Say on stderr why the program ends, and exit with a code."""
+    print(f"evalstream: {message}", file=sys.stderr)
+    sys.exit(code)

@@ -1,0 +1,373 @@
+"""The commands that check rows: `check`, `seal` and `merge`."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from evalstream.check import check as run_check
+from evalstream.check import merge as merge_parts
+from evalstream.cli.app import app, guarded, stop
+from evalstream.cli.options import (
+    REPORTERS,
+    Executor,
+    FailOn,
+    FilePath,
+    Format,
+    Ignore,
+    Inputs,
+    Jobs,
+    MaxDepth,
+    MaxFindings,
+    MaxLineBytes,
+    NoValues,
+    Passing,
+    Recipe,
+    ReportFile,
+    ReportFormat,
+    Rows,
+    SchemaVersion,
+    Select,
+    ShowProgress,
+    Strict,
+    Tee,
+    codes_of,
+)
+from evalstream.errors import UsageError
+from evalstream.formats import NAMES as FORMATS
+from evalstream.model import Flow, Options, Report, Reporter, Severity
+from evalstream.outlets import SIDECAR, refuse_overwriting
+from evalstream.output import Output
+from evalstream.parsing import fast
+from evalstream.parts import PartReporter
+from evalstream.profiles import PROFILES
+from evalstream.reporters.text import LiveTextReporter
+from evalstream.runs import STDIN
+from evalstream.schema import compile_schema
+from evalstream.stopping import STOPPING
+
+DEFAULTS = Options()
+
+
+@app.command()
+def check(
+    inputs: Inputs = None,
+    aggregate: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="The aggregate of the one rows file named."),
+    ] = None,
+    inputs_file: Annotated[
+        str | None,
+        typer.Option("--inputs", metavar="FILE", help="What was put into the evaluation (harpia)."),
+    ] = None,
+    files_from: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST", help="Inputs named in a file or on stdin (-), by lines or NUL bytes."
+        ),
+    ] = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Remember here what was checked, and skip what has not changed."
+        ),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N/OF",
+            help="Check one part of the runs, for evalstream merge: 3/100, slurm/100 or slurm.",
+        ),
+    ] = None,
+    executor: Annotated[
+        Executor, typer.Option(help="Who runs the work: this process, workers, or Dask.")
+    ] = Executor.auto,
+    dask_address: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="The scheduler of a Dask cluster; else a local one."),
+    ] = None,
+    dask_scheduler_file: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="The file that the Dask cluster's scheduler wrote."),
+    ] = None,
+    format_name: Annotated[
+        str,
+        typer.Option(help=f"The system whose files these are: auto, {', '.join(FORMATS)}."),
+    ] = DEFAULTS.format_name,
+    schema_version: SchemaVersion = DEFAULTS.schema_version,
+    schema: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Judge rows by this JSON Schema instead of ours."),
+    ] = None,
+    recipe: Recipe = DEFAULTS.recipe,
+    select: Select = None,
+    ignore: Ignore = None,
+    profile: Annotated[
+        str,
+        typer.Option(help=f"What is demanded beyond the usual: {', '.join(PROFILES)}."),
+    ] = DEFAULTS.profile,
+    strict: Strict = False,
+    fail_on: Annotated[
+        FailOn, typer.Option(help="The severity from which on the check fails.")
+    ] = FailOn.error,
+    format_: Annotated[
+        Format | None, typer.Option("--format", help="How the report looks; text unless said.")
+    ] = None,
+    output: ReportFile = None,
+    max_findings: MaxFindings = DEFAULTS.max_findings,
+    no_values: NoValues = False,
+    jobs: Jobs = DEFAULTS.jobs,
+    engine: Annotated[
+        str, typer.Option(help="The schema engine: auto, rust or portable.")
+    ] = DEFAULTS.engine,
+    max_line_bytes: MaxLineBytes = DEFAULTS.max_line_bytes,
+    max_depth: MaxDepth = DEFAULTS.max_depth,
+    memory_limit: Annotated[
+        int,
+        typer.Option(metavar="N", help="Bytes for the identities of rows; more go to disk."),
+    ] = DEFAULTS.memory_limit,
+    progress: ShowProgress = None,
+    tee: Tee = None,
+    pass_: Annotated[
+        Passing | None,
+        typer.Option(
+            "--pass",
+            help="Let rows through to stdout, all or only valid ones; the report goes to stderr.",
+        ),
+    ] = None,
+    accepted: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write the rows without a fault here.")
+    ] = None,
+    rejected: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help=f"Write the other rows here, and what is wrong with them to FILE{SIDECAR}.",
+        ),
+    ] = None,
+    skip_noise: Annotated[
+        bool,
+        typer.Option("--skip-noise", help="Step over lines that hold no row, and count them."),
+    ] = False,
+    noise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REGEX", help="Step over faulty lines in which this is found, and count them."
+        ),
+    ] = None,
+    seal_to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Seal the rows in this aggregate at the end, if they are sound."
+        ),
+    ] = None,
+    file_path: FilePath = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Read on while the file grows, with running counts.")
+    ] = False,
+    idle_timeout: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", help="How long a followed file stands still before it is done."
+        ),
+    ] = DEFAULTS.flow.idle_timeout,
+) -> None:
+    """Check rows against their schema, their hashes, and what their aggregate claims.
+
+    Exit codes: 0 sound, 1 findings, 2 wrong usage, 3 something could not be checked.
+    """
+    flow = Flow(
+        tee=tee,
+        passing=None if pass_ is None else pass_.name,
+        accepted=accepted,
+        rejected=rejected,
+        seal_to=seal_to,
+        file_path=file_path,
+        follow=follow,
+        idle_timeout=idle_timeout,
+    )
+    options = Options(
+        select=codes_of(select),
+        ignore=codes_of(ignore),
+        profile=profile,
+        format_name=format_name,
+        executor=executor.name,
+        dask_address=dask_address,
+        dask_scheduler_file=dask_scheduler_file,
+        strict=strict,
+        fail_on=Severity[fail_on.name.upper()],
+        jobs=jobs,
+        schema_version=schema_version,
+        schema=None if schema is None else _schema_text(schema),
+        recipe=recipe,
+        engine=engine,
+        max_findings=max_findings,
+        show_values=not no_values,
+        max_line_bytes=max_line_bytes,
+        max_depth=max_depth,
+        memory_limit=memory_limit,
+        skip_noise=skip_noise,
+        noise=noise,
+        flow=flow,
+    )
+    shown = follow or sys.stderr.isatty() if progress is None else progress
+    named = _named(inputs or [], files_from)
+    if shard is not None and format_ not in (None, Format.jsonl):
+        raise UsageError("what --shard writes is read by evalstream merge, which knows --format")
+    target = _Target(format_ or Format.text, output, is_part=shard is not None)
+    call = partial(
+        run_check,
+        named,
+        aggregate=aggregate,
+        inputs_file=inputs_file,
+        ledger=ledger,
+        shard=shard,
+        options=options,
+        progress=shown,
+    )
+    read = (*(inputs or []), aggregate, inputs_file, files_from)
+    if ledger is not None:
+        refuse_overwriting([ledger], [name for name in read if name is not None])
+    _report(call, options, target, read, keeps=ledger)
+
+
+@app.command()
+def seal(
+    rows: Rows,
+    aggregate: Annotated[
+        str, typer.Option(metavar="FILE", help="The aggregate that is to seal the rows.")
+    ],
+    force: Annotated[
+        bool, typer.Option("--force", help="Seal faulty rows, too; the report still says so.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")
+    ] = False,
+    tee: Tee = None,
+    file_path: FilePath = None,
+    schema_version: SchemaVersion = DEFAULTS.schema_version,
+    recipe: Recipe = DEFAULTS.recipe,
+    select: Select = None,
+    ignore: Ignore = None,
+    strict: Strict = False,
+    format_: ReportFormat = Format.text,
+    output: ReportFile = None,
+    max_findings: MaxFindings = DEFAULTS.max_findings,
+    no_values: NoValues = False,
+    jobs: Jobs = DEFAULTS.jobs,
+    progress: ShowProgress = None,
+) -> None:
+    """Write into an aggregate what a check verifies: format, path, algorithm, checksum, rows.
+
+    The rows are checked first, against the aggregate as it will be. Every other byte of the
+    aggregate stays as it is, and it is replaced whole or not at all. Exit codes are those of
+    check.
+    """
+    options = Options(
+        select=codes_of(select),
+        ignore=codes_of(ignore),
+        strict=strict,
+        jobs=jobs,
+        schema_version=schema_version,
+        recipe=recipe,
+        max_findings=max_findings,
+        show_values=not no_values,
+        flow=Flow(seal_to=aggregate, force=force, dry_run=dry_run, tee=tee, file_path=file_path),
+    )
+    shown = sys.stderr.isatty() if progress is None else progress
+    target = _Target(format_, output)
+    call = partial(run_check, [rows], aggregate=aggregate, options=options, progress=shown)
+    _report(call, options, target, (rows, aggregate))
+
+
+@app.command()
+def merge(
+    parts: Annotated[
+        list[str], typer.Argument(metavar="PARTS", help="What check --shard wrote, all of it.")
+    ],
+    format_: ReportFormat = Format.text,
+    output: ReportFile = None,
+) -> None:
+    """Put the parts of a batch together to the report that one check would have written.
+
+    A part that is missing, doubled, cut off or of another batch is named, and nothing is merged
+    (exit code 3). Other exit codes are those of check.
+    """
+    _report(partial(merge_parts, parts), DEFAULTS, _Target(format_, output), parts)
+
+
+def _schema_text(path: Path) -> str:
+    try:
+        text = path.read_text(encoding="utf-8")
+        compile_schema(fast(text.encode()), trusted=False)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(f"{path}: no JSON: {error}") from error
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from error
+    return text
+
+
+def _named(inputs: list[str], files_from: str | None) -> Iterable[str]:
+    """Return the inputs that were named on the command line, and those in a list."""
+    if files_from is None:
+        return inputs
+    if files_from == STDIN and STDIN in inputs:
+        raise UsageError("standard input is either a list of files or rows, not both")
+    from evalstream.naming import inputs_from
+
+    return chain(inputs, inputs_from(files_from))
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """What a report looks like, and where it goes."""
+
+    form: Format
+    output: str | None
+    is_part: bool = False
+
+    def reporter(self, output: Output, *, live: bool) -> Reporter:
+        """Return what writes the report."""
+        if self.is_part:
+            return PartReporter(output)
+        if live and self.form is Format.text:
+            return LiveTextReporter(output)
+        reporter: Reporter = REPORTERS[self.form](output)
+        return reporter
+
+
+def _report(
+    call: Callable[..., Report],
+    options: Options,
+    target: _Target,
+    read: Iterable[str | None],
+    keeps: str | None = None,
+) -> NoReturn:
+    """Make a call that reports, and exit with the report's code.
+
+    Files that are `read`, and the ledger that the call `keeps`, are not written over.
+    """
+    flow, output = options.flow, target.output
+    if output is not None:
+        kept = (*read, keeps, flow.tee, flow.accepted, flow.rejected)
+        refuse_overwriting([output], [name for name in kept if name is not None])
+    # Where rows take standard output, the report goes elsewhere, and comes as they do.
+    live = flow.passing is not None
+    standard = sys.stderr.buffer if live else None
+    with guarded(), Output(output, live=live, standard=standard) as written:
+        report = call(reporter=target.reporter(written, live=live))
+    if STOPPING.granted is not None:
+        stop("stopped by a signal; the verdict is partial", report.exit_code)
+    # What is left needs no last look for garbage, which would take 0.02 s.
+    gc.freeze()
+    raise typer.Exit(report.exit_code)

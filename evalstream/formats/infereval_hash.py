@@ -1,0 +1,149 @@
+"""benchmark_hash of infereval: the digest of a benchmark in its normal form."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+PREFIX: Final = "sha256:"
+
+NEW_EMPTIES: Final[Mapping[str, Any]] = {
+    "ordinal_families": {},
+    "copresence_rules": [],
+    "entailment_rules": [],
+    "regularities": [],
+    "targets": [],
+}
+"""Members that are always part of the normal form since 0.17.0; before, they were unknown."""
+
+FIRST_WITH_EMPTIES: Final = (0, 17, 0)
+
+_VERSION: Final = re.compile(r"(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?")
+
+
+def framework(version: Any) -> tuple[int, int, int] | None:
+    """Return a framework_version as numbers, None where it cannot be read as one."""
+    found = _VERSION.match(version) if isinstance(version, str) else None
+    if found is None:
+        return None
+    major, minor, patch = (int(number or 0) for number in found.groups())
+    return major, minor, patch
+
+
+def hashes_of(benchmark: Mapping[str, Any], version: Any) -> tuple[str, str]:
+    """Return the benchmark_hash that a framework_version writes, and that of the other kind.
+
+    The digest is SHA-256 of compact JSON in ASCII with sorted keys and without nulls, as the
+    package's canonical_benchmark_hash takes it. The benchmark must fit its schema, but for bare
+    texts among references.
+    """
+    newer = normalised(benchmark)
+    older = {
+        key: value
+        for key, value in newer.items()
+        if key not in NEW_EMPTIES or value != NEW_EMPTIES[key]
+    }
+    written = framework(version)
+    is_older = written is not None and written < FIRST_WITH_EMPTIES
+    return (_digest(older), _digest(newer)) if is_older else (_digest(newer), _digest(older))
+
+
+def normalised(benchmark: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a benchmark with its defaults filled in, sets sorted and nulls left out."""
+    normal = _filled(benchmark, {"schema_version": "1.0", "references": [], **_EMPTY_DESIGN})
+    normal["bearers"] = {
+        name: _filled(bearer, {"paraphrases": [], "references": []})
+        for name, bearer in benchmark["bearers"].items()
+    }
+    normal["analysts"] = [_present(analyst) for analyst in benchmark["analysts"]]
+    builders = _present(benchmark.get("context_builders") or {})
+    normal["context_builders"] = {
+        name: _builder(builders.get(name, {"joiner": joiner})) for name, joiner in _JOINERS.items()
+    }
+    normal["items"] = [_item(item) for item in benchmark["items"]]
+    for name, change in _PARTS.items():
+        if name in normal:
+            normal[name] = change(normal[name])
+    return _with_references(normal)
+
+
+def references(given: Any) -> list[Any]:
+    """Return a list of references with bare texts written out and nulls left out."""
+    return [
+        {"citation": one} if isinstance(one, str) else _present(one) if _is_map(one) else one
+        for one in (given if isinstance(given, list) else [])
+    ]
+
+
+def ids(given: Any) -> list[str]:
+    """Return the ids of a set of bearers: each once, sorted by code points."""
+    return sorted({str(one) for one in given}) if isinstance(given, list) else []
+
+
+def _digest(normal: Mapping[str, Any]) -> str:
+    text = json.dumps(normal, sort_keys=True, separators=(",", ":"))
+    return PREFIX + hashlib.sha256(text.encode()).hexdigest()
+
+
+def _present(members: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in members.items() if value is not None}
+
+
+def _filled(members: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    return _with_references({**defaults, **_present(members)})
+
+
+def _with_references(members: dict[str, Any]) -> dict[str, Any]:
+    if "references" in members:
+        members["references"] = references(members["references"])
+    return members
+
+
+def _builder(builder: Mapping[str, Any]) -> dict[str, Any]:
+    if builder.get("kind") == "plugin" or "plugin" in builder:
+        return {"kind": "plugin", **builder}
+    # The joiner of a builder that is there and names none is " and ", also for conclusions.
+    return {"kind": "template", "template": "{expressions}", "joiner": " and ", **builder}
+
+
+def _item(item: Mapping[str, Any]) -> dict[str, Any]:
+    normal = _filled(item, {"tags": [], "references": [], "factor_levels": {}})
+    for name in ("premises", "conclusions"):
+        normal[name] = ids(item[name])
+    if "rsr_target" in normal:
+        normal["rsr_target"] = {name: ids(given) for name, given in item["rsr_target"].items()}
+    if "construction_metadata" in normal:
+        metadata = _filled(normal["construction_metadata"], {"authored_blind_to_models": []})
+        if isinstance(metadata.get("authored_on"), str):
+            # A date may be written as its midnight.
+            metadata["authored_on"] = metadata["authored_on"][:10]
+        normal["construction_metadata"] = metadata
+    if "monotonicity_step" in normal:
+        step = _filled(normal["monotonicity_step"], {"expected": "non_decreasing"})
+        normal["monotonicity_step"] = {**step, "tier_index": int(step["tier_index"])}
+    return normal
+
+
+def _constraints(constraints: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: int(value) for key, value in _present(constraints).items()}
+
+
+def _each(defaults: Mapping[str, Any]) -> Callable[[Any], Any]:
+    return lambda members: [_filled(one, defaults) for one in members]
+
+
+def _is_map(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+_EMPTY_DESIGN: Final = {"factors": {}, "factor_kinds": {}, **NEW_EMPTIES}
+_JOINERS: Final = {"premise": " and ", "conclusion": " or "}
+_PARTS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "verification_prompt": _present,
+    "factor_constraints": _constraints,
+    "copresence_rules": _each({"exhaustivity": False}),
+    "regularities": _each({"test_item_ids": []}),
+}

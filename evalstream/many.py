@@ -1,0 +1,101 @@
+"""Many runs of one call: planned, checked or merged, and held against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from evalstream.across import Across
+from evalstream.batch import Batch
+from evalstream.catalog import enabled_codes
+from evalstream.errors import CannotCheck
+from evalstream.fingerprint import deciding
+from evalstream.gathering import Gathering
+from evalstream.linking import tell_links
+from evalstream.model import Finding, Flow, Options, RunSummary, Totals
+from evalstream.packs import Checked
+from evalstream.parts import Footing, Part, PartReporter
+from evalstream.plan import Plan
+from evalstream.runs import Nothing, Run
+from evalstream.shards import Shard
+from evalstream.stopping import STOPPING, Stopped
+
+if TYPE_CHECKING:
+    from evalstream.ledger import Ledger
+
+LINKING: Final = frozenset({"ES903", "ES904", "ES905"})
+"""The rules that hold runs against each other."""
+
+Outcome = tuple[Sequence[RunSummary], Totals]
+
+
+def check_many(
+    found: Iterable[Run | Nothing],
+    options: Options,
+    show: Callable[[Finding], None],
+    *,
+    ledger: str | None,
+    shard: tuple[Shard, PartReporter] | None,
+    progress: bool,
+) -> Outcome:
+    """Check runs, and return what became of them; a shard's go to its part."""
+    ours, part = shard or (None, None)
+    plan, across = Plan(found, ours), Across()
+    gathering = Gathering(plan.numbers(), show, part.run if part else None)
+
+    def hear(checked: Checked) -> None:
+        across.add(checked.number, checked.summary)
+        checked.summary.links = None
+
+    held = replace(options, links=_are_held_together(plan, options))
+    with suppress(Stopped), _opened(ledger, held) as book:
+        Batch(plan, held, gathering, book, hear).run(progress=progress)
+    gathering.finish()
+    unreached = plan.ours - len(gathering.runs())
+    if part is None or ours is None:
+        tell_links(across, gathering, options, show)
+    else:
+        partial = bool(unreached) or STOPPING.granted is not None
+        part.links(across.parts())
+        chosen = deciding(options)
+        part.foot(Footing(ours, plan.digest, plan.count, plan.ours, chosen, partial))
+    return _outcome(gathering, unreached)
+
+
+def merge_many(parts: Sequence[Part], options: Options, show: Callable[[Finding], None]) -> Outcome:
+    """Return what became of the runs of all parts. Raises CannotCheck where they overlap."""
+    gathering = Gathering(iter(range(parts[0].footing.planned)), show)
+    across = Across()
+    for part in parts:
+        for run in part.runs():
+            if gathering.has(run.number):
+                reason = f"another part holds {run.summary.file}, too; nothing was merged"
+                raise CannotCheck(f"{part.path}: {reason}")
+            gathering.take(run.number, run.summary, run.findings)
+        for links in part.links():
+            across.take_part(links)
+    gathering.finish()
+    tell_links(across, gathering, options, show)
+    return _outcome(gathering, unreached=0)
+
+
+def _opened(ledger: str | None, options: Options) -> Ledger | nullcontext[None]:
+    if ledger is None:
+        return nullcontext()
+    from evalstream.ledger import Ledger
+
+    return Ledger(ledger, options)
+
+
+def _are_held_together(plan: Plan, options: Options) -> bool:
+    wanted = bool(LINKING & enabled_codes(options))
+    return wanted and plan.count > 1 and options.flow == Flow()
+
+
+def _outcome(gathering: Gathering, unreached: int) -> Outcome:
+    totals = Totals(unreached=unreached)
+    for run in gathering.runs():
+        totals.add(run)
+    return gathering.runs(), totals

@@ -1,0 +1,191 @@
+"""Many runs in one call: ledgers, signals and lost workers change nothing in what is said."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rows import bytes_of, sound_rows, write_run
+
+import evalstream
+from evalstream import batch
+from evalstream.errors import EngineLost, UsageError
+from evalstream.ledger import Ledger
+from evalstream.model import Report
+
+RUNS = 12
+OLD = time.time() - 3600
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Some runs that were written a while ago, some of them faulty."""
+    monkeypatch.chdir(tmp_path)
+    for number in range(RUNS):
+        place = Path("data") / f"run-{number:02}"
+        place.mkdir(parents=True)
+        rows = sound_rows(count=8 + number)
+        if number % 5 == 2:
+            rows[0] = {**rows[0], "evaluation": None}
+        write_run(place, bytes_of(rows))
+    age(Path("data"))
+    return Path("data")
+
+
+def age(folder: Path) -> None:
+    """Let files look as if they had been written a while ago; ctime is beyond a test's reach."""
+    for path in folder.rglob("*.json*"):
+        os.utime(path, (OLD, OLD))
+
+
+@pytest.fixture(autouse=True)
+def _settles_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take files for settled however young they are, since a ctime cannot be set."""
+    monkeypatch.setattr("evalstream.run_standing._is_old", lambda _marks, _taken: True)
+
+
+def said(report: Report) -> Any:
+    """Return what a report says, but for times and for whether a ledger said it."""
+    runs = []
+    for run in report.runs:
+        shown = {**run.as_dict(), "seconds": 0, "trouble": run.trouble}
+        shown.pop("unchanged", None)
+        runs.append(shown)
+    totals = report.totals.as_dict()
+    totals.pop("unchanged", None)
+    return json.dumps([runs, [found.as_dict() for found in report], totals, report.exit_code])
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_has_not_changed_is_not_checked_again(folder: Path, jobs: int) -> None:
+    first = evalstream.check(folder, ledger="ledger", jobs=jobs)
+    again = evalstream.check(folder, ledger="ledger", jobs=jobs)
+    plain = evalstream.check(folder)
+    assert said(first) == said(again) == said(plain)
+    assert first.totals.unchanged == 0
+    assert again.totals.unchanged == RUNS
+    assert all(run.unchanged for run in again.runs)
+
+
+def test_only_what_has_changed_is_checked_again(folder: Path) -> None:
+    evalstream.check(folder, ledger="ledger")
+    changed = folder / "run-03" / "run.jsonl"
+    changed = next((folder / "run-03").glob("*.jsonl"))
+    changed.write_bytes(changed.read_bytes().replace(b"sample-1", b"sample-x", 1))
+    report = evalstream.check(folder, ledger="ledger")
+    assert [run.unchanged is None for run in report.runs] == [number == 3 for number in range(RUNS)]
+    assert said(report) == said(evalstream.check(folder))
+
+
+def test_a_ledger_keeps_what_ties_runs(folder: Path) -> None:
+    copy = folder / "copy"
+    copy.mkdir()
+    for path in (folder / "run-01").iterdir():
+        (copy / path.name).write_bytes(path.read_bytes())
+    first = evalstream.check(folder, ledger="ledger")
+    again = evalstream.check(folder, ledger="ledger")
+    assert first.counts["ES904"] or first.counts["ES903"]
+    assert said(first) == said(again)
+
+
+def test_a_ledger_serves_one_run_and_shards(folder: Path) -> None:
+    one = next((folder / "run-00").glob("*.jsonl"))
+    evalstream.check(one, ledger="ledger")
+    report = evalstream.check(one, ledger="ledger")
+    assert report.totals.unchanged == 1
+
+
+KILLED = """
+import os, sys
+import evalstream
+from evalstream.gathering import Gathering
+taken, take = [], Gathering.take
+def counted(self, number, *rest):
+    taken.append(number)
+    take(self, number, *rest)
+    if len(taken) == 5:
+        from evalstream import ledger
+        os.kill(os.getpid(), 9)
+Gathering.take = counted
+from evalstream import ledger, run_standing
+ledger.MOST_PENDING = 1
+run_standing._is_old = lambda marks, taken: True
+evalstream.check("data", ledger="ledger", jobs=1)
+"""
+
+
+def test_a_check_that_was_killed_goes_on_where_it_was(folder: Path) -> None:
+    killed = subprocess.run([sys.executable, "-c", KILLED], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    report = evalstream.check(folder, ledger="ledger")
+    assert 0 < report.totals.unchanged <= 5
+    assert said(report) == said(evalstream.check(folder))
+
+
+def test_a_signal_leaves_a_partial_report_and_a_ledger_to_go_on_with(folder: Path) -> None:
+    code = """
+import os, signal, sys
+from evalstream.gathering import Gathering
+from evalstream import run_standing
+run_standing._is_old = lambda marks, taken: True
+taken, take = [], Gathering.take
+def counted(self, number, *rest):
+    take(self, number, *rest)
+    taken.append(number)
+    if len(taken) == 5:
+        os.kill(os.getpid(), signal.SIGTERM)
+Gathering.take = counted
+sys.argv[1:] = ["check", "data", "--ledger", "ledger", "--jobs", "1"]
+from evalstream.cli import main
+main()
+"""
+    stopped = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert stopped.returncode == 128 + signal.SIGTERM
+    assert b"7 runs not looked at: the verdict is partial" in stopped.stdout
+    assert b"partial" in stopped.stderr
+    report = evalstream.check(folder, ledger="ledger")
+    assert report.totals.unchanged == 5
+    assert said(report) == said(evalstream.check(folder))
+
+
+def test_when_who_runs_the_work_is_lost_nothing_passes_unseen(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(*_args: Any) -> Any:
+        raise EngineLost("the scheduler is gone")
+        yield
+
+    monkeypatch.setattr(batch, "check_packs", lost)
+    monkeypatch.setattr("evalstream.packs.PACK_RUNS", 3)
+    report = evalstream.check(folder, jobs=2)
+    assert report.exit_code == 3
+    assert report.counts == {"ES001": RUNS}
+    assert all(run.verdict == "incomplete" for run in report.runs)
+
+
+def test_the_longest_run_of_a_plan_comes_first(folder: Path) -> None:
+    seen: list[str] = []
+    known = Ledger.known
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Ledger, "known", lambda self, run: seen.append(run.rows) or known(self, run))
+        evalstream.check(folder, ledger="ledger", jobs=2)
+    sizes = [os.path.getsize(path) for path in seen]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+@pytest.mark.parametrize("settings", [{"tee": "x"}, {"passing": "all"}, {"follow": True}])
+def test_a_ledger_is_for_files_alone(folder: Path, settings: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="ledger"):
+        evalstream.check(next(folder.rglob("*.jsonl")), ledger="ledger", **settings)
+
+
+def test_runs_that_cannot_be_found_are_told_among_the_others(folder: Path) -> None:
+    report = evalstream.check([folder, "nowhere.jsonl", folder / "run-00", "empty-*"])
+    assert report.exit_code == 1
+    assert [run.trouble is not None for run in report.runs][-2:] == [True, True]
+    assert report.totals.unchecked == 2

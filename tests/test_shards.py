@@ -1,0 +1,249 @@
+"""Shards of a batch and their merge: each run once, the same report, and nothing amiss merged."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rows import bytes_of, sound_rows, write_run
+
+import evalstream
+from evalstream.check import merge
+from evalstream.errors import CannotCheck, UsageError
+from evalstream.gathering import Gathering
+from evalstream.model import Finding, RunSummary, Severity
+from evalstream.output import Output
+from evalstream.parts import PartReporter
+from evalstream.plan import COST_OF_A_RUN, Plan
+from evalstream.reporters.json import JsonReporter
+from evalstream.reporters.text import TextReporter
+from evalstream.runs import Run
+from evalstream.shards import Shard, shard_of
+
+ARRAY = {
+    "SLURM_ARRAY_TASK_ID": "7",
+    "SLURM_ARRAY_TASK_MIN": "5",
+    "SLURM_ARRAY_TASK_MAX": "8",
+    "SLURM_ARRAY_TASK_COUNT": "4",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "shard"),
+    [
+        ("3/100", Shard(3, 100)),
+        ("1/1", Shard(1, 1)),
+        ("slurm", Shard(3, 4)),
+        ("slurm/100", Shard(7, 100)),
+    ],
+)
+def test_shards_are_read(text: str, shard: Shard) -> None:
+    assert shard_of(text, ARRAY) == shard
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "3", "0/4", "5/4", "-1/4", "1/0", "a/b", "1/4/2", "slurm/6", "slurm/x", "1/9999999"],
+)
+def test_what_is_no_shard_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        shard_of(text, ARRAY)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"SLURM_ARRAY_TASK_ID": ""},
+        {"SLURM_ARRAY_TASK_MIN": "7", "SLURM_ARRAY_TASK_MAX": "7", "SLURM_ARRAY_TASK_COUNT": "1"},
+        {"SLURM_ARRAY_TASK_COUNT": "3"},
+    ],
+)
+def test_what_is_left_of_an_array_does_not_say_how_many_shards_there_are(
+    changed: dict[str, str],
+) -> None:
+    with pytest.raises(UsageError, match="array"):
+        shard_of("slurm", {**ARRAY, **changed})
+
+
+SIZES = st.lists(st.integers(0, 5_000_000), max_size=60)
+
+
+@given(SIZES, st.integers(1, 7))
+def test_each_run_is_in_one_shard_and_shards_are_even(sizes: list[int], of: int) -> None:
+    runs = [Run(f"memory://{number}.jsonl", None, size=size) for number, size in enumerate(sizes)]
+    plans = [Plan(iter(runs), Shard(number, of)) for number in range(1, of + 1)]
+    numbers = [list(plan.numbers()) for plan in plans]
+    assert sorted(number for some in numbers for number in some) == list(range(len(runs)))
+    assert len({plan.digest for plan in plans}) == 1
+    loads = [sum(sizes[number] + COST_OF_A_RUN for number in some) for some in numbers]
+    largest = max(sizes, default=0) + COST_OF_A_RUN
+    assert max(loads) - min(loads) <= largest
+    assert [plan.ours for plan in plans] == list(map(len, numbers))
+
+
+def test_the_largest_come_first_and_streams_before_them(tmp_path: Path) -> None:
+    for number, size in enumerate((5, 50, 5, 500)):
+        (tmp_path / f"{number}.jsonl").write_bytes(b" " * size)
+    runs = [Run(str(tmp_path / f"{number}.jsonl"), None) for number in range(4)]
+    plan = Plan(iter([*runs, Run("-", None)]))
+    assert [planned.number for planned in plan.by_size()] == [4, 3, 1, 0, 2]
+    assert [planned.number for planned in plan.in_order()] == [0, 1, 2, 3, 4]
+    assert plan.total == 560
+
+
+def finding(number: int, line: int) -> Finding:
+    return Finding(
+        "ES108",
+        "x",
+        Severity.ERROR,
+        f"{number}",
+        line,
+        None,
+        None,
+        None,
+        "m",
+        None,
+        None,
+        None,
+        None,
+    )
+
+
+@given(st.permutations(range(12)), st.sets(st.integers(0, 11), max_size=4))
+def test_runs_come_in_any_order_and_are_told_in_theirs(order: list[int], holes: set[int]) -> None:
+    shown: list[tuple[str, int | None]] = []
+    told: list[int] = []
+    gathering = Gathering(
+        iter(range(12)),
+        lambda found: shown.append((found.file, found.line)),
+        lambda number, _summary, count: told.append(count and number),
+    )
+    taken = [number for number in order if number not in holes]
+    for number in taken:
+        some = (finding(number, line) for line in range(number))
+        gathering.take(number, RunSummary(f"{number}", None, "eee", rows=number), some)
+    gathering.finish()
+    assert shown == [(f"{number}", line) for number in sorted(taken) for line in range(number)]
+    assert told == sorted(taken)
+    runs = gathering.runs()
+    assert [run.rows for run in runs] == sorted(taken)
+    assert len(runs) == len(taken)
+    assert [run.rows for run in runs[2:4]] == sorted(taken)[2:4]
+    assert runs[-1].rows == max(taken)
+    with pytest.raises(IndexError):
+        runs[len(taken)]
+    with pytest.raises(IndexError):
+        runs[-len(taken) - 1]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Some runs, among them faulty ones and one that cannot be read."""
+    monkeypatch.chdir(tmp_path)
+    data = Path("data")
+    for number in range(9):
+        place = data / f"run-{number}"
+        place.mkdir(parents=True)
+        rows = sound_rows()
+        if number in (2, 5):
+            rows[0] = {**rows[0], "evaluation": None, "sample_hash": "\ud800"}
+        write_run(place, bytes_of(rows) + (b'{"torn": ' if number == 5 else b""))
+    (data / "run-7" / "lonely.json").write_text('{"evaluation_results": [')
+    return data
+
+
+def part(folder: Path, shard: str, **settings: Any) -> Path:
+    """Check one shard and write its part."""
+    path = folder.parent / f"part-{shard.replace('/', '-')}.jsonl"
+    with Output(str(path)) as output:
+        evalstream.check(folder, shard=shard, reporter=PartReporter(output), **settings)
+    return path
+
+
+def written(path: Path, reporter: Callable[[Output], Any], call: Callable[..., Any]) -> str:
+    """Write a report, and return it without its times."""
+    with Output(str(path)) as output:
+        call(reporter=reporter(output))
+    text = path.read_text(encoding="utf-8")
+    if text.startswith("{"):
+        said = json.loads(text)
+        for run in said["runs"]:
+            run["seconds"] = 0
+        return json.dumps(said)
+    return text
+
+
+@pytest.mark.parametrize("of", [1, 2, 5, 20])
+@pytest.mark.parametrize("reporter", [JsonReporter, TextReporter])
+def test_merged_shards_are_the_report_of_one_check(
+    folder: Path, of: int, reporter: Callable[[Output], Any]
+) -> None:
+    parts = [part(folder, f"{number}/{of}") for number in range(1, of + 1)]
+    report = Path("report")
+    merged = written(report, reporter, lambda **how: merge(parts[::-1], **how))
+    whole = written(report, reporter, lambda **how: evalstream.check(folder, **how))
+    assert merged == whole
+    assert merge(parts).exit_code == evalstream.check(folder).exit_code == 1
+
+
+def test_a_finding_comes_back_as_it_was(folder: Path) -> None:
+    merged = merge([part(folder, "1/2"), part(folder, "2/2")])
+    whole = evalstream.check(folder)
+    assert list(merged) == list(whole)
+    assert merged.counts == whole.counts
+
+
+def test_a_part_that_is_missing_or_doubled_is_named(folder: Path) -> None:
+    one, two, three = (part(folder, f"{number}/3") for number in (1, 2, 3))
+    with pytest.raises(CannotCheck, match="missing: 2"):
+        merge([one, three])
+    copy = Path("copy.jsonl")
+    copy.write_bytes(two.read_bytes())
+    with pytest.raises(CannotCheck, match=r"copy\.jsonl: shard 2 is there twice"):
+        merge([one, two, three, copy])
+    with pytest.raises(UsageError):
+        merge([])
+
+
+def test_parts_of_different_batches_are_not_merged(folder: Path) -> None:
+    one, two = part(folder, "1/2"), part(folder, "2/2")
+    other = part(folder, "2/3")
+    with pytest.raises(CannotCheck, match="another number of shards"):
+        merge([one, two, other])
+    strict = part(folder, "2/2", strict=True)
+    with pytest.raises(CannotCheck, match="another options"):
+        merge([one, strict])
+    (folder / "run-9").mkdir()
+    write_run(folder / "run-9", bytes_of(sound_rows()))
+    with pytest.raises(CannotCheck, match="another list of runs"):
+        merge([one, part(folder, "2/2")])
+
+
+@pytest.mark.parametrize("cut", [1, 2, 100, 2000])
+def test_a_part_that_was_cut_off_is_named(folder: Path, cut: int) -> None:
+    one, two = part(folder, "1/2"), part(folder, "2/2")
+    two.write_bytes(two.read_bytes()[:-cut])
+    with pytest.raises(CannotCheck, match=r"part-2-2\.jsonl: it was cut off"):
+        merge([one, two])
+
+
+def test_a_part_that_was_edited_is_named(folder: Path) -> None:
+    one, two = part(folder, "1/2"), part(folder, "2/2")
+    text = two.read_bytes()
+    for edited in (text.replace(b"failed", b"passed", 1), text.split(b"\n", 1)[1]):
+        two.write_bytes(edited)
+        with pytest.raises(CannotCheck, match=r"part-2-2\.jsonl"):
+            merge([one, two])
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"\n", b"{}\n", b'{"part": 3}\n', b'{"part": {}}\n', b"\xff\n"]
+)
+def test_what_is_no_part_is_refused(folder: Path, text: bytes) -> None:
+    two = Path("two.jsonl")
+    two.write_bytes(text)
+    with pytest.raises(CannotCheck, match=r"two\.jsonl"):
+        merge([part(folder, "1/2"), two])

@@ -1,0 +1,261 @@
+"""Tests of the reader of YAML: what texts stand for, what is refused, and where things are."""
+
+import json
+import math
+import sys
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalstream.errors import MissingExtra
+from evalstream.yaml_documents import INVALID, MOST_UNFOLDED, OLDER, Yaml, line_at, read_yaml
+from evalstream.yaml_scalars import resolved, settle, spelling_of
+
+DEPTH = 50
+TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
+
+CORE = [
+    ("", None),
+    ("~", None),
+    ("null", None),
+    ("NULL", None),
+    ("nUll", "nUll"),
+    ("true", True),
+    ("False", False),
+    ("no", "no"),
+    ("yes", "yes"),
+    ("on", "on"),
+    ("Off", "Off"),
+    ("y", "y"),
+    ("5", 5),
+    ("-3", -3),
+    ("+7", 7),
+    ("0777", 777),
+    ("0o17", 15),
+    ("0x1F", 31),
+    ("1_000", "1_000"),
+    ("0b11", "0b11"),
+    ("12:30:45", "12:30:45"),
+    ("2025-01-01", "2025-01-01"),
+    ("1e3", 1000.0),
+    ("1.", 1.0),
+    (".5", 0.5),
+    ("-1.5E+2", -150.0),
+    ("1e", "1e"),
+    (".", "."),
+    ("-", "-"),
+    ("+.inf", math.inf),
+    ("-.INF", -math.inf),
+    (".iNf", ".iNf"),
+    ("inf", "inf"),
+    ("nan", "nan"),
+    ("1e999", math.inf),
+    ("<<", "<<"),
+    ("=", "="),
+    ("٣", "٣"),
+]
+
+
+def read(text: str | bytes, depth: int = DEPTH) -> Yaml:
+    """Read a text."""
+    return read_yaml(text.encode() if isinstance(text, str) else text, depth)
+
+
+def only_trouble(text: str | bytes) -> Any:
+    """Return the one trouble of a text."""
+    (trouble,) = read(text).troubles
+    return trouble
+
+
+@pytest.mark.parametrize(("text", "value"), CORE)
+def test_plain_scalars_are_read_as_the_core_schema_has_it(text: str, value: Any) -> None:
+    assert resolved(text) == value
+    assert type(resolved(text)) is type(value)
+
+
+def test_not_a_number_is_none() -> None:
+    assert math.isnan(resolved(".nan"))
+
+
+@pytest.mark.parametrize("text", ["0777", "1e3", "1.10", "+7", "0x1F", ".5", ".inf", "9" * 5000])
+def test_numbers_that_json_would_write_otherwise_keep_their_spelling(text: str) -> None:
+    assert spelling_of(text, resolved(text)) == text
+
+
+@pytest.mark.parametrize("text", ["5", "-3", "0.5", "true", "~", "no"])
+def test_other_scalars_have_none(text: str) -> None:
+    assert spelling_of(text, resolved(text)) is None
+
+
+def test_texts_stay_texts_where_texts_are_wanted() -> None:
+    seen = read("a: 1e3\nb: 0777\nc: 5\nd: 'x'\ne: 1e999\n")
+    value, troubles = settle(seen.value, seen.mark, TEXTS)
+    assert value == {"a": "1e3", "b": "0777", "c": 5, "d": "x", "e": "1e999"}
+    assert troubles == []
+
+
+def test_numbers_that_are_none_are_told_and_replaced() -> None:
+    seen = read("a: 1e999\nb: [.nan, -.inf]\nc: " + "9" * 5000)
+    value, troubles = settle(seen.value, seen.mark, {})
+    assert [(one.name, one.pointer, line) for one, line in troubles] == [
+        ("non-finite-number", "/a", 1),
+        ("non-finite-number", "/b/0", 2),
+        ("non-finite-number", "/b/1", 2),
+        ("too-deep-or-too-big", "/c", 3),
+    ]
+    assert value["b"] == [0.0, -sys.float_info.max]
+
+
+def test_keys_are_texts_as_they_are_written() -> None:
+    assert read("no: 1\n1e3: 2\n~: 3\n5: 4\n").value == {"no": 1, "1e3": 2, "~": 3, "5": 4}
+
+
+def test_aliases_stand_for_what_is_anchored() -> None:
+    seen = read("a: &x [1, {b: 2}]\nc: *x\n&k key: 1\nother: {*k : 2}\n")
+    assert seen.readable
+    assert seen.value == {"a": [1, {"b": 2}], "c": [1, {"b": 2}], "key": 1, "other": {"key": 2}}
+
+
+def test_lines_are_those_of_the_nodes() -> None:
+    seen = read("# head\na:\n  - 1\n  - {b: 2,\n     c: 3}\n'x/y':\r\n  z\n")
+    places = ["", "/a", "/a/0", "/a/1", "/a/1/c", "/x~1y", "/a/1/none", "/a/7", "/nothing"]
+    assert [line_at(seen.mark, place) for place in places] == [2, 3, 3, 4, 5, 7, 4, 3, 2]
+    assert line_at(seen.mark, None) is None
+
+
+def test_line_breaks_of_yaml_1_1_are_characters() -> None:
+    seen = read("a: x\u2028y\u2029z\x85\nb: '\u2028'\n")
+    assert seen.value == {"a": "x\u2028y\u2029z\x85", "b": "\u2028"}
+    assert line_at(seen.mark, "/b") == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "place", "words"),
+    [
+        ("a: 1\n---\nb: 2\n", 2, None, "second document"),
+        ("a: 1\n<<: {b: 2}\n", 2, "", "merge keys"),
+        ("a: !!python/object/apply:os.system [x]\n", 1, "/a", "!!python/object/apply:os.system"),
+        ("a:\n  - !mine {b: 1}\n", 2, "/a/0", "core schema"),
+        ("a: !!int x\n", 1, "/a", "no int"),
+        ("a: !!float .inf\n", 1, "/a", "finite"),
+        ("a: !!binary aGVsbG8=\n", 1, "/a", "!!binary"),
+        ("a: &b [*b]\n", 1, "/a/0", "part of"),
+        ("a: *b\n", 1, "/a", "no anchor"),
+        ("? [a]\n: 1\n", 1, "", "place of a key"),
+        ("a:\n\t- b\n", 2, None, "tab"),
+        ("a: 'b\n", 2, None, "end of stream"),
+        ("a: [1, 2\n", 2, None, "column"),
+        ("a: b: c\n", 1, None, "column 5"),
+        ("%YAML 2.0\n---\na: 1\n", 1, None, "incompatible"),
+        ("a: '\\ud800'\nb: \"\\ud800\"", 2, None, "Unicode"),
+    ],
+)
+def test_what_yaml_1_2_does_not_know_is_refused(
+    text: str, line: int, place: str | None, words: str
+) -> None:
+    seen = read(text)
+    (trouble,) = seen.troubles
+    assert not seen.readable
+    assert (trouble.name, trouble.line, trouble.pointer) == (INVALID, line, place)
+    assert words in trouble.message
+    assert trouble.excerpt is not None
+
+
+def test_an_older_version_is_a_remark() -> None:
+    seen = read("%YAML 1.1\n---\na: no\n")
+    assert seen.readable
+    assert seen.value == {"a": "no"}
+    assert [trouble.name for trouble in seen.troubles] == [OLDER]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "line"),
+    [
+        (b"a: 1\nb: \xff\n", "invalid-utf8", 2),
+        (b"a: 1\nb: x\0y\n", "nul-bytes", 2),
+        (b"a: \x1b[1m\n", "nul-bytes", 1),
+        ("a: 1".encode("utf-16"), "byte-order-mark", 1),
+        (b"[" * 5000, "too-deep-or-too-big", 1),
+        (b"- " * 5000, "too-deep-or-too-big", 1),
+        (b"{a: " * 5000, "too-deep-or-too-big", 1),
+    ],
+)
+def test_what_other_formats_refuse_has_their_names(text: bytes, name: str, line: int) -> None:
+    seen = read(text)
+    assert not seen.readable
+    assert [(one.name, one.line) for one in seen.troubles] == [(name, line)]
+
+
+def test_a_repeated_key_is_told_once_with_its_path() -> None:
+    seen = read("a:\n  - {b: 1, b: 2, b: 3}\na: 1\n")
+    assert [(one.name, one.pointer, one.line) for one in seen.troubles] == [
+        ("duplicate-key", "/a/0/b", 2),
+        ("duplicate-key", "/a", 3),
+    ]
+    assert seen.value == {"a": 1}
+
+
+def test_aliases_cannot_explode() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 40)]
+    trouble = only_trouble("\n".join(lines))
+    assert trouble.name == INVALID
+    assert f"{MOST_UNFOLDED:,}" in trouble.message
+
+
+def test_a_long_text_cannot_explode_either() -> None:
+    text = "a: &a " + "x" * 100_000 + "\nb: [" + ", ".join(["*a"] * 100) + "]\n"
+    assert "unfold" in only_trouble(text).message
+
+
+def test_aliases_cannot_nest_deeper_than_is_allowed() -> None:
+    lines = ["a0: &a0 [1]", *(f"a{i}: &a{i} [*a{i - 1}]" for i in range(1, 100))]
+    assert only_trouble("\n".join(lines)).name == "too-deep-or-too-big"
+
+
+def test_without_libyaml_the_same_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["a: no\nb: [1e3, 'x']\n", "a: 1\n---\nb: 1\n", "a: !x 1\n", "a: &b [*b]\n"]
+    before = [read(text) for text in texts]
+    monkeypatch.delattr(yaml, "CSafeLoader", raising=False)
+    for text, seen in zip(texts, before, strict=True):
+        again = read(text)
+        assert (again.value, again.readable) == (seen.value, seen.readable)
+        assert [one.name for one in again.troubles] == [one.name for one in seen.troubles]
+    assert [one.name for one in read('a: "\\ud800"').troubles] == ["unpaired-surrogate"]
+
+
+def test_a_missing_library_is_named_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'evalstream\[yaml\]'"):
+        read("a: 1")
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=60) | st.text("-:[]{}&*!%?|>'\"# \n\tab1.~<é\x85\u2028", max_size=40))
+def test_whatever_is_read_is_read_or_refused(text: str | bytes) -> None:
+    seen = read(text)
+    assert seen.readable or seen.troubles
+    assert all(trouble.line is None or trouble.line >= 1 for trouble in seen.troubles)
+    if seen.readable:
+        settle(seen.value, seen.mark, TEXTS)
+
+
+LETTERS = st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), max_size=6)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | LETTERS,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(LETTERS, inner, max_size=3),
+        max_leaves=8,
+    )
+)
+def test_json_is_yaml(value: Any) -> None:
+    seen = read(json.dumps(value, ensure_ascii=False))
+    assert seen.readable
+    assert seen.troubles == []
+    assert seen.value == value
