@@ -222,6 +222,15 @@ def test_standard_input_twice_is_refused_before_anything_is_found(inside: None) 
             next(find)
 
 
+def test_a_file_that_is_gone_since_it_was_listed_is_no_run(
+    inside: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put("run.jsonl")
+    put("being_written.json", aggregate())
+    monkeypatch.setattr("evalstream.finding.folders.look_at", lambda path: None)
+    assert found(".") == [("run.jsonl", None, None)]
+
+
 PATTERNS = [
     ("*.jsonl", ["b.jsonl"]),
     ("?.jsonl", ["b.jsonl"]),

@@ -215,6 +215,19 @@ def test_the_web_has_no_lists(web: Store) -> None:
         list(listed("simplecache::s3://bucket/x/"))
 
 
+def test_a_store_without_buckets_has_objects_at_its_root() -> None:
+    memory = fsspec.filesystem("memory")
+    memory.pipe("/rows.jsonl", b"{}\n")
+    memory.pipe("/folder/x.jsonl", b"{}\n")
+    (rows,) = find_runs(["memory://rows.jsonl"])
+    (below,) = find_runs(["memory://folder"])
+    assert rows == Run("memory://rows.jsonl", None)
+    assert isinstance(below, Run)
+    assert below.rows == "memory://folder/x.jsonl"
+    every = [run.rows for run in find_runs(["memory:///"]) if isinstance(run, Run)]
+    assert every == ["memory:///rows.jsonl", "memory:///folder/x.jsonl"]
+
+
 def test_patterns_match_objects(store: Place) -> None:
     store.put("data/a/x_samples.jsonl", "data/a/x.json", "data/b/y.jsonl", "data/b/c/z.jsonl")
     store.put("data/b/notes.txt", "data/.h/x.jsonl")

@@ -55,7 +55,7 @@ def repeat(run: Run, first: Run) -> None:
 KINDS: tuple[tuple[str, Callable[[Run, Run], None]], ...] = (
     ("ES501", tamper),
     ("ES104", tear),
-    ("ES902", lose),
+    ("ES001", lose),
     ("ES905", drift),
     ("ES903", repeat),
 )

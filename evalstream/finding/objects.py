@@ -13,7 +13,6 @@ from evalstream.runs import (
     ends_like_ours,
     missing_rows,
     rows_named_like,
-    split_root,
 )
 from evalstream.sources.remote import listed, read_whole
 
@@ -27,7 +26,7 @@ def stands_for_prefix(url: str) -> bool:
     """
     if url.lower().startswith(_WEB):
         return False
-    if url.endswith("/") or not split_root(url)[1]:
+    if url.endswith("/"):
         return True
     if ends_like_ours(url) or "?" in url or is_readable(url):
         return False

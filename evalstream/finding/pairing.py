@@ -101,8 +101,8 @@ class _Pairing:
         claims: list[str] = []
         looks = self._place.looks(files, self._tree)
         for file, look in zip(files, looks, strict=True):
-            # A file that is gone since it was listed is told where it is read.
-            seen, rows = look or Look(AGGREGATE), None
+            # A file that is gone since it was listed was one that somebody was still writing.
+            seen, rows = look or Look(NO_AGGREGATE), None
             if seen.kind == AGGREGATE:
                 rows, claimed = self._rows_of(self._place.path_of(file.path), seen.declared)
                 claims += [claimed] if claimed is not None else []

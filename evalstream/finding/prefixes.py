@@ -19,14 +19,14 @@ from evalstream.runs import (
     SAMPLES,
     Nothing,
 )
-from evalstream.sources.remote import exists, listed, read_each
+from evalstream.sources.remote import as_prefix, exists, listed, read_each
 
 
 class Prefix:
     """A prefix and the names of the objects below it."""
 
     def __init__(self, url: str) -> None:
-        self._start = f"{url.rstrip('/')}/"
+        self._start = as_prefix(url)
 
     def fill(self, tree: Tree) -> Iterator[Nothing]:
         """List all objects below the prefix; where they cannot all be, say so and keep none.

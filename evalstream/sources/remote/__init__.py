@@ -2,11 +2,12 @@
 
 from evalstream.sources.remote.addresses import is_remote, shown
 from evalstream.sources.remote.fetching import RemoteReader, exists, read_whole
-from evalstream.sources.remote.listing import Listed, listed, read_each
+from evalstream.sources.remote.listing import Listed, as_prefix, listed, read_each
 
 __all__ = [
     "Listed",
     "RemoteReader",
+    "as_prefix",
     "exists",
     "is_remote",
     "listed",

@@ -45,7 +45,7 @@ def listed(prefix: str) -> Iterator[list[Listed]]:
     other stores for a folder at a time. Raises OSError where a page cannot be had, and
     MissingExtra where a library for the store is not installed.
     """
-    pages: Iterator[list[Listed]] = opened(f"{prefix.rstrip('/')}/", _pages_of)
+    pages: Iterator[list[Listed]] = opened(as_prefix(prefix), _pages_of)
     while True:
         with STOPPING.waiting():
             page = next(pages, None)
@@ -54,6 +54,12 @@ def listed(prefix: str) -> Iterator[list[Listed]]:
         if any("\0" in one.path for one in page):
             raise _NUL.error()
         yield [one for one in page if not _is_hidden(one.path)]
+
+
+def as_prefix(url: str) -> str:
+    """Return a URL with one slash at its end."""
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.rstrip('/')}/"
 
 
 def read_each(urls: Iterable[str], most: int) -> Iterator[bytes | None]:
