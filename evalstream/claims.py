@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from decimal import Decimal
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
@@ -15,13 +15,18 @@ LARGEST_EXPONENT: Final = 400
 WHOLE_BELOW: Final = 10
 """A whole number below this says nothing of its precision: 1 is the exact 1, 75 may be rounded."""
 
-ROUNDING: Final = Fraction(1, 10**9)
+ROUNDING: Final = Decimal("1e-9")
 """How far float sums may stray from the exact one, relative to the larger value."""
 
-NOTHING: Final = Fraction(1, 10**12)
+NOTHING: Final = Decimal("1e-12")
 """What counts as no difference on any scale of scores."""
 
-Span = tuple[Fraction, Fraction]
+EXACT: Final = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
+"""In it sums and products keep all their digits; it is not made for quotients and powers."""
+
+HALF: Final = Decimal("0.5")
+
+Span = tuple[Decimal, Decimal]
 """The least and the largest number that may have been written as a claim."""
 
 ANALYTIC: Final = frozenset({"", "analytic", "analytical"})
@@ -58,18 +63,21 @@ class Claims(NamedTuple):
         """
         if self.error is None or self.deviation is None or not self.num_samples:
             return True
-        (error_least, error_most), (least, most) = _spans(self.error, self.deviation)
-        least, error_least = max(least, Fraction(0)), max(error_least, Fraction(0))
-        return any(
-            error_least**2 * count <= most**2 and least**2 <= error_most**2 * count
-            for count in {self.num_samples, max(self.num_samples - 1, 1)}
-        )
+        with localcontext(EXACT):
+            errors, deviations = _spans(self.error, self.deviation)
+            error_least, error_most = _squares(errors)
+            least, most = _squares(deviations)
+            return any(
+                error_least * count <= most and least <= error_most * count
+                for count in {self.num_samples, max(self.num_samples - 1, 1)}
+            )
 
     def outside_its_interval(self) -> bool:
         """Tell whether the score is outside its interval, however the numbers were rounded."""
         if self.score is None or self.lower is None or self.upper is None:
             return False
-        score, lower, upper = _spans(self.score, self.lower, self.upper)
+        with localcontext(EXACT):
+            score, lower, upper = _spans(self.score, self.lower, self.upper)
         return score[1] < lower[0] or score[0] > upper[1]
 
     @property
@@ -102,16 +110,18 @@ def agrees(claim: Decimal, exact: Fraction | float) -> bool:
     """
     if isinstance(exact, float) and not math.isfinite(exact):
         return False
-    claimed, value = Fraction(claim), Fraction(exact)
-    difference = abs(claimed - value)
-    if difference <= max(ROUNDING * max(abs(claimed), abs(value)), NOTHING):
-        return True
-    exponent = claim.as_tuple().exponent
-    if claimed.denominator == 1 and abs(claimed) < WHOLE_BELOW:
-        return False
-    unit = Fraction(10) ** min(0, int(exponent))
-    cut_off = 0 <= abs(value) - abs(claimed) < unit and claimed * value >= 0
-    return difference <= unit / 2 or cut_off
+    with localcontext(EXACT):
+        # Both are multiplied by the denominator, so that nothing needs to be divided.
+        value, scale = map(Decimal, exact.as_integer_ratio())
+        claimed = claim * scale
+        difference, largest = abs(claimed - value), max(abs(claimed), abs(value))
+        if difference <= max(ROUNDING * largest, NOTHING * scale):
+            return True
+        if _is_small_whole(claim):
+            return False
+        unit = scale.scaleb(min(0, int(claim.as_tuple().exponent)))
+        cut_off = 0 <= abs(value) - abs(claimed) < unit and claimed * value >= 0
+        return difference <= unit * HALF or cut_off
 
 
 def _spans(*claims: Decimal) -> list[Span]:
@@ -129,16 +139,26 @@ def _spans(*claims: Decimal) -> list[Span]:
 
 def _decimals(claim: Decimal) -> int | None:
     """Return how many decimals a claim was written with, None for a small whole number."""
-    if claim == claim.to_integral_value() and abs(claim) < WHOLE_BELOW:
+    if _is_small_whole(claim):
         return None
     return max(0, -int(claim.as_tuple().exponent))
 
 
+def _is_small_whole(claim: Decimal) -> bool:
+    return claim == claim.to_integral_value() and abs(claim) < WHOLE_BELOW
+
+
 def _span(claim: Decimal, decimals: int | None) -> Span:
-    unit = Fraction(0) if decimals is None else Fraction(1, 10**decimals)
-    size = abs(Fraction(claim))
-    least, most = (size - unit / 2) * (1 - ROUNDING), (size + unit) * (1 + ROUNDING)
+    unit = Decimal(0) if decimals is None else Decimal(1).scaleb(-decimals)
+    size = abs(claim)
+    least, most = (size - unit * HALF) * (1 - ROUNDING), (size + unit) * (1 + ROUNDING)
     return (least, most) if claim >= 0 else (-most, -least)
+
+
+def _squares(span: Span) -> Span:
+    """Return the squares of the ends of a span, of which what is negative counts as nothing."""
+    least, most = max(span[0], Decimal(0)), span[1]
+    return least * least, most * most
 
 
 def _claims(result: Mapping[str, Any]) -> Claims:

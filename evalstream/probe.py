@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, Final
 
 from evalstream.aggregate import Aggregate
@@ -30,80 +30,106 @@ PROBED_ROWS: Final = 256
 
 def context_of(options: Options, aggregate: Aggregate | None, head: bytes) -> Context:
     """Return what the rows are to be judged by, from the options, the aggregate and the head."""
-    rows = list(_rows(head))
+    rows = _Rows(head)
+    version = _version(options, aggregate, rows)
+    algorithm, recipes = _recipes(options, version, aggregate, rows)
     context = Context(
         options=options,
         enabled=enabled_codes(options),
-        version=_version(options, aggregate, rows),
+        version=version,
+        algorithm=algorithm,
+        recipes=recipes,
         links=options.links,
     )
-    if aggregate is not None:
-        context = replace(
-            context,
-            evaluation_id=aggregate.evaluation_id,
-            model_id=aggregate.model_id,
-            evaluation_names=aggregate.evaluation_names,
-            results=aggregate.joinable(),
-            library=aggregate.library,
-        )
-    algorithm, recipes = _recipes(context, aggregate, rows)
-    return replace(context, algorithm=algorithm, recipes=recipes)
+    if aggregate is None:
+        return context
+    return replace(
+        context,
+        evaluation_id=aggregate.evaluation_id,
+        model_id=aggregate.model_id,
+        evaluation_names=aggregate.evaluation_names,
+        results=aggregate.joinable(),
+        library=aggregate.library,
+    )
 
 
-def _rows(head: bytes) -> Iterator[dict[str, Any]]:
-    start = 0
-    for _ in range(PROBED_ROWS):
-        stop = head.find(b"\n", start)
-        line = head[start : stop if stop >= 0 else len(head)]
-        try:
-            row = fast(line)
-        except ValueError:
-            row = None
-        if isinstance(row, dict):
-            yield row
-        if stop < 0:
-            return
-        start = stop + 1
+class _Rows:
+    """The rows at the head of a file, each read once and only when it is asked for.
+
+    None stands for a line that is no row.
+    """
+
+    def __init__(self, head: bytes) -> None:
+        self._head = head
+        self._read: list[dict[str, Any] | None] = []
+        self._starts = [0]
+        while len(self._starts) <= PROBED_ROWS and self._starts[-1] < len(head):
+            self._starts.append(head.find(b"\n", self._starts[-1]) + 1 or len(head))
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def __iter__(self) -> Iterator[dict[str, Any] | None]:
+        for place, (start, stop) in enumerate(pairwise(self._starts)):
+            if place == len(self._read):
+                self._read.append(_row(self._head[start:stop]))
+            yield self._read[place]
 
 
-def _version(options: Options, aggregate: Aggregate | None, rows: list[dict[str, Any]]) -> str:
+def _row(line: bytes) -> dict[str, Any] | None:
+    try:
+        row = fast(line)
+    except ValueError:
+        return None
+    return row if isinstance(row, dict) else None
+
+
+def _votes(ballots: Iterable[Iterable[str]], voters: int) -> dict[str, int]:
+    """Count votes until those that are left cannot change who has most; one ballot a voter."""
+    votes: dict[str, int] = {}
+    for left, names in zip(reversed(range(voters)), ballots, strict=True):
+        for name in names:
+            votes[name] = votes.get(name, 0) + 1
+        second, most = sorted([0, 0, *votes.values()])[-2:]
+        if most - second > left:
+            break
+    return votes
+
+
+def _version(options: Options, aggregate: Aggregate | None, rows: _Rows) -> str:
     """Choose the version that judges rows which declare none."""
     if options.schema_version != "auto":
         return options.schema_version
-    declared = [row.get("schema_version") for row in rows]
-    known = Counter(
-        eee.nearest_version(version, instance=True)
-        for version in declared
-        if isinstance(version, str)
-    )
+    known = _votes(map(_nearest, rows), len(rows))
     if known:
-        return known.most_common(1)[0][0]
+        return max(known, key=known.__getitem__)
     if aggregate is not None and aggregate.version:
         return eee.nearest_version(aggregate.version, instance=True)
     return eee.DEFAULT_VERSION
 
 
+def _nearest(row: dict[str, Any] | None) -> tuple[str, ...]:
+    declared = None if row is None else row.get("schema_version")
+    return (eee.nearest_version(declared, instance=True),) if isinstance(declared, str) else ()
+
+
 def _recipes(
-    context: Context, aggregate: Aggregate | None, rows: list[dict[str, Any]]
+    options: Options, version: str, aggregate: Aggregate | None, rows: _Rows
 ) -> tuple[str, tuple[str, ...]]:
     """Choose the algorithm and the recipes that the file can follow, best first.
 
     The declared algorithm is tried first, then the other. The recipes are those that give
     every hash that any recipe gives; where no recipe does, those that give most.
     """
-    forced = context.options.recipe
     algorithms = _algorithms(aggregate)
-    explanations = {name: list(_explanations(rows, name)) for name in algorithms}
-    algorithm = next((name for name in algorithms if explanations[name]), algorithms[0])
-    if forced != "auto":
-        return algorithm, (forced,)
-    found = explanations[algorithm]
-    if not found:
+    every = ((name, _votes(_explanations(rows, name), len(rows))) for name in algorithms)
+    algorithm, votes = next(((name, votes) for name, votes in every if votes), (algorithms[0], {}))
+    if options.recipe != "auto":
+        return algorithm, (options.recipe,)
+    if not votes:
         return algorithm, ()
-    votes = Counter(name for names in found for name in names)
-    most = max(votes.values())
-    preferred = eee.VERSIONS[context.version].preferred_recipe
-    best = [name for name in RECIPES if votes[name] == most]
+    most, preferred = max(votes.values()), eee.VERSIONS[version].preferred_recipe
+    best = [name for name in RECIPES if votes.get(name) == most]
     return algorithm, tuple(sorted(best, key=lambda name: name != preferred))
 
 
@@ -112,23 +138,26 @@ def _algorithms(aggregate: Aggregate | None) -> list[str]:
     return sorted(ALGORITHM_OF_LENGTH.values(), key=lambda name: (name != declared, name == "md5"))
 
 
-def _explanations(rows: list[dict[str, Any]], algorithm: str) -> Iterator[frozenset[str]]:
-    """Yield the recipes of each row that has any; that of the row before is tried first."""
-    compute, last = getattr(hashlib, algorithm), next(iter(RECIPES))
+def _explanations(rows: _Rows, algorithm: str) -> Iterator[frozenset[str]]:
+    """Yield the recipes of each row's hash; that of the row before is tried first."""
+    last = next(iter(RECIPES))
     for row in rows:
-        digest, covered = row.get("sample_hash"), eee.hash_input(row)
-        if covered is None or not isinstance(digest, str):
-            continue
-        bare = normalised(digest)
-        if not is_hex_digest(bare) or ALGORITHM_OF_LENGTH[len(bare)] != algorithm:
-            continue
-        raw, reference = covered
-        if isinstance(reference, str) or len(reference) <= 1:
-            with suppress(UnicodeEncodeError):
-                if compute(RECIPES[last](raw, reference)).hexdigest() == bare:
-                    yield same_for_one_reference(last)
-                    continue
-        names = explained_by(bare, raw, reference)
-        if names:
-            last = min(names)
-            yield names
+        names = _explained(row, algorithm, last)
+        last = last if last in names else min(names, default=last)
+        yield names
+
+
+def _explained(row: dict[str, Any] | None, algorithm: str, first: str) -> frozenset[str]:
+    """Return the recipes that give a row's hash; `first` is tried before the others."""
+    digest, covered = (None, None) if row is None else (row.get("sample_hash"), eee.hash_input(row))
+    if covered is None or not isinstance(digest, str):
+        return frozenset()
+    bare = normalised(digest)
+    if not is_hex_digest(bare) or ALGORITHM_OF_LENGTH[len(bare)] != algorithm:
+        return frozenset()
+    raw, reference = covered
+    if isinstance(reference, str) or len(reference) <= 1:
+        with suppress(UnicodeEncodeError):
+            if getattr(hashlib, algorithm)(RECIPES[first](raw, reference)).hexdigest() == bare:
+                return same_for_one_reference(first)
+    return explained_by(bare, raw, reference)

@@ -39,24 +39,35 @@ def read(path: Path) -> dict[str, Any]:
     return report
 
 
-def sees_all(store: Material, path: Path) -> Callable[[Measurement], None]:
-    """Return what raises WrongAnswer unless a report has all runs of a sound store as passed.
+def sees_all(store: Material, path: Path, answered: int = 0) -> Callable[[Measurement], None]:
+    """Return what raises WrongAnswer unless a report does justice to a sound store.
 
     The report is deleted then, so that the next one cannot be mistaken for it.
     """
 
     def proves(taken: Measurement) -> None:
         del taken
-        runs = read(path)["runs"]
-        rows = sum(run["rows"] for run in runs)
-        if (len(runs), rows) != (len(store.runs), store.rows):
-            expected = f"{len(store.runs):,} runs and {store.rows:,} rows"
-            raise WrongAnswer(f"it saw {len(runs):,} runs and {rows:,} rows of {expected}")
-        if any(run["verdict"] != "passed" for run in runs):
-            raise WrongAnswer("a sound run did not pass")
+        require_sound(store, path, answered)
         path.unlink()
 
     return proves
+
+
+def require_sound(store: Material, path: Path, answered: int = 0) -> None:
+    """Raise WrongAnswer unless a report has all runs of a sound store as passed.
+
+    For so many of them a ledger has to have answered.
+    """
+    runs = read(path)["runs"]
+    rows = sum(run["rows"] for run in runs)
+    if (len(runs), rows) != (len(store.runs), store.rows):
+        expected = f"{len(store.runs):,} runs and {store.rows:,} rows"
+        raise WrongAnswer(f"it saw {len(runs):,} runs and {rows:,} rows of {expected}")
+    if any(run["verdict"] != "passed" for run in runs):
+        raise WrongAnswer("a sound run did not pass")
+    known = sum("unchanged" in run for run in runs)
+    if known != answered:
+        raise WrongAnswer(f"the ledger answered for {known:,} runs, not {answered:,}")
 
 
 def said(path: Path) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 import uuid
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -28,6 +29,15 @@ FOLDERS = 20
 ROWS = 20
 WIDE_ROWS = 200
 
+WORTH_WORKERS = 100
+"""From how many runs on workers write them."""
+
+CHUNK = 20
+"""How many runs a worker writes before it gets further ones."""
+
+SETTLED_SECONDS = 3.0
+"""A ledger forgets files that changed just now: their next change may show the same times."""
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -46,9 +56,11 @@ def small_runs(folder: Path, shape: Shape) -> Material:
     """Write small, sound, sealed runs, no two alike; the same shape gives the same bytes."""
     for place in model_folders(folder):
         place.mkdir(parents=True)
-    write = partial(write_small, folder, shape)
+    write, numbers = partial(write_small, folder, shape), range(shape.runs)
+    if shape.runs < WORTH_WORKERS:
+        return Material(folder, tuple(map(write, numbers)), VERSION)
     with ProcessPoolExecutor() as pool:
-        runs = tuple(pool.map(write, range(shape.runs), chunksize=max(shape.runs // 100, 1)))
+        runs = tuple(pool.map(write, numbers, chunksize=CHUNK))
     return Material(folder, runs, VERSION)
 
 
@@ -70,8 +82,9 @@ def model_folders(folder: Path) -> list[Path]:
 
 
 def settle() -> None:
-    """Have the disk write what was made, so that it does not do so while something is timed."""
+    """Wait until the disk has what was made and files are no longer young."""
     os.sync()
+    time.sleep(SETTLED_SECONDS)
 
 
 def write_small(folder: Path, shape: Shape, number: int) -> Run:
