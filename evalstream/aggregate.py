@@ -68,7 +68,7 @@ class Aggregate:
         """The model that its rows must name: model_info.id."""
         return _text(_member(self.document.get("model_info"), "id"))
 
-    @property
+    @cached_property
     def evaluation_names(self) -> frozenset[str] | None:
         """The names of its results, None where it lists none."""
         names = frozenset(
@@ -78,19 +78,19 @@ class Aggregate:
         )
         return names or None
 
-    @property
+    @cached_property
     def details(self) -> dict[str, Any] | None:
         """The object that seals the rows file, None where there is none."""
         details = self.document.get("detailed_evaluation_results")
         return details if isinstance(details, dict) else None
 
-    @property
+    @cached_property
     def hash_algorithm(self) -> str | None:
         """The declared algorithm, if it is one that we know."""
         algorithm = self.claim("hash_algorithm")
         return algorithm if algorithm in ALGORITHMS else None
 
-    @property
+    @cached_property
     def checksum(self) -> str | None:
         """The declared checksum as bare lower-case hex, None where it is no digest."""
         declared = self.claim("checksum")

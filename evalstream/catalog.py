@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Final
@@ -78,8 +79,13 @@ def enabled_codes(options: Options) -> frozenset[str]:
     Without a selection every rule holds that is not optional, and those that the profile adds.
     Raises UsageError for a prefix that no code begins with.
     """
-    chosen = _matching(options.select) if options.select else _usual(options.profile)
-    return frozenset(set(chosen) - set(_matching(options.ignore)))
+    return _enabled(tuple(options.select), tuple(options.ignore), options.profile)
+
+
+@lru_cache(maxsize=64)
+def _enabled(select: tuple[str, ...], ignore: tuple[str, ...], profile: str) -> frozenset[str]:
+    chosen = _matching(select) if select else _usual(profile)
+    return frozenset(set(chosen) - set(_matching(ignore)))
 
 
 def severity_of(fault: Fault, profile: str) -> Severity:

@@ -165,6 +165,11 @@ class FileDigest:
             self._digest.update(buffer[:count])
             self._done += count
 
+    def take(self, data: bytes) -> None:
+        """Take the next bytes, which were read already."""
+        self._digest.update(data)
+        self._done += len(data)
+
     def cancel(self) -> None:
         """Stop early; the result is then worthless."""
         self._cancelled = True

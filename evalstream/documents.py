@@ -44,8 +44,8 @@ def document_bytes(path: str) -> bytes:
     """Return the bytes of a document, of a local or remote file. Raises OSError, CannotCheck."""
     if is_remote(path):
         return read_whole(path, LARGEST_DOCUMENT)
-    with open(path, "rb") as file:
-        return file.read()
+    with open(path, "rb", buffering=0) as file:
+        return file.readall()
 
 
 def read_aggregate(text: bytes, name: str, options: Options) -> Reading:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import groupby
 from json import loads
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -69,8 +69,7 @@ class Engine:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.reader = Reader(context)
-        self._checks = list(_bound(context, lambda rule: not rule.by_ids))
-        self._by_ids = [check for _, check in _bound(context, lambda rule: rule.by_ids)]
+        self._by_ids = list(_bound(context, lambda rule: rule.by_ids))
         self._loud: list[RowCheck] = []
         self._join = Join(context.results)
         self._swift: Swift | None = None
@@ -92,12 +91,17 @@ class Engine:
         """
         Engine._expected += size
         if not self._is_ready and Engine._expected >= WORTH_TYPES_BYTES:
-            from evalstream.quiet import QUIET
+            from evalstream.quiet import is_loud
             from evalstream.swift import swift_for
 
             self._is_ready = True
             self._swift = swift_for(self.context)
-            self._loud = [check for code, check in self._checks if code not in QUIET]
+            self._loud = list(_bound(self.context, is_loud))
+
+    @cached_property
+    def _checks(self) -> list[RowCheck]:
+        """The rules for single rows, bound once a row comes that needs them all."""
+        return list(_bound(self.context, lambda rule: not rule.by_ids))
 
     def scopes(self) -> Scopes:
         """Return the scopes of a block that has no rows yet."""
@@ -134,16 +138,19 @@ class Engine:
                 for check in self._loud:
                     yield from check(row)
                 return
-        for _, check in self._checks:
+        for check in self._checks:
             yield from check(row)
 
 
-def _bound(context: Context, wanted: Callable[[Rule], bool]) -> Iterator[tuple[str, RowCheck]]:
-    for rule in RULES.values():
+ROW_RULES: Final = tuple(rule for rule in RULES.values() if rule.row is not None)
+
+
+def _bound(context: Context, wanted: Callable[[Rule], bool]) -> Iterator[RowCheck]:
+    for rule in ROW_RULES:
         if rule.row is not None and rule.code in context.enabled and wanted(rule):
             check = rule.row(context)
             if check is not None:
-                yield rule.code, check
+                yield check
 
 
 class _Entry:

@@ -21,6 +21,9 @@ _WIDE: Final = {
 }
 """A byte order mark, or an opening brace and the next character in wide characters."""
 
+_BETWEEN_ROWS: Final = b"}\n{"
+"""What no JSON document holds: no `{` follows a `}` in a value, and a newline stands in no text."""
+
 
 class Layout(NamedTuple):
     """What a rows file is: `kind` is one of this module's words, `detail` says more."""
@@ -40,7 +43,7 @@ def layout_of(head: bytes, size: int) -> Layout:
     start = head[:4096].lstrip(b" \t\r\n\xef\xbb\xbf")
     if start.startswith(b"["):
         return Layout(JSON_ARRAY) if _is_array(head, size) else Layout(JSONL)
-    if start.startswith(b"{") and size <= len(head):
+    if start.startswith(b"{") and size <= len(head) and _BETWEEN_ROWS not in head:
         document = _parsed(head)
         if isinstance(document, dict) and not AGGREGATE_KEYS.isdisjoint(document):
             return Layout(AGGREGATE)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext, suppress
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -31,6 +32,19 @@ LINKING: Final = frozenset({"ES903", "ES904", "ES905"})
 Outcome = tuple[Sequence[RunSummary], Totals]
 
 
+@contextmanager
+def _kept_on_disk() -> Iterator[None]:
+    """Say in our words what is wrong with the temporary databases. Raises CannotCheck."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        place = "TMPDIR says where they are"
+        raise CannotCheck(
+            f"the runs could not be kept in temporary files: {error}; {place}"
+        ) from error
+
+
+@_kept_on_disk()
 def check_many(
     found: Iterable[Run | Nothing],
     options: Options,
@@ -64,6 +78,7 @@ def check_many(
     return _outcome(gathering, unreached)
 
 
+@_kept_on_disk()
 def merge_many(parts: Sequence[Part], options: Options, show: Callable[[Finding], None]) -> Outcome:
     """Return what became of the runs of all parts. Raises CannotCheck where they overlap."""
     gathering = Gathering(iter(range(parts[0].footing.planned)), show)

@@ -152,12 +152,11 @@ def _explained(row: dict[str, Any] | None, algorithm: str, first: str) -> frozen
     digest, covered = (None, None) if row is None else (row.get("sample_hash"), eee.hash_input(row))
     if covered is None or not isinstance(digest, str):
         return frozenset()
-    bare = normalised(digest)
-    if not is_hex_digest(bare) or ALGORITHM_OF_LENGTH[len(bare)] != algorithm:
-        return frozenset()
-    raw, reference = covered
+    bare, (raw, reference) = normalised(digest), covered
     if isinstance(reference, str) or len(reference) <= 1:
         with suppress(UnicodeEncodeError):
             if getattr(hashlib, algorithm)(RECIPES[first](raw, reference)).hexdigest() == bare:
                 return same_for_one_reference(first)
+    if not is_hex_digest(bare) or ALGORITHM_OF_LENGTH[len(bare)] != algorithm:
+        return frozenset()
     return explained_by(bare, raw, reference)

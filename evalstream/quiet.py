@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from evalstream.formats import eee
 from evalstream.model import Fault, Severity
-from evalstream.rule import Context
+from evalstream.rule import Context, Rule
 from evalstream.rules.row import (
     FOREIGN_SOURCE,
     NO_ANSWER,
@@ -43,6 +43,11 @@ QUIET: Final = frozenset(
 _NOTHING: Final[tuple[Fault, ...]] = ()
 _UNANSWERED: Final[tuple[Fault, ...]] = (NO_ANSWER,)
 _FROM_ELSEWHERE: Final[tuple[Fault, ...]] = (FOREIGN_SOURCE,)
+
+
+def is_loud(rule: Rule) -> bool:
+    """Tell whether a rule for single rows may say something of a row that is accepted here."""
+    return rule.code not in QUIET and not rule.by_ids
 
 
 def quiet_check(context: Context) -> Callable[[Typed], tuple[Fault, ...] | None]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from statistics import NormalDist
-from typing import Final, NamedTuple
+from typing import Final
 
 from evalstream.aggregate import Aggregate, Result
 from evalstream.claims import Claims, agrees
@@ -33,7 +35,8 @@ Definition = tuple[str, Fraction | float]
 """A way to make a score out of rows, in words, and what it gives."""
 
 
-class Recomputed(NamedTuple):
+@dataclass(frozen=True)
+class Recomputed:
     """One result: what it claims, and what the rows that join it amount to.
 
     `scores` is None where no row joins it; `samples` counts the distinct samples of its rows.
@@ -44,7 +47,7 @@ class Recomputed(NamedTuple):
     scores: Scores | None
     samples: int
 
-    @property
+    @cached_property
     def statistic(self) -> str | None:
         """The statistic that the score is by the metric's name, None where it is a mean."""
         names = f"{self.result.metric}\n{self.result.id}\n{self.result.name}".lower()
@@ -62,6 +65,10 @@ class Recomputed(NamedTuple):
 
     def score(self) -> Fraction | float | None:
         """Return the score by the definition that the metric's name tells."""
+        return self._score
+
+    @cached_property
+    def _score(self) -> Fraction | float | None:
         if self.scores is None:
             return None
         if self.statistic == "standard deviation":
@@ -74,7 +81,14 @@ class Recomputed(NamedTuple):
 
     def deviation(self, *, sample: bool = True) -> float | None:
         """Return the standard deviation of the scores, over n-1 of a sample or over n."""
-        return None if self.scores is None else _root(self.scores.variance(sample=sample))
+        return self._deviations[not sample]
+
+    @cached_property
+    def _deviations(self) -> tuple[float | None, float | None]:
+        """The standard deviations over n-1 and over n."""
+        if self.scores is None:
+            return None, None
+        return _root(self.scores.variance(sample=True)), _root(self.scores.variance(sample=False))
 
     def error(self, *, sample: bool = True) -> float | None:
         """Return the standard error of the mean: the deviation over the root of n."""

@@ -132,7 +132,8 @@ class RowPass:
         try:
             for block, result in self._results(opened, collector.context):
                 findings = collector.add(result, block.places)
-                self.outlets.take(block, result, findings, opened.rest(block.offset))
+                if isinstance(opened.source, StreamSource):
+                    self.outlets.take(block, result, findings, opened.rest(block.offset))
                 self.size += block.length
                 count = sum(collector.counts.values())
                 self.progress.advance(block.length, collector.tally.rows, count)
@@ -157,11 +158,16 @@ class RowPass:
             yield under_way.popleft(), result
 
     def _ranges(self, source: FileSource, backend: Backend, length: int) -> Iterator[Block | None]:
-        """Return the byte ranges of a file, which is digested beside them."""
+        """Return the byte ranges of a file, which is digested beside them.
+
+        A short file was read whole when it was opened, and need not be read again.
+        """
         if backend.beside is not None:
             source.digest_abroad(self.algorithms, backend.beside)
             return source.blocks(length, abroad=True)
         source.start_digest(self.algorithms)
+        if backend.name == "serial" and source.size <= length and source.is_in_hand:
+            return iter([source.in_hand()])
         return source.digested(source.blocks(length), beside=backend.name != "serial")
 
     def _break_off(self, trouble: ArrayTrouble, rows: int) -> None:

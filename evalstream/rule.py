@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 from evalstream.aggregate import Aggregate, Result
 from evalstream.model import Fault, Options, Severity
+from evalstream.recomputation import Recomputed, recomputed
 from evalstream.samples import Coverage
 from evalstream.tally import Tally
 
@@ -58,7 +60,7 @@ class Context:
     links: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunFacts:
     """What is known of a run once all its rows were looked at.
 
@@ -85,6 +87,14 @@ class RunFacts:
     beside: tuple[str, ...] = ()
     missing: str | None = None
     packed: str | None = None
+
+    @cached_property
+    def recomputed(self) -> list[Recomputed]:
+        """Every result of the aggregate with what its rows amount to."""
+        if self.aggregate is None:
+            return []
+        samples = {place: cover.samples for place, cover in self.coverage.covers.items()}
+        return recomputed(self.aggregate, self.tally.scores, samples)
 
     def at(self, line: int) -> str:
         """Say where a row stands that is known by the number of its line."""

@@ -35,6 +35,9 @@ from evalstream.sources.file import FileSource
 JOINING: Final = ("ES6", "ES8")
 """The layers of rules that need rows which were joined with their aggregate."""
 
+RUN_RULES: Final = tuple(rule for rule in RULES.values() if rule.run is not None)
+AGGREGATE_RULES: Final = tuple(rule for rule in RULES.values() if rule.aggregate is not None)
+
 
 class RunCheck:
     """The check of one run, step by step; `awaited` says that its aggregate comes after its rows.
@@ -166,7 +169,9 @@ class RunCheck:
     def _facts(self, rows: RowPass, collector: Collector) -> RunFacts:
         aggregate, source = self._aggregate, rows.source
         algorithm = checksum_algorithms(aggregate)[0]
-        named_like = rows_named_like(self._run.aggregate) if self._run.aggregate else ()
+        # Only one rule asks for them, and each takes a look at the disk.
+        wanted = self._run.aggregate if ES902.code in collector.context.enabled else None
+        named_like = () if wanted is None else rows_named_like(wanted)
         return RunFacts(
             file=self._rows_name or self._aggregate_name or "",
             context=collector.context,
@@ -243,7 +248,7 @@ class RunCheck:
             if placed.fault.code == ES108.code
         ]
         numberless = {"/".join(pointer.split("/")[:3]) for pointer in pointers}
-        for rule in RULES.values():
+        for rule in AGGREGATE_RULES:
             if rule.aggregate is not None and rule.code in facts.context.enabled:
                 for fault in rule.aggregate(facts.aggregate):
                     if "/".join((fault.pointer or "").split("/")[:3]) not in numberless:
@@ -260,7 +265,7 @@ class RunCheck:
         enabled = facts.context.enabled
         unreadable = facts.aggregate is None and facts.aggregate_path is not None
         orphaned = ES902.code in enabled and are_undeclared(facts)
-        for rule in RULES.values():
+        for rule in RUN_RULES:
             if rule.run is None or rule.code not in enabled:
                 continue
             if self._awaited and rule.code.startswith(JOINING):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final
 
 import xxhash
@@ -25,6 +26,15 @@ from evalstream.typed import ABSENT, NotTyped, Typed, TypedRows, pinned, plain
 
 _ALSO: Final = ("evaluation_result_id", "interactions", "messages")
 """Members that only some versions have."""
+
+_IDS: Final = (
+    "evaluation_name",
+    "evaluation_result_id",
+    "evaluation_id",
+    "model_id",
+    "schema_version",
+)
+"""All that a scope looks at in a row."""
 
 
 @lru_cache(maxsize=16)
@@ -170,15 +180,11 @@ class SwiftPass:
 
     def _scope_of(self, row: Typed, number: int) -> Scope:
         """Return the scope of a row, which as a rule is that of the row before."""
-        ids = (
-            row.evaluation_name,
-            row.evaluation_result_id,
-            row.evaluation_id,
-            row.model_id,
-            row.schema_version,
-        )
+        ids = _ids_of(row)
         if ids != self._ids:
-            self._ids, self._scope = ids, self._scopes.of(plain(row), number)
+            said = zip(_IDS, ids, strict=True)
+            known = {name: text for name, text in said if text is not ABSENT}
+            self._ids, self._scope = ids, self._scopes.of(known, number)
         scope: Scope = self._scope
         return scope
 
@@ -200,6 +206,9 @@ class SwiftPass:
         for fault in remarks:
             self._tally.remarks.add(remark_key(fault), number)
         return True
+
+
+_ids_of: Final = attrgetter(*_IDS)
 
 
 def _unhashed(row: Typed) -> str | None:

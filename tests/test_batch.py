@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -14,7 +15,8 @@ from rows import bytes_of, sound_rows, write_run
 
 import evalstream
 from evalstream import batch
-from evalstream.errors import EngineLost, UsageError
+from evalstream.errors import CannotCheck, EngineLost, UsageError
+from evalstream.gathering import Gathering
 from evalstream.ledger import Ledger
 from evalstream.model import Report
 
@@ -189,3 +191,12 @@ def test_runs_that_cannot_be_found_are_told_among_the_others(folder: Path) -> No
     assert report.exit_code == 1
     assert [run.trouble is not None for run in report.runs][-2:] == [True, True]
     assert report.totals.unchecked == 2
+
+
+def test_a_full_disk_is_told_as_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_what: Any) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(Gathering, "take", full)
+    with pytest.raises(CannotCheck, match="disk is full; TMPDIR"):
+        evalstream.check(folder)

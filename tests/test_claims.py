@@ -17,7 +17,7 @@ from rows import Row, aggregate_of, bounded, bytes_of, hashed, sound_rows
 
 import evalstream
 from evalstream import row_pass
-from evalstream.claims import agrees, claims_of
+from evalstream.claims import WHOLE_BELOW, Claims, agrees, claims_of
 from evalstream.model import Severity
 from evalstream.moments import MOST_SUBTASKS, Scores
 from evalstream.recomputation import Recomputed
@@ -142,6 +142,82 @@ def test_too_many_subtasks_give_no_mean_over_them_however_they_come() -> None:
 )
 def test_a_claim_agrees_to_its_digits(claim: str, exact: Any, expected: bool) -> None:
     assert agrees(Decimal(claim), exact) == expected
+
+
+WRITTEN = st.one_of(
+    st.builds(
+        Decimal,
+        st.sampled_from(
+            ["0", "-0.0", "1", "1.0", "9.99", "10", "75", "1E400", "-1E-400", "5e-324"]
+        ),
+    ),
+    st.builds(
+        lambda value, digits, form: Decimal(f"{value:.{digits}{form}}"),
+        st.floats(-1000, 1000) | st.floats(allow_nan=False, allow_infinity=False),
+        st.integers(0, 18),
+        st.sampled_from("feg"),
+    ),
+)
+"""Numbers as writers of aggregates write them."""
+
+NUDGES = st.sampled_from(
+    [Fraction(n, 100) for n in (-101, -100, -51, -50, -49, 0, 49, 50, 51, 100)]
+)
+
+
+def agrees_in_fractions(claim: Decimal, exact: Fraction) -> bool:
+    """Say by the book what `agrees` says."""
+    claimed, unit = Fraction(claim), Fraction(10) ** min(0, int(claim.as_tuple().exponent))
+    difference = abs(claimed - exact)
+    if difference <= max(max(abs(claimed), abs(exact)) / 10**9, Fraction(1, 10**12)):
+        return True
+    if claimed.denominator == 1 and abs(claimed) < WHOLE_BELOW:
+        return False
+    cut_off = 0 <= abs(exact) - abs(claimed) < unit and claimed * exact >= 0
+    return difference <= unit / 2 or cut_off
+
+
+@given(claim=WRITTEN, other=WRITTEN, nudge=NUDGES, is_near=st.booleans())
+@bounded(max_examples=300)
+def test_digits_are_compared_exactly(
+    claim: Decimal, other: Decimal, nudge: Fraction, is_near: bool
+) -> None:
+    exact = Fraction(other)
+    if is_near:
+        exact = Fraction(claim) + nudge * Fraction(10) ** int(claim.as_tuple().exponent)
+    assert agrees(claim, exact) == agrees_in_fractions(claim, exact)
+    assert agrees(claim, exact / 3) == agrees_in_fractions(claim, exact / 3)
+
+
+def squares_in_fractions(claim: Decimal, decimals: int) -> tuple[Fraction, Fraction]:
+    """Return the squares of the least and the largest number that a claim may stand for."""
+    size, unit, stray = abs(Fraction(claim)), Fraction(1, 10**decimals), Fraction(1, 10**9)
+    return max((size - unit / 2) * (1 - stray), Fraction(0)) ** 2, (
+        (size + unit) * (1 + stray)
+    ) ** 2
+
+
+@given(
+    deviation=st.decimals(0, 20, places=3),
+    error=st.decimals(0, 20, places=5),
+    samples=st.integers(1, 500),
+    is_near=st.booleans(),
+)
+@bounded(max_examples=300)
+def test_an_error_follows_as_exactly(
+    deviation: Decimal, error: Decimal, samples: int, is_near: bool
+) -> None:
+    if is_near:
+        error = (deviation / Decimal(samples).sqrt()).quantize(Decimal("0.00001"))
+    if 0 in (deviation % 1, error % 1):
+        return  # small whole numbers show no digits of their own
+    claims = Claims(deviation=deviation, error=error, num_samples=samples)
+    error_least, error_most = squares_in_fractions(error, 5)
+    least, most = squares_in_fractions(deviation, 3)
+    assert claims.error_follows() == any(
+        error_least * count <= most and least <= error_most * count
+        for count in (samples, max(samples - 1, 1))
+    )
 
 
 @pytest.mark.parametrize(

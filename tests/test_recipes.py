@@ -1,6 +1,7 @@
 """The recipes of sample_hash: what each hashes, and how a file's recipe is found out."""
 
 import hashlib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from rows import (
 import evalstream
 from evalstream.digest import RECIPES, explained_by, is_hex_digest, normalised
 from evalstream.model import Report
-from evalstream.probe import PROBED_ROWS
+from evalstream.probe import PROBED_ROWS, _votes
 
 ALGORITHMS = ("sha256", "md5")
 TEXTS = st.one_of(
@@ -111,6 +112,22 @@ def test_a_changed_input_is_found_on_its_line(tmp_path: Path, version: str, reci
     report = report_of(rows, tmp_path, version)
     assert [(f.line, f.pointer) for f in report if f.code == "ES401"] == [(4, "/sample_hash")]
     assert report.exit_code == 1
+
+
+@given(ballots=st.lists(st.sets(st.sampled_from("abc"), max_size=2), max_size=12))
+@bounded(max_examples=300)
+def test_votes_that_are_counted_no_more_change_nothing(ballots: list[set[str]]) -> None:
+    told, every = _votes(ballots, len(ballots)), Counter(name for one in ballots for name in one)
+    winners = [
+        {name for name in votes if votes[name] == max(votes.values())} for votes in (told, every)
+    ]
+    assert winners[0] == winners[1]
+
+
+def test_no_more_rows_are_read_than_settle_it() -> None:
+    ballots = iter([{"a"}] * 6 + [{"b"}] * 4)
+    assert _votes(ballots, 10) == {"a": 6}
+    assert len(list(ballots)) == 4
 
 
 @pytest.mark.parametrize("place", [0, 5, PROBED_ROWS + 20])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from benchmarks.batches.holding import Bound, hold
 from benchmarks.batches.reports import check_into, require_sound, sees_all
@@ -40,6 +43,54 @@ COLUMNS = (
 )
 
 
+@dataclass(frozen=True)
+class Line:
+    """What was measured of a store, told as a line of the table and as facts.
+
+    `shares` are its speeds in relation to that of the one file, and `beyond` the milliseconds
+    that each run took beyond what its bytes would take in the one file.
+    """
+
+    name: str
+    store: Material
+    numbers: Numbers
+    shares: tuple[float, ...] = ()
+    beyond: float | None = None
+
+    def cells(self) -> tuple[str, ...]:
+        """Spell the line."""
+        runs, megabytes = len(self.store.runs), self.store.bytes / MEGABYTE
+        seconds, (user, system) = self.numbers.seconds, self.numbers.processor_seconds
+        peak = self.numbers.peak_megabytes
+        return (
+            self.name,
+            f"{runs:,}",
+            f"{megabytes:,.0f}",
+            f"{seconds:.2f}",
+            f"{user:.1f} + {system:.1f}",
+            f"{runs / seconds:,.0f}" if runs > 1 else "",
+            f"{megabytes / seconds:.0f}",
+            spread(self.shares) if self.shares else "",
+            "" if self.beyond is None else f"{self.beyond:.2f}",
+            "" if peak is None else peak_cell(peak),
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """Give everything; memory in MB."""
+        user, system = self.numbers.processor_seconds
+        return {
+            "runs": len(self.store.runs),
+            "rows": self.store.rows,
+            "bytes": self.store.bytes,
+            "round_seconds": [one.seconds for one in self.numbers.rounds],
+            "user_seconds": user,
+            "system_seconds": system,
+            "shares_of_one_file": self.shares,
+            "milliseconds_a_run_beyond_its_bytes": self.beyond,
+            "peak_megabytes": self.numbers.peak_megabytes,
+        }
+
+
 class Throughput:
     """Measures batches beside one file, which is the floor of all of them."""
 
@@ -50,77 +101,49 @@ class Throughput:
         self._rate: float | None = None
 
     def with_large(self, name: str, batch: Material) -> float | None:
-        """Measure a batch in turn with the one file; return its share of that file's speed."""
+        """Measure a batch in turn with the one file; return its speed in relation to that."""
         floor = check_into(self._floor_report, self._one.folder, *JOBS)
         numbers = self._numbers(name, batch, floor)
         if numbers is None:
             return None
         if self._rate is None:
-            self._tell_floor(numbers)
+            own = Numbers(numbers.floors, (), numbers.floors[-1])
+            self._rate = self._one.bytes / own.seconds
+            self._tell(Line("one file", self._one, own))
         factor = batch.bytes / self._one.bytes
-        shares = [factor / ratio for ratio in numbers.ratios]
-        self._tell(name, batch, numbers, shares)
+        shares = tuple(factor / ratio for ratio in numbers.ratios)
+        self._tell(Line(name, batch, numbers, shares))
         hold_peak(self.section, name, numbers.peak_megabytes)
         return median(shares)
 
     def alone(self, name: str, store: Material) -> None:
         """Measure a part of a batch, to see where the time goes."""
         numbers = self._numbers(name, store)
-        if numbers is not None:
-            self._tell(name, store, numbers)
+        if numbers is None:
+            return
+        runs, beyond = len(store.runs), None
+        if self._rate is not None and runs > 1:
+            beyond = MILLISECONDS * (numbers.seconds - store.bytes / self._rate) / runs
+        self._tell(Line(name, store, numbers, beyond=beyond))
 
     def _numbers(
         self, name: str, store: Material, floor: list[str] | None = None
     ) -> Numbers | None:
+        """Measure a check, and let the section fail where it, or the floor, left something out."""
         command = check_into(self._report, store.folder, *JOBS)
         task = Task(name, command, store.bytes, floor, sees_all(store, self._report))
         try:
             numbers = measured(task, self._scale.rounds)
             if floor is not None:
                 require_sound(self._one, self._floor_report)
-            return numbers
         except WrongAnswer as error:
             self.section.fail(name, error)
             return None
+        return numbers
 
-    def _tell_floor(self, numbers: Numbers) -> None:
-        """Lay out what the one file took while the first batch was measured."""
-        own = Numbers(numbers.floors, (), numbers.floors[-1])
-        self._rate = self._one.bytes / own.seconds
-        self._tell("one file", self._one, own)
-
-    def _tell(
-        self, name: str, store: Material, numbers: Numbers, shares: list[float] | None = None
-    ) -> None:
-        runs, seconds, beyond = len(store.runs), numbers.seconds, None
-        if self._rate is not None and shares is None and runs > 1:
-            beyond = MILLISECONDS * (seconds - store.bytes / self._rate) / runs
-        user, system = numbers.processor_seconds
-        self.section.lines.append(
-            (
-                name,
-                f"{runs:,}",
-                f"{store.bytes / MEGABYTE:,.0f}",
-                f"{seconds:.2f}",
-                f"{user:.1f} + {system:.1f}",
-                f"{runs / seconds:,.0f}" if runs > 1 else "",
-                f"{store.bytes / MEGABYTE / seconds:.0f}",
-                spread(shares) if shares else "",
-                "" if beyond is None else f"{beyond:.2f}",
-                peak_cell(numbers.peak_megabytes) if numbers.sampled.peak_bytes else "",
-            )
-        )
-        self.section.facts[name] = {
-            "runs": runs,
-            "rows": store.rows,
-            "bytes": store.bytes,
-            "round_seconds": [one.seconds for one in numbers.rounds],
-            "user_seconds": user,
-            "system_seconds": system,
-            "shares_of_one_file": shares,
-            "milliseconds_a_run_beyond_its_bytes": beyond,
-            "peak_megabytes": numbers.peak_megabytes,
-        }
+    def _tell(self, line: Line) -> None:
+        self.section.lines.append(line.cells())
+        self.section.facts[line.name] = line.facts()
 
 
 def throughput(folder: Path, scale: Scale, small: Material) -> Section:
@@ -146,6 +169,6 @@ def throughput(folder: Path, scale: Scale, small: Material) -> Section:
     return measuring.section
 
 
-def spread(shares: list[float]) -> str:
+def spread(shares: Sequence[float]) -> str:
     """Spell the median of shares and how far they spread."""
     return f"{median(shares):.2f} ({min(shares):.2f}, {max(shares):.2f})"

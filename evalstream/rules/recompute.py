@@ -13,7 +13,6 @@ from evalstream.recomputation import (
     Recomputed,
     as_float,
     fits,
-    recomputed,
 )
 from evalstream.rule import Rule, RunFacts
 from evalstream.summary import counted
@@ -25,22 +24,14 @@ def results_of(facts: RunFacts) -> list[Recomputed]:
         return []
     return [
         entry
-        for entry in all_results_of(facts)
+        for entry in facts.recomputed
         if entry.scores is not None and entry.scores.rows and not entry.scores.unscored
     ]
 
 
-def all_results_of(facts: RunFacts) -> list[Recomputed]:
-    """Return every result of the aggregate with what its rows amount to."""
-    if facts.aggregate is None:
-        return []
-    samples = {place: cover.samples for place, cover in facts.coverage.covers.items()}
-    return recomputed(facts.aggregate, facts.tally.scores, samples)
-
-
 def summaries(facts: RunFacts) -> Iterator[ResultSummary]:
     """Put each result's claims beside what its rows amount to, for the report."""
-    for entry in all_results_of(facts):
+    for entry in facts.recomputed:
         claims, scores = entry.claims, entry.scores
         claimed = Figures(
             as_float(claims.score),
@@ -162,9 +153,8 @@ def _uncertainty(entry: Recomputed) -> str:
 def _partial_rows(facts: RunFacts) -> Iterator[Fault]:
     if facts.tally.unread or not facts.tally.rows:
         return
-    entries = all_results_of(facts)
-    for entry in entries:
-        reason = _why_not_recomputed(entry, entries)
+    for entry in facts.recomputed:
+        reason = _why_not_recomputed(entry, facts.recomputed)
         if reason is not None and entry.claims.score is not None:
             pointer = f"{RESULTS}/{entry.result.place}/score_details/score"
             yield ES804.fault(f"{reason}; the score could not be recomputed", pointer=pointer)

@@ -135,15 +135,16 @@ def _file_path_mismatch(facts: RunFacts) -> Iterator[Fault]:
     declared = facts.aggregate.file_path if facts.aggregate else None
     if declared is None or facts.path is None:
         return
-    expected, place = os.path.basename(facts.path), place_of(facts.path)
+    expected = os.path.basename(facts.path)
     stem, ending = os.path.splitext(expected)
     if facts.packed and declared.endswith(stem) and ending:
         expected = stem  # the name of the rows before they were packed
     reason = _path_fault(declared, expected)
-    strict = facts.context.options.profile == DATASTORE and place.inside
-    if reason is None and strict and PurePosixPath(declared) != PurePosixPath(place.path):
-        reason = "file_path is not the path of the rows from the datastore's root on"
-        expected = place.path
+    if reason is None and facts.context.options.profile == DATASTORE:
+        place = place_of(facts.path)
+        if place.inside and PurePosixPath(declared) != PurePosixPath(place.path):
+            reason = "file_path is not the path of the rows from the datastore's root on"
+            expected = place.path
     if reason:
         pointer = f"{DETAILS}/file_path"
         yield ES507.fault(reason, pointer=pointer, expected=expected, found=declared)

@@ -45,11 +45,25 @@ class FileSource:
         self._opened = os.fstat(self._file.fileno())
         self.size = self._opened.st_size
         self._digest: FileDigest | DistantDigest | None = None
+        self._whole = b""
 
     def head(self, size: int = 8 * MEBIBYTE) -> bytes:
         """Return the first bytes, at most `size`."""
         self._file.seek(0)
-        return self._file.read(min(size, self.size)) or b""
+        data = self._file.read(min(size, self.size)) or b""
+        self._whole = data if len(data) == self.size else b""
+        return data
+
+    @property
+    def is_in_hand(self) -> bool:
+        """Whether the file is not empty, and its head was all of it."""
+        return bool(self._whole)
+
+    def in_hand(self) -> Block:
+        """Return a file whose head was all of it as one block with its bytes, and digest them."""
+        if isinstance(self._digest, FileDigest):
+            self._digest.take(self._whole)
+        return Block(self.path, 0, self.size, self.size, data=self._whole, final=True)
 
     def blocks(self, length: int, *, abroad: bool = False) -> Iterator[Block]:
         """Iterate over byte ranges of `length` bytes that cover the file.

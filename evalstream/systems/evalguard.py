@@ -59,7 +59,7 @@ def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run |
         raise UsageError("standard input can be named only once")
     reason = nothing_in(path)
     if reason is not None:
-        yield Nothing(path, reason)
+        yield Nothing(path, reason, format=NAME)
         return
     yield Run(path, aggregate, format=NAME)
 
