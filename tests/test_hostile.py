@@ -332,6 +332,7 @@ def test_a_file_that_shrinks_was_not_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, see: See
 ) -> None:
     path = tmp_path / "rows.jsonl"
+    monkeypatch.setattr(FileSource, "is_in_hand", False)
     while_read(monkeypatch, "blocks", lambda: os.truncate(path, 100))
     code, text = see(GOOD)
     assert code == 3
@@ -344,11 +345,22 @@ def test_a_file_that_is_replaced_is_told(
 ) -> None:
     path, other = tmp_path / "rows.jsonl", tmp_path / "other"
     other.write_bytes(GOOD)
+    monkeypatch.setattr(FileSource, "is_in_hand", False)
     while_read(monkeypatch, step, lambda: other.exists() and other.replace(path))
     code, text = see(GOOD)
     assert code == expected
     message = "the file was replaced while it was read" if expected else "stands in its place"
     assert message in text
+
+
+def test_of_a_short_file_that_is_replaced_what_was_read_is_judged_and_digested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, see: See
+) -> None:
+    path, other = tmp_path / "rows.jsonl", tmp_path / "other"
+    other.write_bytes(b"no rows")
+    while_read(monkeypatch, "in_hand", lambda: other.exists() and other.replace(path))
+    code, text = see(GOOD)
+    assert (code, "stands in its place" in text) == (0, True)
 
 
 def test_a_file_that_is_gone_at_the_end_is_told(

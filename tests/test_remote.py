@@ -29,7 +29,7 @@ from evalstream.sources.remote import (
     shown,
 )
 
-pytest.importorskip("s3fs")
+s3fs = pytest.importorskip("s3fs")
 pytest.importorskip("aiohttp")
 moto = pytest.importorskip("moto.server")
 
@@ -100,6 +100,8 @@ def web(site: ObjectServer) -> Iterator[Store]:
 
 @pytest.fixture
 def s3(bucket: ForwardingServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    # Connections to the servers of other tests are not this one's.
+    s3fs.S3FileSystem.clear_instance_cache()
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{bucket.address}")
     for name, value in CREDENTIALS.items():
         monkeypatch.setenv(name, value)

@@ -20,7 +20,7 @@ check_planned = packs.check_planned
 def witnessed(options: Options, planned: Planned, progress: Progress) -> Checked:
     """Check a run, and note that; what is noted is there whoever is killed afterwards."""
     checked = check_planned(options, planned, progress)
-    notes = os.open(os.environ[VARIABLE], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    notes = os.open(os.environ[VARIABLE], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.write(notes, b".")
     os.close(notes)
     return checked
