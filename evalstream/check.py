@@ -12,11 +12,9 @@ from evalstream import parsing
 from evalstream.catalog import enabled_codes
 from evalstream.digest import RECIPES
 from evalstream.errors import CannotCheck, UsageError
-from evalstream.fingerprint import restored
 from evalstream.formats import NAMES as FORMATS
 from evalstream.formats import eee
 from evalstream.inputs import find_all
-from evalstream.merging import whole_parts
 from evalstream.model import Flow, Options, Report, Reporter
 from evalstream.outlets import check_flow
 from evalstream.profiles import PROFILES
@@ -89,6 +87,10 @@ def merge(parts: Sequence[Input], *, reporter: Reporter | None = None) -> Report
     Raises CannotCheck that names the part which is missing, doubled, cut off, damaged or of
     another batch; OSError.
     """
+    # What only merges need is not loaded for every check.
+    from evalstream.fingerprint import restored
+    from evalstream.merging import whole_parts
+
     whole = whole_parts([os.fspath(part) for part in parts])
     try:
         options = restored(whole[0].footing.options)

@@ -33,7 +33,7 @@ from evalstream.runs import Run
 from evalstream.sources.remote import is_remote
 from evalstream.wire import packed_finding, packed_run, unpacked_finding, unpacked_run
 
-MOST_PENDING: Final = 200
+MOST_PENDING: Final = 50
 MOST_PENDING_BYTES: Final = 4 << 20
 MOST_PENDING_SECONDS: Final = 1.0
 """When records are written at the latest, if further ones come."""

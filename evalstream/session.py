@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
+from typing import TYPE_CHECKING
 
 from evalstream.any_run import check_any
 from evalstream.errors import UsageError
 from evalstream.findings import Findings
 from evalstream.model import Finding, Options, Report, Reporter, RunSummary, Totals
 from evalstream.packs import check_planned
-from evalstream.parts import Part, PartReporter
 from evalstream.planned import Planned
 from evalstream.progress import Progress
 from evalstream.runs import Nothing, Run
 from evalstream.shards import Shard
 from evalstream.stopping import STOPPING
+
+if TYPE_CHECKING:
+    from evalstream.parts import Part
 
 
 class Call:
@@ -42,6 +45,8 @@ class Call:
 
         part = None
         if shard is not None:
+            from evalstream.parts import PartReporter
+
             if not isinstance(self._reporter, PartReporter):
                 raise UsageError("what a shard checks is written by a PartReporter")
             part = shard, self._reporter

@@ -42,7 +42,7 @@ pytestmark = [
 ]
 
 STARTS_SECONDS = 120.0
-ENDS_SECONDS = 30.0
+ENDS_SECONDS = 120.0
 DRIVER = """
 import sys
 from evalstream.errors import EngineLost

@@ -1,14 +1,13 @@
 """Batches on a Dask cluster: the same report, whoever dies meanwhile, and nothing passed unseen."""
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rows import bytes_of, sound_rows, write_run
 from test_batch import said
-from test_dask import Machines, machines, pytestmark
+from test_dask import STARTS_SECONDS, Machines, machines, pytestmark
 
 import evalstream
 from evalstream import batch, packs
@@ -26,6 +25,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     """A scheduler and two workers that live for all tests which do not kill the scheduler."""
     with machines(tmp_path_factory.mktemp("cluster"), 2) as started:
         yield started
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait longer for workers to start than anybody would: tests run beside each other."""
+    monkeypatch.setattr(dask.backend, "__kwdefaults__", {"patience": STARTS_SECONDS})
 
 
 @pytest.fixture
@@ -100,7 +105,7 @@ def test_a_scheduler_that_is_lost_passes_nothing_and_keeps_what_was_done(
 def test_a_scheduler_that_is_not_there_is_said_so(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dask, "backend", partial(dask.backend, patience=0.5))
+    monkeypatch.setattr(dask.backend, "__kwdefaults__", {"patience": 0.5})
     report = evalstream.check(folder, executor="dask", dask_address="tcp://127.0.0.1:9")
     assert report.exit_code == 3
     assert {run.verdict for run in report.runs} == {"incomplete"}

@@ -24,7 +24,7 @@ from rows import (
 import evalstream
 from evalstream.digest import RECIPES, explained_by, is_hex_digest, normalised
 from evalstream.model import Report
-from evalstream.probe import PROBED_ROWS, _votes
+from evalstream.probe import PROBED_ROWS, UNANIMOUS, _votes
 
 ALGORITHMS = ("sha256", "md5")
 TEXTS = st.one_of(
@@ -128,6 +128,13 @@ def test_no_more_rows_are_read_than_settle_it() -> None:
     ballots = iter([{"a"}] * 6 + [{"b"}] * 4)
     assert _votes(ballots, 10) == {"a": 6}
     assert len(list(ballots)) == 4
+
+
+def test_so_many_rows_of_one_mind_settle_it() -> None:
+    assert _votes([{"a"}] * UNANIMOUS + [{"b"}] * 100, UNANIMOUS + 100) == {"a": UNANIMOUS}
+    ballots = [{"b"}] + [{"a"}] * UNANIMOUS + [{"b"}] * 100
+    assert _votes(ballots, len(ballots))["b"] > UNANIMOUS
+    assert _votes([{"a", "b"}] * UNANIMOUS + [{"b"}], UNANIMOUS + 1)["b"] == UNANIMOUS + 1
 
 
 @pytest.mark.parametrize("place", [0, 5, PROBED_ROWS + 20])

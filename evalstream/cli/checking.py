@@ -47,7 +47,6 @@ from evalstream.model import Flow, Options, Report, Reporter, Severity
 from evalstream.outlets import SIDECAR, refuse_overwriting
 from evalstream.output import Output
 from evalstream.parsing import fast
-from evalstream.parts import PartReporter
 from evalstream.profiles import PROFILES
 from evalstream.reporters.text import LiveTextReporter
 from evalstream.runs import STDIN
@@ -339,6 +338,8 @@ class _Target:
     def reporter(self, output: Output, *, live: bool) -> Reporter:
         """Return what writes the report."""
         if self.is_part:
+            from evalstream.parts import PartReporter
+
             return PartReporter(output)
         if live and self.form is Format.text:
             return LiveTextReporter(output)
