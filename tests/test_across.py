@@ -19,6 +19,7 @@ from rows import Row, aggregate_of, bounded, bytes_of, hashed, sound_rows
 from xxhash import xxh3_64_intdigest
 
 import evalstream
+from evalstream import comparing
 from evalstream import links as links_module
 from evalstream.across import Across, Linked
 from evalstream.aggregate import Aggregate, Result
@@ -386,6 +387,22 @@ def test_a_drifted_sample_is_told_with_both_places(tmp_path: Path) -> None:
     )
     (one,) = told([second.summary(), first.summary()])
     assert one[:3] == (1, str(first.rows), 2)
+
+
+@pytest.mark.parametrize(("at_once", "most"), [(1, 1_000), (3, 1_000), (1, 0)])
+def test_however_shared_samples_are_looked_for_they_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int, most: int
+) -> None:
+    monkeypatch.setattr(comparing, "COUNTED_AT_ONCE", at_once)
+    monkeypatch.setattr(comparing, "MOST_COUNTED", most)
+    rows = sound_rows()
+    first = write_pair(tmp_path / "a", rows[:5])
+    apart = write_pair(tmp_path / "b", rows[5:], model="acme/birch-7b")
+    drifted = [changed(rows[6], "How much is it?"), rows[0]]
+    third = write_pair(tmp_path / "c", drifted, model="acme/cedar-7b")
+    assert told([first.summary(), apart.summary()]) == []
+    (one,) = told([first.summary(), apart.summary(), third.summary()])
+    assert one[:3] == (2, str(third.rows), 1)
 
 
 def test_runs_with_the_same_drift_are_told_as_wholes(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ FOLDERS = 20
 """Over how many folders small runs are spread, one for each model."""
 
 ROWS = 20
-WIDE_ROWS = 200
+WIDE_ROWS = 1000
 
 WORTH_WORKERS = 100
 """From how many runs on workers write them."""
