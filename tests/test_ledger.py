@@ -26,7 +26,7 @@ from stores import ObjectServer
 from evalstream import fingerprint, ledger_file, run_standing
 from evalstream.any_run import check_any
 from evalstream.errors import CannotCheck, CannotWrite, EvalstreamError, MissingExtra, UsageError
-from evalstream.ledger import Known, Ledger
+from evalstream.ledger import MOST_PENDING, Known, Ledger
 from evalstream.ledger_entries import PAGE, Entry, entries
 from evalstream.ledger_export import FORMS, export
 from evalstream.ledger_records import CHUNK
@@ -561,7 +561,9 @@ def test_records_are_written_some_together(path: str, monkeypatch: pytest.Monkey
             ledger.record(standing(number), summary, findings)
             return len(list(entries(path)))
 
-        assert [seen_after(number) for number in range(200)] == [0] * 199 + [200]
+        before = [0] * (MOST_PENDING - 1)
+        assert [seen_after(number) for number in range(MOST_PENDING)] == [*before, MOST_PENDING]
+        assert [seen_after(number) for number in range(MOST_PENDING, 200)][-1] == 200
         assert seen_after(200) == 200
         now += 1.0
         assert seen_after(201) == 202

@@ -159,7 +159,7 @@ def throughput(folder: Path, scale: Scale, small: Material) -> Section:
     hold(measuring.section, bound, share, judges=scale.judges)
     measuring.alone(f"the runs of {ROWS} rows alone", small)
     measuring.alone("the large one alone", large)
-    shape = Shape(scale.runs * ROWS // WIDE_ROWS, WIDE_ROWS, scale.seed)
+    shape = Shape(max(1, scale.runs * ROWS // WIDE_ROWS), WIDE_ROWS, scale.seed)
     wide = small_runs(folder / "wide" / "small", shape)
     large.folder.rename(folder / "wide" / "large")
     settle()
