@@ -372,7 +372,8 @@ def test_memory_does_not_grow_with_the_number_of_runs(inside: None) -> None:
             put(f"{folder}/{number}_samples.jsonl")
             put(f"{folder}/{number}.json", aggregate(f"{number}_samples.jsonl"))
     peak("warm")
-    few, many = peak("few"), peak("many")
+    # Threads that other tests left behind may take memory meanwhile, but hardly each time.
+    few, many = (min(peak(folder) for _ in range(3)) for folder in ("few", "many"))
     assert many < few + 2400 * 100
 
 
