@@ -61,7 +61,11 @@ def check(
     inputs: Inputs = None,
     aggregate: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="The aggregate of the one rows file named."),
+        typer.Option(
+            metavar="FILE",
+            help="The aggregate of the one rows file named; the benchmark of an evaluation "
+            "(infereval), the output of a log (harpia), the folder of a document (evalguard).",
+        ),
     ] = None,
     inputs_file: Annotated[
         str | None,
