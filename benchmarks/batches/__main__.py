@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from benchmarks.batches.agreement import agreement
@@ -17,10 +17,8 @@ from benchmarks.batches.scale import QUICK, USUAL, Scale
 from benchmarks.batches.stores import FOLDERS, ROWS, Shape, small_runs
 from benchmarks.batches.throughput import throughput
 from benchmarks.generate import parse_size
-from benchmarks.machine import machine
-from benchmarks.streams.__main__ import complaints, document
 from benchmarks.streams.section import Section
-from benchmarks.tables import budget_table, machine_line
+from benchmarks.streams.telling import tell
 
 ALONE = {"agreement": agreement, "memory": memory}
 SHARING = {"throughput": throughput, "ledger": ledgers}
@@ -84,19 +82,8 @@ def scale_of(arguments: argparse.Namespace) -> Scale:
 def main() -> int:
     """Measure, print the tables, and return 1 if a budget is missed or an answer is wrong."""
     arguments = parse_arguments()
-    scale, facts, done = scale_of(arguments), machine(), list[Section]()
-    print(machine_line(facts), flush=True)
-    with tempfile.TemporaryDirectory(prefix="evalstream-batches-", dir=arguments.folder) as folder:
-        for section in sections(arguments.only, scale, Path(folder)):
-            print(f"\n{section.markdown()}", flush=True)
-            done.append(section)
-    print(f"\n{budget_table([verdict for one in done for verdict in one.verdicts])}\n")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(document(facts, done), indent=2) + "\n")
-    failures = list(complaints(done))
-    for line in failures:
-        print(line)
-    return 1 if failures else 0
+    measured = partial(sections, arguments.only, scale_of(arguments))
+    return tell("batches", measured, arguments.folder, arguments.json)
 
 
 if __name__ == "__main__":

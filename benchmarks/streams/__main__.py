@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from benchmarks.budgets import State
-from benchmarks.machine import machine
 from benchmarks.streams.arrays import arrays
 from benchmarks.streams.filtering import throughput
 from benchmarks.streams.latency import latency
@@ -20,7 +16,7 @@ from benchmarks.streams.remote import remote
 from benchmarks.streams.runs import mixed
 from benchmarks.streams.scale import FULL, QUICK, Scale
 from benchmarks.streams.section import Section
-from benchmarks.tables import budget_table, machine_line
+from benchmarks.streams.telling import tell
 
 SECTIONS = ("latency", "throughput", "compressed", "bombs", "arrays", "remote")
 
@@ -44,35 +40,6 @@ def sections(names: Sequence[str], scale: Scale, folder: Path) -> Iterator[Secti
             yield sharing[name](own, scale, run)
 
 
-def document(facts: dict[str, Any], done: Sequence[Section]) -> dict[str, Any]:
-    """Give everything as one JSON document."""
-    return {
-        "machine": facts,
-        "sections": [{"title": one.title, "found": one.facts} for one in done],
-        "budgets": [
-            {
-                "name": verdict.budget.name,
-                "limit": verdict.limit,
-                "found": verdict.found,
-                "state": verdict.state,
-            }
-            for one in done
-            for verdict in one.verdicts
-        ],
-        "errors": [error for one in done for error in one.errors],
-    }
-
-
-def complaints(done: Sequence[Section]) -> Iterator[str]:
-    """Say what fails the benchmark, a line each: wrong answers, and missed budgets."""
-    for one in done:
-        for error in one.errors:
-            yield f"ERROR {one.title}: {error}"
-        for verdict in one.verdicts:
-            if verdict.state is State.MISSED:
-                yield f"MISSED {verdict.budget.name}: {verdict.figure}, {verdict.limit}"
-
-
 def parse_arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.streams", description=__doc__)
@@ -86,19 +53,9 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     """Measure, print the tables, and return 1 if a budget is missed or an answer is wrong."""
     arguments = parse_arguments()
-    scale, facts, done = QUICK if arguments.quick else FULL, machine(), list[Section]()
-    print(machine_line(facts), flush=True)
-    with tempfile.TemporaryDirectory(prefix="evalstream-streams-", dir=arguments.folder) as folder:
-        for section in sections(arguments.only, scale, Path(folder)):
-            print(f"\n{section.markdown()}", flush=True)
-            done.append(section)
-    print(f"\n{budget_table([verdict for one in done for verdict in one.verdicts])}\n")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(document(facts, done), indent=2) + "\n")
-    failures = list(complaints(done))
-    for line in failures:
-        print(line)
-    return 1 if failures else 0
+    scale = QUICK if arguments.quick else FULL
+    measured = partial(sections, arguments.only, scale)
+    return tell("streams", measured, arguments.folder, arguments.json)
 
 
 if __name__ == "__main__":
