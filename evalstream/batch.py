@@ -34,7 +34,7 @@ of all bytes over this: then no file keeps one worker busy long after the others
 class Batch:
     """Checks the runs of a plan, and hands what became of them to a gathering.
 
-    `hear` is told of each run that was taken. `lost` says why not all could be checked.
+    `hear` is told of each run that was taken.
     """
 
     def __init__(
@@ -50,7 +50,6 @@ class Batch:
         self._standings: dict[int, Standing | None] = {}
         self._progress = Progress(shown=False)
         self._runs = self._findings = 0
-        self.lost: str | None = None
 
     def run(self, *, progress: bool) -> None:
         """Check all runs. Raises Stopped where the process is to end; what was done is taken."""
@@ -149,7 +148,6 @@ class Batch:
 
     def _lose_rest(self, reason: str) -> None:
         """Say of all runs that were not checked why that is so."""
-        self.lost = reason
         for planned in self._plan.in_order():
             if not self._gathering.has(planned.number):
                 self._count(could_not(planned, reason, self._options), planned.size)

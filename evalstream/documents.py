@@ -11,7 +11,7 @@ from evalstream.formats import eee
 from evalstream.model import Fault, Options
 from evalstream.parsing import UTF8_MARK
 from evalstream.rules.aggregate import ES702
-from evalstream.rules.json import BEGINS_WITH_MARK, ES102, ES108, read_object
+from evalstream.rules.json import BEGINS_WITH_MARK, ES102, ES108, ObjectReading, read_object
 from evalstream.rules.schema import ES215, fits_another
 from evalstream.rules.schema import explain as explain_schema
 from evalstream.rules.seal import ES502, ES503, ES505
@@ -48,17 +48,22 @@ def document_bytes(path: str) -> bytes:
         return file.readall()
 
 
+def read_document(text: bytes, options: Options, noun: str) -> ObjectReading:
+    """Read a document, which may begin with a byte order mark; `noun` says what it is."""
+    reading = read_object(text.removeprefix(UTF8_MARK), options.max_depth, torn=False, noun=noun)
+    if not text.startswith(UTF8_MARK):
+        return reading
+    mark = ES102.fault(BEGINS_WITH_MARK), 1
+    return reading._replace(faults=[mark, *reading.faults])
+
+
 def read_aggregate(text: bytes, name: str, options: Options) -> Reading:
     """Read an aggregate; `name` is what reports call it."""
-    faults: list[PlacedFault] = []
-    if text.startswith(UTF8_MARK):
-        text = text[len(UTF8_MARK) :]
-        faults.append(PlacedFault(ES102.fault(BEGINS_WITH_MARK), 1))
-    reading = read_object(text, options.max_depth, torn=False, noun="an aggregate")
-    faults.extend(PlacedFault(fault, line) for fault, line in reading.faults)
+    reading = read_document(text, options, "an aggregate")
+    faults = [PlacedFault(fault, line) for fault, line in reading.faults]
     if reading.value is None:
         return Reading(None, faults)
-    aggregate = Aggregate(name, reading.value, claims_of(text))
+    aggregate = Aggregate(name, reading.value, claims_of(text.removeprefix(UTF8_MARK)))
     faults.extend(map(PlacedFault, reading.concerned(_schema_faults(aggregate, options))))
     return Reading(aggregate, faults)
 

@@ -8,12 +8,11 @@ from typing import Any
 
 from evalstream.catalog import enabled_codes
 from evalstream.collector import Collector
-from evalstream.documents import document_bytes
+from evalstream.documents import document_bytes, read_document
 from evalstream.errors import CannotCheck
 from evalstream.model import NOT_CHECKED, Fault, Finding, Options, RunSummary
-from evalstream.parsing import UTF8_MARK
+from evalstream.row_pass import reason_of
 from evalstream.rule import Context
-from evalstream.rules.json import BEGINS_WITH_MARK, ES102, read_object
 from evalstream.rules.schema import explain
 from evalstream.rules.stream import ES001
 from evalstream.runs import Run, printable
@@ -47,11 +46,7 @@ class Dossier:
         text = self.bytes(path)
         if text is None:
             return None
-        name = printable(path)
-        if text.startswith(UTF8_MARK):
-            text = text[len(UTF8_MARK) :]
-            self.note(ES102.fault(BEGINS_WITH_MARK), name, 1)
-        reading = read_object(text, self.options.max_depth, torn=False, noun=noun)
+        name, reading = printable(path), read_document(text, self.options, noun)
         for fault, line in reading.faults:
             self.note(fault, name, line)
         if reading.value is None:
@@ -63,7 +58,7 @@ class Dossier:
         try:
             text = document_bytes(path)
         except (OSError, CannotCheck) as error:
-            reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            reason = reason_of(error)
             self.note(ES001.fault(f"cannot be read: {reason}"), printable(path))
             self.cannot(f"{printable(path)} cannot be read: {reason}")
             return None
@@ -106,8 +101,7 @@ class Dossier:
             trouble=self.trouble,
         )
         for (code, severity), count in self.collector.counts.items():
-            summary.counts[code] = summary.counts.get(code, 0) + count
-            summary.severities[severity] = summary.severities.get(severity, 0) + count
+            summary.count(code, severity, count)
         threshold = self.options.threshold
         if any(
             severity >= threshold and code not in NOT_CHECKED

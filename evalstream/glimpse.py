@@ -6,6 +6,8 @@ import os
 import re
 from typing import Final, NamedTuple
 
+from evalstream.parsing import UTF8_MARK
+
 GLIMPSED_BYTES: Final = 1 << 18
 """How much of a file is looked at: members that tell a system stand near the beginning."""
 
@@ -15,7 +17,6 @@ LINES: Final = "lines"
 OTHER: Final = "other"
 
 _LINES_ENDINGS: Final = (".jsonl", ".ndjson")
-_UTF8_MARK: Final = b"\xef\xbb\xbf"
 _TOKEN: Final = re.compile(rb'"((?:[^"\\]|\\.)*+)"([ \t\r\n]*+:)?|[{}\[\]]', re.DOTALL)
 _BLANK: Final = b" \t\r\n"
 
@@ -50,7 +51,7 @@ def glimpse(path: str) -> Glimpse:
 
 def glimpsed(head: bytes) -> Glimpse:
     """Look at the first bytes of a file."""
-    head = head.removeprefix(_UTF8_MARK).lstrip(_BLANK)
+    head = head.removeprefix(UTF8_MARK).lstrip(_BLANK)
     if head[:1] not in (b"{", b"["):
         return NOTHING
     kind = OBJECT if head.startswith(b"{") else ARRAY

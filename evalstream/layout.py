@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+from evalstream.formats.eee import AGGREGATE_KEYS
 from evalstream.parsing import fast
-from evalstream.runs import AGGREGATE_KEYS
 
 JSONL: Final = "jsonl"
 JSON_ARRAY: Final = "json"

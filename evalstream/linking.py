@@ -38,9 +38,7 @@ def _finding(linked: Linked, options: Options) -> Finding:
 
 
 def _count(counts: Counts, options: Options, summary: RunSummary) -> None:
-    severities = summary.severities
     for (code, severity), count in counts.items():
-        summary.counts[code] = summary.counts.get(code, 0) + count
-        severities[severity] = severities.get(severity, 0) + count
+        summary.count(code, severity, count)
         if severity >= options.threshold:
             summary.verdict = "failed"

@@ -19,6 +19,7 @@ from evalstream.model import Finding, Flow, Options, RunSummary, Totals
 from evalstream.packs import Checked
 from evalstream.parts import Footing, Part, PartReporter
 from evalstream.plan import Plan
+from evalstream.rules import corpus
 from evalstream.runs import Nothing, Run
 from evalstream.shards import Shard
 from evalstream.stopping import STOPPING, Stopped
@@ -26,7 +27,7 @@ from evalstream.stopping import STOPPING, Stopped
 if TYPE_CHECKING:
     from evalstream.ledger import Ledger
 
-LINKING: Final = frozenset({"ES903", "ES904", "ES905"})
+LINKING: Final = frozenset(rule.code for rule in corpus.RULES)
 """The rules that hold runs against each other."""
 
 Outcome = tuple[Sequence[RunSummary], Totals]

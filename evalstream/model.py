@@ -328,6 +328,11 @@ class RunSummary:
     links: Any = None
     unchanged: str | None = None
 
+    def count(self, code: str, severity: Severity, times: int) -> None:
+        """Count more occurrences of what was found."""
+        self.counts[code] = self.counts.get(code, 0) + times
+        self.severities[severity] = self.severities.get(severity, 0) + times
+
     def as_dict(self) -> dict[str, Any]:
         """Return the run as the output contract writes it."""
         checksum = {"algorithm": self.algorithm, "declared": self.declared, "actual": self.actual}

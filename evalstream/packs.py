@@ -122,8 +122,7 @@ def _not_checked(planned: Planned, trouble: str, fault: Fault, options: Options)
     if fault.code not in enabled_codes(options):
         return Checked(planned.number, summary, [])
     finding = finding_of(fault, name_of(found), options.profile)
-    summary.counts[fault.code] = 1
-    summary.severities[finding.severity] = 1
+    summary.count(fault.code, finding.severity, 1)
     return Checked(planned.number, summary, [finding])
 
 

@@ -300,8 +300,7 @@ class RunCheck:
             results=list(summaries(facts)) if self._rows_name else [],
         )
         for (code, severity), count in collector.counts.items():
-            summary.counts[code] = summary.counts.get(code, 0) + count
-            summary.severities[severity] = summary.severities.get(severity, 0) + count
+            summary.count(code, severity, count)
         if self._failed(collector):
             summary.verdict = "failed"
         elif not self._trouble and self._aggregate is not None and self._rows_name:

@@ -24,7 +24,6 @@ NO_ENDING: Final = (
     f"the former also with {', '.join(PACKED_ENDINGS)})"
 )
 SAMPLES: Final = "_samples"
-AGGREGATE_KEYS: Final = frozenset({"evaluation_results", "detailed_evaluation_results"})
 ANCESTORS: Final = 8
 """How many folders up a declared file_path is looked for; the datastore's has five parts."""
 

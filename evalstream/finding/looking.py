@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from evalstream.formats.eee import AGGREGATE_KEYS
 from evalstream.parsing import fast
-from evalstream.runs import AGGREGATE_KEYS
 
 LARGEST_AGGREGATE: Final = 256 << 20
 

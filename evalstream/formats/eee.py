@@ -24,7 +24,7 @@ INTERACTION_TYPES: Final = (SINGLE_TURN, *TRANSCRIPT_TYPES)
 WITHOUT_NULLS: Final = ("0.2.0", "0.2.0+list", ANNOTATION_PREFIX + "0.2.0")
 """Versions in which counts may be left out, and may not be null."""
 
-_OF_AGGREGATES: Final = frozenset({"evaluation_results", "detailed_evaluation_results"})
+AGGREGATE_KEYS: Final = frozenset({"evaluation_results", "detailed_evaluation_results"})
 _OF_ROWS: Final = frozenset({"evaluation_id", "sample_id"})
 
 REPEAT_MARKS: Final = ("epoch", "repeat", "trial", "seed")
@@ -61,7 +61,7 @@ DEFAULT_VERSION: Final = "0.2.0"
 def recognised(seen: Glimpse, path: str) -> str | None:
     """Return which of the format's documents a file surely is, None where it may be none."""
     del path
-    if _OF_AGGREGATES & seen.keys:
+    if AGGREGATE_KEYS & seen.keys:
         return "aggregate"
     return "instance" if seen.keys >= _OF_ROWS else None
 
