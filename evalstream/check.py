@@ -6,10 +6,10 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from evalstream import parsing
-from evalstream.catalog import enabled_codes
+from evalstream.catalog import enabled_main_codes
 from evalstream.digest import RECIPES
 from evalstream.errors import CannotCheck, UsageError
 from evalstream.formats import NAMES as FORMATS
@@ -20,7 +20,9 @@ from evalstream.outlets import check_flow
 from evalstream.profiles import PROFILES
 from evalstream.schema import ENGINES, compile_schema
 from evalstream.session import Call
-from evalstream.shards import shard_of
+
+if TYPE_CHECKING:
+    from evalstream.shards import Shard
 
 AUTO: Final = "auto"
 EXECUTORS: Final = (AUTO, "serial", "pool", "dask")
@@ -71,7 +73,7 @@ def check(
         return Call(chosen, reporter).check(
             find_all(paths, beside, third, chosen),
             ledger=None if ledger is None else os.fspath(ledger),
-            shard=None if shard is None else shard_of(shard),
+            shard=None if shard is None else _shard(shard),
             progress=progress,
         )
     finally:
@@ -101,6 +103,12 @@ def merge(parts: Sequence[Input], *, reporter: Reporter | None = None) -> Report
     return Call(options, reporter).merge(whole)
 
 
+def _shard(named: str) -> Shard:
+    from evalstream.shards import shard_of
+
+    return shard_of(named)
+
+
 def checked_options(options: Options, settings: dict[str, Any]) -> Options:
     """Return the options with the settings in them. Raises UsageError for what makes no sense."""
     flow = {name: settings.pop(name) for name in FLOW_FIELDS & settings.keys()}
@@ -125,7 +133,7 @@ def checked_options(options: Options, settings: dict[str, Any]) -> Options:
     for name in ("max_line_bytes", "max_depth", "memory_limit"):
         if getattr(options, name) < 1:
             raise UsageError(f"{name} must be at least 1")
-    enabled_codes(options)
+    enabled_main_codes(options)
     if options.flow.passing is not None:
         _one_of("way for rows to pass", options.flow.passing, PASSING)
     if options.flow.idle_timeout <= 0:

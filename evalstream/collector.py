@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import sys
-import tempfile
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -164,6 +163,8 @@ class Places:
     """The line of each element of an array, on disk: an array has any number of them."""
 
     def __init__(self) -> None:
+        import tempfile
+
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - closed by close()
 
     def extend(self, places: bytes) -> None:

@@ -16,7 +16,7 @@ from evalstream.rules.schema import ES215, fits_another
 from evalstream.rules.schema import explain as explain_schema
 from evalstream.rules.seal import ES502, ES503, ES505
 from evalstream.schema import builtin_validator
-from evalstream.sources.remote import is_remote, read_whole
+from evalstream.sources.remote import is_remote
 from evalstream.versions import versions_that_fit
 
 ABSORBING: Final = frozenset({ES502.code, ES503.code, ES505.code, ES702.code})
@@ -43,6 +43,8 @@ class Reading(NamedTuple):
 def document_bytes(path: str) -> bytes:
     """Return the bytes of a document, of a local or remote file. Raises OSError, CannotCheck."""
     if is_remote(path):
+        from evalstream.sources.remote import read_whole
+
         return read_whole(path, LARGEST_DOCUMENT)
     with open(path, "rb", buffering=0) as file:
         return file.readall()

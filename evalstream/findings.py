@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-import tempfile
 import weakref
 from collections.abc import Iterator
 from typing import IO, Final
@@ -25,6 +23,10 @@ class Findings:
         """Take one more finding."""
         self._recent.append(finding)
         if len(self._recent) >= self._in_memory:
+            # Few checks find so much, and these take 4 ms to load.
+            import pickle
+            import tempfile
+
             if self._file is None:
                 self._file = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - lives as long as this
                 weakref.finalize(self, self._file.close)
@@ -35,6 +37,8 @@ class Findings:
     def __iter__(self) -> Iterator[Finding]:
         """Iterate over the findings in the order in which they came."""
         if self._file is not None:
+            import pickle
+
             place, end = 0, self._file.seek(0, 2)
             while place < end:
                 self._file.seek(place)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import sys
-import tempfile
 import weakref
 import zlib
 from array import array
@@ -119,6 +118,8 @@ class RunLinks:
     def _spill(self) -> None:
         """Move the rows that are in memory to the file."""
         if self._file is None:
+            import tempfile
+
             self._file = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - lives as long as this
             weakref.finalize(self, self._file.close)
         place = self._file.seek(0, 2)

@@ -21,7 +21,7 @@ from evalstream.runs import STDIN
 from evalstream.sources.compressed import Unpacked, compression_of
 from evalstream.sources.file import FileSource
 from evalstream.sources.growing import Growing
-from evalstream.sources.remote import RemoteReader, is_remote
+from evalstream.sources.remote import is_remote
 from evalstream.sources.stream import Descriptor, Rewound, Stored, StreamSource, Tapped
 from evalstream.stopping import STOPPING
 
@@ -213,6 +213,8 @@ def _reader(path: str, options: Options) -> Reader:
     if path == STDIN:
         return Descriptor(_standard_input())
     if is_remote(path):
+        from evalstream.sources.remote import RemoteReader
+
         return RemoteReader(path)
     if options.flow.follow:
         return Growing(path, options.flow.idle_timeout)

@@ -7,7 +7,6 @@ import errno
 import os
 import stat
 import sys
-import tempfile
 import time
 from types import TracebackType
 from typing import IO, Final
@@ -91,6 +90,8 @@ class Output:
             return standard
         if self._live or (os.path.exists(path) and not os.path.isfile(path)):
             return open(path, "wb")
+        import tempfile
+
         try:
             descriptor, self._temporary = tempfile.mkstemp(
                 prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(path) or "."

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
-import msgspec
-
+from evalstream import parsing
 from evalstream.aggregate import Aggregate
-from evalstream.catalog import enabled_codes
+from evalstream.catalog import enabled_main_codes
 from evalstream.digest import (
     ALGORITHM_OF_LENGTH,
     RECIPES,
@@ -39,7 +39,7 @@ def context_of(options: Options, aggregate: Aggregate | None, head: bytes) -> Co
     algorithm, recipes = _recipes(options, version, aggregate, rows)
     context = Context(
         options=options,
-        enabled=enabled_codes(options),
+        enabled=enabled_main_codes(options),
         version=version,
         algorithm=algorithm,
         recipes=recipes,
@@ -80,27 +80,34 @@ class _Rows:
             yield self._read[place]
 
 
-class _Probed(msgspec.Struct):
-    """What is looked at of a row; the rest is stepped over, which takes a tenth of the time."""
-
-    schema_version: Any = None
-    sample_hash: Any = None
-    input: Any = None
-
-
-_PROBED: Final = msgspec.json.Decoder(_Probed)
+_PROBED: Final = ("schema_version", "sample_hash", "input")
+"""The members of a row that are looked at."""
 
 
 def _row(line: bytes) -> dict[str, Any] | None:
     try:
-        row = _PROBED.decode(line)
+        row = parsing.fast(line)
+    except ValueError:
+        return None if line.isspace() else _probed_leniently(line)
+    return {name: row.get(name) for name in _PROBED} if isinstance(row, dict) else None
+
+
+def _probed_leniently(line: bytes) -> dict[str, Any] | None:
+    """Read what is looked at of a row, whatever is wrong with the rest."""
+    try:
+        row = _lenient()(line)
     except (ValueError, RecursionError):
         return None
-    return {
-        "schema_version": row.schema_version,
-        "sample_hash": row.sample_hash,
-        "input": row.input,
-    }
+    return {name: getattr(row, name) for name in _PROBED}
+
+
+@lru_cache(maxsize=1)
+def _lenient() -> Callable[[bytes], Any]:
+    # This takes longer to load than all other rows take to read.
+    import msgspec
+
+    members = [(name, Any, None) for name in _PROBED]
+    return msgspec.json.Decoder(msgspec.defstruct("Probed", members)).decode
 
 
 def _votes(ballots: Iterable[Iterable[str]], voters: int) -> dict[str, int]:

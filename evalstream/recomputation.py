@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from statistics import NormalDist
 from typing import Final
 
 from evalstream.aggregate import Aggregate, Result
@@ -120,6 +119,8 @@ class Recomputed:
         mean = None if self.scores is None else as_float(self.scores.mean())
         if mean is None or self.scores is None or not 0 < level < 1:
             return
+        from statistics import NormalDist
+
         quantiles = [NormalDist().inv_cdf((1 + level) / 2)]
         quantiles += [USUAL_QUANTILE] if level == USUAL_LEVEL else []
         for quantile in quantiles:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from evalstream.aggregate import Aggregate, Result
 from evalstream.model import Fault, Options, Severity
@@ -126,8 +125,7 @@ RunRule = Callable[[RunFacts], Iterable[Fault]]
 AggregateRule = Callable[[Aggregate], Iterable[Fault]]
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """A rule: its code for ever, its name, how bad it is, and its documentation.
 
     `documentation` has the headings What it finds, Why it matters, Bad and Good; the last two
@@ -163,6 +161,8 @@ class Rule:
 
     def explained(self) -> str:
         """Return the rule's documentation as a person reads it."""
+        from inspect import cleandoc
+
         fix = " (a safe repair exists)" if self.fixable else ""
         head = f"{self.code} {self.name}: {self.severity.label}{fix}, since {self.since}"
-        return f"{head}\n{self.summary}\n\n{inspect.cleandoc(self.documentation)}"
+        return f"{head}\n{self.summary}\n\n{cleandoc(self.documentation)}"

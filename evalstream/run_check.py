@@ -6,10 +6,10 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from evalstream.aggregate import Aggregate
-from evalstream.catalog import RULES, enabled_codes
+from evalstream.catalog import MAIN_RULES, RULES, enabled_codes
 from evalstream.collector import Collector
 from evalstream.digest import ALGORITHM_OF_LENGTH, ALGORITHMS
 from evalstream.documents import PlacedFault, document_bytes, in_order, read_aggregate
@@ -29,14 +29,16 @@ from evalstream.rules.recompute import summaries
 from evalstream.rules.seal import ES506, checksum_algorithms
 from evalstream.rules.stream import ES001, ES002
 from evalstream.runs import STDIN, Run, is_packed_name, printable, rows_named_like
-from evalstream.sealing import Seal, seal_of
 from evalstream.sources.file import FileSource
+
+if TYPE_CHECKING:
+    from evalstream.sealing import Seal
 
 JOINING: Final = ("ES6", "ES8")
 """The layers of rules that need rows which were joined with their aggregate."""
 
-RUN_RULES: Final = tuple(rule for rule in RULES.values() if rule.run is not None)
-AGGREGATE_RULES: Final = tuple(rule for rule in RULES.values() if rule.aggregate is not None)
+RUN_RULES: Final = tuple(rule for rule in MAIN_RULES.values() if rule.run is not None)
+AGGREGATE_RULES: Final = tuple(rule for rule in MAIN_RULES.values() if rule.aggregate is not None)
 
 
 class RunCheck:
@@ -142,6 +144,10 @@ class RunCheck:
 
     def _prepare_seal(self, rows: RowPass, collector: Collector) -> None:
         """Have the aggregate judged as it will be when it is sealed."""
+        if self._options.flow.seal_to is None:
+            return
+        from evalstream.sealing import seal_of
+
         try:
             self._seal = seal_of(self._run, self._options, self._aggregate, rows, collector)
         except (OSError, CannotCheck) as error:

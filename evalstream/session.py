@@ -10,15 +10,13 @@ from evalstream.any_run import check_any
 from evalstream.errors import UsageError
 from evalstream.findings import Findings
 from evalstream.model import Finding, Options, Report, Reporter, RunSummary, Totals
-from evalstream.packs import check_planned
-from evalstream.planned import Planned
 from evalstream.progress import Progress
 from evalstream.runs import Nothing, Run
-from evalstream.shards import Shard
 from evalstream.stopping import STOPPING
 
 if TYPE_CHECKING:
     from evalstream.parts import Part
+    from evalstream.shards import Shard
 
 
 class Call:
@@ -68,6 +66,9 @@ class Call:
         totals = Totals()
         with Progress(shown=progress) as bar:
             if isinstance(found, Nothing):
+                from evalstream.packs import check_planned
+                from evalstream.planned import Planned
+
                 _, summary, findings = check_planned(self._options, Planned(0, found, 0), bar)
                 for finding in findings:
                     self._show(finding)

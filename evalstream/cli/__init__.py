@@ -1,6 +1,5 @@
 """The command line: read options, call the check, print, exit."""
 
-from evalstream.cli import checking, listing, saving
 from evalstream.cli.app import app, main
 
-__all__ = ["app", "checking", "listing", "main", "saving"]
+__all__ = ["app", "main"]

@@ -6,10 +6,14 @@ import contextlib
 import os
 import sys
 import traceback
+from collections import UserDict
 from collections.abc import Iterator
-from typing import Annotated, NoReturn
+from importlib import import_module
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_group
 
 from evalstream._version import __version__
 from evalstream.errors import CannotCheck, CannotWrite, UsageError
@@ -17,8 +21,47 @@ from evalstream.stopping import STOPPING, Stopped
 
 USAGE, UNCHECKED, PIPE_CLOSED = 2, 3, 141
 
+COMMANDS: Final = {
+    "check": "checking",
+    "seal": "sealing",
+    "merge": "merging",
+    "rules": "listing",
+    "formats": "listing",
+    "ledger": "listing",
+    "salvage": "saving",
+    "schema": "listing",
+}
+"""The commands in the order of the help, each with the module that has it."""
+
+
+class _Later(UserDict[str, Any]):
+    """The commands by name; the module of one is loaded once somebody asks for it."""
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a command. Raises KeyError where there is none."""
+        if self.data[name] is None:
+            module: Any = import_module(f"evalstream.cli.{COMMANDS[name]}")
+            self.data.update(get_group(module.commands).commands)
+        return self.data[name]
+
+
+class _Commands(TyperGroup):
+    """The group of all commands."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        # Making all commands ready takes as long as a small check.
+        self.commands = _Later(dict.fromkeys(COMMANDS))
+
+
+def command_group() -> typer.Typer:
+    """Return what takes the commands of one module."""
+    return typer.Typer(rich_markup_mode=None)
+
+
 app = typer.Typer(
     name="evalstream",
+    cls=_Commands,
     help="The integrity gate for LLM-evaluation results.",
     add_completion=False,
     no_args_is_help=True,

@@ -1,23 +1,19 @@
-"""The commands that check rows: `check`, `seal` and `merge`."""
+"""The command that checks rows: `check`."""
 
-from __future__ import annotations
+# The annotations are objects here, not text: typer would evaluate each text four times.
 
-import gc
 import sys
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
 from evalstream.check import check as run_check
-from evalstream.check import merge as merge_parts
-from evalstream.cli.app import app, guarded, stop
+from evalstream.cli.app import command_group
 from evalstream.cli.options import (
-    REPORTERS,
     Executor,
     FailOn,
     FilePath,
@@ -32,8 +28,6 @@ from evalstream.cli.options import (
     Passing,
     Recipe,
     ReportFile,
-    ReportFormat,
-    Rows,
     SchemaVersion,
     Select,
     ShowProgress,
@@ -41,22 +35,22 @@ from evalstream.cli.options import (
     Tee,
     codes_of,
 )
+from evalstream.cli.reporting import Target, report_of
 from evalstream.errors import UsageError
 from evalstream.formats import NAMES as FORMATS
-from evalstream.model import Flow, Options, Report, Reporter, Severity
+from evalstream.model import Flow, Options, Severity
 from evalstream.outlets import SIDECAR, refuse_overwriting
-from evalstream.output import Output
 from evalstream.parsing import fast
 from evalstream.profiles import PROFILES
-from evalstream.reporters.text import LiveTextReporter
 from evalstream.runs import STDIN
 from evalstream.schema import compile_schema
-from evalstream.stopping import STOPPING
 
 DEFAULTS = Options()
 
+commands = command_group()
 
-@app.command()
+
+@commands.command()
 def check(
     inputs: Inputs = None,
     aggregate: Annotated[
@@ -225,7 +219,7 @@ def check(
     named = _named(inputs or [], files_from)
     if shard is not None and format_ not in (None, Format.jsonl):
         raise UsageError("what --shard writes is read by evalstream merge, which knows --format")
-    target = _Target(format_ or Format.text, output, is_part=shard is not None)
+    target = Target(format_ or Format.text, output, is_part=shard is not None)
     call = partial(
         run_check,
         named,
@@ -239,72 +233,7 @@ def check(
     read = (*(inputs or []), aggregate, inputs_file, files_from)
     if ledger is not None:
         refuse_overwriting([ledger], [name for name in read if name is not None])
-    _report(call, options, target, read, keeps=ledger)
-
-
-@app.command()
-def seal(
-    rows: Rows,
-    aggregate: Annotated[
-        str, typer.Option(metavar="FILE", help="The aggregate that is to seal the rows.")
-    ],
-    force: Annotated[
-        bool, typer.Option("--force", help="Seal faulty rows, too; the report still says so.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")
-    ] = False,
-    tee: Tee = None,
-    file_path: FilePath = None,
-    schema_version: SchemaVersion = DEFAULTS.schema_version,
-    recipe: Recipe = DEFAULTS.recipe,
-    select: Select = None,
-    ignore: Ignore = None,
-    strict: Strict = False,
-    format_: ReportFormat = Format.text,
-    output: ReportFile = None,
-    max_findings: MaxFindings = DEFAULTS.max_findings,
-    no_values: NoValues = False,
-    jobs: Jobs = DEFAULTS.jobs,
-    progress: ShowProgress = None,
-) -> None:
-    """Write into an aggregate what a check verifies: format, path, algorithm, checksum, rows.
-
-    The rows are checked first, against the aggregate as it will be. Every other byte of the
-    aggregate stays as it is, and it is replaced whole or not at all. Exit codes are those of
-    check.
-    """
-    options = Options(
-        select=codes_of(select),
-        ignore=codes_of(ignore),
-        strict=strict,
-        jobs=jobs,
-        schema_version=schema_version,
-        recipe=recipe,
-        max_findings=max_findings,
-        show_values=not no_values,
-        flow=Flow(seal_to=aggregate, force=force, dry_run=dry_run, tee=tee, file_path=file_path),
-    )
-    shown = sys.stderr.isatty() if progress is None else progress
-    target = _Target(format_, output)
-    call = partial(run_check, [rows], aggregate=aggregate, options=options, progress=shown)
-    _report(call, options, target, (rows, aggregate))
-
-
-@app.command()
-def merge(
-    parts: Annotated[
-        list[str], typer.Argument(metavar="PARTS", help="What check --shard wrote, all of it.")
-    ],
-    format_: ReportFormat = Format.text,
-    output: ReportFile = None,
-) -> None:
-    """Put the parts of a batch together to the report that one check would have written.
-
-    A part that is missing, doubled, cut off or of another batch is named, and nothing is merged
-    (exit code 3). Other exit codes are those of check.
-    """
-    _report(partial(merge_parts, parts), DEFAULTS, _Target(format_, output), parts)
+    report_of(call, options, target, read, keeps=ledger)
 
 
 def _schema_text(path: Path) -> str:
@@ -329,50 +258,3 @@ def _named(inputs: list[str], files_from: str | None) -> Iterable[str]:
     from evalstream.naming import inputs_from
 
     return chain(inputs, inputs_from(files_from))
-
-
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """What a report looks like, and where it goes."""
-
-    form: Format
-    output: str | None
-    is_part: bool = False
-
-    def reporter(self, output: Output, *, live: bool) -> Reporter:
-        """Return what writes the report."""
-        if self.is_part:
-            from evalstream.parts import PartReporter
-
-            return PartReporter(output)
-        if live and self.form is Format.text:
-            return LiveTextReporter(output)
-        reporter: Reporter = REPORTERS[self.form](output)
-        return reporter
-
-
-def _report(
-    call: Callable[..., Report],
-    options: Options,
-    target: _Target,
-    read: Iterable[str | None],
-    keeps: str | None = None,
-) -> NoReturn:
-    """Make a call that reports, and exit with the report's code.
-
-    Files that are `read`, and the ledger that the call `keeps`, are not written over.
-    """
-    flow, output = options.flow, target.output
-    if output is not None:
-        kept = (*read, keeps, flow.tee, flow.accepted, flow.rejected)
-        refuse_overwriting([output], [name for name in kept if name is not None])
-    # Where rows take standard output, the report goes elsewhere, and comes as they do.
-    live = flow.passing is not None
-    standard = sys.stderr.buffer if live else None
-    with guarded(), Output(output, live=live, standard=standard) as written:
-        report = call(reporter=target.reporter(written, live=live))
-    if STOPPING.granted is not None:
-        stop("stopped by a signal; the verdict is partial", report.exit_code)
-    # What is left needs no last look for garbage, which would take 0.02 s.
-    gc.freeze()
-    raise typer.Exit(report.exit_code)

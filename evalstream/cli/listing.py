@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from evalstream.catalog import RULES
-from evalstream.cli.app import app, guarded
+from evalstream.cli.app import command_group, guarded
 from evalstream.cli.options import codes_of
 from evalstream.errors import UsageError
 from evalstream.formats import NAMES
@@ -21,8 +21,10 @@ from evalstream.outlets import refuse_overwriting
 from evalstream.output import Output
 from evalstream.schema import schema_documents, schema_text
 
+commands = command_group()
 
-@app.command()
+
+@commands.command()
 def rules(
     code: Annotated[str | None, typer.Argument(help="A code, or the beginning of some.")] = None,
 ) -> None:
@@ -36,7 +38,7 @@ def rules(
             typer.echo(rule.explained() if rule.code == (code or "").upper() else line)
 
 
-@app.command()
+@commands.command()
 def formats() -> None:
     """List the systems whose files are known, with their versions and documents."""
     with guarded():
@@ -48,7 +50,7 @@ def formats() -> None:
 
 
 schemas = typer.Typer(help="Show the schemas that files are held against.", no_args_is_help=True)
-app.add_typer(schemas, name="schema")
+commands.add_typer(schemas, name="schema")
 
 
 @schemas.command("list")
@@ -71,7 +73,7 @@ def show_schema(
         sys.stdout.write(schema_text(name))
 
 
-@app.command()
+@commands.command()
 def ledger(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The ledger of earlier checks.")],
     verdict: Annotated[

@@ -6,15 +6,17 @@ from typing import Annotated
 
 import typer
 
-from evalstream.cli.app import app, guarded
+from evalstream.cli.app import command_group, guarded
 from evalstream.cli.options import MaxLineBytes, Rows
 from evalstream.model import Options
 from evalstream.salvage import REST, salvage, salvage_lines
 
 DEFAULTS = Options()
 
+commands = command_group()
 
-@app.command("salvage")
+
+@commands.command("salvage")
 def salvage_(
     rows: Rows,
     to: Annotated[str, typer.Option(metavar="FILE", help="Write the whole rows here.")],

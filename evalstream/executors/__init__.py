@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, Protocol, TypeVar
 
 from evalstream.errors import WorkerLost
 from evalstream.stopping import STOPPING, Stopped
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
 Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
 
 
 class Task(Protocol):
@@ -29,12 +31,31 @@ Work = TypeVar("Work", bound=Task)
 Lost = Callable[[Work, WorkerLost], Result]
 """Returns what stands for the result of a task that kills its worker each time."""
 
-Beside = Callable[[Callable[[Any], Any], Any], Future[Any]]
+Beside = Callable[[Callable[[Any], Any], Any], "Future[Any]"]
 """Runs a function over something in a worker, out of turn."""
 
 
-@dataclass(frozen=True, slots=True)
-class Backend:
+class Promise(Protocol[Result_co]):
+    """What is left behind of a task: the part of a Future that is used here."""
+
+    def result(self) -> Result_co:
+        """Return what the task returned, or raise what it raised."""
+
+
+class Executor(Protocol):
+    """The part of `concurrent.futures.Executor` that is used here.
+
+    That takes 5 ms to load, and work that this process does itself needs none of it.
+    """
+
+    def submit(self, fn: Callable[..., Result], /, *args: Any) -> Promise[Result]:
+        """Run a function over something, now or later."""
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Let go of the workers."""
+
+
+class Backend(NamedTuple):
     """How to run tasks: make an executor, how many tasks at once, and what its death is.
 
     `start` makes an executor; it may be called again after the first one broke. `look_ahead`
@@ -48,7 +69,7 @@ class Backend:
     parallelism: int
     start: Callable[[], Executor]
     look_ahead: int = 2
-    broken: tuple[type[BaseException], ...] = (BrokenExecutor,)
+    broken: tuple[type[BaseException], ...] = ()
     survives: bool = False
     beside: Beside | None = None
     grown: Callable[[], int] | None = None
@@ -60,10 +81,23 @@ class Backend:
         return parallelism * self.look_ahead
 
 
-@dataclass(slots=True)
 class _Submitted(Generic[Work]):
-    task: Work
-    future: Future[Any]
+    """A task that is under way, and what is left behind of it."""
+
+    __slots__ = ("promise", "task")
+
+    def __init__(self, task: Work, promise: Promise[Any]) -> None:
+        self.task, self.promise = task, promise
+
+
+class _Refused:
+    """A task that an executor did not take."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    def result(self) -> NoReturn:
+        raise self._error
 
 
 def run_in_order(
@@ -90,8 +124,8 @@ def run_in_order(
             while not source.rests and len(waiting) < backend.window:
                 task = source.next()
                 if task is not None:
-                    future = _submitted(backend, executor, function, task)
-                    waiting.append(_Submitted(task, future))
+                    promise = _submitted(backend, executor, function, task)
+                    waiting.append(_Submitted(task, promise))
             if not waiting:
                 if source.ended:
                     source.close()
@@ -100,7 +134,7 @@ def run_in_order(
                 continue
             first = waiting.popleft()
             try:
-                result = first.future.result()
+                result = first.promise.result()
             except backend.broken:
                 if not backend.survives:
                     executor.shutdown(wait=False, cancel_futures=True)
@@ -108,7 +142,7 @@ def run_in_order(
                 result = _alone(backend, function, first.task, lost)
                 if not backend.survives:
                     for later in waiting:
-                        later.future = _submitted(backend, executor, function, later.task)
+                        later.promise = _submitted(backend, executor, function, later.task)
             yield result
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
@@ -142,14 +176,12 @@ class _Source(Generic[Work]):
 
 def _submitted(
     backend: Backend, executor: Executor, function: Callable[[Work], Result], task: Work
-) -> Future[Result]:
-    """Submit a task; an executor that is broken already shows in the future."""
+) -> Promise[Result]:
+    """Submit a task; an executor that is broken already shows in the result."""
     try:
         return executor.submit(function, task)
     except backend.broken as error:
-        future: Future[Result] = Future()
-        future.set_exception(error)
-        return future
+        return _Refused(error)
 
 
 def _alone(

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
 from functools import partial
 from typing import Final
 
@@ -20,7 +20,13 @@ WATCH_SECONDS: Final = 1.0
 
 def backend(workers: int) -> Backend:
     """Describe a pool of worker processes."""
-    return Backend("pool", parallelism=workers, start=partial(_start, workers), look_ahead=4)
+    return Backend(
+        "pool",
+        parallelism=workers,
+        start=partial(_start, workers),
+        look_ahead=4,
+        broken=(BrokenExecutor,),
+    )
 
 
 def _start(workers: int) -> Executor:

@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
-from typing import Any
+from typing import Any, Generic
 
-from evalstream.executors import Backend
+from evalstream.executors import Backend, Result
 
 
-class SerialExecutor(Executor):
+class SerialExecutor:
     """Runs each task at once, where it is submitted."""
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Run `fn` now and return its finished future."""
-        future: Future[Any] = Future()
+    def submit(self, fn: Callable[..., Result], /, *args: Any) -> _Done[Result]:
+        """Run `fn` now and return what became of it."""
+        done: _Done[Result] = _Done()
         try:
-            future.set_result(fn(*args, **kwargs))
+            done.value = fn(*args)
         except Exception as error:  # noqa: BLE001 - belongs to whoever asks for the result
-            future.set_exception(error)
-        return future
+            done.error = error
+        return done
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Do nothing: nothing is under way."""
+
+
+class _Done(Generic[Result]):
+    """What became of a task."""
+
+    value: Result
+    error: Exception | None = None
+
+    def result(self) -> Result:
+        """Return what the task returned, or raise what it raised."""
+        if self.error is not None:
+            raise self.error
+        return self.value
 
 
 def backend() -> Backend:

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
-from fnmatch import translate
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from evalstream.errors import CannotCheck
-from evalstream.finding.prefixes import is_readable
-from evalstream.finding.trees import Tree
-from evalstream.finding.walking import joined, walk
-from evalstream.runs import NO_ENDING, Nothing, ends_like_ours, split_root
-from evalstream.sources.remote import Listed, is_remote, listed
+from evalstream.runs import Nothing, split_root
+from evalstream.sources.remote import is_remote
 
-_WILD: Final = re.compile(r"[*?\[]")
+WILD: Final = re.compile(r"[*?\[]")
 _WILD_IN_URL: Final = re.compile(r"[*\[]")
 """In a URL a question mark begins what is asked of the server."""
 
 _WEB: Final = ("http://", "https://")
-_ANY_DEPTH: Final = "**"
 
 
 def is_pattern(path: str) -> bool:
@@ -31,9 +24,12 @@ def is_pattern(path: str) -> bool:
     Raises OSError, or CannotCheck, where a store cannot be asked.
     """
     if not is_remote(path):
-        return _WILD.search(path) is not None and not os.path.lexists(path)
+        return WILD.search(path) is not None and not os.path.lexists(path)
     if path.lower().startswith(_WEB):
         return False
+    # What asks stores, and what matches, is loaded where there is something to ask or to match.
+    from evalstream.finding.prefixes import is_readable
+
     return _WILD_IN_URL.search(split_root(path)[1]) is not None and not is_readable(path)
 
 
@@ -46,108 +42,10 @@ def expanded(inputs: Iterable[str | Nothing]) -> Iterator[str | Nothing]:
     for one in inputs:
         try:
             if isinstance(one, str) and is_pattern(one):
-                yield from _matches(one)
+                from evalstream.finding.matching import matches
+
+                yield from matches(one)
             else:
                 yield one
         except (OSError, CannotCheck) as error:
             yield Nothing(str(one), f"{error}", readable=False)
-
-
-def _matches(pattern: str) -> Iterator[str | Nothing]:
-    base, parts = _split(pattern)
-    if not parts:
-        yield base
-        return
-    with closing(Tree()) as tree:
-        found = False
-        for one in _listed(base, _Parts(parts, pattern.endswith(("/", _ANY_DEPTH))), tree):
-            found = True
-            yield one
-        for file in tree.files():
-            found = True
-            yield _match(base, file.path)
-        if not found:
-            yield Nothing(pattern, "no file is called so, and as a pattern it matches none")
-
-
-def _match(base: str, below: str) -> str | Nothing:
-    if not is_remote(base):
-        return joined(base, below.rstrip("/"))
-    url = joined(base, below)
-    return url if url.endswith("/") or ends_like_ours(url) else Nothing(url, NO_ENDING)
-
-
-def _split(pattern: str) -> tuple[str, list[str]]:
-    """Split a pattern into the folder that it begins in, and the parts from the first wild on."""
-    root, path = split_root(pattern)
-    root = root or ("/" if path.startswith("/") else "")
-    parts = [part for part in path.split("/") if part]
-    # Whatever is in a folder at any depth is what the folder itself stands for.
-    while parts and parts[-1] == _ANY_DEPTH:
-        parts.pop()
-    wild = [at for at, part in enumerate(parts) if _WILD.search(part)]
-    first = wild[0] if wild else len(parts)
-    return f"{root}{'/'.join(parts[:first])}" or os.curdir, parts[first:]
-
-
-def _listed(base: str, parts: _Parts, tree: Tree) -> Iterator[Nothing]:
-    """Put what matches below a folder into `tree`, and say what cannot be listed."""
-    if not is_remote(base):
-        if os.path.isdir(base):
-            yield from walk(base, tree, enters=parts.leads_on, takes=parts.matches)
-        return
-    for page in listed(base):
-        tree.add(one for one in page if parts.matches(one.path, False))
-        folders = {folder for one in page for folder in _folders_above(one.path)}
-        matched = (Listed(folder) for folder in folders if parts.matches(folder, True))
-        tree.add(matched, are_folders=True)
-
-
-def _folders_above(path: str) -> Iterator[str]:
-    end = path.find("/")
-    while end >= 0:
-        yield path[:end]
-        end = path.find("/", end + 1)
-
-
-class _Parts:
-    """The parts of a pattern, to be matched with those of paths."""
-
-    def __init__(self, parts: Sequence[str], only_folders: bool) -> None:
-        self._parts, self._only_folders = parts, only_folders
-        self._patterns = [re.compile(translate(part)) for part in parts]
-        self._after = lru_cache(maxsize=256)(self._reached)
-
-    def matches(self, path: str, is_folder: bool) -> bool:
-        """Tell whether a file or folder is matched."""
-        if self._only_folders and not is_folder:
-            return False
-        return len(self._parts) in self._next(path)
-
-    def leads_on(self, folder: str) -> bool:
-        """Tell whether something in a folder may be matched."""
-        return any(at < len(self._parts) for at in self._after(folder))
-
-    def _next(self, path: str) -> frozenset[int]:
-        folder, slash, name = path.rpartition("/")
-        before = self._after(folder) if slash else self._and_none(frozenset({0}))
-        stay = {at for at in before if self._is_any_depth(at) and not name.startswith(".")}
-        return self._and_none(frozenset(stay | {at + 1 for at in before if self._fits(at, name)}))
-
-    def _reached(self, folder: str) -> frozenset[int]:
-        """Return how many parts a folder may have used up."""
-        return self._next(folder)
-
-    def _and_none(self, reached: frozenset[int]) -> frozenset[int]:
-        """Add what is reached where `**` stands for no folder."""
-        more = {at + 1 for at in reached if self._is_any_depth(at)}
-        return reached if more <= reached else self._and_none(reached | more)
-
-    def _is_any_depth(self, at: int) -> bool:
-        return at < len(self._parts) and self._parts[at] == _ANY_DEPTH
-
-    def _fits(self, at: int, name: str) -> bool:
-        if at == len(self._parts) or self._is_any_depth(at):
-            return False
-        is_shown = not name.startswith(".") or self._parts[at].startswith(".")
-        return is_shown and self._patterns[at].match(name) is not None

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
 from io import RawIOBase
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evalstream.digest import DistantDigest, FileDigest, RunningDigest
 from evalstream.model import MEBIBYTE, TOO_LONG_BY, Block, Lines
@@ -15,8 +14,10 @@ from evalstream.standing import change_of
 TAIL_BYTES: Final = 1 << 14
 DIAGNOSED_LINE_BYTES: Final = 16 * MEBIBYTE
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
-Beside = Callable[[Callable[[Any], Any], Any], Future[Any]]
+Beside = Callable[[Callable[[Any], Any], Any], "Future[Any]"]
 """Runs a function over something in another process."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future
 from concurrent.futures import wait as wait_for
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -44,6 +44,7 @@ def backend(
         parallelism=cluster.width,
         start=partial(_Tasks, cluster),
         look_ahead=4,
+        broken=(BrokenExecutor,),
         survives=True,
         beside=cluster.submit,
         grown=lambda: cluster.width,

@@ -18,7 +18,7 @@ from typing import Any, Final
 from evalstream._version import __version__
 from evalstream.errors import CannotCheck, EngineLost
 
-DECIDING: Final = ("fastjsonschema", "jiter", "jsonschema-rs", "msgspec", "stringzilla", "xxhash")
+DECIDING: Final = ("fastjsonschema", "jiter", "jsonschema-rs", "msgspec", "xxhash")
 """The libraries that have a say in verdicts."""
 
 _ONE_AT_A_TIME: Final = threading.Lock()

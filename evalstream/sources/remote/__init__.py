@@ -1,8 +1,13 @@
 """Objects in stores, by URL: their bytes in order, out of blocks that threads fetch ahead."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
 from evalstream.sources.remote.addresses import is_remote, shown
-from evalstream.sources.remote.fetching import RemoteReader, exists, read_whole
-from evalstream.sources.remote.listing import Listed, as_prefix, listed, read_each
+
+if TYPE_CHECKING:
+    from evalstream.sources.remote.fetching import RemoteReader, exists, read_whole
+    from evalstream.sources.remote.listing import Listed, as_prefix, listed, read_each
 
 __all__ = [
     "Listed",
@@ -15,3 +20,20 @@ __all__ = [
     "read_whole",
     "shown",
 ]
+
+_HOMES: Final = {
+    "RemoteReader": "fetching",
+    "exists": "fetching",
+    "read_whole": "fetching",
+    "Listed": "listing",
+    "as_prefix": "listing",
+    "listed": "listing",
+    "read_each": "listing",
+}
+"""The modules that are loaded only where something is fetched or listed: most files are local."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

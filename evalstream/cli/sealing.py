@@ -1,0 +1,83 @@
+"""The command that seals rows: `seal`."""
+
+import sys
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from evalstream.check import check as run_check
+from evalstream.cli.app import command_group
+from evalstream.cli.options import (
+    FilePath,
+    Format,
+    Ignore,
+    Jobs,
+    MaxFindings,
+    NoValues,
+    Recipe,
+    ReportFile,
+    ReportFormat,
+    Rows,
+    SchemaVersion,
+    Select,
+    ShowProgress,
+    Strict,
+    Tee,
+    codes_of,
+)
+from evalstream.cli.reporting import Target, report_of
+from evalstream.model import Flow, Options
+
+DEFAULTS = Options()
+
+commands = command_group()
+
+
+@commands.command()
+def seal(
+    rows: Rows,
+    aggregate: Annotated[
+        str, typer.Option(metavar="FILE", help="The aggregate that is to seal the rows.")
+    ],
+    force: Annotated[
+        bool, typer.Option("--force", help="Seal faulty rows, too; the report still says so.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")
+    ] = False,
+    tee: Tee = None,
+    file_path: FilePath = None,
+    schema_version: SchemaVersion = DEFAULTS.schema_version,
+    recipe: Recipe = DEFAULTS.recipe,
+    select: Select = None,
+    ignore: Ignore = None,
+    strict: Strict = False,
+    format_: ReportFormat = Format.text,
+    output: ReportFile = None,
+    max_findings: MaxFindings = DEFAULTS.max_findings,
+    no_values: NoValues = False,
+    jobs: Jobs = DEFAULTS.jobs,
+    progress: ShowProgress = None,
+) -> None:
+    """Write into an aggregate what a check verifies: format, path, algorithm, checksum, rows.
+
+    The rows are checked first, against the aggregate as it will be. Every other byte of the
+    aggregate stays as it is, and it is replaced whole or not at all. Exit codes are those of
+    check.
+    """
+    options = Options(
+        select=codes_of(select),
+        ignore=codes_of(ignore),
+        strict=strict,
+        jobs=jobs,
+        schema_version=schema_version,
+        recipe=recipe,
+        max_findings=max_findings,
+        show_values=not no_values,
+        flow=Flow(seal_to=aggregate, force=force, dry_run=dry_run, tee=tee, file_path=file_path),
+    )
+    shown = sys.stderr.isatty() if progress is None else progress
+    target = Target(format_, output)
+    call = partial(run_check, [rows], aggregate=aggregate, options=options, progress=shown)
+    report_of(call, options, target, (rows, aggregate))
