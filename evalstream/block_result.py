@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -35,6 +35,19 @@ class Fate(IntEnum):
     NOISE = 2
 
 
+class Taken(NamedTuple):
+    """Some lines of a block, up to the one that starts at `stop`, and which of them were taken.
+
+    `records` holds the record of each row that was taken, in order; `left` tells of the other
+    lines which they are among all, from 0, where they start and where they end.
+    """
+
+    stop: int
+    lines: int
+    records: bytes
+    left: Sequence[tuple[int, int, int]]
+
+
 class BlockResult(NamedTuple):
     """What became of a block.
 
@@ -51,6 +64,22 @@ class BlockResult(NamedTuple):
     fates: Mapping[int, Fate]
     links: Sequence[tuple[Ties, bytes]] = ()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel from a worker with faults as plain tuples, which takes half as long."""
+        faults = [(*located[:3], tuple(located.fault)) for located in self.faults]
+        return _arrived, (faults, *self[1:])
+
+
+def _arrived(
+    faults: Iterable[tuple[int, int, str | int | None, Iterable[Any]]], *others: Any
+) -> BlockResult:
+    """Put together a block's result that has travelled."""
+    made = [
+        Located(line, offset, sample_id, Fault._make(fault))
+        for line, offset, sample_id, fault in faults
+    ]
+    return BlockResult(made, *others)
+
 
 class Noted:
     """The faults of a block's lines as they are found: kept, counted, and the lines' fates."""
@@ -66,17 +95,20 @@ class Noted:
     def add(self, number: int, offset: int, sample: Any, faults: Sequence[Fault]) -> None:
         """Take the faults of a line; `sample` is what the line calls its sample, whatever it is."""
         shown_sample = _sample(sample)
-        for fault in sorted(faults, key=lambda fault: (fault.code, fault.pointer or "")):
+        profile, show_values = self._options.profile, self._options.show_values
+        if len(faults) > 1:
+            faults = sorted(faults, key=_code_and_pointer)
+        for fault in faults:
             if fault.code not in self._enabled:
                 continue
-            severity = severity_of(fault, self._options.profile)
+            severity = severity_of(fault, profile)
             if severity >= self._threshold and fault.code != ES110.code:
                 self.fates[number] = Fate.REJECTED
             key = (fault.code, severity)
             count = self.counts.get(key, 0) + 1
             self.counts[key] = count
             if not self._most or count <= self._most:
-                shown = trimmed(fault, show_values=self._options.show_values)
+                shown = trimmed(fault, show_values=show_values)
                 self.faults.append(Located(number, offset, shown_sample, shown))
 
     def result(self, tally: Tally, identities: Identities) -> BlockResult:
@@ -96,11 +128,19 @@ def trimmed(fault: Fault, *, show_values: bool) -> Fault:
     found = fault.found if show_values else None
     if not isinstance(found, Excerpt):
         found = parsing.shorten(found)
-    return fault._replace(found=found, expected=_shortened(fault.expected))
+    expected = _shortened(fault.expected)
+    if found is fault.found and expected is fault.expected:
+        return fault
+    return fault._replace(found=found, expected=expected)
+
+
+def _code_and_pointer(fault: Fault) -> tuple[str, str]:
+    return fault.code, fault.pointer or ""
 
 
 def _shortened(expected: Any) -> Any:
     if isinstance(expected, (list, tuple)):
+        # A list of its own, for findings are handed out and schemas keep theirs.
         return [parsing.shorten(item) for item in expected[:20]]
     return parsing.shorten(expected)
 

@@ -5,20 +5,29 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import BrokenExecutor, Future
 from contextlib import suppress
 from io import RawIOBase
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from xxhash import xxh64_digest
 
 from evalstream.errors import WorkerLost
+from evalstream.model import Bytes
 from evalstream.parsing import ascii_text
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
 Reference = str | Sequence[str]
+Escape = Callable[[str], bytes]
 
 ALGORITHM_OF_LENGTH: Final = {64: "sha256", 32: "md5"}
 """Which algorithm gives a digest of so many hex digits."""
 
 ALGORITHMS: Final = tuple(ALGORITHM_OF_LENGTH.values())
+_OTHER_SEED: Final = 0x27D4EB2F165667C5
+"""What makes the second half of a wide digest another one; the scanner knows it, too."""
+
 CHUNK_BYTES: Final = 1 << 18
 _HEX = frozenset("0123456789abcdef")
 
@@ -35,35 +44,37 @@ def concat_first(raw: str, reference: Reference) -> bytes:
     return (raw + (reference[0] if reference else "")).encode()
 
 
-def json_str(raw: str, reference: Reference) -> bytes:
+def json_str(raw: str, reference: Reference, escape: Escape = ascii_text) -> bytes:
     """Write input and reference text as sorted, spaced JSON (lm-eval's converter)."""
     text = reference if isinstance(reference, str) else "".join(reference)
-    return b'{"raw": %b, "reference": %b}' % (ascii_text(raw), ascii_text(text))
+    return b'{"raw": %b, "reference": %b}' % (escape(raw), escape(text))
 
 
-def json_list(raw: str, reference: Reference) -> bytes:
+def json_list(raw: str, reference: Reference, escape: Escape = ascii_text) -> bytes:
     """Write input and list of references as sorted, compact JSON (upstream since 0.3.0)."""
-    listed = b",".join(map(ascii_text, _listed(reference)))
-    return b'{"raw":%b,"reference":[%b]}' % (ascii_text(raw), listed)
+    listed = b",".join(map(escape, _listed(reference)))
+    return b'{"raw":%b,"reference":[%b]}' % (escape(raw), listed)
 
 
-def json_list_spaced(raw: str, reference: Reference) -> bytes:
+def json_list_spaced(raw: str, reference: Reference, escape: Escape = ascii_text) -> bytes:
     """Write input and list of references as sorted, spaced JSON (LightEval's converter)."""
-    listed = b", ".join(map(ascii_text, _listed(reference)))
-    return b'{"raw": %b, "reference": [%b]}' % (ascii_text(raw), listed)
+    listed = b", ".join(map(escape, _listed(reference)))
+    return b'{"raw": %b, "reference": [%b]}' % (escape(raw), listed)
 
 
+_ESCAPING: Final = {
+    "json-str": json_str,
+    "json-list": json_list,
+    "json-list-spaced": json_list_spaced,
+}
 Recipe = Callable[[str, Reference], bytes]
 
 RECIPES: Final[dict[str, Recipe]] = {
     "concat": concat,
     "concat-first": concat_first,
-    "json-str": json_str,
-    "json-list": json_list,
-    "json-list-spaced": json_list_spaced,
+    **_ESCAPING,
 }
 """The ways in which sample_hash is computed in the wild, by name."""
-
 
 _CONCATS: Final = frozenset({"concat", "concat-first"})
 _SAME_FOR_ONE_REFERENCE: Final = {
@@ -90,15 +101,42 @@ def explained_by(
     known not to have this digest.
     """
     compute = getattr(hashlib, ALGORITHM_OF_LENGTH[len(digest)])
-    covered: dict[str, bytes] = {}
-    for name in recipes:
-        with suppress(UnicodeEncodeError):
-            covered[name] = RECIPES[name](raw, reference)
-    for text in dict.fromkeys(covered.values()):
-        if text != refuted and compute(text).hexdigest() == digest:
+    covered = _covered(raw, reference, recipes)
+    others = [] if refuted is None else [refuted]
+    for text in covered.values():
+        if text in others:
+            continue
+        if compute(text).hexdigest() == digest:
             # Other bytes have another digest.
             return frozenset(name for name in covered if covered[name] == text)
+        others.append(text)
     return frozenset()
+
+
+def _covered(raw: str, reference: Reference, recipes: Sequence[str]) -> dict[str, bytes]:
+    """Return what each recipe hashes, the texts escaped once for all of them."""
+    escape = _Escaped().__getitem__
+    covered: dict[str, bytes] = {}
+    for name in recipes:
+        if name in _ESCAPING:
+            covered[name] = _ESCAPING[name](raw, reference, escape)
+        else:
+            with suppress(UnicodeEncodeError):
+                covered[name] = RECIPES[name](raw, reference)
+    return covered
+
+
+class _Escaped(dict[str, bytes]):
+    """Texts as python's json writes them."""
+
+    def __missing__(self, text: str) -> bytes:
+        self[text] = ascii_text(text)
+        return self[text]
+
+
+def wide_digest(data: Bytes, seed: int = 0) -> bytes:
+    """Return 16 bytes that tell texts apart, though not against somebody's will: two of XXH64."""
+    return xxh64_digest(data, seed) + xxh64_digest(data, seed ^ _OTHER_SEED)
 
 
 def normalised(digest: str) -> str:
@@ -211,6 +249,9 @@ class DistantDigest:
 
     def result(self) -> dict[str, str]:
         """Wait for the hex digests. Raises OSError of the reading, and WorkerLost."""
+        # Who has no workers need not load what they are made of.
+        from concurrent.futures import BrokenExecutor
+
         try:
             return self._future.result()
         except BrokenExecutor as error:

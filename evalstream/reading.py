@@ -90,9 +90,10 @@ class Reader:
                 place: dict[str, Any] = {"pointer": "/schema_version", "found": declared}
                 unknown.append(ES215.fault(message, expected=list(eee.INSTANCE_VERSIONS), **place))
         validator = self._validator(version)
-        faults = schema.explain(validator.faults(row), own=True, version=version)
+        found = list(validator.faults(row))
+        faults = schema.explain(found, own=True, version=version)
         if faults and ES216.code in self._context.enabled:
-            fitting = versions_that_fit(row, version, options.engine, instance=True)
+            fitting = versions_that_fit(row, version, options.engine, instance=True, faults=found)
             unknown.extend(schema.fits_another(version, fitting))
         return unknown + faults
 

@@ -7,15 +7,21 @@ says everything that is wrong with a value, as data that no longer depends on th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from evalstream.errors import UsageError
 from evalstream.parsing import resolve
-from evalstream.schema_fault import Path_, SchemaFault, is_optional, known_members, payload_of
-from evalstream.yaml_documents import read_yaml
+from evalstream.schema_fault import (
+    Path_,
+    SchemaFault,
+    is_optional,
+    known_members,
+    path_of,
+    payload_of,
+)
 
 ENGINES: Final = ("auto", "rust", "portable")
 
@@ -31,8 +37,12 @@ _FINITE: Final[dict[str, Any]] = {
 """Any JSON value; jsonschema-rs calls an infinite float no number, so it fails here."""
 
 
-MOST_PATHS: Final = 1000
-"""Of how many paths it is kept whether they are optional: data may hold any keys."""
+_DEMANDS: Final = frozenset(
+    {"type", "enum", "const", "pattern", "minimum", "maximum", "minItems", "maxItems"}
+)
+"""Keywords whose errors say no more than what the schema asks for."""
+
+_CONDITIONS: Final = frozenset({"allOf", "then", "else"})
 
 SCHEMA_DEPTH: Final = 100
 """The nesting that no schema of ours comes near."""
@@ -93,6 +103,8 @@ def builtin_schema(name: str) -> Any:
     path = schema_folder() / f"{name}.schema.json"
     if path.is_file():
         return json.loads(path.read_bytes())
+    from evalstream.yaml_documents import read_yaml
+
     return read_yaml(path.with_suffix(".yaml").read_bytes(), SCHEMA_DEPTH).value
 
 
@@ -147,13 +159,21 @@ def _has_rust() -> bool:
     return True
 
 
+class _Demand(NamedTuple):
+    """What all faults share that are found by one keyword at one place of a schema."""
+
+    keyword: str
+    expected: Any
+    optional: bool
+
+
 class _RustValidator:
     """jsonschema-rs: both speeds."""
 
     def __init__(self, schema: Any, *, trusted: bool) -> None:
         self._schema, self._trusted = schema, trusted
         self._compiled = _compiled(schema)
-        self._optional: dict[Path_, bool] = {}
+        self._demands: dict[Path_, _Demand] = {}
 
     @cached_property
     def accepts(self) -> Callable[[Any], bool]:
@@ -168,59 +188,91 @@ class _RustValidator:
         fits: bool = self._compiled.is_valid(value)
         return fits
 
-    def faults(self, value: Any) -> Iterator[SchemaFault]:
+    def faults(self, value: Any) -> list[SchemaFault]:
         try:
-            yield from list(self._faults(value))
+            return self._faults(value)
         except _EmptyKeyError:
-            yield from map(_with_empty_keys, self._faults(_renamed(value, "", _EMPTY_KEY)))
+            renamed = _renamed(value, "", _EMPTY_KEY)
+            return list(map(_with_empty_keys, self._faults(renamed)))
 
-    def _faults(self, value: Any) -> Iterator[SchemaFault]:
-        for error in self._compiled.iter_errors(value):
-            yield from self._translated(error, value)
+    @cached_property
+    def _explaining(self) -> tuple[tuple[str, ...], Callable[[Any], Iterable[Any]]]:
+        """What the whole value must have, and what finds everything else that is wrong with it.
 
-    def _translated(self, error: Any, root: Any) -> Iterator[SchemaFault]:
+        jsonschema-rs copies the value that lacks a member into its error, which takes longer
+        than all other things if that is the whole row. In schemas of ours nothing but their
+        `required` asks for it.
+        """
+        schema = self._schema
+        if not self._trusted or "$ref" in schema:
+            return (), _compiled(schema, mask="").iter_errors
+        rest = {keyword: demand for keyword, demand in schema.items() if keyword != "required"}
+        return tuple(schema.get("required", ())), _compiled(rest, mask="").iter_errors
+
+    def _faults(self, value: Any) -> list[SchemaFault]:
+        required, errors = self._explaining
+        found = []
+        if value.__class__ is dict:
+            found = [
+                SchemaFault((), "required", ("required",), None, None, member)
+                for member in required
+                if member not in value
+            ]
+        for error in errors(value):
+            found += self._translated(error, value)
+        return found
+
+    def _translated(self, error: Any, root: Any) -> Iterable[SchemaFault]:
         path, found = _true_path(error.instance_path, root)
+        route = tuple(error.evaluation_path)
+        known = self._demands.get(route)
+        if known is not None:
+            return (SchemaFault(path, known[0], route, known[1], found, None, known[2]),)
         kind = error.kind
-        payload = kind.as_dict()
-        fault = SchemaFault(
-            path=path,
-            keyword=kind.name,
-            route=tuple(error.evaluation_path),
-            expected=payload_of(kind.name, next(iter(payload.values()), None)),
-            found=found,
-            optional=self._is_optional(path),
-        )
-        if kind.name == "required":
-            yield fault.about(payload["property"], None)
-        elif "unexpected" in payload:
-            known = known_members(self._schema, path)
-            for member in payload["unexpected"]:
-                yield fault.about(str(member), resolve(fault.found, (str(member),)), known)
-        elif "context" in payload:
+        keyword, payload = kind.name, kind.as_dict()
+        if keyword == "required":
+            return (SchemaFault(path, keyword, route, None, None, payload["property"]),)
+        if "unexpected" in payload:
+            members = known_members(self._schema, path)
+            return [
+                SchemaFault(
+                    path, keyword, route, None, resolve(found, (name,)), name, known=members
+                )
+                for name in map(str, payload["unexpected"])
+            ]
+        optional = is_optional(self._schema, path)
+        if "context" in payload:
             variants = tuple(
                 tuple(fault for inner in branch for fault in self._translated(inner, root))
                 for branch in payload["context"]
             )
-            yield fault._replace(variants=variants, expected=None)
-        else:
-            yield fault
-
-    def _is_optional(self, path: Path_) -> bool:
-        """Tell whether the value at a path may be left out; looked up once for all items."""
-        key = tuple([0 if step.__class__ is int else step for step in path])
-        known = self._optional.get(key)
-        if known is None:
-            known = is_optional(self._schema, path)
-            if len(self._optional) < MOST_PATHS:
-                self._optional[key] = known
-        return known
+            return (
+                SchemaFault(path, keyword, route, None, found, None, optional, variants=variants),
+            )
+        # The payload of propertyNames is an error, no data.
+        value = None if keyword == "propertyNames" else next(iter(payload.values()), None)
+        demand = _Demand(keyword, payload_of(keyword, value), optional)
+        if keyword in _DEMANDS and _is_fixed(route):
+            self._demands[route] = demand
+        return (SchemaFault(path, keyword, route, demand.expected, found, None, optional),)
 
 
-def _compiled(schema: Any) -> Any:
+def _is_fixed(route: Path_) -> bool:
+    """Tell whether all values that a route judges may be left out, or none.
+
+    The members of a map all may not: they are no properties that are named.
+    """
+    if route[-2:-1] == ("additionalProperties",):
+        return _CONDITIONS.isdisjoint(route) and path_of(route[:-1]) is not None
+    return path_of(route) is not None
+
+
+def _compiled(schema: Any, *, mask: str | None = None) -> Any:
+    """Compile a schema; `mask` stands for values in messages, which nobody reads here."""
     import jsonschema_rs
 
     try:
-        return jsonschema_rs.validator_for(schema, offline=True)
+        return jsonschema_rs.validator_for(schema, offline=True, mask=mask)
     except Exception as error:
         reason = str(error).partition("\n")[0]
         raise UsageError(f"not a usable JSON Schema: {reason}") from error

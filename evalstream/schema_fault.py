@@ -34,6 +34,26 @@ class SchemaFault(NamedTuple):
         return self._replace(member=member, found=found, known=known, expected=None, optional=False)
 
 
+def path_of(route: Path_) -> Path_ | None:
+    """Return the path of every value that a route judges, with 0 for indices.
+
+    Return None where different values come under the route, or it is none through named
+    properties, items and conditions alone.
+    """
+    path: list[str | int] = []
+    steps = iter(route[:-1])
+    for step in steps:
+        if step == "properties":
+            path.append(next(steps, ""))
+        elif step == "items":
+            path.append(0)
+        elif step == "allOf":
+            next(steps, None)
+        elif step not in ("then", "else"):
+            return None
+    return tuple(path)
+
+
 def payload_of(keyword: str, value: Any) -> Any:
     """Return a keyword's own value in one form, whichever library it comes from."""
     if keyword == "type":

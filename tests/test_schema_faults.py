@@ -1,0 +1,57 @@
+"""Faults as the schema finds them: what is kept of one, and what is found without the library."""
+
+import itertools
+from typing import Any
+
+import pytest
+from rows import ENGINES
+
+from evalstream.schema import builtin_schema, builtin_validator, compile_schema
+
+both_engines = pytest.mark.parametrize("engine", ENGINES)
+
+
+@both_engines
+@pytest.mark.parametrize("others", [{}, {"": 1}, {"unknown": 1}])
+def test_every_member_that_a_row_lacks_is_told_once_and_in_order(
+    others: dict[str, int], engine: str
+) -> None:
+    required = builtin_schema("eee/0.3.0/instance")["required"]
+    faults = builtin_validator("eee/0.3.0/instance", engine).faults(others)
+    lacking = [fault for fault in faults if fault.route == ("required",)]
+    assert [fault.member for fault in lacking] == required
+    assert all(fault[:5] == ((), "required", ("required",), None, None) for fault in lacking)
+
+
+@both_engines
+def test_what_is_no_row_lacks_no_member(engine: str) -> None:
+    faults = builtin_validator("eee/0.3.0/instance", engine).faults([])
+    assert [fault.keyword for fault in faults] == ["type"]
+
+
+def test_faults_of_one_keyword_keep_their_own_values() -> None:
+    """What is kept of a place of a schema is only what all its faults share."""
+    schema = {
+        "properties": {"a": {"type": "string"}, "m": {"additionalProperties": {"type": "string"}}},
+        "additionalProperties": {"type": "integer"},
+        "required": ["a"],
+    }
+    validator = compile_schema(schema, "rust", trusted=False)
+    values: list[dict[str, Any]] = [
+        {"a": 1, "m": {"x": 2}, "y": "z"},
+        {"a": None, "m": {"y": None}, "x": 1.5},
+    ]
+    for value, _ in itertools.product(values, range(2)):
+        told = {fault.path: (fault.found, fault.optional) for fault in validator.faults(value)}
+        inner, other = ("x", "y") if value is values[0] else ("y", "x")
+        assert told == {
+            ("a",): (value["a"], False),
+            ("m", inner): (value["m"][inner], False),
+            (other,): (value[other], False),
+        }
+
+
+def test_a_name_that_is_refused_by_propertynames_is_a_fault_that_can_be_told() -> None:
+    validator = compile_schema({"propertyNames": {"maxLength": 2}}, "rust", trusted=False)
+    (fault,) = validator.faults({"abc": 1})
+    assert (fault.keyword, fault.expected, fault.found) == ("propertyNames", None, {"abc": 1})
