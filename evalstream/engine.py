@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from evalstream import parsing
 from evalstream.aggregate import Join
-from evalstream.block_result import BlockResult, Fate, Noted, last_line
-from evalstream.catalog import RULES, severity_of
+from evalstream.block_result import BlockResult, Fate, Noted, Taken, last_line
+from evalstream.catalog import MAIN_RULES, severity_of
 from evalstream.formats import eee
-from evalstream.identities import UNJOINED, Identities
+from evalstream.identities import RECORD_BYTES, UNJOINED, Identities
 from evalstream.model import Fault, Lines
 from evalstream.reading import Reader, Row, parse
 from evalstream.record_engine import RecordEngine
@@ -36,8 +36,8 @@ JSON_BLANK: Final = b" \t\r"
 UNCERTAIN: Final = frozenset({ES107.code, ES108.code})
 """Faults after which the values of a row are not those that its writer meant."""
 
-WORTH_TYPES_BYTES = 1 << 20
-"""From how many bytes on it is worth to load and compile what takes usual rows quickly."""
+WORTH_A_SCANNER_BYTES = 1 << 20
+"""From how many bytes on it is worth to load what takes usual rows quickly."""
 
 BATCH_BYTES: Final = 100_000
 BATCH_LINES: Final = 1_000
@@ -46,9 +46,6 @@ BATCH_LINES: Final = 1_000
 LONGEST_BLANK: Final = 64
 BLANKS: Final = re.compile(rb"(?:[ \t]{0,%d}+\n){16,}+" % (LONGEST_BLANK - 1))
 """Many lines without anything on them, one after the other."""
-
-RESTRAINT: Final = 8
-"""For how many lines the quick way is not tried after each on which it failed."""
 
 
 def engine_for(context: Context) -> Engine | RecordEngine:
@@ -70,7 +67,6 @@ class Engine:
         self.context = context
         self.reader = Reader(context)
         self._by_ids = list(_bound(context, lambda rule: rule.by_ids))
-        self._loud: list[RowCheck] = []
         self._join = Join(context.results)
         self._swift: Swift | None = None
         self._is_ready = False
@@ -90,13 +86,12 @@ class Engine:
         What takes usual rows quickly is loaded and compiled once that is worth its time.
         """
         Engine._expected += size
-        if not self._is_ready and Engine._expected >= WORTH_TYPES_BYTES:
-            from evalstream.quiet import is_loud
-            from evalstream.swift import swift_for
+        if not self._is_ready and Engine._expected >= WORTH_A_SCANNER_BYTES:
+            from evalstream.swift import is_loud, swift_for
 
             self._is_ready = True
-            self._swift = swift_for(self.context)
-            self._loud = list(_bound(self.context, is_loud))
+            if not any(_bound(self.context, is_loud)):
+                self._swift = swift_for(self.context)
 
     @cached_property
     def _checks(self) -> list[RowCheck]:
@@ -107,42 +102,27 @@ class Engine:
         """Return the scopes of a block that has no rows yet."""
         return Scopes(self.context, self._join, self._by_ids)
 
-    def taking(self, scopes: Scopes, tally: Tally) -> SwiftPass | None:
+    def taking(
+        self, scopes: Scopes, tally: Tally, lines: Lines, offsets: Sequence[int] | None
+    ) -> SwiftPass | None:
         """Return what takes usual rows of a block, None if each must be looked at by rules."""
-        if self._swift is None or self._loud:
+        if self._swift is None or lines.overlong:
             return None
-        return self._swift.pass_over(scopes, tally)
+        return self._swift.pass_over(scopes, tally, lines.data, lines.base, offsets)
 
-    def check_row(
-        self, row: Row, line: int, scope: Scope, tally: Tally, *, is_sound: bool
-    ) -> list[Fault]:
-        """Apply the rules beyond schema and hash to a row; remarks are counted, not returned.
-
-        A row that is not sound has a fault already.
-        """
+    def check_row(self, row: Row, line: int, scope: Scope, tally: Tally) -> list[Fault]:
+        """Apply the rules beyond schema and hash to a row; remarks are counted, not returned."""
         faults = list(scope.faults)
-        for fault in self._said(row, scope, is_sound=is_sound):
-            if is_remark(fault):
-                tally.remarks.add(remark_key(fault), line)
-            else:
-                faults.append(fault)
+        for check in self._checks:
+            for fault in check(row):
+                if is_remark(fault):
+                    tally.remarks.add(remark_key(fault), line)
+                else:
+                    faults.append(fault)
         return faults
 
-    def _said(self, row: Row, scope: Scope, *, is_sound: bool) -> Iterator[Fault]:
-        """Say what the rules say of a row; most of them need not be asked of a usual one."""
-        if is_sound and self._swift is not None and scope.named:
-            typed = self._swift.view(row)
-            accepted = None if typed is None else self._swift.quiet(typed)
-            if accepted is not None:
-                yield from accepted
-                for check in self._loud:
-                    yield from check(row)
-                return
-        for check in self._checks:
-            yield from check(row)
 
-
-ROW_RULES: Final = tuple(rule for rule in RULES.values() if rule.row is not None)
+ROW_RULES: Final = tuple(rule for rule in MAIN_RULES.values() if rule.row is not None)
 
 
 def _bound(context: Context, wanted: Callable[[Rule], bool]) -> Iterator[RowCheck]:
@@ -194,11 +174,7 @@ class _Pass:
         self._tally = Tally()
         self._records: list[bytes] = []
         self._scopes = engine.scopes()
-        self._taking = engine.taking(self._scopes, self._tally)
-        self._text = memoryview(lines.data)
-        self._untaken = 0
-        self._has_returns = b"\r" in lines.data
-        self._spaces_only = not self._has_returns and b"\t" not in lines.data
+        self._taking = engine.taking(self._scopes, self._tally, lines, self._offsets)
 
     def result(self) -> BlockResult:
         """Look at every line once."""
@@ -213,6 +189,8 @@ class _Pass:
             start = end
         while start < end:
             start = self._look(start)
+        if self._taking is not None:
+            self._taking.close()
         if data.startswith(parsing.UTF8_MARK):
             self._noted.faults.sort(key=lambda located: (located.line, located.fault.code))
         self._scopes.tally(self._tally)
@@ -224,41 +202,33 @@ class _Pass:
 
         Return where the lines after them start.
         """
-        data, text, longest = self._lines.data, self._text, self._options.max_line_bytes
+        data, longest = self._lines.data, self._options.max_line_bytes
         blanks = BLANKS.match(data, start) if longest >= LONGEST_BLANK else None
         if blanks is not None:
             self._skip_blanks(start, blanks.end())
             return blanks.end()
-        begin, full, is_long, find = start, start + BATCH_BYTES, False, data.find
-        lines: list[memoryview] = []
-        starts: list[int] = []
-        while start < full and len(lines) < BATCH_LINES and (stop := find(b"\n", start)) >= 0:
-            starts.append(start)
-            lines.append(text[start:stop])
-            is_long = is_long or stop - start > longest
-            start = stop + 1
-        if not lines:
+        taken = self._take(start)
+        if not taken.lines:
             self._look_at_last(start)
             return len(data)
         first = self._tally.lines + 1
-        self._tally.lines += len(lines)
-        records: list[bytes | None] = [None] * len(lines)
-        offsets = (
-            [start + self._lines.base for start in starts]
-            if self._offsets is None
-            else self._offsets[first - 1 : first - 1 + len(lines)]
-        )
-        if self._taking is not None and not is_long and self._is_usual(len(lines)):
-            records = self._taking.take(
-                lines, text[begin:start], first, offsets, spaces_only=self._spaces_only
-            )
-            self._untaken += records.count(None) * RESTRAINT
-            if self._has_returns:
-                self._count_returns(lines, first, records)
-        if None in records:
-            self._look_at_rest(lines, first, offsets, records)
-        self._records += filter(None, records)
-        return start
+        self._tally.lines += taken.lines
+        if taken.left:
+            self._look_at_rest(taken, first)
+        else:
+            self._records.append(taken.records)
+        return taken.stop
+
+    def _take(self, start: int) -> Taken:
+        """Take the usual rows of the next lines, all of which end with a newline."""
+        if self._taking is not None:
+            return self._taking.take(start, self._tally.lines + 1)
+        full, find = start + BATCH_BYTES, self._lines.data.find
+        lines: list[tuple[int, int, int]] = []
+        while start < full and len(lines) < BATCH_LINES and (stop := find(b"\n", start)) >= 0:
+            lines.append((len(lines), start, stop))
+            start = stop + 1
+        return Taken(start, len(lines), b"", lines)
 
     def _skip_blanks(self, start: int, stop: int) -> None:
         """Step over many blank lines at once: a file may hold nothing else."""
@@ -275,24 +245,17 @@ class _Pass:
             counts = self._noted.counts
             counts[key] = counts.get(key, 0) + count - told
 
-    def _is_usual(self, lines: int) -> bool:
-        """Tell whether to try the quick way: not while it failed for most lines before."""
-        self._untaken = max(0, self._untaken - lines)
-        return self._untaken < lines * RESTRAINT // 2
-
-    def _look_at_rest(
-        self,
-        lines: Sequence[memoryview],
-        first: int,
-        offsets: Sequence[int],
-        records: list[bytes | None],
-    ) -> None:
-        """Judge the lines that have no record yet, and fill their records in."""
+    def _look_at_rest(self, taken: Taken, first: int) -> None:
+        """Judge the lines that were not taken, and put the records of all in their order."""
+        data, base, offsets = self._lines.data, self._lines.base, self._offsets
         longest = self._options.max_line_bytes
         entries = [
-            _Entry(bytes(lines[place]), first + place, offsets[place])
-            for place, packed in enumerate(records)
-            if packed is None
+            _Entry(
+                data[start:stop],
+                first + place,
+                start + base if offsets is None else offsets[first + place - 1],
+            )
+            for place, start, stop in taken.left
         ]
         for is_too_long, some in groupby(entries, lambda entry: len(entry.line) > longest):
             if is_too_long:
@@ -300,15 +263,13 @@ class _Pass:
                     self._skip(entry.number, entry.offset)
             else:
                 self._look_closely(list(some))
-        for entry in entries:
-            records[entry.number - first] = entry.record
-
-    def _count_returns(
-        self, lines: Sequence[memoryview], first: int, records: Sequence[bytes | None]
-    ) -> None:
-        for number, line in enumerate(lines, first):
-            if records[number - first] is not None and line[-1:].tobytes() == b"\r":
-                self._tally.carriage_returns.add(None, number)
+        at = before = 0
+        for (place, _, _), entry in zip(taken.left, entries, strict=True):
+            upto = at + (place - before) * RECORD_BYTES
+            self._records.append(taken.records[at:upto])
+            self._records += filter(None, [entry.record])
+            at, before = upto, place + 1
+        self._records.append(taken.records[at:])
 
     def _look_at_last(self, start: int) -> None:
         """Judge the line that has no newline in the block."""
@@ -359,7 +320,7 @@ class _Pass:
             entry.scope = scope = of(entry.row, entry.number)
             scope.rows += 1
         for entry in rows:
-            faults = check(entry.row, entry.number, entry.scope, tally, is_sound=entry.sound)
+            faults = check(entry.row, entry.number, entry.scope, tally)
             if faults:
                 entry.faults = [*entry.faults, *faults]
         for entry in rows:

@@ -14,17 +14,20 @@ ABSENT: Final = bytes(DIGEST_BYTES)
 UNJOINED: Final = -1
 """Stands for the place of a result where a row joins none."""
 
-_RECORD: Final = struct.Struct("<Q16s16s16sQQQqQ")
+_RECORD: Final = struct.Struct("<Q16s16sQQQQqQ")
 _WORD: Final = 8
 _WORDS: Final = _RECORD.size // _WORD
 RECORD_BYTES: Final = _RECORD.size
+SAMPLE_AT: Final = struct.calcsize("<Q")
+INPUT_AT: Final = struct.calcsize("<Q16s")
+"""Where the digests of sample and input stand in a record, in bytes."""
 
 
 class Record(NamedTuple):
     """One row: its line, and digests of what it is.
 
-    `sample` tells which sample of which evaluation the row scores, `content` digests its bytes,
-    `input` its input within the evaluation, `output` what the model said (0: not looked at).
+    `sample` tells which sample of which evaluation the row scores, `input` digests its input
+    within the evaluation, `content` its bytes, and `output` what the model said (0: not looked at).
     `mark` digests what numbers the repeats of a sample (0: nothing does) and `result` the
     evaluation_result_id (0: none); `place` is the index of the result that the row joins.
     `offset` is the byte offset of the row.
@@ -32,8 +35,8 @@ class Record(NamedTuple):
 
     line: int
     sample: bytes
-    content: bytes
     input: bytes
+    content: int
     output: int
     mark: int
     result: int
@@ -53,13 +56,11 @@ class Identities:
         """Return the number of rows."""
         return len(self.data) // RECORD_BYTES
 
-    def samples(self) -> list[bytes]:
-        """Return the digest of each row's sample."""
-        return self._digests(1)
-
-    def inputs(self) -> list[bytes]:
-        """Return the digest of each row's input."""
-        return self._digests(5)
+    def digests(self, place: int) -> list[bytes]:
+        """Return a digest of each row: that at SAMPLE_AT or INPUT_AT."""
+        data = self.data
+        starts = range(place, len(data), RECORD_BYTES)
+        return [data[start : start + DIGEST_BYTES] for start in starts]
 
     def sample_words(self) -> list[int]:
         """Return the first eight bytes of each row's sample as a number."""
@@ -86,13 +87,6 @@ class Identities:
         words = array("Q", self.data)
         words[::_WORDS] = array("Q", [line + shift for line in words[::_WORDS]])
         return words.tobytes()
-
-    def _digests(self, word: int) -> list[bytes]:
-        data = self.data
-        return [
-            data[start : start + DIGEST_BYTES]
-            for start in range(word * _WORD, len(data), RECORD_BYTES)
-        ]
 
     def _words(self, word: int) -> list[int]:
         return memoryview(self.data).cast("Q")[word::_WORDS].tolist()

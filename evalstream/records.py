@@ -7,6 +7,7 @@ from typing import Any, Final
 import xxhash
 
 from evalstream import parsing
+from evalstream.digest import wide_digest
 from evalstream.formats import eee
 from evalstream.identities import ABSENT, pack
 from evalstream.model import Bytes
@@ -18,10 +19,10 @@ _MODULUS: Final = 1 << 64
 def sample_digest(sample: Any, scope: Scope) -> bytes | None:
     """Return the digest of a sample_id within its evaluation, None for what can be none."""
     if sample.__class__ is str:
-        return xxhash.xxh3_128_digest(sample.encode(errors="surrogatepass"), scope.seed)
+        return wide_digest(sample.encode(errors="surrogatepass"), scope.seed)
     if isinstance(sample, int):
         # The integer 1 and the text "1" are different samples.
-        return xxhash.xxh3_128_digest(f"{sample}".encode(), ~scope.seed % _MODULUS)
+        return wide_digest(f"{sample}".encode(), ~scope.seed % _MODULUS)
     return None
 
 
@@ -45,18 +46,17 @@ def record(
     `key` digests its sample, None where it names none; `shown` is a text that rows with the
     same input share, None where a row shows none.
     """
-    digest = xxhash.xxh3_128_digest
-    content = digest(line)
+    content = xxhash.xxh64_intdigest(line)
     if key is None:
-        return pack(number, content, content, ABSENT, 0, 0, 0, scope.place, offset)
+        return pack(number, wide_digest(line), ABSENT, content, 0, 0, 0, scope.place, offset)
     mark = eee.repeat_mark(metadata)
     return pack(
         number,
         key,
+        ABSENT if shown is None else wide_digest(shown.encode(errors="surrogatepass"), scope.seed),
         content,
-        ABSENT if shown is None else digest(shown.encode(errors="surrogatepass"), scope.seed),
         answer,
-        xxhash.xxh3_64_intdigest(mark.encode(errors="surrogatepass")) if mark else 0,
+        xxhash.xxh64_intdigest(mark.encode(errors="surrogatepass")) if mark else 0,
         scope.result,
         scope.place,
         offset,

@@ -6,11 +6,14 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from evalstream.identities import Identities
-from evalstream.samples import Coverage, InputIndex, Remark, SampleIndex
+from evalstream.samples import Coverage, InputIndex, Remark, RowStore, SampleIndex
 from evalstream.spill import Spill
 
 BYTES_PER_ROW: Final = 420
-"""What a row costs in memory: its record and two entries in dicts, measured on CPython."""
+"""What a row costs in memory: its record and two entries in dicts, measured on CPython.
+
+In the compiled tables it is half of it at the most.
+"""
 
 BYTES_PER_LATER_ROW: Final = 580
 """What it costs besides where an earlier row scores the same sample, measured for pairs."""
@@ -27,8 +30,8 @@ class IdentityIndex:
 
     def __init__(self, memory_limit: int) -> None:
         self._limit = memory_limit
-        self._samples, self._inputs = SampleIndex(), InputIndex()
-        self._blocks: list[tuple[int, Identities]] = []
+        self._store = RowStore()
+        self._samples, self._inputs = SampleIndex(self._store), InputIndex(self._store)
         self._rows = self._reported = 0
         self._spill: Spill | None = None
 
@@ -50,12 +53,9 @@ class IdentityIndex:
             self._spill.add(block, shift)
             return ()
         self._rows += len(block)
-        self._blocks.append((shift, block))
+        self._store.add(block, shift)
         self._reported = shift + (block.record(len(block) - 1).line if len(block) else 0)
-        lines = [line + shift for line in block.lines()]
-        samples = block.samples()
-        remarks = self._samples.add(block, samples, shift)
-        remarks += self._inputs.add(block.inputs(), samples, lines, block.offsets())
+        remarks = self._samples.add(block, shift) + self._inputs.add(block, shift)
         return sorted(remarks) if remarks else ()
 
     def late(self) -> Iterator[Remark]:
@@ -76,10 +76,9 @@ class IdentityIndex:
 
     def _moved_to_disk(self) -> Spill:
         """Move every record to disk; what was odd about them is reported already."""
-        self._samples, self._inputs = SampleIndex(), InputIndex()
+        store, self._store = self._store, RowStore()
+        self._samples, self._inputs = SampleIndex(self._store), InputIndex(self._store)
         spill = Spill(max(1, self._limit // (BYTES_PER_ROW + BYTES_PER_LATER_ROW)))
-        self._blocks.reverse()
-        while self._blocks:
-            shift, block = self._blocks.pop()
+        for shift, block in store.release():
             spill.add(block, shift)
         return spill

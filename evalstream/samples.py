@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,7 +10,8 @@ from enum import IntEnum
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from evalstream.identities import ABSENT, Identities, Record
+from evalstream.firsts import Firsts
+from evalstream.identities import ABSENT, INPUT_AT, SAMPLE_AT, Identities, Record
 
 _MODULUS: Final = 1 << 64
 
@@ -92,57 +92,75 @@ class Coverage:
             cover.digest = (cover.digest + sum(words)) % _MODULUS
 
 
-class SampleIndex:
-    """Finds rows that score a sample which an earlier row scores already."""
+class RowStore:
+    """The records of rows, block by block."""
 
     def __init__(self) -> None:
+        self._blocks: list[tuple[int, int, Identities]] = []
+        self._rows = 0
+
+    def add(self, block: Identities, shift: int) -> None:
+        """Take some rows, whose lines start `shift` lines into the file."""
+        self._blocks.append((self._rows, shift, block))
+        self._rows += len(block)
+
+    def row(self, number: int) -> tuple[Record, int]:
+        """Return a row by its number from 0, and its line in the file."""
+        place = bisect_right(self._blocks, number, key=itemgetter(0)) - 1
+        start, shift, block = self._blocks[place]
+        record = block.record(number - start)
+        return record, record.line + shift
+
+    def release(self) -> Iterator[tuple[int, Identities]]:
+        """Give all blocks away, with how far into the file they start."""
+        self._blocks.reverse()
+        while self._blocks:
+            _, shift, block = self._blocks.pop()
+            yield shift, block
+
+
+class SampleIndex:
+    """Finds rows that score a sample which an earlier row scores already.
+
+    `store` holds all rows that were taken, those just taken too.
+    """
+
+    def __init__(self, store: RowStore) -> None:
         self.coverage = Coverage()
         self.grouped = 0
-        self._first: dict[bytes, int] = {}
-        self._blocks: list[tuple[int, int, Identities]] = []
+        self._firsts, self._store = Firsts(SAMPLE_AT), store
         self._groups: dict[bytes, _Group] = {}
         self._rows = 0
 
-    def add(self, block: Identities, samples: list[bytes], shift: int) -> list[Remark]:
-        """Take some rows, whose lines start `shift` lines into the file; return what is odd.
-
-        `samples` are those of the block: one list of them serves several.
-        """
+    def add(self, block: Identities, shift: int) -> list[Remark]:
+        """Take some rows, whose lines start `shift` lines into the file; return what is odd."""
         places, words = block.places(), block.sample_words()
-        start, stop = self._rows, self._rows + len(samples)
-        rows = list(range(start, stop))
-        self._rows = stop
-        self._blocks.append((start, shift, block))
-        firsts = list(map(self._first.setdefault, samples, rows))
-        if firsts == rows:
+        firsts, start = self._firsts.add(block), self._rows
+        self._rows += len(block)
+        if firsts is None:
             self.coverage.add_firsts(places, words)
             return []
-        fresh = [index for index, row in enumerate(rows) if firsts[index] == row]
-        self.coverage.add_firsts([places[i] for i in fresh], [words[i] for i in fresh])
+        fresh = [index for index, first in enumerate(firsts, start) if first == index]
+        self.coverage.add_firsts(
+            [places[i - start] for i in fresh], [words[i - start] for i in fresh]
+        )
         remarks: list[Remark] = []
-        for index, row in enumerate(rows):
-            if firsts[index] != row:
-                remarks += self._later(block.record(index), shift, firsts[index], words[index])
+        for index, first in enumerate(firsts):
+            if first != start + index:
+                remarks += self._later(block.record(index), shift, first, words[index])
         return remarks
 
     def _later(self, record: Record, shift: int, first: int, word: int) -> Iterator[Remark]:
         """Take a row whose sample was first scored by row number `first`."""
         group = self._groups.get(record.sample)
         if group is None:
-            group = self._groups[record.sample] = _Group(*self._row(first))
+            group = self._groups[record.sample] = _Group(*self._store.row(first))
         self.grouped += 1
         line = record.line + shift
         if group.joins(record.place):
             self.coverage.add(record.place, word, first=False)
         for kind, earlier in group.look(record, line):
             yield Remark(line, kind, record.offset, earlier)
-
-    def _row(self, row: int) -> tuple[Record, int]:
-        """Return an earlier row and its line in the file."""
-        number = bisect_right(self._blocks, row, key=itemgetter(0)) - 1
-        start, shift, block = self._blocks[number]
-        record = block.record(row - start)
-        return record, record.line + shift
 
 
 class _Group:
@@ -183,36 +201,34 @@ class _Group:
 
 
 class InputIndex:
-    """Finds rows whose input an earlier row showed under another sample_id."""
+    """Finds rows whose input an earlier row showed under another sample_id.
 
-    def __init__(self) -> None:
-        self._first: dict[bytes, int] = {}
-        self._samples: list[bytes] = []
-        self._lines = array("Q")
+    `store` holds all rows that were taken, those just taken too.
+    """
+
+    def __init__(self, store: RowStore) -> None:
+        self._firsts, self._store = Firsts(INPUT_AT), store
         self._pairs: set[bytes] = set()
+        self._rows = 0
 
-    def add(
-        self,
-        inputs: list[bytes],
-        samples: list[bytes],
-        lines: Sequence[int],
-        offsets: Sequence[int],
-    ) -> list[Remark]:
-        """Take some rows, column by column; return what is odd, each sample's first row alone."""
-        rows = range(len(self._lines), len(self._lines) + len(inputs))
-        self._samples += samples
-        self._lines.extend(lines)
-        firsts = list(map(self._first.setdefault, inputs, rows))
-        if firsts == list(rows):
+    def add(self, block: Identities, shift: int) -> list[Remark]:
+        """Take some rows, whose lines start `shift` lines into the file; return what is odd.
+
+        Of each sample that shows an earlier one's input only the first row is told.
+        """
+        firsts, start = self._firsts.add(block), self._rows
+        self._rows += len(block)
+        if firsts is None:
             return []
-        known = self._samples
         remarks = []
+        inputs, samples = block.digests(INPUT_AT), block.digests(SAMPLE_AT)
         for index, first in enumerate(firsts):
-            if known[first] == samples[index] or inputs[index] == ABSENT:
+            if first == start + index or inputs[index] == ABSENT:
                 continue
+            earlier, line = self._store.row(first)
             pair = inputs[index] + samples[index]
-            if pair not in self._pairs:
+            if earlier.sample != samples[index] and pair not in self._pairs:
                 self._pairs.add(pair)
-                earlier = self._lines[first]
-                remarks.append(Remark(lines[index], Kind.SAME_INPUT, offsets[index], earlier))
+                record = block.record(index)
+                remarks.append(Remark(record.line + shift, Kind.SAME_INPUT, record.offset, line))
         return remarks

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import heapq
 import struct
-import tempfile
 from collections.abc import Callable, Iterator
 from typing import IO, Final
 
-from evalstream.identities import DIGEST_BYTES, RECORD_BYTES, Identities
-from evalstream.samples import Coverage, InputIndex, Kind, Remark, SampleIndex
+from evalstream.identities import DIGEST_BYTES, INPUT_AT, RECORD_BYTES, SAMPLE_AT, Identities
+from evalstream.samples import Coverage, InputIndex, Kind, Remark, RowStore, SampleIndex
 
 PARTITIONS: Final = 64
 BUFFER_BYTES: Final = 1 << 14
 
 _REMARK = struct.Struct("<QQQQ")
-_SAMPLE_AT: Final = 8
-_INPUT_AT: Final = 40
 
 Search = Callable[[bytes], list[Remark]]
 """Searches the records of one part, and returns its remarks in the order of their lines."""
@@ -31,8 +28,8 @@ class Spill:
 
     def __init__(self, capacity: int) -> None:
         self.coverage = Coverage()
-        self._by_sample = _Parts(capacity, _SAMPLE_AT, self._search_samples)
-        self._by_input = _Parts(capacity, _INPUT_AT, _search_inputs)
+        self._by_sample = _Parts(capacity, SAMPLE_AT, self._search_samples)
+        self._by_input = _Parts(capacity, INPUT_AT, _search_inputs)
 
     def add(self, block: Identities, shift: int) -> None:
         """Take the rows of the next block."""
@@ -50,16 +47,20 @@ class Spill:
         self._by_input.close()
 
     def _search_samples(self, data: bytes) -> list[Remark]:
-        index, records = SampleIndex(), Identities(data)
-        remarks = index.add(records, records.samples(), 0)
+        index, records = SampleIndex(_stored(data)), Identities(data)
+        remarks = index.add(records, 0)
         self.coverage.merge(index.coverage)
         return remarks
 
 
 def _search_inputs(data: bytes) -> list[Remark]:
-    records = Identities(data)
-    columns = records.inputs(), records.samples(), records.lines(), records.offsets()
-    return InputIndex().add(*columns)
+    return InputIndex(_stored(data)).add(Identities(data), 0)
+
+
+def _stored(data: bytes) -> RowStore:
+    store = RowStore()
+    store.add(Identities(data), 0)
+    return store
 
 
 class _Parts:
@@ -117,6 +118,8 @@ class _Extents:
     """
 
     def __init__(self, count: int) -> None:
+        import tempfile
+
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - lives as long as this
         self.buffers = [bytearray() for _ in range(count)]
         self._written: list[list[tuple[int, int]]] = [[] for _ in range(count)]

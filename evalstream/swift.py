@@ -1,222 +1,397 @@
-"""The way of the usual row: typed, judged and recorded in one go, or left to the engine."""
+"""The way of the usual row: accepted by the scanner, hashed and recorded, many rows in one go."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+import struct
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from operator import attrgetter
-from typing import Any, Final
+from itertools import compress
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import xxhash
-
-from evalstream.digest import RECIPES, same_for_one_reference
+from evalstream import parsing
+from evalstream.block_result import Taken
+from evalstream.digest import same_for_one_reference
 from evalstream.formats import eee
-from evalstream.identities import UNJOINED, pack
-from evalstream.model import Bytes, Fault
+from evalstream.identities import RECORD_BYTES, UNJOINED, Identities
 from evalstream.parsing import FAST_DEPTH
-from evalstream.quiet import quiet_check
-from evalstream.records import answer_digest, sample_digest
-from evalstream.rule import Context
+from evalstream.records import answer_digest
+from evalstream.rule import Context, Rule
+from evalstream.rules.row import FOREIGN_SOURCE, NO_ANSWER, common_bounds, timed_members
+from evalstream.scanner.library import (
+    COLUMNS,
+    Demands,
+    Flag,
+    Pause,
+    Scanner,
+    Setting,
+    hasher,
+    library,
+)
+from evalstream.scanner.library import recipes as known_recipes
+from evalstream.scanner.library import slots as known_slots
+from evalstream.scanner.tables import NotTabled, Tables, pinned, tables_of
 from evalstream.schema import builtin_schema
-from evalstream.scope import Scope, Scopes, is_remark, remark_key
+from evalstream.scope import Scope, Scopes, remark_key
 from evalstream.tally import Tally
-from evalstream.ties import input_word, sample_word
-from evalstream.typed import ABSENT, NotTyped, Typed, TypedRows, pinned, plain
+from evalstream.ties import input_bytes_word, sample_word
 
-_ALSO: Final = ("evaluation_result_id", "interactions", "messages")
-"""Members that only some versions have."""
+if TYPE_CHECKING:
+    from ctypes import CDLL
 
+QUIET: Final = frozenset(
+    {
+        "ES301",
+        "ES302",
+        "ES303",
+        "ES304",
+        "ES305",
+        "ES306",
+        "ES307",
+        "ES308",
+        "ES309",
+        "ES310",
+        "ES311",
+        "ES313",
+        "ES314",
+        "ES315",
+    }
+)
+"""The rules that say nothing of a row that the scanner accepts, or remark what its flags tell."""
+
+_REMARKS: Final = ((Flag.UNANSWERED, NO_ANSWER), (Flag.FOREIGN, FOREIGN_SOURCE))
+_KIND: Final = "interaction_type"
+_ALIASES: Final = {"messages": "turns", "interactions": "turns"}
+_HEX_DIGITS: Final = {"sha256": 64, "md5": 32}
 _IDS: Final = (
-    "evaluation_name",
-    "evaluation_result_id",
+    "schema_version",
     "evaluation_id",
     "model_id",
-    "schema_version",
+    "evaluation_name",
+    "evaluation_result_id",
 )
-"""All that a scope looks at in a row."""
+"""All that a scope looks at in a row, in the order of the scanner."""
+
+_COLUMN: Final = {name: place for place, name in enumerate(COLUMNS)}
+_WORDS: Final = len(COLUMNS)
+_RECORD_WORDS: Final = RECORD_BYTES // 8
+_OUTPUT: Final = 6
+"""Which word of a record tells what the model said."""
+
+_WORD: Final = struct.Struct("=Q")
+_DOUBLE: Final = struct.Struct("=d")
 
 
-@lru_cache(maxsize=16)
-def typed_rows(version: str, *, declared: bool) -> TypedRows | None:
-    """Return the reader of a version's rows, None where its schema allows none.
-
-    With `declared` it reads only rows that declare the version.
-    """
-    schema = builtin_schema(eee.instance_schema_name(version))
-    if declared:
-        schema = pinned(schema, "schema_version", eee.forms_of(version))
-    try:
-        return TypedRows(schema, "interaction_type", also=_ALSO)
-    except NotTyped:
-        return None
+def is_loud(rule: Rule) -> bool:
+    """Tell whether a rule for single rows may say something of a row that is accepted here."""
+    return rule.code not in QUIET and not rule.by_ids
 
 
 def swift_for(context: Context) -> Swift | None:
     """Return what takes the usual rows of a context, None where none are to be taken so."""
-    options = context.options
-    if options.schema is not None or options.engine != "auto":
+    options, loaded = context.options, library()
+    if loaded is None or options.schema is not None or options.engine != "auto":
         return None
-    if options.max_depth < FAST_DEPTH:
+    lowest, highest = common_bounds(context)
+    if options.max_depth < FAST_DEPTH or not (_is_double(lowest) and _is_double(highest)):
         return None
-    typed = typed_rows(context.version, declared=options.schema_version == "auto")
-    return None if typed is None else Swift(context, typed)
+    shape = _shape_of(context.version, declared=options.schema_version == "auto")
+    if shape is None:
+        return None
+    found = hasher(context.algorithm)
+    demands = Demands(
+        lowest=lowest,
+        highest=highest,
+        wanted=shape.tables.wanted,
+        unwanted=shape.tables.unwanted,
+        recipe=known_recipes().index(context.recipes[0] if context.recipes else ""),
+        hash_digits=_HEX_DIGITS[context.algorithm],
+        times_generation="generation_time_ms" in timed_members(context),
+        keeps_texts=context.links or _lists_samples(context) or found is None,
+        transcript=shape.transcript.encode(),
+    )
+    setting = Setting(shape.tables, demands, found)
+    return Swift(context, loaded, setting, checks_hashes=found is None and bool(context.recipes))
+
+
+class _Shape(NamedTuple):
+    """The rows of a version as tables, and what it calls the transcript."""
+
+    tables: Tables
+    transcript: str
+
+
+@lru_cache(maxsize=16)
+def _shape_of(version: str, *, declared: bool) -> _Shape | None:
+    """Return the shape of a version's rows, None where no tables can say it.
+
+    With `declared` they are only rows that declare the version.
+    """
+    schema = builtin_schema(eee.instance_schema_name(version))
+    if declared:
+        schema = pinned(schema, "schema_version", eee.forms_of(version))
+    members = schema["properties"]
+    transcripts = [name for name in _ALIASES if name in members]
+    if len(transcripts) != 1 or tuple(members[_KIND].get("enum", ())) != eee.INTERACTION_TYPES:
+        return None
+    try:
+        return _Shape(tables_of(schema, known_slots(), _KIND, _ALIASES), transcripts[0])
+    except NotTabled:
+        return None
+
+
+def _is_double(number: float) -> bool:
+    """Tell whether a number, which may be an integer of any size, is one that a double holds."""
+    try:
+        return float(number) == number
+    except OverflowError:
+        return False
+
+
+def _lists_samples(context: Context) -> bool:
+    """Tell whether a result lists the samples that it is made of."""
+    return any(result.sample_ids is not None for result in context.results)
+
+
+_IDLE: Final[list[Scanner]] = []
+"""Scanners that nobody uses just now: making one takes a millisecond."""
 
 
 class Swift:
-    """Takes rows of which nothing is to be said but what is counted."""
+    """Takes rows of which nothing is to be said but what is counted.
 
-    def __init__(self, context: Context, typed: TypedRows) -> None:
-        self.quiet = quiet_check(context)
-        self.read, self.view = typed.read, typed.view
-        self._compute: Callable[[bytes], Any] = getattr(hashlib, context.algorithm)
-        self._primary = context.recipes[0] if context.recipes else None
+    `checks_hashes` says that scanners do not.
+    """
+
+    def __init__(
+        self, context: Context, loaded: CDLL, setting: Setting, *, checks_hashes: bool
+    ) -> None:
+        self.context, self.setting, self.checks_hashes = context, setting, checks_hashes
+        self.compute: Callable[[bytes], Any] = getattr(hashlib, context.algorithm)
         self.compares_answers = len(context.results) > 1
+        self.lists_samples = _lists_samples(context)
+        self._loaded = loaded
 
-    def pass_over(self, scopes: Scopes, tally: Tally) -> SwiftPass:
+    def pass_over(
+        self, scopes: Scopes, tally: Tally, data: bytes, base: int, offsets: Sequence[int] | None
+    ) -> SwiftPass:
         """Begin with a block."""
-        return SwiftPass(self, scopes, tally)
-
-    def shown(self, rows: Sequence[Typed | None]) -> list[str | None]:
-        """Return for each row with a right hash, or rightly none, a text of its input."""
-        if self._primary is None:
-            return [None if row is None else _unhashed(row) for row in rows]
-        covered, compute = RECIPES[self._primary], self._compute
-        shown: list[str | None] = []
-        for row in rows:
-            digest = None
-            if row is not None:
-                sample = row.input
-                reference = sample.reference
-                if reference.__class__ is str or len(reference) <= 1:
-                    digest = compute(covered(sample.raw, reference)).hexdigest()
-                    if digest != row.sample_hash:
-                        digest = None
-            shown.append(digest)
-        return shown
-
-    def count_hashes(self, rows: int, line: int, tally: Tally) -> None:
-        """Count rows that were shown, the first of them on `line`."""
-        if self._primary is None:
-            tally.hash_forms.add("absent", line, rows)
-        else:
-            tally.recipes.add(same_for_one_reference(self._primary), line, rows)
-
-    def answer(self, row: Typed) -> int:
-        """Return a number that rows share in which the model said the same."""
-        output, turns = row.output, row.messages
-        turns = row.interactions if turns is None or turns is ABSENT else turns
-        return answer_digest([_plain(output), _plain(turns)])
+        try:
+            scanner = _IDLE.pop()
+        except IndexError:
+            scanner = Scanner(self._loaded)
+        return SwiftPass(self, scanner, scopes, tally, data, base, offsets)
 
 
 class SwiftPass:
-    """The usual rows of one block."""
+    """The usual rows of one block, whose first byte has the offset `base`.
 
-    def __init__(self, swift: Swift, scopes: Scopes, tally: Tally) -> None:
-        self._swift, self._scopes, self._tally = swift, scopes, tally
-        self._ids: tuple[Any, ...] = ()
-        self._scope: Any = None
+    `offsets` are those of its lines, where they do not stand one behind the other.
+    """
 
-    def take(
+    def __init__(
         self,
-        lines: Sequence[Bytes],
-        text: Bytes,
-        first: int,
-        offsets: Sequence[int],
-        *,
-        spaces_only: bool,
-    ) -> list[bytes | None]:
-        """Take what rows can be taken, and return their records; None stands for the others.
+        swift: Swift,
+        scanner: Scanner,
+        scopes: Scopes,
+        tally: Tally,
+        data: bytes,
+        base: int,
+        offsets: Sequence[int] | None,
+    ) -> None:
+        self._swift, self._context, self._scopes, self._tally = swift, swift.context, scopes, tally
+        self._data = data
+        self._scanner = scanner
+        self._known: list[Scope] = []
+        packed = None if offsets is None else array("Q", offsets).tobytes()
+        scanner.start(swift.setting, data, base, packed, swift.context.options.max_line_bytes)
 
-        `first` is the number of the first line. A row that is taken is in the tally.
+    def close(self) -> None:
+        """Let go of the scanner."""
+        self._scanner.stop()
+        _IDLE.append(self._scanner)
+
+    def take(self, start: int, first: int) -> Taken:
+        """Take what rows can be taken of the next lines, the first of which has number `first`.
+
+        A row that is taken is in the tally.
         """
-        swift, quiet = self._swift, self._swift.quiet
-        digest, digest_number = xxhash.xxh3_128_digest, xxhash.xxh3_64_intdigest
-        rows = swift.read(lines, text, spaces_only=spaces_only)
-        numbers = range(first, first + len(lines))
-        records: list[bytes | None] = [None] * len(lines)
-        taken: list[int] = []
-        for row, shown, line, number, offset in zip(
-            rows, swift.shown(rows), lines, numbers, offsets, strict=True
-        ):
-            if row is None or shown is None:
-                continue
-            scope = self._scope_of(row, number)
-            if scope.faults or not scope.named:
-                continue
-            remarks = quiet(row)
-            if remarks is None or (remarks and not self._remark(remarks, number)):
-                continue
-            scope.rows += 1
-            taken.append(number)
+        scanner = self._scanner
+        scanner.go_to(start, first)
+        while scanner.scan() is Pause.NEW_SCOPE:
+            self._add_scope(scanner.line)
+        rows = _Rows(scanner, first)
+        if self._swift.checks_hashes:
+            self._refuse_wrong_hashes(rows)
+        if rows:
+            self._count(rows)
+        return Taken(scanner.at, rows.lines, rows.records, rows.left())
+
+    def _add_scope(self, number: int) -> None:
+        """Find out the scope of a row that has other ids than all before."""
+        said = zip(_IDS, self._scanner.new_ids(), strict=True)
+        ids = {name: parsing.fast(text) for name, text in said if text is not None}
+        scope = self._scopes.of(ids, number)
+        self._known.append(scope)
+        self._scanner.add_scope(
+            usual=scope.named and not scope.faults,
+            seed=scope.seed,
+            result=scope.result,
+            place=scope.place,
+        )
+
+    def _refuse_wrong_hashes(self, rows: _Rows) -> None:
+        """Keep only rows whose hash is that of their input."""
+        compute = self._swift.compute
+        digests = [compute(text).hexdigest() for text in rows.texts("covered", "mark")]
+        claims = [text.decode() for text in rows.texts("shown", "choices")]
+        if digests != claims:
+            rows.keep([one == other for one, other in zip(digests, claims, strict=True)])
+
+    def _count(self, rows: _Rows) -> None:
+        """Count what rows say."""
+        tally = self._tally
+        tally.rows += len(rows)
+        self._count_hashes(rows)
+        for flag, remark in _REMARKS:
+            remarked = rows.having(flag)
+            if remarked:
+                tally.remarks.add(remark_key(remark), remarked[0], len(remarked))
+        for number in rows.having(Flag.CARRIAGE_RETURN):
+            tally.carriage_returns.add(None, number)
+        for (place, word, flags), times in rows.alike().items():
+            scope = self._known[place]
+            scope.rows += times
             if scope.place != UNJOINED:
-                self._count(row, scope, number)
-            sample, asked, metadata = row.sample_id, row.input, row.metadata
-            choices = asked.choices
-            told = eee.choices_text(choices) if choices else ""
-            seen = f"{shown}{told}" if told else shown
-            links = scope.links
+                (score,) = _DOUBLE.unpack(_WORD.pack(word))
+                said = score, bool(flags & Flag.IS_CORRECT), bool(flags & Flag.FAILED)
+                scope.scores[said] = scope.scores.get(said, 0) + times
+        if self._swift.compares_answers:
+            rows.set_outputs(array("Q", self._answers(rows)))
+        if self._swift.lists_samples:
+            self._count_unlisted(rows)
+        if self._context.links:
+            self._link(rows)
+
+    def _count_hashes(self, rows: _Rows) -> None:
+        """Count which recipes give the hashes of rows."""
+        numbers = rows.numbers
+        if not self._context.recipes:
+            self._tally.hash_forms.add("absent", numbers[0], len(numbers))
+            return
+        recipe = self._context.recipes[0]
+        several = rows.having(Flag.SEVERAL)
+        if several:
+            self._tally.recipes.add(frozenset({recipe}), several[0], len(several))
+            numbers = sorted({*numbers} - {*several})
+        if numbers:
+            self._tally.recipes.add(same_for_one_reference(recipe), numbers[0], len(numbers))
+
+    def _count_unlisted(self, rows: _Rows) -> None:
+        """Count rows whose sample is not among those that their result lists."""
+        scopes, samples = rows.column("scope"), rows.texts("sample", "shown")
+        for place, sample, number in zip(scopes, samples, rows.numbers, strict=True):
+            scope = self._known[place]
+            if scope.sample_ids is not None and sample.decode() not in scope.sample_ids:
+                self._tally.unlisted.add(scope.place, number)
+
+    def _answers(self, rows: _Rows) -> Iterator[int]:
+        """Digest what the model said."""
+        ends = map(rows.column, ("output", "output_end", "turns", "turns_end"))
+        for output, output_end, turns, turns_end in zip(*ends, strict=True):
+            said = self._data[output:output_end], self._data[turns:turns_end]
+            yield answer_digest([parsing.fast(text) if text else None for text in said])
+
+    def _link(self, rows: _Rows) -> None:
+        """Note what ties rows to those of other runs."""
+        for place, flag, sample, choices, raw, reference, number, offset in zip(
+            rows.column("scope"),
+            rows.column("flags"),
+            rows.texts("sample", "shown"),
+            rows.texts("choices", "covered"),
+            rows.texts("raw", "reference"),
+            rows.texts("reference", "end"),
+            rows.numbers,
+            Identities(rows.records).offsets(),
+            strict=True,
+        ):
+            links = self._known[place].links
             if links is not None:
-                word = sample_word(sample)
-                links += (word, input_word(word, asked.raw, asked.reference, told), number, offset)
-            mark = eee.repeat_mark(metadata) if metadata else ""
-            records[number - first] = pack(
-                number,
-                digest(sample.encode(), scope.seed)
-                if sample.__class__ is str
-                else sample_digest(sample, scope),
-                digest(line),
-                digest(seen.encode(), scope.seed),
-                swift.answer(row) if swift.compares_answers else 0,
-                digest_number(mark.encode()) if mark else 0,
-                scope.result,
-                scope.place,
-                offset,
-            )
-        if taken:
-            self._tally.rows += len(taken)
-            swift.count_hashes(len(taken), taken[0], self._tally)
-        return records
-
-    def _scope_of(self, row: Typed, number: int) -> Scope:
-        """Return the scope of a row, which as a rule is that of the row before."""
-        ids = _ids_of(row)
-        if ids != self._ids:
-            said = zip(_IDS, ids, strict=True)
-            known = {name: text for name, text in said if text is not ABSENT}
-            self._ids, self._scope = ids, self._scopes.of(known, number)
-        scope: Scope = self._scope
-        return scope
-
-    def _count(self, row: Typed, scope: Scope, number: int) -> None:
-        """Count what a row says for its result."""
-        evaluation, scores = row.evaluation, scope.scores
-        said = (evaluation.score, evaluation.is_correct, bool(row.error))
-        if said in scores:
-            scores[said] += 1
-        else:
-            scores[said] = 1
-        if scope.sample_ids is not None and str(row.sample_id) not in scope.sample_ids:
-            self._tally.unlisted.add(scope.place, number)
-
-    def _remark(self, remarks: Sequence[Fault], number: int) -> bool:
-        """Count what is remarked of a row, if it is only remarked."""
-        if not all(map(is_remark, remarks)):
-            return False
-        for fault in remarks:
-            self._tally.remarks.add(remark_key(fault), number)
-        return True
+                name = sample.decode()
+                word = sample_word(int(name) if flag & Flag.NUMBERED else name)
+                rest = b"%b\x1f%b" % (reference, choices) if choices else reference
+                links += (word, input_bytes_word(word, raw, rest), number, offset)
 
 
-_ids_of: Final = attrgetter(*_IDS)
+class _Rows:
+    """What a scanner told of some lines, column by column, and of the rows that it accepted.
 
+    `lines` counts all lines, `numbers` are those of the rows, `records` what they amount to.
+    """
 
-def _unhashed(row: Typed) -> str | None:
-    """Return a text of a row's input if it has no hash."""
-    if row.sample_hash is not None and row.sample_hash is not ABSENT:
-        return None
-    return eee.shown_text(row.input.raw, row.input.reference)
+    def __init__(self, scanner: Scanner, first: int) -> None:
+        self._words, self._texts = scanner.words(), scanner.texts()
+        self.records = scanner.records()
+        flags = self._all("flags")
+        self.lines = len(flags)
+        self._kinds = {*flags}
+        self._accepted: Sequence[int] = range(self.lines)
+        self.numbers: Sequence[int] = range(first, first + self.lines)
+        if 0 in self._kinds:
+            self._keep([flag > 0 for flag in flags])
 
+    def __len__(self) -> int:
+        """Return how many rows were accepted."""
+        return len(self._accepted)
 
-def _plain(value: Any) -> Any:
-    return None if value is ABSENT else plain(value)
+    def keep(self, right: Sequence[bool]) -> None:
+        """Refuse all accepted rows but some."""
+        starts = range(0, len(self.records), RECORD_BYTES)
+        records = [self.records[start : start + RECORD_BYTES] for start in starts]
+        self.records = b"".join(compress(records, right))
+        self._keep(right)
+
+    def left(self) -> Sequence[tuple[int, int, int]]:
+        """Return place, start and end of the lines that were not accepted."""
+        if len(self) == self.lines:
+            return ()
+        accepted = frozenset(self._accepted)
+        lines = zip(range(self.lines), self._all("start"), self._all("stop"), strict=True)
+        return [line for line in lines if line[0] not in accepted]
+
+    def column(self, name: str) -> list[int]:
+        """Return a column of the accepted rows."""
+        column = self._all(name)
+        return column if len(self) == self.lines else [column[place] for place in self._accepted]
+
+    def having(self, flag: int) -> list[int]:
+        """Return the numbers of the rows that have a flag."""
+        if not any(kind & flag for kind in self._kinds):
+            return []
+        flags = zip(self.numbers, self.column("flags"), strict=True)
+        return [number for number, said in flags if said & flag]
+
+    def alike(self) -> Counter[tuple[int, int, int]]:
+        """Count the rows with the same scope, score (the bits of a double) and flags."""
+        return Counter(zip(*map(self.column, ("scope", "score", "flags")), strict=True))
+
+    def texts(self, name: str, behind: str) -> list[bytes]:
+        """Return a text of each accepted row, which ends where another one starts."""
+        texts = self._texts
+        places = zip(self.column(name), self.column(behind), strict=True)
+        return [texts[start:stop] for start, stop in places]
+
+    def set_outputs(self, digests: array[int]) -> None:
+        """Write digests of what the model said into the records."""
+        words = array("Q", self.records)
+        words[_OUTPUT::_RECORD_WORDS] = digests
+        self.records = words.tobytes()
+
+    def _all(self, name: str) -> list[int]:
+        return self._words[_COLUMN[name] :: _WORDS].tolist()
+
+    def _keep(self, right: Sequence[bool]) -> None:
+        self._accepted = list(compress(self._accepted, right))
+        self.numbers = list(compress(self.numbers, right))

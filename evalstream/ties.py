@@ -78,10 +78,15 @@ def input_word(sample: int, raw: str, reference: Reference, choices: str) -> int
         reference = reference[0] if len(reference) == 1 else "\x1e".join(reference)
     rest = f"{reference}\x1f{choices}" if choices else reference
     try:
-        # One after the other: to put a long text together takes longer than to hash it.
-        return xxh3_64_intdigest(rest.encode(), xxh3_64_intdigest(raw.encode(), sample)) or 1
+        return input_bytes_word(sample, raw.encode(), rest.encode())
     except UnicodeEncodeError:
         return word(rest, word(raw, sample)) or 1
+
+
+def input_bytes_word(sample: int, raw: bytes, rest: bytes) -> int:
+    """Return the same of texts in UTF-8; `rest` is the reference, and the choices if any."""
+    # One after the other: to put a long text together takes longer than to hash it.
+    return xxh3_64_intdigest(rest, xxh3_64_intdigest(raw, sample)) or 1
 
 
 def element_word(line: int, number: int) -> int:

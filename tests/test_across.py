@@ -565,7 +565,7 @@ def test_both_speeds_and_all_block_sizes_gather_the_same(
     rows[7]["input"]["reference"] = ["x", "y"]
     data = bytes_of(rows)
     slowly = linked(data, tmp_path, engine="portable")
-    monkeypatch.setattr(engine, "WORTH_TYPES_BYTES", 1)
+    monkeypatch.setattr(engine, "WORTH_A_SCANNER_BYTES", 1)
     engine._compiled.cache_clear()
     assert linked(data, tmp_path) == slowly
     monkeypatch.setattr(row_pass, "BLOCK_BYTES", 10_000)

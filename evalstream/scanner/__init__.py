@@ -1,0 +1,1 @@
+"""The accepting pass over usual rows, in C: compiled where evalstream is installed."""

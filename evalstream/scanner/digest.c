@@ -1,0 +1,81 @@
+#include "digest.h"
+
+#include <string.h>
+
+static const uint64_t FIRST = 0x9E3779B185EBCA87u, SECOND = 0xC2B2AE3D27D4EB4Fu,
+                      THIRD = 0x165667B19E3779F9u, FOURTH = 0x85EBCA77C2B2AE63u,
+                      FIFTH = 0x27D4EB2F165667C5u;
+
+static inline uint64_t turned(uint64_t word, int bits) { return word << bits | word >> (64 - bits); }
+
+static inline uint64_t word_at(const byte *at) {
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+
+static inline uint64_t half_word_at(const byte *at) {
+    return at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 | (uint64_t)at[3] << 24;
+}
+
+static inline uint64_t mixed(uint64_t lane, uint64_t word) {
+    return turned(lane + word * SECOND, 31) * FIRST;
+}
+
+static inline uint64_t joined(uint64_t hash, uint64_t lane) {
+    return (hash ^ mixed(0, lane)) * FIRST + FOURTH;
+}
+
+uint64_t xxh64(const byte *bytes, size_t length, uint64_t seed) {
+    const byte *at = bytes, *const end = bytes + length;
+    uint64_t hash = seed + FIFTH;
+    if (length >= 32) {
+        uint64_t lane[4] = {seed + FIRST + SECOND, seed + SECOND, seed, seed - FIRST};
+        for (; end - at >= 32; at += 32)
+            for (int place = 0; place < 4; place++)
+                lane[place] = mixed(lane[place], word_at(at + 8 * place));
+        hash = turned(lane[0], 1) + turned(lane[1], 7) + turned(lane[2], 12) + turned(lane[3], 18);
+        for (int place = 0; place < 4; place++)
+            hash = joined(hash, lane[place]);
+    }
+    hash += length;
+    for (; end - at >= 8; at += 8)
+        hash = turned(hash ^ mixed(0, word_at(at)), 27) * FIRST + FOURTH;
+    if (end - at >= 4) {
+        hash = turned(hash ^ half_word_at(at) * FIRST, 23) * SECOND + THIRD;
+        at += 4;
+    }
+    for (; at < end; at++)
+        hash = turned(hash ^ *at * FIFTH, 11) * FIRST;
+    hash = (hash ^ hash >> 33) * SECOND;
+    hash = (hash ^ hash >> 29) * THIRD;
+    return hash ^ hash >> 32;
+}
+
+static void write_word(byte *to, uint64_t word) {
+    for (int place = 0; place < 8; place++)
+        to[place] = (byte)(word >> (56 - 8 * place));
+}
+
+void write_wide_digest(const byte *bytes, size_t length, uint64_t seed, byte digest[16]) {
+    write_word(digest, xxh64(bytes, length, seed));
+    write_word(digest + 8, xxh64(bytes, length, seed ^ FIFTH));
+}
+
+bool has_digest(const struct hasher *hasher, const byte *bytes, size_t length, const byte *hex) {
+    static const char digits[] = "0123456789abcdef";
+    /* As much as any state of OpenSSL's takes, and aligned for all of them. */
+    uint64_t state[MOST_STATE_BYTES / sizeof(uint64_t)];
+    unsigned char digest[MOST_DIGEST_BYTES];
+    if (hasher->start(state) != 1 || hasher->update(state, bytes, length) != 1 ||
+        hasher->end(digest, state) != 1)
+        return false;
+    for (size_t place = 0; place < hasher->size; place++)
+        if (hex[2 * place] != digits[digest[place] >> 4] ||
+            hex[2 * place + 1] != digits[digest[place] & 15])
+            return false;
+    return true;
+}

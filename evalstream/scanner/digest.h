@@ -1,0 +1,27 @@
+/* Digests: XXH64 of what rows are, and the one of a row's input, which a library makes. */
+
+#ifndef EVALSTREAM_DIGEST_H
+#define EVALSTREAM_DIGEST_H
+
+#include "json.h"
+
+/* https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md */
+uint64_t xxh64(const byte *bytes, size_t length, uint64_t seed);
+
+/* Write two of them, with seeds of their own, the first byte of each the highest one. */
+void write_wide_digest(const byte *bytes, size_t length, uint64_t seed, byte digest[16]);
+
+enum { MOST_STATE_BYTES = 512, MOST_DIGEST_BYTES = 64 };
+
+/* A hash function as OpenSSL has it: SHA256_Init and so on; without `start` there is none. */
+struct hasher {
+    int (*start)(void *state);
+    int (*update)(void *state, const void *bytes, size_t length);
+    int (*end)(unsigned char *digest, void *state);
+    uint64_t size; /* of the digest, in bytes */
+};
+
+/* Tell whether bytes have a digest that is written in small hex digits. */
+bool has_digest(const struct hasher *hasher, const byte *bytes, size_t length, const byte *hex);
+
+#endif

@@ -1,0 +1,393 @@
+#include "json.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Integers of up to so many digits are doubles, exactly; longer ones are left to others. */
+enum { EXACT_DIGITS = 15, MOST_DIGITS = 18, LONGEST_NUMBER = 63 };
+
+#if defined(__SSE2__)
+
+#include <emmintrin.h>
+
+enum { STEP = 16 };
+
+/* Return how many of the next STEP bytes come before a quote, a backslash, a control character
+   or a byte above 127. */
+static inline unsigned plain_bytes(const byte *at) {
+    const __m128i bytes = _mm_loadu_si128((const __m128i *)at);
+    const __m128i quotes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
+    const __m128i slashes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
+    /* Bytes are signed here: those above 127 are negative. */
+    const __m128i others = _mm_cmplt_epi8(bytes, _mm_set1_epi8(' '));
+    const __m128i found = _mm_or_si128(_mm_or_si128(quotes, slashes), others);
+    const unsigned bits = (unsigned)_mm_movemask_epi8(found);
+    return bits ? (unsigned)__builtin_ctz(bits) : STEP;
+}
+
+#elif __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+
+enum { STEP = 8 };
+
+static inline unsigned plain_bytes(const byte *at) {
+    const uint64_t ones = 0x0101010101010101u;
+    uint64_t bytes;
+    memcpy(&bytes, at, STEP);
+    const uint64_t quotes = bytes ^ ones * '"', slashes = bytes ^ ones * '\\';
+    /* What is borrowed spoils only bytes behind the first one that is found. */
+    const uint64_t found = (quotes - ones) | (slashes - ones) | (bytes - ones * ' ') | bytes;
+    const uint64_t bits = found & ones * 0x80;
+    return bits ? (unsigned)__builtin_ctzll(bits) / 8 : STEP;
+}
+
+#else
+
+enum { STEP = 1 };
+
+static inline unsigned plain_bytes(const byte *at) {
+    return *at >= ' ' && *at < 0x80 && *at != '"' && *at != '\\';
+}
+
+#endif
+
+static inline const byte *skip_plain(const byte *at, const byte *end) {
+    while (end - at >= STEP) {
+        const unsigned count = plain_bytes(at);
+        at += count;
+        if (count < STEP)
+            return at;
+    }
+    while (*at >= ' ' && *at < 0x80 && *at != '"' && *at != '\\')
+        at++;
+    return at;
+}
+
+static inline bool follows(byte one) { return (one & 0xC0) == 0x80; }
+
+/* Return the length of the UTF-8 sequence of a code point above 127, 0 for none (RFC 3629). */
+static inline size_t sequence(const byte *at) {
+    const byte first = at[0];
+    if (first < 0xC2 || first > 0xF4 || !follows(at[1]))
+        return 0;
+    if (first < 0xE0)
+        return 2;
+    if ((first == 0xE0 && at[1] < 0xA0) || (first == 0xED && at[1] > 0x9F) || !follows(at[2]))
+        return 0;
+    if (first < 0xF0)
+        return 3;
+    if ((first == 0xF0 && at[1] < 0x90) || (first == 0xF4 && at[1] > 0x8F) || !follows(at[3]))
+        return 0;
+    return 4;
+}
+
+static inline int hex_digit(byte one) {
+    if (one >= '0' && one <= '9')
+        return one - '0';
+    one |= 0x20;
+    return one >= 'a' && one <= 'f' ? one - 'a' + 10 : -1;
+}
+
+/* Read four hex digits; -1 where there are none. */
+static inline int hex_unit(const byte *at) {
+    int unit = 0;
+    for (int place = 0; place < 4; place++) {
+        const int digit = hex_digit(at[place]);
+        if (digit < 0)
+            return -1;
+        unit = unit << 4 | digit;
+    }
+    return unit;
+}
+
+/* What a letter behind a backslash stands for, 0 for no escape of one letter. */
+static const byte meant[256] = {
+    ['"'] = '"', ['\\'] = '\\', ['/'] = '/', ['b'] = '\b',
+    ['f'] = '\f', ['n'] = '\n', ['r'] = '\r', ['t'] = '\t',
+};
+
+/* Read what follows a backslash into a code point. Return what comes behind, NULL for no escape
+   and for half of a surrogate pair. */
+static const byte *read_escape(const byte *at, uint32_t *point) {
+    if (*at != 'u') {
+        *point = meant[*at];
+        return *point ? at + 1 : NULL;
+    }
+    const int unit = hex_unit(at + 1);
+    if (unit < 0 || (unit >= 0xDC00 && unit <= 0xDFFF))
+        return NULL;
+    *point = (uint32_t)unit;
+    if (unit < 0xD800 || unit > 0xDBFF)
+        return at + 5;
+    if (at[5] != '\\' || at[6] != 'u')
+        return NULL;
+    const int low = hex_unit(at + 7);
+    if (low < 0xDC00 || low > 0xDFFF)
+        return NULL;
+    *point = 0x10000u + ((uint32_t)(unit - 0xD800) << 10) + (uint32_t)(low - 0xDC00);
+    return at + 11;
+}
+
+const byte *read_string(const byte *at, const byte *end, struct span *span) {
+    *span = (struct span){.start = at, .ascii = true};
+    for (;;) {
+        at = skip_plain(at, end);
+        if (*at == '"') {
+            span->length = (size_t)(at - span->start);
+            return at + 1;
+        }
+        if (*at == '\\') {
+            uint32_t point;
+            span->escaped = true;
+            at = read_escape(at + 1, &point);
+            if (!at)
+                return NULL;
+            continue;
+        }
+        do {
+            const size_t length = sequence(at);
+            if (!length)
+                return NULL;
+            at += length;
+        } while (*at >= 0x80);
+        span->ascii = false;
+    }
+}
+
+static inline bool is_digit(byte one) { return one >= '0' && one <= '9'; }
+
+static inline const byte *skip_digits(const byte *at) {
+    while (is_digit(*at))
+        at++;
+    return at;
+}
+
+/* Let the C library find the double that is nearest to a number. */
+static bool convert(const byte *start, size_t length, double *value) {
+    char copy[LONGEST_NUMBER + 1], *stop;
+    if (length > LONGEST_NUMBER)
+        return false;
+    memcpy(copy, start, length);
+    copy[length] = 0;
+    *value = strtod(copy, &stop);
+    /* Where decimals are written with a comma it stops early. */
+    return stop == copy + length && isfinite(*value);
+}
+
+/* Return the value of a fraction of few digits: a quotient of two doubles that are exact is the
+   double that is nearest (Clinger 1990). */
+static double decimal(const byte *start, const byte *point, const byte *stop) {
+    static const double powers[] = {
+        1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+    };
+    int64_t digits = 0;
+    for (const byte *at = start + (*start == '-'); at < stop; at++)
+        if (at != point)
+            digits = digits * 10 + (*at - '0');
+    const double value = (double)digits / powers[stop - point - 1];
+    return *start == '-' ? -value : value;
+}
+
+const byte *read_number(const byte *at, struct number *number) {
+    const byte *const start = at;
+    at += *at == '-';
+    const byte *const digits = at;
+    if (!is_digit(*at))
+        return NULL;
+    at = *at == '0' ? at + 1 : skip_digits(at);
+    number->whole = *at != '.' && *at != 'e' && *at != 'E';
+    if (number->whole) {
+        if (at - digits > MOST_DIGITS)
+            return NULL;
+        int64_t value = 0;
+        for (const byte *digit = digits; digit < at; digit++)
+            value = value * 10 + (*digit - '0');
+        number->exact = at - digits <= EXACT_DIGITS;
+        number->value = (double)(start < digits ? -value : value);
+        return at;
+    }
+    number->exact = false;
+    if (*at == '.') {
+        const byte *const point = at++;
+        if (!is_digit(*at))
+            return NULL;
+        at = skip_digits(at);
+        if (FLT_EVAL_METHOD == 0 && at - digits <= EXACT_DIGITS + 1 && *at != 'e' && *at != 'E') {
+            number->value = decimal(start, point, at);
+            return at;
+        }
+    }
+    if (*at == 'e' || *at == 'E') {
+        at++;
+        at += *at == '+' || *at == '-';
+        if (!is_digit(*at))
+            return NULL;
+        at = skip_digits(at);
+    }
+    return convert(start, (size_t)(at - start), &number->value) ? at : NULL;
+}
+
+void write_bytes(struct texts *texts, const void *bytes, size_t count) {
+    if (texts->capacity - texts->size < count) {
+        texts->full = true;
+        return;
+    }
+    if (count)
+        memcpy(texts->data + texts->size, bytes, count);
+    texts->size += count;
+}
+
+static void write_utf8(struct texts *texts, uint32_t point) {
+    byte bytes[4];
+    size_t count = 1;
+    if (point < 0x80) {
+        bytes[0] = (byte)point;
+    } else if (point < 0x800) {
+        bytes[0] = (byte)(0xC0 | point >> 6);
+        bytes[1] = (byte)(0x80 | (point & 0x3F));
+        count = 2;
+    } else if (point < 0x10000) {
+        bytes[0] = (byte)(0xE0 | point >> 12);
+        bytes[1] = (byte)(0x80 | (point >> 6 & 0x3F));
+        bytes[2] = (byte)(0x80 | (point & 0x3F));
+        count = 3;
+    } else {
+        bytes[0] = (byte)(0xF0 | point >> 18);
+        bytes[1] = (byte)(0x80 | (point >> 12 & 0x3F));
+        bytes[2] = (byte)(0x80 | (point >> 6 & 0x3F));
+        bytes[3] = (byte)(0x80 | (point & 0x3F));
+        count = 4;
+    }
+    write_bytes(texts, bytes, count);
+}
+
+/* Copy what comes before the first backslash, and return where that is. There has to be room
+   for all up to `stop`. */
+static inline const byte *copy_plain(struct texts *texts, const byte *at, const byte *stop) {
+    byte *to = texts->data + texts->size;
+#if defined(__SSE2__)
+    while (stop - at >= 16) {
+        const __m128i bytes = _mm_loadu_si128((const __m128i *)at);
+        const int bits = _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\')));
+        const size_t count = bits ? (size_t)__builtin_ctz((unsigned)bits) : 16;
+        _mm_storeu_si128((__m128i *)to, bytes);
+        at += count;
+        to += count;
+        if (bits)
+            break;
+    }
+    if (stop - at < 16)
+#endif
+        while (at < stop && *at != '\\')
+            *to++ = *at++;
+    texts->size = (size_t)(to - texts->data);
+    return at;
+}
+
+void write_decoded(struct texts *texts, const struct span *span) {
+    const byte *at = span->start, *const stop = at + span->length;
+    if (!span->escaped || texts->capacity - texts->size < span->length) {
+        /* What is decoded is no longer than what is written. */
+        write_bytes(texts, at, span->length);
+        return;
+    }
+    while ((at = copy_plain(texts, at, stop)) < stop) {
+        uint32_t point = 0;
+        at = read_escape(at + 1, &point);
+        if (point < 0x80)
+            texts->data[texts->size++] = (byte)point;
+        else
+            write_utf8(texts, point);
+    }
+}
+
+/* Read one code point above 127 of valid UTF-8, and step over it. */
+static uint32_t decode(const byte **at) {
+    const byte *bytes = *at;
+    if (bytes[0] < 0xE0) {
+        *at += 2;
+        return (uint32_t)(bytes[0] & 0x1F) << 6 | (bytes[1] & 0x3F);
+    }
+    if (bytes[0] < 0xF0) {
+        *at += 3;
+        return (uint32_t)(bytes[0] & 0x0F) << 12 | (uint32_t)(bytes[1] & 0x3F) << 6 |
+               (bytes[2] & 0x3F);
+    }
+    *at += 4;
+    return (uint32_t)(bytes[0] & 0x07) << 18 | (uint32_t)(bytes[1] & 0x3F) << 12 |
+           (uint32_t)(bytes[2] & 0x3F) << 6 | (bytes[3] & 0x3F);
+}
+
+static void write_unit(struct texts *texts, uint32_t unit) {
+    static const char digits[] = "0123456789abcdef";
+    const char escape[6] = {
+        '\\', 'u', digits[unit >> 12], digits[unit >> 8 & 15], digits[unit >> 4 & 15],
+        digits[unit & 15],
+    };
+    write_bytes(texts, escape, sizeof escape);
+}
+
+static void write_escaped(struct texts *texts, uint32_t point) {
+    static const char letters[128] = {
+        ['"'] = '"', ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f',
+        ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't',
+    };
+    if (point < 0x80 && letters[point]) {
+        const char escape[2] = {'\\', letters[point]};
+        write_bytes(texts, escape, sizeof escape);
+    } else if (point >= ' ' && point <= '~') {
+        const byte one = (byte)point;
+        write_bytes(texts, &one, 1);
+    } else if (point < 0x10000) {
+        write_unit(texts, point);
+    } else {
+        write_unit(texts, 0xD800u + ((point - 0x10000u) >> 10));
+        write_unit(texts, 0xDC00u + (point & 0x3FFu));
+    }
+}
+
+void write_ascii(struct texts *texts, const struct span *span) {
+    const byte *at = span->start, *const stop = at + span->length;
+    while (at < stop) {
+        const byte *const from = at;
+        while (at < stop && *at != '\\' && *at < 0x7F)
+            at++;
+        write_bytes(texts, from, (size_t)(at - from));
+        if (at == stop)
+            break;
+        uint32_t point = *at;
+        if (point == '\\')
+            at = read_escape(at + 1, &point);
+        else if (point == 0x7F)
+            at++;
+        else
+            point = decode(&at);
+        write_escaped(texts, point);
+    }
+}
+
+bool same(const struct span *one, const struct span *other) {
+    return one->length == other->length && !memcmp(one->start, other->start, one->length);
+}
+
+bool is(const struct span *span, const char *text) {
+    return !span->escaped && span->length == strlen(text) &&
+           !memcmp(span->start, text, span->length);
+}
+
+bool shows_something(const struct span *span) {
+    const byte *const stop = span->start + span->length;
+    for (const byte *at = span->start; at < stop; at++) {
+        if (*at == '\\') {
+            if (at[1] == '"' || at[1] == '\\' || at[1] == '/')
+                return true;
+            at += at[1] == 'u' ? 5 : 1;
+        } else if ((*at > ' ' && *at < 0x7F) || (*at >= 0xC3 && *at < 0xE0) || *at >= 0xE4 ||
+                   (*at == 0xE3 && at[1] > 0x80)) {
+            /* White space above ASCII is U+0085, U+00A0, U+1680 and from U+2000 to U+3000. */
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,441 @@
+#include "row.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char BETWEEN = '\x1e', BEHIND_MARK = '\x1f';
+
+void start_facts(struct facts *facts) {
+    facts->references.span = facts->reference_room;
+    facts->references.most = MOST_REFERENCES;
+    facts->choices.span = facts->choice_room;
+    facts->choices.most = MOST_CHOICES;
+    facts->answered.span = facts->answered_room;
+    facts->answered.most = MOST_ANSWERED;
+}
+
+void clear_facts(struct facts *facts) {
+    for (int slot = 0; slot < SLOT_COUNT; slot++)
+        facts->slot[slot].kind = ABSENT;
+    facts->references.count = facts->choices.count = facts->answered.count = 0;
+    facts->turns = facts->assistants = facts->calls = facts->calls_before = facts->answers = 0;
+    facts->generation++;
+}
+
+static bool add(struct spans *spans, const struct span *span) {
+    if (spans->count == spans->most)
+        return false;
+    spans->span[spans->count++] = *span;
+    return true;
+}
+
+/* Return where a call of this id is in the table, or would be (FNV-1a, linear probing). */
+static size_t bucket_of(const struct facts *facts, const struct span *id) {
+    uint32_t hash = 2166136261u;
+    for (size_t place = 0; place < id->length; place++)
+        hash = (hash ^ id->start[place]) * 16777619u;
+    size_t bucket = hash % CALL_BUCKETS;
+    while (facts->bucket[bucket].generation == facts->generation &&
+           !same(&facts->call[facts->bucket[bucket].call], id))
+        bucket = (bucket + 1) % CALL_BUCKETS;
+    return bucket;
+}
+
+/* Take a call of a tool, whose id must be new. */
+static bool add_call(struct facts *facts, const struct span *id) {
+    const size_t bucket = bucket_of(facts, id);
+    if (id->escaped || facts->calls == MOST_CALLS ||
+        facts->bucket[bucket].generation == facts->generation)
+        return false;
+    facts->bucket[bucket].generation = facts->generation;
+    facts->bucket[bucket].call = (uint32_t)facts->calls;
+    facts->call[facts->calls++] = *id;
+    return true;
+}
+
+static bool was_called_before(const struct facts *facts, const struct span *id) {
+    const size_t bucket = bucket_of(facts, id);
+    return facts->bucket[bucket].generation == facts->generation &&
+           facts->bucket[bucket].call < facts->calls_before;
+}
+
+static inline bool has(const struct facts *facts, enum slot slot) {
+    return facts->slot[slot].kind != ABSENT && facts->slot[slot].kind != NULL_KIND;
+}
+
+/* Return the string in a slot, an empty one where there is none. */
+static inline const struct span *text_of(const struct facts *facts, enum slot slot) {
+    static const struct span nothing = {.start = (const byte *)"\n", .ascii = true};
+    return facts->slot[slot].kind == STRING ? &facts->slot[slot].span : &nothing;
+}
+
+/* Return the number in a slot, NAN where there is none, or none that is held exactly. */
+static inline double number_of(const struct facts *facts, enum slot slot) {
+    const struct value *const value = &facts->slot[slot];
+    const bool is_known = value->kind == FRACTION || (value->kind == INTEGER && value->number.exact);
+    return is_known ? value->number.value : NAN;
+}
+
+static inline bool is_true(const struct facts *facts, enum slot slot) {
+    return facts->slot[slot].kind == BOOLEAN && facts->slot[slot].number.value == 1;
+}
+
+static bool end_turn(struct facts *facts) {
+    const struct span *const role = text_of(facts, TURN_ROLE);
+    const struct span *const answers = text_of(facts, TURN_ANSWERS);
+    if (role->escaped || number_of(facts, TURN_PLACE) != (double)facts->turns)
+        return false;
+    if (answers->length && !add(&facts->answered, answers))
+        return false;
+    /* A turn that answers no call says so by null, or not at all; one of a tool has to. */
+    if (!facts->answered.count && (has(facts, TURN_ANSWERS) || is(role, "tool")))
+        return false;
+    for (size_t one = 0; one < facts->answered.count; one++)
+        if (!was_called_before(facts, &facts->answered.span[one]))
+            return false;
+    facts->assistants += is(role, "assistant");
+    facts->turns++;
+    facts->calls_before = facts->calls;
+    facts->answered.count = 0;
+    facts->slot[TURN_ANSWERS].kind = ABSENT;
+    return true;
+}
+
+bool keep_fact(struct walk *walk, enum slot slot, const struct value *value) {
+    struct facts *const facts = walk->facts;
+    switch (slot) {
+    case A_REFERENCE:
+        return add(&facts->references, &value->span);
+    case A_CHOICE:
+        return add(&facts->choices, &value->span);
+    case TURN_ANSWERS_ONE:
+        return add(&facts->answered, &value->span);
+    case CALL_ID:
+        return add_call(facts, &value->span);
+    case A_TURN:
+        return end_turn(facts);
+    case AN_ANSWER:
+        /* Which of several answers counts is for others to judge. */
+        return ++facts->answers == 1;
+    case REFERENCE:
+        if (value->kind == STRING && !add(&facts->references, &value->span))
+            return false;
+        /* fall through */
+    default:
+        facts->slot[slot] = *value;
+        return true;
+    }
+}
+
+static bool fits_interaction(
+    const struct facts *facts, const struct demands *demands, int interaction
+) {
+    for (int slot = 0; slot < SLOT_COUNT; slot++) {
+        const uint64_t bit = (uint64_t)1 << slot;
+        if (demands->wanted[interaction] & bit && !has(facts, (enum slot)slot))
+            return false;
+        if (demands->unwanted[interaction] & bit && has(facts, (enum slot)slot))
+            return false;
+    }
+    return true;
+}
+
+static inline bool failed(const struct facts *facts) { return text_of(facts, ERROR)->length > 0; }
+
+/* Tell whether the score is within all bounds, and right or wrong where it says so. */
+static bool scores_well(const struct facts *facts, const struct demands *demands) {
+    const double score = number_of(facts, SCORE);
+    const bool is_correct = is_true(facts, CORRECT);
+    if (!(demands->lowest <= score && score <= demands->highest))
+        return false;
+    if ((score == 0 || score == 1) && is_correct != (score == 1))
+        return false;
+    return !(is_correct && failed(facts));
+}
+
+/* Tell whether a reference is one of the choices, its letter, or its number from 0 or 1. */
+static bool is_choice(const struct span *reference, const struct spans *choices) {
+    for (size_t choice = 0; choice < choices->count; choice++)
+        if (same(reference, &choices->span[choice]))
+            return true;
+    size_t number = 0;
+    if (reference->length == 1 && (reference->start[0] | 0x20) >= 'a' &&
+        (reference->start[0] | 0x20) <= 'z')
+        return (size_t)((reference->start[0] | 0x20) - 'a') < choices->count;
+    if (!reference->length || reference->length > 4)
+        return false;
+    for (size_t place = 0; place < reference->length; place++) {
+        if (reference->start[place] < '0' || reference->start[place] > '9')
+            return false;
+        number = number * 10 + (size_t)(reference->start[place] - '0');
+    }
+    return number <= choices->count;
+}
+
+static bool chooses(const struct facts *facts) {
+    if (!facts->choices.count)
+        return true;
+    for (size_t one = 0; one < facts->references.count; one++)
+        if (!is_choice(&facts->references.span[one], &facts->choices))
+            return false;
+    return true;
+}
+
+/* Tell whether total_tokens is the sum of input, output, and none, some or all of the others. */
+static bool sums_up(const struct facts *facts) {
+    static const enum slot others[] = {TOKENS_WRITTEN, TOKENS_READ, TOKENS_REASONED};
+    enum { OTHERS = sizeof others / sizeof *others };
+    const double sum = number_of(facts, TOKENS_TAKEN) + number_of(facts, TOKENS_GIVEN);
+    if (!has(facts, TOKENS))
+        return true;
+    for (int chosen = 0; chosen < 1 << OTHERS; chosen++) {
+        double more = sum;
+        for (int place = 0; place < OTHERS; place++)
+            if (chosen >> place & 1 && has(facts, others[place]))
+                more += number_of(facts, others[place]);
+        if (more == number_of(facts, TOKENS))
+            return true;
+    }
+    return false;
+}
+
+/* Tell whether a time is not above the latency, where both are told. */
+static bool in_time(const struct facts *facts, enum slot slot) {
+    if (!has(facts, slot) || !has(facts, LATENCY))
+        return true;
+    return number_of(facts, slot) <= number_of(facts, LATENCY);
+}
+
+/* Tell whether an integer is written as Python writes it. */
+static bool is_usual_integer(const struct value *value) {
+    return value->kind == INTEGER && !(value->start[0] == '-' && value->start[1] == '0');
+}
+
+static bool is_identified(const struct facts *facts) {
+    return shows_something(text_of(facts, SAMPLE)) || is_usual_integer(&facts->slot[SAMPLE]);
+}
+
+static bool starts_with(const struct span *span, const char *text) {
+    return span->length >= strlen(text) && !memcmp(span->start, text, strlen(text));
+}
+
+/* Tell whether a source surely names neither a place in the row nor something like one. */
+static bool is_foreign(const struct span *source) {
+    return source->length && !source->escaped && (source->start[0] | 0x20) >= 'a' && (source->start[0] | 0x20) <= 'z' && !starts_with(source, "output") && !starts_with(source, "interactions") &&
+           !starts_with(source, "messages");
+}
+
+/* Take the one answer of a single_turn row, which is its output or comes from elsewhere. */
+static bool accepts_answer(const struct facts *facts, uint64_t *flags) {
+    const struct span *const source = text_of(facts, ANSWER_SOURCE);
+    if (facts->turns)
+        return false;
+    if (!facts->answers) {
+        *flags |= UNANSWERED;
+        return true;
+    }
+    if (number_of(facts, ANSWER_TURN) != 0 || !is_true(facts, ANSWER_IS_LAST))
+        return false;
+    if (is(source, "output.raw"))
+        return true;
+    *flags |= FOREIGN;
+    return is_foreign(source);
+}
+
+/* Tell whether a source is the content of a turn: `messages[3].content`. */
+static bool is_content(const struct span *source, const char *transcript, size_t turn) {
+    char expected[sizeof((struct demands *)0)->transcript + 32];
+    char digits[24];
+    size_t length = strlen(transcript), count = 0;
+    memcpy(expected, transcript, length);
+    expected[length++] = '[';
+    do {
+        digits[count++] = (char)('0' + turn % 10);
+        turn /= 10;
+    } while (turn);
+    while (count)
+        expected[length++] = digits[--count];
+    strcpy(expected + length, "].content");
+    return is(source, expected);
+}
+
+/* Take a transcript whose counts are right, and whose one answer is the content of a turn. */
+static bool accepts_transcript(
+    const struct facts *facts, const struct demands *demands, int interaction, uint64_t *flags
+) {
+    const bool is_real = interaction == AGENTIC ? facts->calls > 0 : facts->assistants > 1;
+    if (!facts->turns || !is_real || number_of(facts, TURN_COUNT) != (double)facts->turns ||
+        number_of(facts, CALL_COUNT) != (double)facts->calls)
+        return false;
+    if (!facts->answers) {
+        *flags |= UNANSWERED;
+        return true;
+    }
+    const double turn = number_of(facts, ANSWER_TURN);
+    return turn >= 0 && turn < (double)facts->turns && is_true(facts, ANSWER_IS_LAST) &&
+           is_content(text_of(facts, ANSWER_SOURCE), demands->transcript, (size_t)turn);
+}
+
+bool accepts(const struct facts *facts, const struct demands *demands, uint64_t *flags) {
+    const int interaction = facts->slot[INTERACTION].choice;
+    const bool is_sound =
+        fits_interaction(facts, demands, interaction) && scores_well(facts, demands) &&
+        shows_something(text_of(facts, RAW)) && is_identified(facts) && chooses(facts) &&
+        sums_up(facts) && in_time(facts, FIRST_TOKEN) &&
+        (!demands->times_generation || in_time(facts, GENERATION));
+    if (!is_sound)
+        return false;
+    *flags |= facts->slot[SAMPLE].kind == INTEGER ? NUMBERED : 0;
+    *flags |= is_true(facts, CORRECT) ? IS_CORRECT : 0;
+    *flags |= failed(facts) ? FAILED : 0;
+    if (interaction == SINGLE_TURN)
+        return accepts_answer(facts, flags);
+    return accepts_transcript(facts, demands, interaction, flags);
+}
+
+static void write_literal(struct texts *texts, const char *literal) {
+    write_bytes(texts, literal, strlen(literal));
+}
+
+static void write_joined(struct texts *texts, const struct spans *spans) {
+    for (size_t place = 0; place < spans->count; place++) {
+        if (place)
+            write_bytes(texts, &BETWEEN, 1);
+        write_decoded(texts, &spans->span[place]);
+    }
+}
+
+/* Write input and references as JSON, in the way of one of the recipes: with or without `space`s,
+   and references as a `list` or as one text. */
+static void write_json(
+    const struct facts *facts, struct texts *texts, const char *space, bool list
+) {
+    write_literal(texts, "{\"raw\":");
+    write_literal(texts, space);
+    write_literal(texts, "\"");
+    write_ascii(texts, text_of(facts, RAW));
+    write_literal(texts, "\",");
+    write_literal(texts, space);
+    write_literal(texts, "\"reference\":");
+    write_literal(texts, space);
+    write_literal(texts, list ? "[" : "\"");
+    for (size_t place = 0; place < facts->references.count; place++) {
+        write_literal(texts, list && place ? "," : "");
+        write_literal(texts, list && place ? space : "");
+        write_literal(texts, list ? "\"" : "");
+        write_ascii(texts, &facts->references.span[place]);
+        write_literal(texts, list ? "\"" : "");
+    }
+    write_literal(texts, list ? "]}" : "\"}");
+}
+
+/* Write what sample_hash is the digest of. */
+static void write_covered(const struct facts *facts, enum recipe recipe, struct texts *texts) {
+    switch (recipe) {
+    case NO_RECIPE:
+        break;
+    case CONCAT:
+    case CONCAT_FIRST:
+        write_decoded(texts, text_of(facts, RAW));
+        for (size_t place = 0; place < facts->references.count; place++)
+            if (!place || recipe == CONCAT)
+                write_decoded(texts, &facts->references.span[place]);
+        break;
+    case JSON_STR:
+        write_json(facts, texts, " ", false);
+        break;
+    case JSON_LIST:
+        write_json(facts, texts, "", true);
+        break;
+    case JSON_LIST_SPACED:
+        write_json(facts, texts, " ", true);
+        break;
+    }
+}
+
+/* Tell whether a row has a hash of the right length, in small hex digits; or rightly none. */
+static bool is_hashed(const struct facts *facts, const struct demands *demands) {
+    const struct span *const hash = text_of(facts, HASH);
+    if (demands->recipe == NO_RECIPE)
+        return !has(facts, HASH);
+    if (!has(facts, HASH) || hash->length != (size_t)demands->hash_digits)
+        return false;
+    for (size_t place = 0; place < hash->length; place++) {
+        const byte one = hash->start[place];
+        if (!((one >= '0' && one <= '9') || (one >= 'a' && one <= 'f')))
+            return false;
+    }
+    return true;
+}
+
+/* Write what tells the repeats of a sample apart, as `repeat_mark` does. */
+static bool write_mark(const struct facts *facts, struct texts *texts) {
+    static const struct {
+        enum slot slot;
+        const char *name;
+    } marks[] = {{EPOCH, "epoch="}, {REPEAT, "repeat="}, {TRIAL, "trial="}, {SEED, "seed="}};
+    for (size_t place = 0; place < sizeof marks / sizeof *marks; place++) {
+        const struct value *const value = &facts->slot[marks[place].slot];
+        if (!has(facts, marks[place].slot))
+            continue;
+        write_literal(texts, marks[place].name);
+        if (value->kind == STRING)
+            write_decoded(texts, &value->span);
+        else if (is_usual_integer(value))
+            write_bytes(texts, value->start, (size_t)(value->stop - value->start));
+        else
+            return false;
+        write_bytes(texts, &BEHIND_MARK, 1);
+    }
+    return true;
+}
+
+/* Tell whether recipes write several references differently: there is more than the first. */
+static bool differ(const struct spans *references) {
+    for (size_t place = 1; place < references->count; place++)
+        if (references->span[place].length)
+            return true;
+    return false;
+}
+
+bool write_row(
+    const struct facts *facts, const struct demands *demands, struct texts *texts,
+    struct row_texts *at, uint64_t *flags
+) {
+    const struct value *const sample = &facts->slot[SAMPLE];
+    if (!is_hashed(facts, demands))
+        return false;
+    if (facts->references.count > 1 && demands->recipe != NO_RECIPE) {
+        if (!differ(&facts->references))
+            return false;
+        *flags |= SEVERAL;
+    }
+    at->sample = texts->size;
+    if (sample->kind == STRING)
+        write_decoded(texts, &sample->span);
+    else
+        write_bytes(texts, sample->start, (size_t)(sample->stop - sample->start));
+    at->shown = texts->size;
+    if (demands->recipe == NO_RECIPE) {
+        write_decoded(texts, text_of(facts, RAW));
+        write_bytes(texts, &BETWEEN, facts->references.count > 0);
+        write_joined(texts, &facts->references);
+    } else {
+        write_decoded(texts, text_of(facts, HASH));
+    }
+    at->choices = texts->size;
+    write_joined(texts, &facts->choices);
+    at->covered = texts->size;
+    write_covered(facts, (enum recipe)demands->recipe, texts);
+    at->mark = texts->size;
+    if (!write_mark(facts, texts))
+        return false;
+    at->raw = texts->size;
+    if (demands->keeps_texts)
+        write_decoded(texts, text_of(facts, RAW));
+    at->reference = texts->size;
+    if (demands->keeps_texts)
+        write_joined(texts, &facts->references);
+    at->end = texts->size;
+    return !texts->full;
+}

@@ -1,0 +1,107 @@
+/* A row of Every Eval Ever: what it says, whether it agrees with itself, and what it amounts to. */
+
+#ifndef EVALSTREAM_ROW_H
+#define EVALSTREAM_ROW_H
+
+#include "digest.h"
+#include "shape.h"
+
+enum {
+    MOST_REFERENCES = 64,
+    MOST_CHOICES = 256,
+    MOST_ANSWERED = 64,
+    MOST_CALLS = 4096,
+    CALL_BUCKETS = 2 * MOST_CALLS,
+    INTERACTIONS = 3,
+};
+
+/* In the order in which schemas list them. */
+enum interaction { SINGLE_TURN, MULTI_TURN, AGENTIC };
+
+/* How sample_hash is computed; NO_RECIPE is for rows that have none. */
+#define RECIPES(recipe)                                                                            \
+    recipe(NO_RECIPE, "")                                                                          \
+    recipe(CONCAT, "concat")                                                                       \
+    recipe(CONCAT_FIRST, "concat-first")                                                           \
+    recipe(JSON_STR, "json-str")                                                                   \
+    recipe(JSON_LIST, "json-list")                                                                 \
+    recipe(JSON_LIST_SPACED, "json-list-spaced")
+
+#define NAME_OF_RECIPE(name, text) name,
+enum recipe { RECIPES(NAME_OF_RECIPE) };
+#undef NAME_OF_RECIPE
+
+/* What is demanded of rows beyond the shape of their values. */
+struct demands {
+    double lowest, highest;          /* score */
+    uint64_t wanted[INTERACTIONS];   /* slots, as bits, that must be there and not be null */
+    uint64_t unwanted[INTERACTIONS]; /* slots that must be null or absent */
+    int32_t recipe;
+    int32_t hash_digits;             /* how long sample_hash is */
+    int32_t times_generation;        /* whether generation_time_ms is within latency_ms */
+    int32_t keeps_texts;             /* whether the texts of rows are wanted */
+    char transcript[16];             /* what the transcript is called */
+};
+
+enum flag {
+    ACCEPTED = 1,
+    UNANSWERED = 2,      /* answer_attribution is empty */
+    FOREIGN = 4,         /* the answer's source is outside of the row */
+    CARRIAGE_RETURN = 8, /* before the newline */
+    NUMBERED = 16,       /* sample_id is an integer */
+    SEVERAL = 32,        /* references, which recipes write differently */
+    IS_CORRECT = 64,
+    FAILED = 128,        /* error is not empty */
+};
+
+/* Where the texts of a row are: one behind the other, each ends where the next one starts. */
+struct row_texts {
+    uint64_t sample;    /* sample_id */
+    uint64_t shown;     /* sample_hash, or input.raw and input.reference where there is none */
+    uint64_t choices;   /* input.choices */
+    uint64_t covered;   /* what sample_hash is the digest of */
+    uint64_t mark;      /* what tells the repeats of a sample apart */
+    uint64_t raw;       /* input.raw and, */
+    uint64_t reference; /* in turn, input.reference, where texts are kept */
+    uint64_t end;
+};
+
+struct spans {
+    size_t count;
+    struct span *span;
+    size_t most;
+};
+
+struct facts {
+    struct value slot[SLOT_COUNT]; /* ABSENT ones too */
+    struct spans references, choices, answered;
+    size_t turns, assistants;
+    size_t calls, calls_before;    /* in the whole row, and before this turn */
+    size_t answers;
+    uint32_t generation;           /* of the entries in `bucket` that are this row's */
+    struct span reference_room[MOST_REFERENCES], choice_room[MOST_CHOICES];
+    struct span answered_room[MOST_ANSWERED], call[MOST_CALLS];
+    struct {
+        uint32_t generation, call;
+    } bucket[CALL_BUCKETS];
+};
+
+void start_facts(struct facts *facts);
+
+/* Forget a row. */
+void clear_facts(struct facts *facts);
+
+/* Take a value of a row; see `keep`. */
+bool keep_fact(struct walk *walk, enum slot slot, const struct value *value);
+
+/* Tell whether nothing is to be said of a row but what its flags say, its ids and hash aside. */
+bool accepts(const struct facts *facts, const struct demands *demands, uint64_t *flags);
+
+/* Write the texts of an accepted row, and say where they are. Return false where that cannot be
+   done exactly, or there is no room. */
+bool write_row(
+    const struct facts *facts, const struct demands *demands, struct texts *texts,
+    struct row_texts *at, uint64_t *flags
+);
+
+#endif

@@ -1,0 +1,90 @@
+/* The accepting pass over many lines: what Python calls. */
+
+#ifndef EVALSTREAM_SCANNER_H
+#define EVALSTREAM_SCANNER_H
+
+#include "export.h"
+#include "row.h"
+
+enum { IDS = 5, DIGEST_BYTES = 16 };
+
+struct scanner;
+
+/* One line and, where it was accepted, what its row says. */
+struct row {
+    uint64_t start, stop; /* of the line, in the bytes */
+    uint64_t flags;
+    uint64_t scope;
+    double score;
+    uint64_t output, output_end; /* where they stand in the bytes; both 0 where they do not */
+    uint64_t turns, turns_end;
+    struct row_texts texts;
+};
+
+/* What an accepted row amounts to; see `identities.Record`. */
+struct record {
+    uint64_t line;
+    byte sample[DIGEST_BYTES], input[DIGEST_BYTES];
+    uint64_t content, output, mark, result;
+    int64_t place;
+    uint64_t offset;
+};
+
+/* What rows with the same ids have in common; rows of a scope that is not `usual` are refused. */
+struct scope {
+    uint64_t usual, seed, result;
+    int64_t place;
+};
+
+/* Why no more lines were looked at. */
+enum pause {
+    NO_MORE_LINES, /* that end with a newline */
+    NO_MORE_ROOM,  /* for rows, or for their texts */
+    NEW_SCOPE,     /* the next row has ids that are not known, as `ids` tells: see add_scope */
+};
+
+/* Bytes in, rows and records out. */
+struct scan {
+    const byte *bytes;
+    uint64_t size;
+    uint64_t longest;        /* line, in bytes, that is looked at */
+    uint64_t base;           /* the offset of the first byte */
+    const uint64_t *offsets; /* of all lines, by their numbers from 1, if they are not in a row */
+    uint64_t at;             /* where the next line starts */
+    uint64_t line;           /* its number */
+    struct row *rows;        /* one for each line */
+    uint64_t most_rows, row_count;
+    struct record *records;  /* one for each accepted row */
+    uint64_t record_count;
+    byte *texts;
+    uint64_t most_bytes, byte_count;
+    uint64_t ids[2 * IDS];   /* start and stop of each, both 0 where there is none */
+};
+
+/* Write the sizes of all that Python lays out itself, in bytes: of `struct node`, `demands`,
+   `hasher`, `scope`, `scan`, `row` and `record`. */
+EXPORT void tell_sizes(uint64_t sizes[7]);
+
+/* Return the paths of all slots and the names of all recipes, in their order, each with a
+   newline. */
+EXPORT const char *slot_paths(void);
+EXPORT const char *recipe_names(void);
+
+/* Return a scanner, NULL if there is no memory. */
+EXPORT struct scanner *new_scanner(void);
+EXPORT void free_scanner(struct scanner *scanner);
+
+/* Begin with a block: no scope is known. What the tables hold must last as long. Without a hasher
+   no hash is looked at. */
+EXPORT void start_block(
+    struct scanner *scanner, const struct tables *tables, const struct demands *demands,
+    const struct hasher *hasher
+);
+
+/* Number the scope of the ids that were new, from 0 on. */
+EXPORT void add_scope(struct scanner *scanner, const struct scope *scope);
+
+/* Look at more lines, and append their rows. */
+EXPORT int scan_lines(struct scanner *scanner, struct scan *scan);
+
+#endif

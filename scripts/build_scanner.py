@@ -1,0 +1,83 @@
+"""Compiles the scanner when evalstream is installed or a wheel is built: a hook of hatchling.
+
+The compiler is that of the environment variable CC, else the one that is there, else Zig's, which
+pip gets from the package index for the time of the build. Where none works evalstream is built
+without the scanner: it then checks the same, more slowly.
+"""
+
+import importlib.util
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+FOLDER = Path("evalstream", "scanner")
+SUFFIX = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
+LIBRARY = FOLDER / f"libscanner{SUFFIX}"
+FLAGS = ("-std=c11", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-sanitize=undefined")
+
+
+class ScannerHook(BuildHookInterface[Any]):
+    """Adds the compiled scanner to wheels, and to a checkout that is installed editable."""
+
+    def dependencies(self) -> list[str]:
+        """Ask for a compiler if there is none."""
+        return [] if compiler_here() else ["ziglang>=0.13"]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile the scanner before anything else is built."""
+        del version
+        root = Path(self.root)
+        trouble = compile_scanner(root)
+        if trouble:
+            self.app.display_warning(f"evalstream is built without its scanner: {trouble}")
+            return
+        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-{platform}"
+        build_data["artifacts"].append(f"/{LIBRARY.as_posix()}")
+
+
+def compiler_here() -> list[str]:
+    """Return the command of the compiler that is there, empty for none."""
+    if os.environ.get("CC"):
+        return shlex.split(os.environ["CC"])
+    names = () if sys.platform == "win32" else ("cc", "gcc", "clang")
+    return next(([name] for name in names if shutil.which(name)), [])
+
+
+def compile_scanner(root: Path) -> str | None:
+    """Compile the scanner into its folder; return why that failed, if it did."""
+    command = compiler_here()
+    if not command and importlib.util.find_spec("ziglang") is not None:
+        # Left to itself it compiles for the very processor that is there.
+        command = [sys.executable, "-m", "ziglang", "cc", "-mcpu=baseline"]
+    if not command:
+        return "there is no C compiler"
+    library = root / LIBRARY
+    sources = sorted(str(path) for path in (root / FOLDER).glob("*.c"))
+    # Whoever has the old one open keeps it.
+    fresh = library.with_name(f".{library.name}.{os.getpid()}")
+    try:
+        with tempfile.TemporaryDirectory(prefix="evalstream-") as cache:
+            subprocess.run(
+                [*command, *FLAGS, "-o", str(fresh), *sources],
+                check=True,
+                capture_output=True,
+                env={**os.environ, "ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache},
+            )
+        fresh.replace(library)
+    except (OSError, subprocess.CalledProcessError) as error:
+        library.unlink(missing_ok=True)
+        said = getattr(error, "stderr", None) or str(error).encode()
+        return f"{shlex.join(command)} failed: {said.decode(errors='replace').strip()}"
+    finally:
+        fresh.unlink(missing_ok=True)
+    return None
