@@ -16,6 +16,10 @@ SLOW_SHARE = 10
 """How many times smaller the file is that slow contenders get."""
 
 
+LARGE_TIMES = 4
+"""How many times larger the file is on which the start of a check does not count."""
+
+
 @dataclass(frozen=True)
 class Scale:
     """How large the workloads are, in bytes and in small runs."""
@@ -56,8 +60,13 @@ def one_file(
     return Material(folder, (run,), version, faulty)
 
 
+def large_file(folder: Path, scale: Scale) -> Material:
+    """Make a run several times as large as usual."""
+    return one_file(folder, Scale(LARGE_TIMES * scale.size, 0, 0, scale.seed))
+
+
 def memory_file(folder: Path, scale: Scale) -> Material:
-    """Make the one large run."""
+    """Make the one run that is larger than any other."""
     return one_file(folder, Scale(scale.memory_size, 0, 0, scale.seed))
 
 
@@ -96,6 +105,12 @@ WORKLOADS = {
     workload.name: workload
     for workload in (
         Workload("mixed", "mixed rows of 3 kB, some agentic", one_file, USUAL),
+        Workload(
+            "large",
+            "the same, four times as large",
+            large_file,
+            ("evalstream-1", "evalstream-2"),
+        ),
         Workload(
             "slow",
             "mixed rows, version 0.3.0, a tenth of the size",

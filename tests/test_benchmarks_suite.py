@@ -64,7 +64,7 @@ def test_too_much_memory_misses_its_budgets() -> None:
     states = {one.budget.name: one.state for one in verdicts(found)}
     assert [name for name, state in states.items() if state is State.MISSED] == [
         "peak memory, mixed rows",
-        "peak memory, the large file",
+        "peak memory, the largest file",
     ]
 
 
