@@ -489,9 +489,10 @@ def transcripts(draw: st.DrawFn, version: str) -> list[Row]:
     """Draw turns whose tool calls mostly have ids of their own and are mostly answered."""
     turns: list[Row] = []
     called: list[Any] = []
-    for place in range(draw(st.integers(0, 6))):
+    for place in range(draw(st.integers(0, 6).map(lambda number: 6 - number))):
         turn: Row = {"turn_idx": draw(st.sampled_from([*30 * [place], 0, float(place)]))}
-        turn["role"] = draw(st.sampled_from(["assistant", "assistant", "user", "tool", "model"]))
+        roles = ["assistant", "assistant", "assistant", "user", "model", "tool"]
+        turn["role"] = draw(st.sampled_from(roles if called else roles[:-1]))
         if turn["role"] == "assistant":
             ids = draw(st.lists(st.sampled_from([*"abcdefgh", "\u00e9"]), max_size=2, unique=True))
             ids += draw(st.sampled_from([*30 * [()], ("",), (1,), ("a",)]))
@@ -513,7 +514,7 @@ def answers(key: str) -> st.SearchStrategy[list[Row]]:
     return st.lists(
         st.builds(
             lambda place, *rest: {**ANSWER, "turn_idx": place[0], "source": place[1], **rest[0]},
-            st.sampled_from(places + odd),
+            st.sampled_from(3 * places + odd),
             st.sampled_from([*5 * [{}], {"is_terminal": False}]),
         ),
         max_size=1,
@@ -527,7 +528,7 @@ def test_any_transcript_is_judged_alike_by_both_speeds(version: str) -> None:
 
     @given(
         turns=transcripts(version),
-        kind=st.sampled_from(["agentic", "agentic", "multi_turn", "single_turn"]),
+        kind=st.sampled_from([*3 * ["agentic"], *3 * ["multi_turn"], "single_turn"]),
         given_answers=answers(key),
         excess=st.sampled_from([*9 * [0], 1]),
     )
@@ -541,7 +542,7 @@ def test_any_transcript_is_judged_alike_by_both_speeds(version: str) -> None:
         found.append(assert_quiet_is_right(row, ALONE))
 
     agree()
-    assert found.count(True) > len(found) / 20
+    assert found.count(True) > len(found) / 30
 
 
 VALUES = st.recursive(

@@ -46,6 +46,7 @@ from evalstream import engine, swift
 from evalstream.aggregate import Aggregate
 from evalstream.engine import Engine
 from evalstream.formats import eee
+from evalstream.identities import Identities, Record
 from evalstream.model import Block, Lines, Options
 from evalstream.probe import context_of
 from evalstream.rule import Context
@@ -272,6 +273,7 @@ def body_of(text: str, name: str) -> str:
 def test_both_languages_know_the_same_structures() -> None:
     text = "\n".join(path.read_text() for path in sorted(SOURCES.glob("*.h")))
     assert members_of(text, "row") == [*library.COLUMNS]
+    assert members_of(text, "record") == [*Record._fields]
     for name, known in (
         ("demands", library.Demands),
         ("hasher", library.Hasher),
@@ -283,6 +285,8 @@ def test_both_languages_know_the_same_structures() -> None:
     flags = {name: value for name, value in vars(library.Flag).items() if name.isupper()}
     assert constants_of(text, "flag") == flags
     assert constants_of(text, "pause") == dict(library.Pause.__members__)
+    assert library.slots()[: len(IDS)] == swift._IDS == IDS
+    assert library.recipes() == ("", *COVERED)
     assert tuple(constants_of(text, "interaction")) == tuple(map(str.upper, eee.INTERACTION_TYPES))
 
 
@@ -947,6 +951,9 @@ def test_repeats_are_marked_alike(name: str, value: str, is_taken: bool) -> None
     for metadata in ({name: "@"}, {name: "@", "epoch2": 1, "seeds": 3}, {"a": [], name: "@"}):
         line = written({**sound(), "metadata": metadata}).replace(b'"@"', value.encode())
         assert agreed(JOINED["0.2.0"], line, line) == is_taken
+    later = written({**sound(SINGLE, "0.3.0"), "metadata": {name: "@"}})
+    is_text = value.startswith('"')
+    assert agreed(JOINED["0.3.0"], later.replace(b'"@"', value.encode())) == (is_taken and is_text)
 
 
 def test_marks_in_another_order_or_elsewhere() -> None:
@@ -979,9 +986,9 @@ def test_answers_are_compared(version: str, number: int) -> None:
     assert 0 not in outputs
 
 
-def all_records(packed: bytes) -> list[Any]:
+def all_records(packed: bytes) -> list[Record]:
     """Return what rows were recorded as."""
-    known = evalstream.identities.Identities(packed)
+    known = Identities(packed)
     return [known.record(place) for place in range(len(known))]
 
 
@@ -1229,7 +1236,7 @@ NUMBER_PLACES = [
     '"latency_ms": 210.5',
     '"num_turns": 1',
 ]
-LENGTHS = [1, 14, 15, 16, 17, 18, 19, 20, 25, 62, 63, 64, 65, 400, 4300, 4301]
+LENGTHS = [1, 14, 15, 16, 17, 18, 19, 20, 25, 62, 63, 64, 65, 400, 4300, 4301, 20_000]
 
 
 @pytest.mark.parametrize("digits", LENGTHS)
@@ -1350,9 +1357,10 @@ def test_token_counts_add_up(version: str) -> None:
 SOURCES_OF_ANSWERS = {
     True: ["output.raw", "answer", "zeta", "Answer", "Zeta", "m", "x.output.raw", "a b", "z" * 500],
     False: [
-        "", " ", "@x", "[x", "`x", "{x", "1x", "\u00fc", " answer", "output", "output.raw[0]", "outputs",
-        "output_column", "output.reasoning_trace", "interactions[0].content", "messages", "messages[0]",
-        "messages[0].content", "interactions", "a\\b", "a\nb", "_", "\noutput.raw", "output.raw ",
+        "", " ", "@x", "[x", "`x", "{x", "1x", "\u00fc", " answer", "output", "output.raw[0]",
+        "outputs", "output_column", "output.reasoning_trace", "interactions[0].content", "messages",
+        "messages[0]", "messages[0].content", "interactions", "a\\b", "a\nb", "_", "\noutput.raw",
+        "output.raw ",
     ],
 }  # fmt: skip
 
