@@ -36,7 +36,7 @@ JSON_BLANK: Final = b" \t\r"
 UNCERTAIN: Final = frozenset({ES107.code, ES108.code})
 """Faults after which the values of a row are not those that its writer meant."""
 
-WORTH_A_SCANNER_BYTES = 1 << 20
+WORTH_A_SCANNER_BYTES = 1 << 19
 """From how many bytes on it is worth to load what takes usual rows quickly."""
 
 BATCH_BYTES: Final = 100_000
@@ -374,11 +374,12 @@ class _Pass:
         listed, scores = scope.sample_ids, scope.scores
         if listed is not None and str(row.get("sample_id")) not in listed:
             self._tally.unlisted.add(scope.place, entry.number)
-        key = (None, None, False)
+        key: tuple[Any, bool | None, bool] = (None, None, False)
         evaluation = row.get("evaluation")
         if entry.scored and evaluation.__class__ is dict:
-            failed = row.get("error")
-            key = (evaluation.get("score"), evaluation.get("is_correct"), bool(failed))
+            score, correct = evaluation.get("score"), evaluation.get("is_correct")
+            # 0 and false are equal as keys, and 0 says nothing.
+            key = (score, correct if correct.__class__ is bool else None, bool(row.get("error")))
         try:
             scores[key] = scores.get(key, 0) + 1
         except TypeError:

@@ -257,7 +257,7 @@ class SwiftPass:
         self._count_hashes(rows)
         for flag, remark in _REMARKS:
             remarked = rows.having(flag)
-            if remarked:
+            if remarked and remark.code in self._context.enabled:
                 tally.remarks.add(remark_key(remark), remarked[0], len(remarked))
         for number in rows.having(Flag.CARRIAGE_RETURN):
             tally.carriage_returns.add(None, number)

@@ -377,3 +377,26 @@ def _holds_infinity(value: Any) -> bool:
         isinstance(found, float) and not math.isfinite(found)
         for found in [value, *(at(value, place) for place in places(value))]
     )
+
+
+@pytest.mark.parametrize("engine", ["auto", "rust"])
+def test_a_number_never_counts_as_a_judgement(engine: str) -> None:
+    rows = sound_rows(count=2)
+    for row in rows:
+        row["evaluation"] |= {"score": 0, "is_correct": False}
+    rows[0]["evaluation"]["is_correct"] = 0
+    for data in (bytes_of(rows), bytes_of(rows[::-1])):
+        block = Block("rows.jsonl", 0, len(data), len(data), data=data, final=True)
+        _, _, tally = outcome(context_for(data, 0, engine=engine), [block])
+        assert [scores.judged for scores in tally.scores.values()] == [1]
+
+
+@pytest.mark.parametrize("engine", ["auto", "rust"])
+def test_what_is_not_selected_is_not_remarked_either(engine: str) -> None:
+    (row,) = sound_rows(count=1)
+    data = bytes_of([row | {"answer_attribution": []}])
+    block = Block("rows.jsonl", 0, len(data), len(data), data=data, final=True)
+    for select, expected in ((("ES4",), 0), (("ES3", "ES4"), 1)):
+        options = Options(select=select, engine=engine)
+        within = context_of(options, Aggregate("a.json", aggregate_of("0.2.0", data, 1)), data)
+        assert outcome(within, [block])[2].remarks.total() == expected

@@ -413,7 +413,7 @@ def test_one_change_anywhere_is_judged_alike(version: str, number: int) -> None:
     assert len(found) / 8 < found.count(True) < len(found) / 3
 
 
-OTHER_VALUES = (..., None, True, 0, 1.0, "", "text", [], ["text"], {})
+OTHER_VALUES = (..., None, True, 0, -1, 1.0, "", "text", [], ["text"], {})
 
 
 @given(
@@ -1181,12 +1181,24 @@ def test_one_of_many_calls_is_at_fault() -> None:
         other = line.replace(old.encode(), new.encode())
         assert other != line
         assert not agreed(within, other)
-    turn = '"tool_call_id": ["d0"], "tool_calls": [{"id": "d0", "name": "x"}]'
-    own = line.replace(b'"role": "user"', f'"role": "user", {turn}'.encode())
-    assert not agreed(within, own.replace(f": {most},".encode(), f": {most + 1},".encode()))
     later = [*with_calls(3, 2)["messages"]]
     later[1], later[2] = {**later[1], "tool_call_id": ["c0"]}, {**later[2], "tool_call_id": ["c9"]}
     assert not agreed(within, written({**with_calls(3, 2), "messages": later}))
+
+
+@pytest.mark.parametrize(("version", "answered"), [("0.2.0", "d0"), ("0.3.0", ["d0"])])
+def test_no_turn_answers_its_own_calls(version: str, answered: Any) -> None:
+    row = bare(sound(AGENTIC, version))
+    key, turn = ("interactions", "messages")[version == "0.3.0"], {"role": "assistant"}
+    calls = {"tool_calls": [{"id": "d0", "name": "x"}, {"id": "d1", "name": "y"}]}
+    first, last = {**turn, **calls, "turn_idx": 4}, {"turn_idx": 5, "role": "user"}
+    row["evaluation"] |= {"num_turns": 6, "tool_calls_count": 3}
+    for where in (first, last):
+        turns = [*row[key], first, last]
+        turns[where["turn_idx"]] = {"tool_call_id": answered, **where}
+        assert agreed(BARE[version], written({**row, key: turns})) == (where is last)
+        turns[where["turn_idx"]] = {**where, "tool_call_id": answered}
+        assert agreed(BARE[version], written({**row, key: turns})) == (where is last)
 
 
 def test_values_are_taken_up_to_a_depth() -> None:

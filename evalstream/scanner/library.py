@@ -122,6 +122,7 @@ class _Scan(Structure):
         ("longest", c_uint64),
         ("base", c_uint64),
         ("offsets", c_char_p),
+        ("offset_count", c_uint64),
         ("at", c_uint64),
         ("line", c_uint64),
         ("rows", c_void_p),
@@ -194,10 +195,16 @@ def _declare(loaded: ctypes.CDLL) -> None:
 
 @lru_cache(maxsize=2)
 def hasher(algorithm: str) -> Hasher | None:
-    """Return the hash function that Python's hashlib is made of, None where it hides it."""
+    """Return the hash function that Python's hashlib is made of, None where it hides it.
+
+    In FIPS mode OpenSSL wants to be asked in other ways.
+    """
     name = _NAMES_AT_OPENSSL[algorithm]
     try:
-        openssl = ctypes.CDLL(str(import_module("_hashlib").__file__))
+        module = import_module("_hashlib")
+        if module.get_fips_mode():
+            return None
+        openssl = ctypes.CDLL(str(module.__file__))
         steps = [getattr(openssl, f"{name}_{step}") for step in ("Init", "Update", "Final")]
     except (ImportError, OSError, AttributeError):
         return None
@@ -238,7 +245,8 @@ class Scanner:
         self._library, self._handle = loaded, loaded.new_scanner()
         if not self._handle:
             raise MemoryError
-        weakref.finalize(self, loaded.free_scanner, self._handle)
+        # Threads that nobody waits for may still use it when the process ends.
+        weakref.finalize(self, loaded.free_scanner, self._handle).atexit = False
         self._rows = (c_uint64 * (len(COLUMNS) * MOST_ROWS))()
         self._records = ctypes.create_string_buffer(RECORD_BYTES * MOST_ROWS)
         self._texts = ctypes.create_string_buffer(TEXT_BYTES)
@@ -263,6 +271,7 @@ class Scanner:
             longest=longest,
             base=base,
             offsets=offsets,
+            offset_count=len(offsets or b"") // 8,
             rows=ctypes.addressof(self._rows),
             most_rows=MOST_ROWS,
             records=ctypes.addressof(self._records),
@@ -327,7 +336,7 @@ class Index:
         self._library, self._handle = loaded, loaded.new_index()
         if not self._handle:
             raise MemoryError
-        weakref.finalize(self, loaded.free_index, self._handle)
+        weakref.finalize(self, loaded.free_index, self._handle).atexit = False
 
     def add(self, records: bytes, place: int) -> list[int] | None:
         """Take the digests that stand at `place` in records; return the first row of each.

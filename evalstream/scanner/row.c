@@ -19,7 +19,11 @@ void clear_facts(struct facts *facts) {
         facts->slot[slot].kind = ABSENT;
     facts->references.count = facts->choices.count = facts->answered.count = 0;
     facts->turns = facts->assistants = facts->calls = facts->calls_before = facts->answers = 0;
-    facts->generation++;
+    if (!++facts->generation) {
+        /* After four billion rows: no bucket may seem to be this row's. */
+        memset(facts->bucket, 0, sizeof facts->bucket);
+        facts->generation = 1;
+    }
 }
 
 static bool add(struct spans *spans, const struct span *span) {

@@ -156,6 +156,8 @@ static bool look(struct scanner *scanner, struct scan *scan, struct texts *texts
         .facts = facts,
     };
     uint64_t flags = stop > line && stop[-1] == '\r' ? ACCEPTED | CARRIAGE_RETURN : ACCEPTED;
+    if (scan->offsets && scan->line > scan->offset_count)
+        return true;
     clear_facts(facts);
     const byte *const at = walk_value(&walk, skip_spaces(line));
     if (!at || skip_spaces(at) != stop || !accepts(facts, &scanner->demands, &flags))

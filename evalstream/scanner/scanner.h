@@ -49,7 +49,8 @@ struct scan {
     uint64_t size;
     uint64_t longest;        /* line, in bytes, that is looked at */
     uint64_t base;           /* the offset of the first byte */
-    const uint64_t *offsets; /* of all lines, by their numbers from 1, if they are not in a row */
+    const uint64_t *offsets; /* of lines, by their numbers from 1, if they are not in a row */
+    uint64_t offset_count;
     uint64_t at;             /* where the next line starts */
     uint64_t line;           /* its number */
     struct row *rows;        /* one for each line */
