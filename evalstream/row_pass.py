@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from evalstream.elements import ArrayTrouble
 
 BLOCK_BYTES: Final = 2 * MEBIBYTE
-"""What passes through here at once, and half of what workers read by themselves."""
+"""What passes through here at once, and a quarter of what workers read by themselves."""
 
 CLUSTER_BLOCK_BYTES: Final = 64 * MEBIBYTE
 """Large enough that its way to another machine does not count."""
@@ -264,7 +264,7 @@ def backend_for(opened: Opened, context: Context) -> tuple[Backend, int]:
     if isinstance(source, StreamSource):
         return pool.backend(jobs), BLOCK_BYTES
     # A range of a file travels as two numbers, and fewer of them cost less.
-    length = max(SMALLEST_BLOCK_BYTES, min(2 * BLOCK_BYTES, source.size // (4 * jobs)))
+    length = max(SMALLEST_BLOCK_BYTES, min(4 * BLOCK_BYTES, source.size // (4 * jobs)))
     return pool.backend(jobs), length
 
 

@@ -74,10 +74,8 @@ class _Parts:
 
     def extend(self, data: bytes) -> None:
         """Take some records."""
-        buffers, key = self._parts.buffers, self._key
-        for start in range(0, len(data), RECORD_BYTES):
-            record = data[start : start + RECORD_BYTES]
-            buffers[record[key] % PARTITIONS] += record
+        for part, records in enumerate(_split(data, self._key)):
+            self._parts.buffers[part] += records
         self._parts.flush()
 
     def remarks(self) -> Iterator[Remark]:
@@ -109,6 +107,20 @@ class _Parts:
             yield from smaller.remarks()
         finally:
             smaller.close()
+
+
+def _split(data: bytes, key: int) -> list[bytes]:
+    """Return the records of each partition, which the byte at `key` tells."""
+    from evalstream.scanner.library import library, split
+
+    loaded = library()
+    if loaded is not None:
+        return split(loaded, data, key, PARTITIONS)
+    parts = [bytearray() for _ in range(PARTITIONS)]
+    for start in range(0, len(data), RECORD_BYTES):
+        record = data[start : start + RECORD_BYTES]
+        parts[record[key] % PARTITIONS] += record
+    return [bytes(part) for part in parts]
 
 
 class _Extents:

@@ -85,3 +85,21 @@ int64_t add_records(
     }
     return (int64_t)(index->taken - before);
 }
+
+void split_records(
+    const byte *records, uint64_t count, uint64_t size, uint64_t place, uint64_t parts,
+    byte *sorted, uint64_t *counts
+) {
+    uint64_t starts[256], start = 0;
+    memset(counts, 0, parts * sizeof *counts);
+    for (uint64_t number = 0; number < count; number++)
+        counts[records[number * size + place] % parts]++;
+    for (uint64_t part = 0; part < parts; part++) {
+        starts[part] = start;
+        start += counts[part];
+    }
+    for (uint64_t number = 0; number < count; number++) {
+        const byte *const record = records + number * size;
+        memcpy(sorted + starts[record[place] % parts]++ * size, record, size);
+    }
+}

@@ -1,4 +1,4 @@
-/* Which rows are the first to have a digest: a hash table that grows. */
+/* Records found and sorted by their digests. */
 
 #ifndef EVALSTREAM_INDEX_H
 #define EVALSTREAM_INDEX_H
@@ -6,6 +6,7 @@
 #include "export.h"
 #include "json.h"
 
+/* Which rows are the first to have a digest: a hash table that grows. */
 struct index;
 
 /* Return an empty index, NULL if there is no memory. */
@@ -18,6 +19,13 @@ EXPORT void free_index(struct index *index);
 EXPORT int64_t add_records(
     struct index *index, const byte *records, uint64_t count, uint64_t size, uint64_t place,
     uint64_t *firsts
+);
+
+/* Sort `count` records of `size` bytes by what their byte at `place` leaves when it is divided by
+   `parts`, at most 256. Each part keeps its order; `counts` tells how many records it has. */
+EXPORT void split_records(
+    const byte *records, uint64_t count, uint64_t size, uint64_t place, uint64_t parts,
+    byte *sorted, uint64_t *counts
 );
 
 #endif

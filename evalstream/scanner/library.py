@@ -22,6 +22,7 @@ from ctypes import (
 from enum import IntEnum
 from functools import lru_cache
 from importlib import import_module
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Final
 
@@ -191,6 +192,8 @@ def _declare(loaded: ctypes.CDLL) -> None:
     loaded.add_records.restype = c_int64
     numbers = c_uint64, c_uint64, c_uint64
     loaded.add_records.argtypes = c_void_p, c_char_p, *numbers, c_void_p
+    loaded.split_records.restype = None
+    loaded.split_records.argtypes = c_char_p, *numbers, c_uint64, c_void_p, c_void_p
 
 
 @lru_cache(maxsize=2)
@@ -352,3 +355,16 @@ class Index:
         if fresh < 0:
             raise MemoryError
         return None if fresh == count else firsts.tolist()
+
+
+def split(loaded: ctypes.CDLL, records: bytes, place: int, parts: int) -> list[bytes]:
+    """Return records by what their byte at `place` leaves when it is divided by `parts`."""
+    count = len(records) // RECORD_BYTES
+    sorted_ = ctypes.create_string_buffer(max(1, len(records)))
+    counts = (c_uint64 * parts)()
+    loaded.split_records(records, count, RECORD_BYTES, place, parts, sorted_, counts)
+    ends = list(accumulate(counts, initial=0))
+    data = memoryview(sorted_)
+    return [
+        data[start * RECORD_BYTES : end * RECORD_BYTES].tobytes() for start, end in pairwise(ends)
+    ]
