@@ -20,10 +20,10 @@ class Costs:
     the bytes a second of the checksum, `run` the fixed cost of a run, `start` that of a call.
     """
 
-    row: float = 17.0 * MICROSECOND
-    merge: float = 3.0 * MICROSECOND
+    row: float = 5.0 * MICROSECOND
+    merge: float = 1.5 * MICROSECOND
     hash_rate: float = 1.25 * GIGABYTE
-    run: float = 2.5e-3
+    run: float = 2.2e-3
     start: float = 0.15
     row_bytes: int = 3236
 
