@@ -8,20 +8,21 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from itertools import compress
+from itertools import chain, compress, repeat
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evalstream import parsing
 from evalstream.block_result import Taken
 from evalstream.digest import same_for_one_reference
 from evalstream.formats import eee
-from evalstream.identities import RECORD_BYTES, UNJOINED, Identities
+from evalstream.identities import RECORD_BYTES, UNJOINED
 from evalstream.parsing import FAST_DEPTH
 from evalstream.records import answer_digest
 from evalstream.rule import Context, Rule
 from evalstream.rules.row import FOREIGN_SOURCE, NO_ANSWER, common_bounds, timed_members
 from evalstream.scanner.library import (
     COLUMNS,
+    LINK_WORDS,
     Demands,
     Flag,
     Pause,
@@ -36,7 +37,6 @@ from evalstream.scanner.tables import NotTabled, Tables, pinned, tables_of
 from evalstream.schema import builtin_schema
 from evalstream.scope import Scope, Scopes, remark_key
 from evalstream.tally import Tally
-from evalstream.ties import input_bytes_word, sample_word
 
 if TYPE_CHECKING:
     from ctypes import CDLL
@@ -109,7 +109,8 @@ def swift_for(context: Context) -> Swift | None:
         recipe=known_recipes().index(context.recipes[0] if context.recipes else ""),
         hash_digits=_HEX_DIGITS[context.algorithm],
         times_generation="generation_time_ms" in timed_members(context),
-        keeps_texts=context.links or _lists_samples(context) or found is None,
+        keeps_texts=_lists_samples(context) or found is None,
+        links=context.links,
         transcript=shape.transcript.encode(),
     )
     setting = Setting(shape.tables, demands, found)
@@ -306,23 +307,17 @@ class SwiftPass:
 
     def _link(self, rows: _Rows) -> None:
         """Note what ties rows to those of other runs."""
-        for place, flag, sample, choices, raw, reference, number, offset in zip(
-            rows.column("scope"),
-            rows.column("flags"),
-            rows.texts("sample", "shown"),
-            rows.texts("choices", "covered"),
-            rows.texts("raw", "reference"),
-            rows.texts("reference", "end"),
-            rows.numbers,
-            Identities(rows.records).offsets(),
-            strict=True,
-        ):
-            links = self._known[place].links
-            if links is not None:
-                name = sample.decode()
-                word = sample_word(int(name) if flag & Flag.NUMBERED else name)
-                rest = b"%b\x1f%b" % (reference, choices) if choices else reference
-                links += (word, input_bytes_word(word, raw, rest), number, offset)
+        links = rows.links()
+        if len(self._known) == 1:
+            self._add_links(0, links)
+            return
+        for row, place in enumerate(rows.column("scope")):
+            self._add_links(place, links[row * LINK_WORDS : (row + 1) * LINK_WORDS])
+
+    def _add_links(self, place: int, words: Sequence[int]) -> None:
+        links = self._known[place].links
+        if links is not None:
+            links += words
 
 
 class _Rows:
@@ -332,7 +327,8 @@ class _Rows:
     """
 
     def __init__(self, scanner: Scanner, first: int) -> None:
-        self._words, self._texts = scanner.words(), scanner.texts()
+        self._scanner, self._words, self._texts = scanner, scanner.words(), scanner.texts()
+        self._right: Sequence[bool] | None = None
         self.records = scanner.records()
         flags = self._all("flags")
         self.lines = len(flags)
@@ -351,6 +347,7 @@ class _Rows:
         starts = range(0, len(self.records), RECORD_BYTES)
         records = [self.records[start : start + RECORD_BYTES] for start in starts]
         self.records = b"".join(compress(records, right))
+        self._right = right
         self._keep(right)
 
     def left(self) -> Sequence[tuple[int, int, int]]:
@@ -382,6 +379,15 @@ class _Rows:
         texts = self._texts
         places = zip(self.column(name), self.column(behind), strict=True)
         return [texts[start:stop] for start, stop in places]
+
+    def links(self) -> list[int]:
+        """Return what ties the rows to those of other runs, LINK_WORDS for each."""
+        links = self._scanner.links()
+        if self._right is None:
+            return links
+        return list(
+            compress(links, chain.from_iterable(repeat(one, LINK_WORDS) for one in self._right))
+        )
 
     def set_outputs(self, digests: array[int]) -> None:
         """Write digests of what the model said into the records."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, TypeGuard
 
-from xxhash import xxh3_64_intdigest
+from xxhash import xxh64_intdigest
 
 from evalstream import parsing
 from evalstream.aggregate import Result
@@ -52,8 +52,8 @@ def ties_of(
     data = (None,) * 3 if joined is None else (joined.dataset, joined.repository, joined.split)
     return Ties(
         word(evaluation),
-        xxh3_64_intdigest(parsing.canonical([evaluation, name, result])),
-        xxh3_64_intdigest(parsing.canonical([evaluation.partition("/")[0], name, *data])),
+        xxh64_intdigest(parsing.canonical([evaluation, name, result])),
+        xxh64_intdigest(parsing.canonical([evaluation.partition("/")[0], name, *data])),
     )
 
 
@@ -62,7 +62,7 @@ def sample_word(sample: str | int) -> int:
     if not isinstance(sample, str):
         return word(f"{sample}", 1)
     try:
-        return xxh3_64_intdigest(sample.encode())
+        return xxh64_intdigest(sample.encode())
     except UnicodeEncodeError:
         return word(sample)
 
@@ -78,15 +78,10 @@ def input_word(sample: int, raw: str, reference: Reference, choices: str) -> int
         reference = reference[0] if len(reference) == 1 else "\x1e".join(reference)
     rest = f"{reference}\x1f{choices}" if choices else reference
     try:
-        return input_bytes_word(sample, raw.encode(), rest.encode())
+        # One after the other: to put a long text together takes longer than to hash it.
+        return xxh64_intdigest(rest.encode(), xxh64_intdigest(raw.encode(), sample)) or 1
     except UnicodeEncodeError:
         return word(rest, word(raw, sample)) or 1
-
-
-def input_bytes_word(sample: int, raw: bytes, rest: bytes) -> int:
-    """Return the same of texts in UTF-8; `rest` is the reference, and the choices if any."""
-    # One after the other: to put a long text together takes longer than to hash it.
-    return xxh3_64_intdigest(rest, xxh3_64_intdigest(raw, sample)) or 1
 
 
 def element_word(line: int, number: int) -> int:
@@ -106,4 +101,4 @@ def is_name(value: Any) -> TypeGuard[str]:
 
 def word(text: str, seed: int = 0) -> int:
     """Digest a text, which may have half of a surrogate pair."""
-    return xxh3_64_intdigest(text.encode(errors="surrogatepass"), seed)
+    return xxh64_intdigest(text.encode(errors="surrogatepass"), seed)

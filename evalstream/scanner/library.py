@@ -38,6 +38,7 @@ MOST_ROWS: Final = 512
 TEXT_BYTES: Final = 1 << 22
 """How much room there is for what they say; rows that say more are left to others."""
 
+LINK_WORDS: Final = 4
 _IDS: Final = 5
 _INTERACTIONS: Final = 3
 _NAMES_AT_OPENSSL: Final = {"sha256": "SHA256", "md5": "MD5"}
@@ -98,6 +99,8 @@ class Demands(Structure):
         ("hash_digits", c_int32),
         ("times_generation", c_int32),
         ("keeps_texts", c_int32),
+        ("links", c_int32),
+        ("reserved", c_int32),
         ("transcript", c_char * 16),
     )
 
@@ -130,6 +133,7 @@ class _Scan(Structure):
         ("most_rows", c_uint64),
         ("row_count", c_uint64),
         ("records", c_void_p),
+        ("links", c_void_p),
         ("record_count", c_uint64),
         ("texts", c_void_p),
         ("most_bytes", c_uint64),
@@ -252,6 +256,7 @@ class Scanner:
         weakref.finalize(self, loaded.free_scanner, self._handle).atexit = False
         self._rows = (c_uint64 * (len(COLUMNS) * MOST_ROWS))()
         self._records = ctypes.create_string_buffer(RECORD_BYTES * MOST_ROWS)
+        self._links = (c_uint64 * (LINK_WORDS * MOST_ROWS))()
         self._texts = ctypes.create_string_buffer(TEXT_BYTES)
         self._setting: Setting | None = None
         self._data, self._scan = b"", _Scan()
@@ -278,6 +283,7 @@ class Scanner:
             rows=ctypes.addressof(self._rows),
             most_rows=MOST_ROWS,
             records=ctypes.addressof(self._records),
+            links=ctypes.addressof(self._links),
             texts=ctypes.addressof(self._texts),
             most_bytes=TEXT_BYTES,
         )
@@ -315,6 +321,10 @@ class Scanner:
     def records(self) -> bytes:
         """Return the records of the accepted rows, as `identities.pack` makes them."""
         return ctypes.string_at(self._records, RECORD_BYTES * self._scan.record_count)
+
+    def links(self) -> list[int]:
+        """Return LINK_WORDS for each accepted row, if rows are linked: see `ties`."""
+        return self._links[: LINK_WORDS * self._scan.record_count]
 
     def texts(self) -> bytes:
         """Return the texts of the accepted rows, if they are kept."""

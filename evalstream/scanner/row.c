@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-static const char BETWEEN = '\x1e', BEHIND_MARK = '\x1f';
+static const char BETWEEN = '\x1e', BEHIND = '\x1f';
 
 void start_facts(struct facts *facts) {
     facts->references.span = facts->reference_room;
@@ -389,7 +389,7 @@ static bool write_mark(const struct facts *facts, struct texts *texts) {
             write_bytes(texts, value->start, (size_t)(value->stop - value->start));
         else
             return false;
-        write_bytes(texts, &BEHIND_MARK, 1);
+        write_bytes(texts, &BEHIND, 1);
     }
     return true;
 }
@@ -435,11 +435,14 @@ bool write_row(
     if (!write_mark(facts, texts))
         return false;
     at->raw = texts->size;
-    if (demands->keeps_texts)
+    if (demands->links)
         write_decoded(texts, text_of(facts, RAW));
     at->reference = texts->size;
-    if (demands->keeps_texts)
+    if (demands->links) {
         write_joined(texts, &facts->references);
+        write_bytes(texts, &BEHIND, facts->choices.count > 0);
+        write_joined(texts, &facts->choices);
+    }
     at->end = texts->size;
     return !texts->full;
 }

@@ -40,6 +40,8 @@ struct demands {
     int32_t hash_digits;             /* how long sample_hash is */
     int32_t times_generation;        /* whether generation_time_ms is within latency_ms */
     int32_t keeps_texts;             /* whether the texts of rows are wanted */
+    int32_t links;                   /* whether it is wanted what ties rows to those of other runs */
+    int32_t reserved;
     char transcript[16];             /* what the transcript is called */
 };
 
@@ -61,8 +63,8 @@ struct row_texts {
     uint64_t choices;   /* input.choices */
     uint64_t covered;   /* what sample_hash is the digest of */
     uint64_t mark;      /* what tells the repeats of a sample apart */
-    uint64_t raw;       /* input.raw and, */
-    uint64_t reference; /* in turn, input.reference, where texts are kept */
+    uint64_t raw;       /* input.raw, and */
+    uint64_t reference; /* input.reference with the choices, if any, where rows are linked */
     uint64_t end;
 };
 

@@ -144,6 +144,19 @@ static void write_record(
     record->offset = scan->offsets ? scan->offsets[scan->line - 1] : scan->base + row->start;
 }
 
+static void write_link(
+    const struct row *row, const byte *texts, const struct record *record, struct link *link
+) {
+    const struct row_texts *const at = &row->texts;
+    const uint64_t numbered = row->flags & NUMBERED ? 1 : 0;
+    link->sample = xxh64(texts + at->sample, at->shown - at->sample, numbered);
+    link->input = xxh64(texts + at->raw, at->reference - at->raw, link->sample);
+    link->input = xxh64(texts + at->reference, at->end - at->reference, link->input);
+    link->input += link->input == 0;
+    link->line = record->line;
+    link->offset = record->offset;
+}
+
 /* Accept a line whose row is all that it seems, and tell of it. Return whether its scope is
    known. */
 static bool look(struct scanner *scanner, struct scan *scan, struct texts *texts, struct row *row) {
@@ -177,9 +190,10 @@ static bool look(struct scanner *scanner, struct scan *scan, struct texts *texts
     row->score = facts->slot[SCORE].number.value;
     place(scan, &facts->slot[OUTPUT], &row->output);
     place(scan, &facts->slot[TURNS], &row->turns);
-    write_record(
-        scan, &scanner->scope[scope], row, texts->data, &scan->records[scan->record_count]
-    );
+    struct record *const record = &scan->records[scan->record_count];
+    write_record(scan, &scanner->scope[scope], row, texts->data, record);
+    if (scanner->demands.links)
+        write_link(row, texts->data, record, &scan->links[scan->record_count]);
     return true;
 }
 

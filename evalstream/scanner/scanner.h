@@ -30,6 +30,11 @@ struct record {
     uint64_t offset;
 };
 
+/* What ties an accepted row to those of other runs; see `ties`. */
+struct link {
+    uint64_t sample, input, line, offset;
+};
+
 /* What rows with the same ids have in common; rows of a scope that is not `usual` are refused. */
 struct scope {
     uint64_t usual, seed, result;
@@ -56,6 +61,7 @@ struct scan {
     struct row *rows;        /* one for each line */
     uint64_t most_rows, row_count;
     struct record *records;  /* one for each accepted row */
+    struct link *links;      /* the same, if they are wanted */
     uint64_t record_count;
     byte *texts;
     uint64_t most_bytes, byte_count;
