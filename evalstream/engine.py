@@ -147,14 +147,12 @@ class _Entry:
         "scope",
         "scored",
         "shown",
-        "sound",
         "torn",
     )
 
     def __init__(self, line: bytes, number: int, offset: int, torn: bool = False) -> None:
         self.line, self.number, self.offset, self.torn = line, number, offset, torn
         self.row: Any = None
-        self.sound = False
         self.scored = True
         self.scope: Any = None
         self.faults: Sequence[Fault] = ()
@@ -305,10 +303,10 @@ class _Pass:
         """Parse lines and hold them against the schema; return those that are rows."""
         for entry in batch:
             entry.row = parse(entry.line)
-        is_sound = self._engine.reader.is_sound
-        for entry in batch:
-            entry.sound = is_sound(entry.row)
-        rows = [entry for entry in batch if entry.sound or self._explain(entry)]
+        sound = [self._engine.reader.is_sound(entry.row) for entry in batch]
+        rows = [
+            entry for entry, fits in zip(batch, sound, strict=True) if fits or self._explain(entry)
+        ]
         self._tally.rows += len(rows)
         return rows
 

@@ -17,7 +17,7 @@ class Firsts:
     """Finds the first row with the same digest: that of the sample, or that of the input.
 
     The digests stand at `place` in records. A compiled table takes a sixth of the time of
-    a dict, and a quarter of the memory.
+    a dict, and half of the memory at the most.
     """
 
     def __init__(self, place: int) -> None:

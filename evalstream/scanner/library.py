@@ -100,7 +100,6 @@ class Demands(Structure):
         ("times_generation", c_int32),
         ("keeps_texts", c_int32),
         ("links", c_int32),
-        ("reserved", c_int32),
         ("transcript", c_char * 16),
     )
 

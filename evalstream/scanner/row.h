@@ -41,7 +41,6 @@ struct demands {
     int32_t times_generation;        /* whether generation_time_ms is within latency_ms */
     int32_t keeps_texts;             /* whether the texts of rows are wanted */
     int32_t links;                   /* whether it is wanted what ties rows to those of other runs */
-    int32_t reserved;
     char transcript[16];             /* what the transcript is called */
 };
 

@@ -85,7 +85,6 @@ struct node {
     int32_t first_choice, choices;     /* the texts that a STRING may be; any without choices */
     int32_t slot;                      /* where to keep the value */
     int32_t has_least;
-    int32_t reserved;
     uint64_t required;                 /* a bit for each member that has to be there */
     double least;                      /* the smallest number */
 };

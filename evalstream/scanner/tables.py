@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 Schema = Mapping[str, Any]
 
-_NODE: Final = struct.Struct("=10iQd")
+_NODE: Final = struct.Struct("@9iQd")
 NODE_BYTES: Final = _NODE.size
 _PAIR: Final = struct.Struct("=2i")
 _NONE: Final = -1
@@ -148,7 +148,6 @@ class _Builder:
             len(choices),
             self.slot(path),
             "minimum" in node,
-            0,
             required,
             node.get("minimum", 0),
         )
@@ -200,7 +199,7 @@ class _Builder:
 
 
 def _free_node(inner: int, slot: int) -> bytes:
-    return _NODE.pack(_ANY_KIND, inner, inner, 0, 0, 0, 0, slot, 0, 0, 0, 0.0)
+    return _NODE.pack(_ANY_KIND, inner, inner, 0, 0, 0, 0, slot, 0, 0, 0.0)
 
 
 _NO_OBJECT: Final[tuple[int, list[tuple[str, int]], int]] = (_NONE, [], 0)
