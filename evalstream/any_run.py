@@ -4,21 +4,114 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from typing import Final
 
 from evalstream.formats import eee
+from evalstream.glimpse import ARRAY, GLIMPSED_BYTES, NOTHING, Beginning, glimpsed
+from evalstream.idle import refuse_idle
 from evalstream.late import check_run
 from evalstream.model import Finding, Options, RunSummary
 from evalstream.progress import Progress
-from evalstream.runs import Run
+from evalstream.run_check import make_ready
+from evalstream.runs import STDIN, Run
+from evalstream.sources.compressed import compression_of
+from evalstream.standard_input import STANDARD_INPUT
+from evalstream.stopping import Stopped
+
+_PLACES: Final = {
+    ("eee", "aggregate"): "aggregate",
+    ("infereval", "evaluation"): "rows",
+    ("infereval", "benchmark"): "aggregate",
+    ("harpia", "log"): "rows",
+    ("harpia", "output"): "aggregate",
+    ("harpia", "input"): "inputs",
+    **{("evalguard", kind): "rows" for kind in ("task", "metric", "threshold", "report")},
+}
+"""Where documents stand in a run, by their format and kind; rows are what they are taken for."""
+
+_MAGIC_BYTES: Final = 6
+
+LULL_SECONDS: Final = 0.005
+"""How long a line waits for what may follow it where something waits for the rows."""
 
 
 def check_any(
     run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
 ) -> RunSummary:
-    """Check one run and hand its findings to `show`, in order. Raises what its check raises."""
+    """Check one run and hand its findings to `show`, in order.
+
+    Standard input shows by its content of which system it is. Raises what the check raises, and
+    UsageError where options do not go with what standard input holds.
+    """
+    is_alone = run.rows == STDIN and run.aggregate is None and run.inputs is None
+    if is_alone and options.format_name == "auto":
+        try:
+            run = _shown(run, options)
+        except Stopped as stopped:
+            trouble = f"stopped by {stopped.name} before any row came"
+            return RunSummary(run.rows, None, run.format, trouble=trouble)
+        refuse_idle(options, run.format)
+    summary: RunSummary
     if run.format == eee.NAME:
-        return check_run(run, options, show, progress)
-    summary: RunSummary = import_module(f"evalstream.systems.{run.format}").check(
-        run, options, show, progress
-    )
+        summary = check_run(run, options, show, progress)
+    else:
+        system = import_module(f"evalstream.systems.{run.format}")
+        summary = system.check(run, options, show, progress)
+    summary.selected, summary.ignored = options.select, options.ignore
     return summary
+
+
+def _shown(run: Run, options: Options) -> Run:
+    """Return the run that standard input shows to be; rows where nothing shows another."""
+    is_hurried = options.flow.is_waited_for
+    if is_hurried:
+        make_ready(options)
+    try:
+        kind = _kind(is_hurried=is_hurried)
+    except OSError:
+        return run  # why it is not read is told when it is
+    if kind is None or kind not in _PLACES:
+        return run
+    place = _PLACES[kind]
+    return Run(
+        rows=STDIN if place == "rows" else None,
+        aggregate=STDIN if place == "aggregate" else None,
+        inputs=STDIN if place == "inputs" else None,
+        format=kind[0],
+    )
+
+
+def _kind(*, is_hurried: bool) -> tuple[str, str] | None:
+    """Return what standard input is, as soon as what has come of it shows that."""
+    seen = b""
+    while (more := STANDARD_INPUT.peek()) is not None:
+        seen = more
+        kind = _kind_of(seen)
+        if kind is not None or _is_settled(seen) or (is_hurried and _pauses(seen)):
+            return kind
+    return _kind_of(seen)
+
+
+def _pauses(seen: bytes) -> bool:
+    """Tell whether a line is there, and no more comes for a while."""
+    return b"\n" in seen and not STANDARD_INPUT.wait(LULL_SECONDS)
+
+
+def _kind_of(seen: bytes) -> tuple[str, str] | None:
+    # Most runs come from files, and need no detector here.
+    from evalstream.recognising import kind_of
+
+    kind = kind_of(Beginning("", seen[:GLIMPSED_BYTES], lambda: seen))
+    return None if kind is None else (kind.format, kind.document)
+
+
+def _is_settled(seen: bytes) -> bool:
+    """Tell whether more bytes would show no more: rows, packed bytes, or no JSON at all."""
+    if len(seen) >= GLIMPSED_BYTES or compression_of(seen[:_MAGIC_BYTES]) is not None:
+        return True
+    shown = glimpsed(seen)
+    if shown == NOTHING:
+        return bool(seen.strip())
+    # No JSON document has an object at the beginning of a line but its first, so these are rows.
+    is_row = shown.is_whole and b"\n" in seen
+    return shown.kind != ARRAY and (is_row or b"\n{" in seen.lstrip())

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from importlib import import_module
-from itertools import chain, groupby, islice
-from operator import attrgetter
-from typing import Final
+from itertools import chain, islice
 
 from evalstream.errors import UsageError
-from evalstream.finding import checked_inputs, expanded, find_runs
+from evalstream.finding import checked_inputs, find_runs, is_many
 from evalstream.formats import NAMES, eee
-from evalstream.model import Flow, Options
-from evalstream.recognising import recognised
-from evalstream.runs import Nothing, Run
+from evalstream.idle import refuse_idle
+from evalstream.model import Options
+from evalstream.runs import STDIN, Nothing, Run
+from evalstream.sources.remote import is_remote
 
-WITH_ROWS: Final = ("eee", "harpia")
-"""The systems whose files hold rows, which can go somewhere."""
+AUTO = "auto"
 
 
 def find_all(
@@ -31,83 +30,74 @@ def find_all(
     given = checked_inputs(inputs)
     first = list(islice(given, 2))
     _check_together(len(first), aggregate, more)
-    every: Iterator[str | Nothing] = chain(first, given)
+    if aggregate is not None or more is not None:
+        # What documents are named beside is one file, however it is called.
+        yield from _joined(str(first[0]), aggregate, more, options)
+        return
+    formats = NAMES if options.format_name == AUTO else (options.format_name,)
+    # A schema of the user's own judges rows of whatever kind.
+    any_rows = options.schema is not None
+    runs = find_runs(chain(first, given), formats, options.exclude, any_rows=any_rows)
+    yield from _without_idle(runs, options)
 
-    # What documents are named beside is one file, however it is called.
-    is_alone = aggregate is None and more is None
-    chosen = None if options.format_name == "auto" else options.format_name
-    given_ones = expanded(every) if is_alone else every
-    ones = (_Input(one, chosen, aggregate, more) for one in given_ones)
-    for name, some in groupby(ones, attrgetter("system")):
-        if name == eee.NAME:
-            if more is not None:
-                raise UsageError(f"--inputs does not go with files of {eee.NAME}")
-            yield from _main(some, aggregate)
-            continue
-        _refuse_idle(options, name)
+
+def _without_idle(runs: Iterable[Run | Nothing], options: Options) -> Iterator[Run | Nothing]:
+    """Pass runs on. Raises UsageError in the end where options say nothing to any of them."""
+    others: set[str] = set()
+    has_rows = False
+    for one in runs:
+        if isinstance(one, Run):
+            has_rows = has_rows or one.format == eee.NAME
+            others.add(one.format)
+        yield one
+    if not has_rows:
+        for name in sorted(others):
+            refuse_idle(options, name)
+
+
+def _joined(
+    path: str, aggregate: str | None, more: str | None, options: Options
+) -> Iterator[Run | Nothing]:
+    """Return the one run of a file and the documents that were named beside it."""
+    name = options.format_name
+    if name == AUTO:
+        name = _shown_by(path, aggregate, more)
+    refuse_idle(options, name)
+    if name != eee.NAME:
         find = import_module(f"evalstream.systems.{name}").find
-        for one in some:
-            yield from find(one.path, aggregate, more)
-            yield from one.others()
+        yield from find(path, aggregate, more)
+        return
+    if more is not None:
+        raise UsageError(f"--inputs does not go with files of {eee.NAME}")
+    if os.path.isdir(path) or is_many(path):
+        raise UsageError("--aggregate goes with exactly one rows file (or - for stdin)")
+    yield Run(path, aggregate)
 
 
-class _Input:
-    """One input, the system whose files it is taken for, and others that it shows as well."""
+def _shown_by(*paths: str | None) -> str:
+    """Return the first system that one of some files shows; the main one where none does."""
+    from evalstream.recognising import FOREIGN, beginning_of, kind_of
 
-    def __init__(
-        self, given: str | Nothing, system: str | None, aggregate: str | None, more: str | None
-    ) -> None:
-        self.given = given
-        self.path = given.path if isinstance(given, Nothing) else given
-        if system is not None or isinstance(given, Nothing):
-            self.system, self._shown = system or eee.NAME, {}
-        else:
-            self._shown = recognised(self.path, aggregate, more)
-            self.system = next((name for name in NAMES if name in self._shown), eee.NAME)
-
-    def others(self) -> Iterator[Nothing]:
-        """Say of which systems there are files in a folder that were not checked with it."""
-        for name, path in self._shown.items():
-            if name != self.system:
-                reason = (
-                    f"the folder was taken for one of {self.system}, and this is a file of {name}, "
-                    "which was not checked: name the folders of each system, or --format-name"
-                )
-                yield Nothing(path, reason, format=name)
+    for path in paths:
+        if path is None or path == STDIN or is_remote(path):
+            continue
+        kind = kind_of(beginning_of(path)) if not os.path.isdir(path) else None
+        if kind is not None and kind.format != FOREIGN:
+            return kind.format
+        if kind is None and os.path.isdir(path):
+            return _shown_in(path)
+    return eee.NAME
 
 
-def _main(inputs: Iterable[_Input], aggregate: str | None) -> Iterator[Run | Nothing]:
-    """Find the runs of the main system, and then say what other files there are."""
-    others: list[Nothing] = []
-
-    def given() -> Iterator[str | Nothing]:
-        for one in inputs:
-            yield one.given
-            others.extend(one.others())
-
-    yield from find_runs(given(), aggregate)
-    yield from others
-
-
-def _refuse_idle(options: Options, system: str) -> None:
-    """Raise UsageError for options that say nothing to files of another system."""
-    flow, usual = options.flow, Options()
-    idle = {
-        "--schema": options.schema != usual.schema,
-        "--schema-version": options.schema_version != usual.schema_version,
-        "--recipe": options.recipe != usual.recipe,
-        "a seal": flow.seal_to is not None,
-        "a way for rows to go": flow != Flow() and system not in WITH_ROWS,
-        "--skip-noise": options.skip_noise and system not in WITH_ROWS,
-    }
-    named = next((name for name, is_idle in idle.items() if is_idle), None)
-    if named is not None:
-        raise UsageError(f"{named} does not go with files of {system}")
+def _shown_in(folder: str) -> str:
+    """Return the first system of which a folder holds files."""
+    shown = {one.format for one in find_runs([folder]) if isinstance(one, Run)}
+    return next((name for name in NAMES if name in shown), eee.NAME)
 
 
 def _check_together(count: int, aggregate: str | None, more: str | None) -> None:
     if not count:
-        raise UsageError("nothing to check was named")
+        raise UsageError("no input given")
     if aggregate is not None and count > 1:
         raise UsageError("--aggregate goes with exactly one rows file (or - for stdin)")
     if more is not None and count > 1:

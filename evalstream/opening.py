@@ -7,6 +7,7 @@ import stat
 import sys
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -22,8 +23,16 @@ from evalstream.sources.compressed import Unpacked, compression_of
 from evalstream.sources.file import FileSource
 from evalstream.sources.growing import Growing
 from evalstream.sources.remote import is_remote
-from evalstream.sources.stream import Descriptor, Rewound, Stored, StreamSource, Tapped
-from evalstream.stopping import STOPPING
+from evalstream.sources.stream import (
+    Descriptor,
+    Rewound,
+    Stoppable,
+    Stored,
+    StreamSource,
+    Tapped,
+)
+from evalstream.standard_input import STANDARD_INPUT
+from evalstream.stopping import STOPPING, Stopped
 
 if TYPE_CHECKING:
     from evalstream.elements import ArrayTrouble, Element
@@ -107,6 +116,10 @@ class Opened:
                 yield gathered.block()
             self._follow(b"", [])
             raise
+        except Stopped:
+            if gathered.size:
+                yield gathered.block()
+            raise
         if gathered.size:
             yield gathered.block()
 
@@ -180,7 +193,7 @@ def open_rows(
     if not (streamed or taps or _must_stream(path, options)):
         source = FileSource(path)
         head = _head(source)
-        found = layout.layout_of(head, source.size)
+        found = layout.layout_of(head, source.size, path, any_rows=options.schema is not None)
         if compression_of(head) is None and found.kind != layout.JSON_ARRAY:
             return Opened(source, head, found, origin=source)
         source.close()
@@ -211,7 +224,7 @@ def _is_regular(path: str) -> bool:
 
 def _reader(path: str, options: Options) -> Reader:
     if path == STDIN:
-        return Descriptor(_standard_input())
+        return STANDARD_INPUT.reader()
     if is_remote(path):
         from evalstream.sources.remote import RemoteReader
 
@@ -234,11 +247,10 @@ def _streamed(
     keeps_rests: bool,
 ) -> Opened:
     origin = reader
+    reader = Stoppable(reader)
     for tap in taps:
         reader = Tapped(reader, tap)
-    start = b""
-    while len(start) < MAGIC_BYTES and (data := reader.read()):
-        start += data
+    start = _start(reader)
     packed, stored = compression_of(start), None
     reader = Rewound(start, reader)
     if packed is not None:
@@ -252,12 +264,24 @@ def _streamed(
         keeps_rests=keeps_rests,
     )
     head = _head(source)
-    found = layout.layout_of(head, source.size if source.ended else sys.maxsize)
+    shown = None if name == STDIN else name
+    size, any_rows = source.size if source.ended else sys.maxsize, options.schema is not None
+    found = layout.layout_of(head, size, shown, any_rows=any_rows)
     if found.kind == layout.JSON_ARRAY:
         from evalstream.elements import Elements
 
         head = b"\n".join(map(_flat, Elements(options.max_line_bytes).feed(head)))
     return Opened(source, head, found, packed, stored, origin=origin)
+
+
+def _start(reader: Reader) -> bytes:
+    """Read on until the first bytes tell whether the input is compressed."""
+    start = b""
+    # What is read by then counts; a reader that stops says so again when the rows are read.
+    with suppress(Stopped):
+        while len(start) < MAGIC_BYTES and (data := reader.read()):
+            start += data
+    return start
 
 
 def _flat(element: Element) -> bytes:
@@ -271,10 +295,3 @@ def _head(source: Source) -> bytes:
         return source.head()
     except OSError:
         return b""
-
-
-def _standard_input() -> int:
-    """Return the descriptor of standard input. Raises OSError where it was closed."""
-    if sys.stdin is None:
-        raise OSError("standard input is closed")
-    return sys.stdin.fileno()

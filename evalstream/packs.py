@@ -18,8 +18,9 @@ from evalstream.findings import Findings
 from evalstream.model import MEBIBYTE, Fault, Finding, Options, RunSummary
 from evalstream.planned import Planned
 from evalstream.progress import Progress
-from evalstream.rules.stream import ES001, ES005
-from evalstream.runs import Nothing, Run, printable
+from evalstream.rules.stream import ES001, ES005, ES008
+from evalstream.runs import ForeignLog, Nothing, Run, printable
+from evalstream.unrecognised import Unrecognised
 
 PACK_RUNS: Final = 32
 PACK_BYTES: Final = 2 * MEBIBYTE
@@ -98,8 +99,10 @@ def check_pack(options: Options, pack: Pack) -> list[Checked]:
 def check_planned(options: Options, planned: Planned, progress: Progress) -> Checked:
     """Check one run, or say why there is nothing to check."""
     found = planned.found
+    if isinstance(found, Unrecognised):
+        return _left(planned, found, options)
     if isinstance(found, Nothing):
-        rule = ES005 if found.readable else ES001
+        rule = ES008 if isinstance(found, ForeignLog) else ES005 if found.readable else ES001
         trouble, fault = f"nothing was checked: {found.reason}", rule.fault(found.reason)
         return _not_checked(planned, trouble, fault, options)
     findings = Findings()
@@ -119,11 +122,28 @@ def _not_checked(planned: Planned, trouble: str, fault: Fault, options: Options)
         None if path is None else printable(path) for path in (run.rows, run.aggregate)
     )
     summary = RunSummary(rows, aggregate, found.format, trouble=trouble)
+    summary.selected, summary.ignored = options.select, options.ignore
     if fault.code not in enabled_codes(options):
         return Checked(planned.number, summary, [])
     finding = finding_of(fault, name_of(found), options.profile)
     summary.count(fault.code, finding.severity, 1)
     return Checked(planned.number, summary, [finding])
+
+
+def _left(planned: Planned, found: Unrecognised, options: Options) -> Checked:
+    """Say what a search left unchecked; where it does not matter, that is no run but a note."""
+    name, fault = printable(found.path), found.fault()
+    trouble = found.reason if found.leaves_open else None
+    summary = RunSummary(name, None, found.format, trouble=trouble, excluded=found.excluded)
+    findings = []
+    if fault is not None and fault.code in enabled_codes(options):
+        finding = finding_of(fault, name, options.profile)
+        summary.count(fault.code, finding.severity, 1)
+        findings.append(finding)
+        if finding.severity >= options.threshold:
+            summary.verdict = "failed"
+    summary.is_note = summary.verdict != "failed" and trouble is None
+    return Checked(planned.number, summary, findings)
 
 
 def name_of(found: Run | Nothing) -> str:

@@ -1,64 +1,111 @@
-"""Which system's files an input shows: by the members of its documents, or of a folder's first."""
+"""Which format a file is of, by its content: the one detector that all searches share."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Collection, Iterator
 from importlib import import_module
-from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from evalstream.errors import CannotCheck
 from evalstream.formats import NAMES, eee
-from evalstream.glimpse import glimpse
-from evalstream.runs import STDIN
-from evalstream.sources.remote import is_remote
+from evalstream.glimpse import GLIMPSED_BYTES, Beginning
+from evalstream.harnesses import log_of
+from evalstream.model import Reader
+from evalstream.sources.compressed import Unpacked, compression_of
+from evalstream.sources.stream import Rewound
 
-LOOKED_AT: Final = 64
-"""How many files of a folder are looked at."""
+FOREIGN: Final = "foreign"
+"""What stands for the format of a log that a harness wrote."""
 
-UNSURE: Final = "document"
-"""What a file is called that may be of a system by its ending alone."""
+_ORDER: Final = ("eee", "infereval", "evalguard", FOREIGN, "harpia")
+"""The surest first: HarpIA Lab's members are known by their shape alone."""
+
+LARGEST_LOOK: Final = 64 << 20
+"""How many bytes of a document are parsed to recognise it by its shape."""
+
+_MAGIC_BYTES: Final = 6
 
 
-def recognised(*paths: str | None) -> dict[str, str]:
-    """Return the systems that files or folders show, each with the first file that shows it.
+class Kind(NamedTuple):
+    """What a file is: the format, and which of its documents; of a harness's log, what it is."""
 
-    A stream, a URL and a packed file show nothing. What shows nothing is of the main system.
+    format: str
+    document: str
+
+
+def kind_of(file: Beginning, formats: Collection[str] = NAMES) -> Kind | None:
+    """Return what a file shows to be, None where it shows none of the formats."""
+    for name in _ORDER:
+        if name == FOREIGN:
+            log = log_of(file)
+            if log is not None:
+                return Kind(FOREIGN, f"{log.harness}: {log.what}")
+        elif name in formats:
+            document = _format(name).recognised(file)
+            if document is not None:
+                return Kind(name, document)
+    return None
+
+
+def beginning_of(path: str) -> Beginning:
+    """Look at the beginning of a local file, unpacked; empty where it cannot be read.
+
+    A FIFO or a device shows nothing, and is not waited for.
     """
-    for path in paths:
-        if path is None or path == STDIN or is_remote(path):
-            continue
-        shown = _among(path) if os.path.isdir(path) else _by_itself(path)
-        if shown:
-            return shown
-    return {}
+    return Beginning(path, b"".join(_pieces(path, GLIMPSED_BYTES))[:GLIMPSED_BYTES], _whole(path))
 
 
-def _by_itself(path: str) -> dict[str, str]:
-    seen = glimpse(path)
-    for name in NAMES:
-        if _format(name).recognised(seen, path):
-            return {name: path}
-    return {}
+def _whole(path: str) -> Any:
+    def whole() -> bytes | None:
+        text = b"".join(_pieces(path, LARGEST_LOOK + 1))
+        return text if len(text) <= LARGEST_LOOK else None
+
+    return whole
 
 
-def _among(folder: str) -> dict[str, str]:
-    """Return the systems of the first files of a folder that show theirs."""
-    shown: dict[str, str] = {}
-    for path in islice(_files_below(folder), LOOKED_AT):
-        seen = glimpse(path)
-        for name in NAMES:
-            kind = _format(name).recognised(seen, path)
-            if kind is not None and kind != UNSURE:
-                shown.setdefault(name, path)
-                break
-    return shown
+def _pieces(path: str, most: int) -> Iterator[bytes]:
+    """Iterate over the first bytes of a local file, unpacked, until there are `most`."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except (OSError, ValueError):
+        return
+    try:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            yield from _first(_Plain(descriptor), most)
+    except (OSError, CannotCheck):
+        return
+    finally:
+        os.close(descriptor)
 
 
-def _files_below(folder: str) -> Iterator[str]:
-    for place, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from (os.path.join(place, name) for name in sorted(files) if name[0] != ".")
+def _first(reader: Reader, most: int) -> Iterator[bytes]:
+    start = reader.read()
+    packed = compression_of(start[:_MAGIC_BYTES])
+    reader = Rewound(start, reader)
+    if packed is not None:
+        reader = Unpacked(reader, packed)
+    size = 0
+    while size < most and (piece := reader.read()):
+        size += len(piece)
+        yield piece
+
+
+class _Plain:
+    """The bytes of a regular file, a few at a time."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def read(self) -> bytes:
+        return os.read(self._descriptor, GLIMPSED_BYTES)
+
+    def wait(self, _seconds: float) -> bool:
+        return True
+
+    def close(self) -> None:
+        """Leave the descriptor to who opened it."""
 
 
 def _format(name: str) -> Any:

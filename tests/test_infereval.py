@@ -17,6 +17,7 @@ from edits import Case, apply
 from edits_infereval import EXAMPLE, change, documents, written_to
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from recognition import beginning_of, shown
 from test_schemas import descriptions, load, spelled, stripped
 
 import evalstream
@@ -25,9 +26,8 @@ from evalstream.formats import infereval
 from evalstream.formats.infereval_hash import framework, hashes_of, normalised
 from evalstream.formats.infereval_times import date_time, is_date
 from evalstream.formats.infereval_votes import vote, voting
-from evalstream.glimpse import glimpse, glimpsed
+from evalstream.glimpse import Beginning
 from evalstream.model import Finding, Severity
-from evalstream.recognising import recognised as shown
 
 FOLDER = CORPUS / "infereval"
 REFERENCES = CORPUS.parent / "reference-schemas" / "infereval"
@@ -697,8 +697,9 @@ def test_a_folder_is_paired(tmp_path: Path) -> None:
     written_to(tmp_path / "other.json", {"settings": 1})
     written_to(tmp_path / "unused.json", {**known["benchmark"], "id": "unused"})
     (tmp_path / "link.json").symlink_to(tmp_path / "e1.json")
-    report, found = check(tmp_path)
-    assert (report.exit_code, found) == (0, [])
+    report, (left,) = check(tmp_path)
+    assert report.exit_code == 0
+    assert left.found == {"JSON files of unknown formats": 1, "hidden names": 1}
     benchmark = str(tmp_path / "deep/er/b.json")
     assert [(run.file, run.aggregate) for run in report.runs] == [
         (str(tmp_path / "e1.json"), benchmark),
@@ -714,14 +715,17 @@ def test_files_of_the_main_system_are_not_skipped_in_silence(tmp_path: Path) -> 
     (tmp_path / "log.jsonl").write_text('{"event": "run.started"}\n', encoding="utf-8")
     written_to(tmp_path / "z.json", {"evaluation_results": []})
     report, found = check(tmp_path, format_name="infereval")
-    assert [(Path(one.file).name, one.code) for one in found] == [
-        ("rows.jsonl", "ES005"),
-        ("z.json", "ES005"),
-    ]
+    (left,) = found
+    assert (Path(left.file), left.code) == (tmp_path, "ES007")
+    assert left.found == {
+        "files named like rows": 1,
+        "JSON files with members of known documents": 1,
+        "event logs of infereval": 1,
+    }
     assert report.exit_code == 3
     assert set(shown(str(tmp_path))) == {"eee", "infereval"}
     report, _ = check(tmp_path)
-    assert {run.format: run.trouble is None for run in report.runs}["infereval"] is False
+    assert {run.format for run in report.runs} == {"eee", "infereval"}
     assert report.exit_code != 0
 
 
@@ -788,12 +792,12 @@ def test_documents_that_do_not_go_together() -> None:
 
 
 def test_recognition() -> None:
-    assert infereval.recognised(glimpse(str(BENCHMARK)), str(BENCHMARK)) == "benchmark"
-    assert infereval.recognised(glimpse(str(EVALUATION)), str(EVALUATION)) == "evaluation"
-    assert list(shown(str(EXAMPLE))) == ["infereval"]
-    lines = glimpsed(b'{"bearers": {}, "analysts": []}\n{}')
-    assert infereval.recognised(lines, "x.jsonl") is None
-    assert infereval.recognised(glimpsed(b'{"evaluation_results": []}'), "x.json") is None
+    assert infereval.recognised(beginning_of(str(BENCHMARK))) == "benchmark"
+    assert infereval.recognised(beginning_of(str(EVALUATION))) == "evaluation"
+    assert shown(str(EXAMPLE)) == ["infereval"]
+    lines = b'{"bearers": {}, "analysts": []}\n{}'
+    assert infereval.recognised(Beginning("x.jsonl", lines)) is None
+    assert infereval.recognised(Beginning("x.json", b'{"evaluation_results": []}')) is None
 
 
 @pytest.mark.parametrize("aggregate", [None, BENCHMARK])

@@ -6,9 +6,8 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from evalstream.finding.keeping import Keeping, restored, stored
-from evalstream.finding.looking import AGGREGATE, Look
-from evalstream.runs import aggregate_candidates
+from evalstream.keeping import Keeping, restored, stored
+from evalstream.names import SAMPLES, aggregate_candidates, without_packing
 
 _TABLES: Final = """
     CREATE TABLE declared (
@@ -21,21 +20,27 @@ _TABLES: Final = """
 class Companions:
     """Finds the aggregates of rows; what the aggregates of a folder declare is read once.
 
-    `look` looks into a JSON file, None where there is none; `beside` lists what a folder holds
-    that may be an aggregate.
+    `is_aggregate` tells of a path whether an aggregate is there, and `may_be` of one that bears the
+    name of rows; `declared_in` lists the aggregates of a folder that declare rows, each with the
+    path that it declares.
     """
 
     def __init__(
-        self, look: Callable[[str], Look | None], beside: Callable[[str], Iterable[str]]
+        self,
+        is_aggregate: Callable[[str], bool],
+        declared_in: Callable[[str], Iterable[tuple[str, str]]],
+        may_be: Callable[[str], bool] | None = None,
     ) -> None:
-        self._look, self._beside = look, beside
+        self._is_aggregate, self._declared_in = is_aggregate, declared_in
+        self._may_be = may_be or is_aggregate
         self._kept = Keeping(_TABLES)
 
     def aggregate_of(self, rows: str) -> str | None:
         """Return the aggregate of a rows file; two that declare it beside it settle nothing."""
-        for candidate in aggregate_candidates(rows):
-            look = self._look(candidate)
-            if look is not None and look.kind == AGGREGATE:
+        is_samples = os.path.splitext(without_packing(rows))[0].endswith(SAMPLES)
+        for number, candidate in enumerate(aggregate_candidates(rows)):
+            is_named = is_samples and number == 0
+            if (self._may_be if is_named else self._is_aggregate)(candidate):
                 return candidate
         folder, name = os.path.split(rows)
         if self._kept.change("INSERT OR IGNORE INTO folder VALUES (?)", [(stored(folder),)]):
@@ -52,11 +57,8 @@ class Companions:
         self._kept.close()
 
     def _read(self, folder: str) -> None:
-        for path in self._beside(folder):
-            look = self._look(path)
-            if look is not None and look.declared:
-                names = folder, os.path.basename(look.declared), path
-                self._kept.change(
-                    "INSERT OR IGNORE INTO declared VALUES (?, ?, ?)",
-                    [tuple(map(stored, names))],
-                )
+        for path, declared in self._declared_in(folder):
+            names = folder, os.path.basename(declared), path
+            self._kept.change(
+                "INSERT OR IGNORE INTO declared VALUES (?, ?, ?)", [tuple(map(stored, names))]
+            )

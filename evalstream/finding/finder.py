@@ -2,39 +2,52 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import chain, islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from evalstream.errors import UsageError
-from evalstream.finding.patterns import expanded, is_pattern
+from evalstream.finding.patterns import expanded
+from evalstream.formats import NAMES
 from evalstream.runs import STDIN, Nothing, Run
-from evalstream.sources.remote import is_remote
+
+if TYPE_CHECKING:
+    from evalstream.finding.pairing import Found
+    from evalstream.finding.search import Search
 
 
 def find_runs(
-    inputs: Iterable[str | Nothing], aggregate: str | None = None
+    inputs: Iterable[str | Nothing],
+    formats: Collection[str] = NAMES,
+    exclude: Iterable[str] = (),
+    *,
+    any_rows: bool = False,
 ) -> Iterator[Run | Nothing]:
-    """Find the runs among the inputs, each pair once, in the order of the inputs.
+    """Find the runs of some formats among the inputs, each pair once, in the order of the inputs.
 
-    Memory does not grow with their number. Raises UsageError where `aggregate` is given and
-    there is not exactly one rows input, or where standard input is named twice.
+    What matches `exclude` is left out of folders, prefixes and patterns. With `any_rows` all
+    files named like rows hold rows, whatever they show. Memory does not grow with the number of
+    runs. Raises UsageError where standard input is named twice, or nothing is.
     """
     given = checked_inputs(inputs)
-    first = list(islice(given, 2))
+    first = list(islice(given, 1))
     if not first:
-        raise UsageError("nothing to check was named")
-    if aggregate is not None:
-        yield _joined(first, aggregate)
-        return
+        raise UsageError("no input given")
     # A search takes 0.02 s to load, and a pair that is named whole needs none.
+    from evalstream.finding.coupling import coupled
     from evalstream.finding.search import Search
 
-    with closing(Search()) as search:
-        for one in expanded(chain(first, given)):
-            yield from [one] if isinstance(one, Nothing) else search.runs(one)
+    patterns = tuple(exclude)
+    with closing(Search(formats, patterns, any_rows=any_rows)) as search:
+        ones = expanded(chain(first, given), patterns)
+        for found in coupled(chain.from_iterable(map(partial(_found, search), ones))):
+            yield found.what
+
+
+def _found(search: Search, one: str | Nothing) -> Iterable[Found]:
+    return search.found(one)
 
 
 def checked_inputs(inputs: Iterable[str | Nothing]) -> Iterator[str | Nothing]:
@@ -54,18 +67,6 @@ def _with_stdin_once(inputs: Iterable[str | Nothing]) -> Iterator[str | Nothing]
             raise UsageError(_TWICE)
         met = met or one == STDIN
         yield one
-
-
-def _joined(inputs: Sequence[str | Nothing], aggregate: str) -> Run:
-    """Return the one run of rows and an aggregate that are named both."""
-    rows = inputs[0]
-    if len(inputs) > 1 or isinstance(rows, Nothing) or os.path.isdir(rows) or _is_many(rows):
-        raise UsageError("--aggregate goes with exactly one rows file (or - for stdin)")
-    return Run(rows, aggregate)
-
-
-def _is_many(path: str) -> bool:
-    return path.endswith("/") if is_remote(path) else is_pattern(path)
 
 
 _TWICE: Final = "standard input can be named only once"

@@ -1,4 +1,4 @@
-"""The look into a JSON file that tells an aggregate, and which rows it declares."""
+"""The look into a file that tells an aggregate, rows, or a document of another format."""
 
 from __future__ import annotations
 
@@ -8,67 +8,134 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from evalstream.formats.eee import AGGREGATE_KEYS
-from evalstream.parsing import fast
+from evalstream.formats import eee, evalguard, harpia, infereval
+from evalstream.formats.eee import AGGREGATE_KEYS, AGGREGATE_MEMBERS
+from evalstream.glimpse import ARRAY, GLIMPSED_BYTES, LINES, OBJECT, Beginning
+from evalstream.names import is_packed_json_name
+from evalstream.parsing import UTF8_MARK
+from evalstream.recognising import FOREIGN, LARGEST_LOOK, Kind, beginning_of, kind_of
+from evalstream.unrecognised import EVENTS, INDEX, REPORT
 
 LARGEST_AGGREGATE: Final = 256 << 20
 
 AGGREGATE: Final = 1
-NO_AGGREGATE: Final = 2
+OTHER: Final = 2
 TOO_LARGE: Final = 3
+ROWS: Final = 4
+DOCUMENT: Final = 5
+LOG: Final = 6
+LIKE_AGGREGATE: Final = 7
+BROKEN: Final = 8
+STRANGE: Final = 9
+ASIDE: Final = 10
+
+AGGREGATES: Final = (AGGREGATE, BROKEN)
+"""What is checked as an aggregate."""
+
+MAYBE_AGGREGATES: Final = (LIKE_AGGREGATE, OTHER)
+"""What is checked as an aggregate where rows lie beside it under its name and `_samples`."""
+
+UNSURE: Final = "unsure"
+"""The kind of a document whose own format has to find out what it is."""
 
 _HEAD_BYTES: Final = 4096
 _BLANK: Final = b" \t\r\n\xef\xbb\xbf"
 
 
 class Look(NamedTuple):
-    """What a JSON file is, by one of this module's words, and the rows file that it declares."""
+    """What a file is, by one of this module's words.
+
+    `declared` is the rows file that an aggregate declares. `detail` is of a DOCUMENT its format
+    and kind (`harpia input`), of a LOG its harness, and else the format of which it may be a
+    document, however little shows that. What is BROKEN is checked as an aggregate is, so that
+    the check says how. STRANGE are lines of objects that have no member of a row, and what stands
+    ASIDE is no data: `detail` is then the kind under which it is counted.
+    """
 
     kind: int
     declared: str | None = None
+    detail: str | None = None
 
 
 def look_at(path: str) -> Look | None:
-    """Look into a local file, None where there is none; what cannot be read is an aggregate."""
+    """Look into a local JSON file, None where there is none.
+
+    What cannot be read is an aggregate, so that its check says why.
+    """
     try:
         with open(path, "rb", buffering=0, opener=_opened) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 return None
-            if status.st_size > LARGEST_AGGREGATE:
-                return Look(TOO_LARGE)
-            return looked(file.readall())
+            if status.st_size <= GLIMPSED_BYTES:
+                return looked(file.readall(), path)
+            head = file.read(GLIMPSED_BYTES) or b""
+            large = _of_large(path, head)
+            if large is not None or status.st_size > LARGEST_AGGREGATE:
+                return large or Look(TOO_LARGE)
+            return looked(head + file.readall(), path)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError):
         return None
     except OSError:
         return Look(AGGREGATE) if os.path.isfile(path) else None
 
 
-def looked(text: bytes) -> Look:
-    """Look into a JSON document; one that is none counts as an aggregate that is broken."""
-    if is_array(text):
-        return Look(NO_AGGREGATE if _is_sound(text) else AGGREGATE)
-    try:
-        top = _TOP.decode(text)
-    except (ValueError, RecursionError):
-        return _looked_closely(text)
-    if top.evaluation_results is msgspec.UNSET and top.detailed_evaluation_results is msgspec.UNSET:
-        return _looked_closely(text)
-    return Look(AGGREGATE, _declared_by(top.detailed_evaluation_results))
+def looked(text: bytes, name: str = "") -> Look:
+    """Look into a JSON document."""
+    if not is_array(text):
+        try:
+            top = _TOP.decode(text)
+        except (ValueError, RecursionError):
+            return _looked_closely(text, name)
+        details = top.detailed_evaluation_results
+        if top.evaluation_results is not msgspec.UNSET or details is not msgspec.UNSET:
+            return Look(AGGREGATE, _declared_by(details))
+    return _looked_closely(text, name)
+
+
+def look_at_data(path: str) -> Look:
+    """Look at the beginning of a local file that is no JSON document by its name."""
+    return look_of(beginning_of(path))
+
+
+def look_of(file: Beginning) -> Look:
+    """Return what the beginning of a file shows that is no JSON document by its name."""
+    kind = kind_of(file)
+    if is_packed_json_name(file.name) and (kind is None or kind.document == "aggregate"):
+        # What cannot be unpacked may be anything.
+        is_like = not file.head or not AGGREGATE_MEMBERS.isdisjoint(file.seen.keys)
+        return Look(LIKE_AGGREGATE if is_like else OTHER)
+    if kind is not None:
+        return _recognised(kind, file)
+    aside = _aside(file)
+    if aside is not None:
+        return Look(ASIDE, detail=aside)
+    keys = file.seen.keys
+    is_row = not eee.ROW_MEMBERS.isdisjoint(keys) and infereval.kind_by_signs(keys) is None
+    if not keys or not file.seen.is_whole or is_row:
+        return Look(OTHER)
+    return Look(STRANGE, detail=EVENTS if "event" in keys else None)
+
+
+def _aside(file: Beginning) -> str | None:
+    """Tell what a datastore or evalstream itself writes beside data."""
+    members = file.seen.keys | file.seen.inner
+    return next((kind for kind, sign in _ASIDE if sign <= members), None)
+
+
+def _recognised(kind: Kind, file: Beginning) -> Look:
+    """Return what a file is that was recognised."""
+    if kind.format == FOREIGN:
+        return Look(LOG, detail=kind.document)
+    if kind.format == eee.NAME:
+        return Look(ROWS)
+    is_unsure = kind == _HARPIA_INPUT and not harpia.is_surely_input(file.document)
+    return Look(DOCUMENT, detail=UNSURE_INPUT if is_unsure else f"{kind.format} {kind.document}")
 
 
 def is_array(head: bytes) -> bool:
     """Tell whether a JSON file holds an array, by its first character."""
     return head[:_HEAD_BYTES].lstrip(_BLANK).startswith(b"[")
-
-
-def holds_array(path: str) -> bool:
-    """Tell whether a local JSON file holds an array; False where it cannot be read."""
-    try:
-        with open(path, "rb") as file:
-            return is_array(file.read(_HEAD_BYTES))
-    except (OSError, ValueError):
-        return False
 
 
 class _Top(msgspec.Struct):
@@ -83,15 +150,56 @@ def _opened(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def _looked_closely(text: bytes) -> Look:
-    """Tell a document that is something else from one that is broken."""
-    try:
-        document = fast(text)
-    except ValueError:
-        return Look(AGGREGATE)
-    if not isinstance(document, dict) or AGGREGATE_KEYS.isdisjoint(document):
-        return Look(NO_AGGREGATE)
-    return Look(AGGREGATE, _declared_by(document.get("detailed_evaluation_results")))
+def _of_large(path: str, head: bytes) -> Look | None:
+    """Return what the beginning of a document shows, None where all of it has to be read."""
+    file = Beginning(path, head)
+    kind = kind_of(file) or _behind_items(file)
+    if kind is None or (kind.format == eee.NAME and file.seen.kind not in (ARRAY, LINES)):
+        return None
+    return _recognised(kind, file)
+
+
+def _behind_items(file: Beginning) -> Kind | None:
+    """Tell a document of infereval by what stands behind its items, as far as that can be had."""
+    if infereval.ITEMS not in file.seen.keys or file.seen.kind != OBJECT or file.seen.is_whole:
+        return None
+    document = file.document
+    if document is None:
+        return Kind(infereval.NAME, UNSURE)
+    keys = frozenset(document) if isinstance(document, dict) else frozenset()
+    kind = infereval.kind_by_signs(keys)
+    return None if kind is None else Kind(infereval.NAME, kind)
+
+
+def _looked_closely(text: bytes, name: str) -> Look:
+    """Tell documents of other formats from what is no document, and from what is broken."""
+    whole = text if len(text) <= LARGEST_LOOK else None
+    file = Beginning(name, text[:GLIMPSED_BYTES], lambda: whole)
+    document = file.document
+    if isinstance(document, dict) and not AGGREGATE_KEYS.isdisjoint(document):
+        return Look(AGGREGATE, _declared_by(document.get("detailed_evaluation_results")))
+    kind = kind_of(file) or _behind_items(file)
+    if kind is not None and (kind.format != eee.NAME or file.seen.kind in (ARRAY, LINES)):
+        return _recognised(kind, file)
+    if document is None and not _is_sound(text):
+        is_aggregate = not AGGREGATE_KEYS.isdisjoint(file.seen.keys)
+        return Look(AGGREGATE if is_aggregate else BROKEN)
+    keys = frozenset(document) if isinstance(document, dict) else file.seen.keys
+    if kind is not None:
+        return Look(LIKE_AGGREGATE, detail=eee.NAME)
+    aside = _aside(file)
+    if aside is not None:
+        return Look(ASIDE, detail=aside)
+    like = OTHER if AGGREGATE_MEMBERS.isdisjoint(keys) else LIKE_AGGREGATE
+    return Look(like, detail=_likeness(keys))
+
+
+def _likeness(keys: frozenset[str]) -> str | None:
+    """Return the format of which a document may be one, however little shows it."""
+    if infereval.ITEMS in keys:
+        return infereval.NAME
+    is_likely = evalguard.kind_of_members(keys) or evalguard.likely_kind(keys)
+    return evalguard.NAME if is_likely else None
 
 
 def _declared_by(details: Any) -> str | None:
@@ -100,12 +208,28 @@ def _declared_by(details: Any) -> str | None:
 
 
 def _is_sound(text: bytes) -> bool:
+    """Tell whether a text is JSON, however deep it is or whichever members it repeats."""
     try:
-        _ANYTHING.decode(text)
+        _ANYTHING.decode(text.removeprefix(UTF8_MARK))
+        text.decode()
     except (ValueError, RecursionError):
         return False
     return True
 
+
+_ASIDE: Final = (
+    (INDEX, frozenset({"object_uuid", "object_path", "sha256"})),
+    (INDEX, frozenset({"entries_path", "manifest_core_sha256"})),
+    (REPORT, frozenset({"code", "name", "severity", "file", "message"})),
+    (REPORT, frozenset({"run", "number", "run/verdict"})),
+    (REPORT, frozenset({"summary", "summary/tool", "summary/runs"})),
+    (REPORT, frozenset({"schema", "tool", "runs", "findings", "shown", "total"})),
+)
+"""Members of a store's index files, and of what evalstream reports."""
+
+_HARPIA_INPUT: Final = Kind(harpia.NAME, harpia.INPUT)
+UNSURE_INPUT: Final = f"{harpia.NAME} {UNSURE}"
+"""What has the shape of one of an input's lists, as many other documents have."""
 
 _TOP: Final = msgspec.json.Decoder(_Top)
 _ANYTHING: Final = msgspec.json.Decoder(msgspec.Raw)

@@ -10,16 +10,18 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import Final
 
+from evalstream.exclusion import Exclusion
 from evalstream.finding.patterns import WILD
-from evalstream.finding.trees import Tree
-from evalstream.finding.walking import joined, walk
-from evalstream.runs import NO_ENDING, Nothing, ends_like_ours, split_root
-from evalstream.sources.remote import Listed, is_remote, listed
+from evalstream.finding.trees import Entry, Tree
+from evalstream.finding.walking import Met, Sort, joined, walk
+from evalstream.names import NO_ENDING, is_data_name
+from evalstream.runs import Nothing, split_root
+from evalstream.sources.remote import is_remote, listed
 
 _ANY_DEPTH: Final = "**"
 
 
-def matches(pattern: str) -> Iterator[str | Nothing]:
+def matches(pattern: str, exclusion: Exclusion) -> Iterator[str | Nothing]:
     """Iterate over what a pattern matches, in the order of a folder's listing."""
     base, parts = _split(pattern)
     if not parts:
@@ -27,7 +29,9 @@ def matches(pattern: str) -> Iterator[str | Nothing]:
         return
     with closing(Tree()) as tree:
         found = False
-        for one in _listed(base, _Parts(parts, pattern.endswith(("/", _ANY_DEPTH))), tree):
+        for one in _listed(
+            base, _Parts(parts, pattern.endswith(("/", _ANY_DEPTH)), exclusion), tree
+        ):
             found = True
             yield one
         for file in tree.files():
@@ -41,7 +45,7 @@ def _match(base: str, below: str) -> str | Nothing:
     if not is_remote(base):
         return joined(base, below.rstrip("/"))
     url = joined(base, below)
-    return url if url.endswith("/") or ends_like_ours(url) else Nothing(url, NO_ENDING)
+    return url if url.endswith("/") or is_data_name(url) else Nothing(url, NO_ENDING)
 
 
 def _split(pattern: str) -> tuple[str, list[str]]:
@@ -61,12 +65,12 @@ def _listed(base: str, parts: _Parts, tree: Tree) -> Iterator[Nothing]:
     """Put what matches below a folder into `tree`, and say what cannot be listed."""
     if not is_remote(base):
         if os.path.isdir(base):
-            yield from walk(base, tree, enters=parts.leads_on, takes=parts.matches)
+            yield from walk(base, tree, enters=parts.leads_on, takes=parts.taken)
         return
     for page in listed(base):
         tree.add(one for one in page if parts.matches(one.path, False))
         folders = {folder for one in page for folder in _folders_above(one.path)}
-        matched = (Listed(folder) for folder in folders if parts.matches(folder, True))
+        matched = (Entry(folder) for folder in folders if parts.matches(folder, True))
         tree.add(matched, are_folders=True)
 
 
@@ -80,14 +84,20 @@ def _folders_above(path: str) -> Iterator[str]:
 class _Parts:
     """The parts of a pattern, to be matched with those of paths."""
 
-    def __init__(self, parts: Sequence[str], only_folders: bool) -> None:
-        self._parts, self._only_folders = parts, only_folders
+    def __init__(self, parts: Sequence[str], only_folders: bool, exclusion: Exclusion) -> None:
+        self._parts, self._only_folders, self._exclusion = parts, only_folders, exclusion
         self._patterns = [re.compile(translate(part)) for part in parts]
         self._after = lru_cache(maxsize=256)(self._reached)
 
+    def taken(self, met: Met) -> Entry | None:
+        """Return what is matched of what a walk meets; links and devices are not."""
+        is_plain = met.sort in (Sort.FILE, Sort.FOLDER)
+        is_matched = is_plain and self.matches(met.path, met.sort is Sort.FOLDER)
+        return Entry(met.path) if is_matched else None
+
     def matches(self, path: str, is_folder: bool) -> bool:
         """Tell whether a file or folder is matched."""
-        if self._only_folders and not is_folder:
+        if (self._only_folders and not is_folder) or self._exclusion.covers_any(path):
             return False
         return len(self._parts) in self._next(path)
 

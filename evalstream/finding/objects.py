@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 
-from evalstream.finding.looking import LARGEST_AGGREGATE, looked
-from evalstream.finding.prefixes import is_readable
-from evalstream.runs import (
-    AGGREGATE_ENDING,
-    Run,
-    aggregate_candidates,
-    ends_like_ours,
-    missing_rows,
-    rows_named_like,
+from evalstream.finding.declared import is_outside
+from evalstream.finding.looking import (
+    AGGREGATE,
+    BROKEN,
+    LARGEST_AGGREGATE,
+    LIKE_AGGREGATE,
+    Look,
+    looked,
 )
+from evalstream.finding.pairing import without_rows
+from evalstream.finding.prefixes import is_readable
+from evalstream.names import aggregate_candidates, ends_like_ours, is_json_name, rows_named_like
+from evalstream.runs import Run
 from evalstream.sources.remote import listed, read_whole
 
 _WEB = ("http://", "https://")
+_SIGNS_OF_URLS = ("?", "#", "::", "\0")
 
 
 def stands_for_prefix(url: str) -> bool:
@@ -33,19 +37,30 @@ def stands_for_prefix(url: str) -> bool:
     return any(listed(url))
 
 
-def run_at(url: str) -> Run:
+def found_at(url: str) -> Run | Look:
     """Find the other half of a remote run beside it, by name, or where its aggregate says.
 
-    A URL with a query is signed for one object; nothing is guessed from it. Raises OSError
-    where an aggregate cannot be read, and MissingExtra.
+    A URL with a query is signed for one object; nothing is guessed from it. What is no aggregate
+    is returned as what it is. Raises OSError where a document cannot be read, and MissingExtra.
     """
     is_signed = "?" in url and url.startswith(_WEB)
-    if not url.partition("?")[0].endswith(AGGREGATE_ENDING):
+    if not is_json_name(url.partition("?")[0]):
         candidates = [] if is_signed else aggregate_candidates(url)
         return Run(url, next(filter(is_readable, candidates), None))
-    declared = looked(read_whole(url, LARGEST_AGGREGATE)).declared
-    folder = url.rpartition("/")[0]
-    named = [f"{folder}/{os.path.basename(declared)}"] if declared else []
-    candidates = [] if is_signed else [*named, *rows_named_like(url)]
-    rows = next(filter(is_readable, candidates), None)
-    return Run(rows, url, None if rows else missing_rows(declared))
+    look = looked(read_whole(url, LARGEST_AGGREGATE), url)
+    if look.kind not in (AGGREGATE, BROKEN, LIKE_AGGREGATE):
+        return look
+    named = [] if is_signed else [*_beside(url, look.declared), *rows_named_like(url)]
+    rows = next(filter(is_readable, named), None)
+    if rows is not None:
+        return Run(rows, url)
+    leads_out = look.declared if look.declared and is_outside(look.declared) else None
+    return without_rows(url, look.declared, leads_out)
+
+
+def _beside(url: str, declared: str | None) -> list[str]:
+    """Name the object beside an aggregate that it declares; a name cannot ask for another one."""
+    name = os.path.basename(declared or "")
+    if not name or any(sign in name for sign in _SIGNS_OF_URLS):
+        return []
+    return [f"{url.rpartition('/')[0]}/{name}"]

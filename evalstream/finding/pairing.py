@@ -2,166 +2,185 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
-from contextlib import closing
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from evalstream.finding.companions import Companions
-from evalstream.finding.looking import AGGREGATE, NO_AGGREGATE, TOO_LARGE, Look
-from evalstream.finding.trees import Known, Tree
-from evalstream.finding.walking import real_path
-from evalstream.runs import (
-    AGGREGATE_ENDING,
-    ALL_ROWS_ENDINGS,
-    Nothing,
-    Run,
-    missing_rows,
-    rows_candidates,
-)
-from evalstream.sources.remote import is_remote
+from evalstream.finding.declared import is_outside, places
+from evalstream.finding.looking import AGGREGATE, AGGREGATES, MAYBE_AGGREGATES, Look
+from evalstream.finding.trees import Known, Note, Tree
+from evalstream.inside import LeadsOut
+from evalstream.names import SAMPLES, is_json_name, rows_rank, without_ending
+from evalstream.runs import Nothing, Run, missing_rows
+from evalstream.unrecognised import Leftovers
+
+OUT: Final = "the path of the rows leads out of what was named, and was not opened"
 
 
 class Place(Protocol):
-    """A folder or a prefix; `below` it are paths that are parted by slashes."""
+    """A folder or a prefix; paths `below` it are parted by slashes.
 
-    def fill(self, tree: Tree) -> Iterator[Nothing]:
-        """List the files in it, and say what cannot be listed."""
+    `root` is its absolute path without links, or its URL.
+    """
+
+    root: str
+    kind: str
+
+    def fill(self, tree: Tree, left: Leftovers) -> Iterator[Nothing]:
+        """List what may be data, count what is not, and say what cannot be listed."""
 
     def path_of(self, below: str) -> str:
         """Return the path or URL of what is below it."""
 
-    def below(self, path: str) -> str | None:
-        """Return which path below it a path or URL names, None where it leads elsewhere."""
-
-    def really_below(self, path: str) -> str | None:
-        """Return which path below it a path leads to through links, if it does."""
-
     def identity(self, below: str) -> str:
-        """Return the one path or URL of a listed file."""
+        """Return the one path or URL of a file that is no link."""
 
-    def holds(self, path: str) -> bool:
-        """Tell whether there is a file that was not listed."""
+    def unlisted(self, below: str) -> str | None:
+        """Return where a file lies that was not listed, None for none. Raises LeadsOut."""
 
-    def has_folder(self, path: str) -> bool:
-        """Tell whether there may be files right in a folder, also one that was not listed."""
-
-    def look(self, path: str) -> Look | None:
-        """Look into a JSON file that was not listed, None where there is none."""
+    def is_met_anyway(self, below: str) -> bool:
+        """Tell whether a file is listed under its own name and looked into."""
 
     def looks(self, files: Iterable[Known], tree: Tree) -> Iterator[Look | None]:
-        """Look into JSON files that were listed, None for those that are gone."""
-
-    def beside(self, folder: str, tree: Tree) -> Iterable[str]:
-        """List what may be an aggregate in a folder."""
+        """Look into files that were listed, None for those that are gone."""
 
 
 class Found(NamedTuple):
-    """A run, or an input in which there is nothing, and the one name of each of its files."""
+    """A run, or an input in which there is nothing, and the one name of each of its files.
+
+    What `is_named` was not found in a folder, and may belong to other files that were named.
+    """
 
     what: Run | Nothing
     identities: tuple[str, ...] = ()
+    is_named: bool = False
 
 
-def runs_in(place: Place, path: str) -> Iterator[Found]:
-    """Find the runs in a folder or a prefix that was named as `path`."""
-    with closing(Tree()) as tree:
-        pairing = _Pairing(place, tree)
-        with closing(pairing):
-            found = False
-            for one in pairing.found():
-                found = True
-                yield one
-            if not found:
-                kind = "prefix" if is_remote(path) else "folder"
-                yield Found(Nothing(path, f"the {kind} holds no rows file and no aggregate"))
+class _Rows(NamedTuple):
+    """The rows of an aggregate: how they are named, where they lie, and what leads out."""
+
+    path: str | None = None
+    true_path: str | None = None
+    leads_out: str | None = None
 
 
-class _Pairing:
+class Pairing:
+    """Looks into the files of a tree, pairs rows with aggregates, and gives the run of each."""
+
     def __init__(self, place: Place, tree: Tree) -> None:
         self._place, self._tree = place, tree
-        self._companions = Companions(self._look, self._beside)
+        self._companions = Companions(self._is_aggregate, self._declaring)
 
-    def found(self) -> Iterator[Found]:
-        """List what there is, pair it, and iterate over the runs in the order of their files."""
-        yield from map(Found, self._place.fill(self._tree))
+    def look(self, *, pairs: bool) -> None:
+        """Look into every file once; with `pairs` aggregates claim their rows unread."""
         for page in self._tree.pages():
-            self._pair([file for file in page if file.path.endswith(AGGREGATE_ENDING)])
-        for file in self._tree.files():
-            run = self._run_of(file)
-            if run is not None:
-                yield run
+            self._look_into([one for one in page if is_json_name(one.path)], pairs=pairs)
+        for page in self._tree.unlooked():
+            self._look_into(page)
+
+    def speaks(self, file: Known) -> bool:
+        """Tell whether a file stands for itself: it is no link to one that does.
+
+        Nor are rows that an aggregate claims; an aggregate is checked whatever another claims.
+        """
+        is_double = file.target is not None and self._place.is_met_anyway(file.target)
+        is_aggregate = file.look is not None and file.look.kind in AGGREGATES
+        return not is_double and (is_aggregate or not file.claimed)
+
+    def of_aggregate(self, file: Known) -> Found:
+        """Return the run of an aggregate."""
+        path, own = self._place.path_of(file.path), self._place.identity(file.true_path)
+        if file.rows is None:
+            declared = file.look.declared if file.look else None
+            return Found(without_rows(path, declared, file.leads_out), (own,))
+        known = self._tree.known(file.rows)
+        size, mark = (known.size, known.mark) if known is not None else (None, None)
+        run = Run(self._place.path_of(file.rows), path, size=size, mark=mark)
+        true_path = known.true_path if known is not None else self._true_path(file.rows)
+        return Found(run, (self._place.identity(true_path or file.rows), own))
+
+    def of_rows(self, file: Known) -> Found:
+        """Return the run of rows that no aggregate claims."""
+        path, own = self._place.path_of(file.path), self._place.identity(file.true_path)
+        aggregate = self._companions.aggregate_of(file.path)
+        if aggregate is None:
+            return Found(Run(path, None, size=file.size, mark=file.mark), (own,))
+        beside = self._place.path_of(aggregate)
+        run = Run(path, beside, size=file.size, mark=file.mark)
+        true_path = self._true_path(aggregate) or aggregate
+        return Found(run, (own, self._place.identity(true_path)))
 
     def close(self) -> None:
+        """Forget everything."""
         self._companions.close()
 
-    def _pair(self, files: list[Known]) -> None:
-        """Look into JSON files, and let those that are aggregates claim their rows."""
-        notes: list[tuple[str, Look, str | None]] = []
+    def _look_into(self, files: list[Known], *, pairs: bool = False) -> None:
+        notes: list[Note] = []
         claims: list[str] = []
-        looks = self._place.looks(files, self._tree)
-        for file, look in zip(files, looks, strict=True):
+        for file, look in zip(files, self._place.looks(files, self._tree), strict=True):
             # A file that is gone since it was listed was one that somebody was still writing.
-            seen, rows = look or Look(NO_AGGREGATE), None
-            if seen.kind == AGGREGATE:
-                rows, claimed = self._rows_of(self._place.path_of(file.path), seen.declared)
-                claims += [claimed] if claimed is not None else []
-            notes.append((file.path, seen, rows))
+            if look is None:
+                continue
+            if pairs and look.kind in MAYBE_AGGREGATES and self._has_samples(file.path):
+                look = look._replace(kind=AGGREGATE)  # noqa: PLW2901 - as its name tells
+            note = Note(file.path, look)
+            if pairs and look.kind in AGGREGATES and self.speaks(file):
+                rows = self._rows_of(file.path, look.declared)
+                note = note._replace(rows=rows.path, leads_out=rows.leads_out)
+                claims += {path for path in (rows.path, rows.true_path) if path is not None}
+            notes.append(note)
         self._tree.note(notes)
         self._tree.claim(claims)
 
-    def _rows_of(self, aggregate: str, declared: str | None) -> tuple[str | None, str | None]:
-        """Find the rows of an aggregate: how they are named, and which listed file they are."""
-        for candidate in rows_candidates(aggregate, declared):
-            if not self._place.has_folder(os.path.dirname(candidate)):
+    def _has_samples(self, path: str) -> bool:
+        """Tell whether rows lie beside a JSON file under its name and `_samples`."""
+        stem = without_ending(path)
+        beside = self._tree.beginning(f"{stem}{SAMPLES}.")
+        return any(rows_rank(stem, file.path) is not None for file in beside)
+
+    def _rows_of(self, aggregate: str, declared: str | None) -> _Rows:
+        """Find the rows of an aggregate where they may lie."""
+        leads_out = declared if declared and is_outside(declared) else None
+        for place in places(self._place.root, aggregate, declared) if declared else ():
+            try:
+                true_path = self._true_path(place)
+            except LeadsOut:
+                leads_out = declared
                 continue
-            below = self._place.below(candidate)
-            if below is not None and self._tree.known(below) is not None:
-                return candidate, below
-            if self._place.holds(candidate):
-                return candidate, self._place.really_below(candidate)
-        return None, None
+            if true_path is not None:
+                return _Rows(place, true_path)
+        named = self._named_like(aggregate)
+        return _Rows(named.path, named.true_path) if named else _Rows(leads_out=leads_out)
 
-    def _run_of(self, file: Known) -> Found | None:
-        path, look = self._place.path_of(file.path), file.look
-        if look is not None and look.kind == TOO_LARGE:
-            return Found(Nothing(path, "too large for an aggregate, and no file of rows"))
-        if look is not None and look.kind == AGGREGATE:
-            return self._of_aggregate(path, file, look)
-        if look is None and file.path.endswith(ALL_ROWS_ENDINGS) and not file.claimed:
-            return self._of_rows(path, file)
-        return None
+    def _true_path(self, below: str) -> str | None:
+        """Return where the file of a path lies, None for none. Raises LeadsOut."""
+        known = self._tree.known(below)
+        return known.true_path if known is not None else self._place.unlisted(below)
 
-    def _of_aggregate(self, path: str, file: Known, look: Look) -> Found:
-        own = self._place.identity(file.path)
-        if file.rows is None:
-            return Found(Run(None, path, missing_rows(look.declared)), (own,))
-        rows = self._listed(file.rows)
-        size, mark = (rows.size, rows.mark) if rows is not None else (None, None)
-        run = Run(file.rows, path, size=size, mark=mark)
-        return Found(run, (self._identity(file.rows, rows), own))
+    def _named_like(self, aggregate: str) -> Known | None:
+        """Return the rows that lie beside an aggregate under its name, the nearest."""
+        stem = without_ending(aggregate)
+        nearest: tuple[int, str] | None = None
+        found = None
+        for begin in (f"{stem}{SAMPLES}.", f"{stem}."):
+            for file in self._tree.beginning(begin):
+                rank = rows_rank(stem, file.path)
+                if rank is not None and (nearest is None or (rank, file.path) < nearest):
+                    nearest, found = (rank, file.path), file
+        return found
 
-    def _of_rows(self, path: str, file: Known) -> Found:
-        own, aggregate = self._place.identity(file.path), self._companions.aggregate_of(path)
-        run = Run(path, aggregate, size=file.size, mark=file.mark)
-        if aggregate is None:
-            return Found(run, (own,))
-        return Found(run, (own, self._identity(aggregate, self._listed(aggregate))))
+    def _is_aggregate(self, below: str) -> bool:
+        known = self._tree.known(below)
+        return known is not None and known.look is not None and known.look.kind in AGGREGATES
 
-    def _identity(self, path: str, listed: Known | None) -> str:
-        if listed is not None:
-            return self._place.identity(listed.path)
-        return path if is_remote(path) else real_path(path)
+    def _declaring(self, folder: str) -> Iterator[tuple[str, str]]:
+        for file in self._tree.aggregates_in(folder):
+            if file.look is not None and file.look.declared:
+                yield file.path, file.look.declared
 
-    def _listed(self, path: str) -> Known | None:
-        below = self._place.below(path)
-        return None if below is None else self._tree.known(below)
 
-    def _look(self, path: str) -> Look | None:
-        listed = self._listed(path)
-        if listed is not None:
-            return listed.look or Look(NO_AGGREGATE)
-        return self._place.look(path)
-
-    def _beside(self, folder: str) -> Iterable[str]:
-        return self._place.beside(folder, self._tree)
+def without_rows(path: str, declared: str | None, leads_out: str | None) -> Run:
+    """Return the run of an aggregate whose rows are not at a permitted place."""
+    if leads_out is not None:
+        return Run(None, path, f"{OUT}: {leads_out}", leads_out=leads_out)
+    return Run(None, path, missing_rows(declared))

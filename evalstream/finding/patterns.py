@@ -33,18 +33,26 @@ def is_pattern(path: str) -> bool:
     return _WILD_IN_URL.search(split_root(path)[1]) is not None and not is_readable(path)
 
 
-def expanded(inputs: Iterable[str | Nothing]) -> Iterator[str | Nothing]:
+def is_many(path: str) -> bool:
+    """Tell whether an input stands for many files by its name."""
+    return path.endswith("/") if is_remote(path) else is_pattern(path)
+
+
+def expanded(
+    inputs: Iterable[str | Nothing], exclude: Iterable[str] = ()
+) -> Iterator[str | Nothing]:
     """Put in place of each pattern what it matches, in the order of a folder's listing.
 
     `*`, `?` and `[…]` match within a name, `**` any number of folders. Hidden names are matched
-    where the pattern begins with a dot as they do; links are not.
+    where the pattern begins with a dot as they do; links are not, nor what `exclude` matches.
     """
     for one in inputs:
         try:
             if isinstance(one, str) and is_pattern(one):
+                from evalstream.exclusion import Exclusion
                 from evalstream.finding.matching import matches
 
-                yield from matches(one)
+                yield from matches(one, Exclusion(exclude))
             else:
                 yield one
         except (OSError, CannotCheck) as error:

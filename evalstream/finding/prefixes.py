@@ -1,93 +1,100 @@
-"""A prefix in a store that is looked through for runs, as a folder is."""
+"""A prefix in a store that is searched for runs, as a folder is."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import tee
 
 from evalstream.errors import CannotCheck
+from evalstream.exclusion import Exclusion
 from evalstream.finding.looking import (
     AGGREGATE,
     LARGEST_AGGREGATE,
+    OTHER,
+    ROWS,
     TOO_LARGE,
     Look,
+    look_of,
     looked,
 )
-from evalstream.finding.trees import Known, Tree
-from evalstream.runs import (
-    AGGREGATE_ENDING,
+from evalstream.finding.trees import Entry, Known, Tree
+from evalstream.glimpse import GLIMPSED_BYTES, Beginning
+from evalstream.names import (
     ALL_ROWS_ENDINGS,
     SAMPLES,
-    Nothing,
+    is_data_name,
+    is_json_name,
+    is_like_rows,
+    is_packed_json_name,
+    is_rows_name,
+    is_yaml_name,
+    without_ending,
 )
-from evalstream.sources.remote import as_prefix, exists, listed, read_each
+from evalstream.runs import Nothing
+from evalstream.sources.remote import Listed, as_prefix, exists, listed, read_each
+from evalstream.unrecognised import OTHER as OTHER_KIND
+from evalstream.unrecognised import ROWS_LIKE, Leftovers
 
 
 class Prefix:
     """A prefix and the names of the objects below it."""
 
-    def __init__(self, url: str) -> None:
-        self._start = as_prefix(url)
+    kind = "prefix"
 
-    def fill(self, tree: Tree) -> Iterator[Nothing]:
+    def __init__(self, url: str, exclusion: Exclusion) -> None:
+        self.root = as_prefix(url)
+        self._exclusion = exclusion
+
+    def fill(self, tree: Tree, left: Leftovers) -> Iterator[Nothing]:
         """List all objects below the prefix; where they cannot all be, say so and keep none.
 
         Rows whose aggregate was not listed would look as if they had none.
         """
         try:
-            for page in listed(self._start):
-                tree.add(page)
+            for page in listed(self.root):
+                tree.add(entry for one in page if (entry := self._taken(one, left)) is not None)
         except (OSError, CannotCheck) as error:
             tree.clear()
-            yield Nothing(self._start, f"it could not be listed: {error}", readable=False)
+            yield Nothing(self.root, f"it could not be listed: {error}", readable=False)
 
     def path_of(self, below: str) -> str:
         """Return the URL of what is below the prefix."""
-        return self._start + below
-
-    def below(self, path: str) -> str | None:
-        """Return which path below the prefix a URL names, None where it leads elsewhere."""
-        return path.removeprefix(self._start) if path.startswith(self._start) else None
-
-    def really_below(self, _path: str) -> str | None:
-        """Return None: stores have no links."""
-        return None
+        return self.root + below
 
     def identity(self, below: str) -> str:
         """Return the one URL of what is below the prefix."""
         return self.path_of(below)
 
-    def holds(self, path: str) -> bool:
-        """Tell whether there is an object that was not listed, outside the prefix."""
-        return self.below(path) is None and is_readable(path)
-
-    def has_folder(self, _path: str) -> bool:
-        """Return True: stores have no folders of which one could tell."""
-        return True
-
-    def look(self, _path: str) -> Look | None:
+    def unlisted(self, _below: str) -> str | None:
         """Return None: what was not listed is not there."""
         return None
 
+    def is_met_anyway(self, below: str) -> bool:
+        """Tell whether an object is listed under its own name and looked into."""
+        return is_data_name(below)
+
     def looks(self, files: Iterable[Known], tree: Tree) -> Iterator[Look | None]:
-        """Look into JSON objects, some at once.
+        """Look into objects, some at once.
 
         Those that have their rows beside them by name are not read: `x.json` is the aggregate
-        of `x_samples.jsonl`, and whoever checks the two sees what it declares.
+        of `x_samples.jsonl`, and whoever checks the two sees what it declares. Rows are not read
+        either, as their check recognises what is none.
         """
         files = list(files)
         known = [_known_by_list(file, tree) for file in files]
-        unread = [file for file, look in zip(files, known, strict=True) if look is None]
+        unread, again = tee(file for file, look in zip(files, known, strict=True) if look is None)
         texts = read_each((self.path_of(file.path) for file in unread), LARGEST_AGGREGATE)
         for look in known:
-            if look is not None:
-                yield look
-                continue
-            text = next(texts)
-            yield Look(AGGREGATE) if text is None else looked(text)
+            yield look if look is not None else _looked(next(again), next(texts))
 
-    def beside(self, folder: str, tree: Tree) -> Iterator[str]:
-        """List the aggregates of a folder."""
-        return map(self.path_of, tree.aggregates_in(self.below(f"{folder}/") or ""))
+    def _taken(self, one: Listed, left: Leftovers) -> Entry | None:
+        if self._exclusion.covers_any(one.path):
+            left.excluded += 1
+        elif is_data_name(one.path):
+            return Entry(*one)
+        else:
+            left.add(ROWS_LIKE if is_like_rows(one.path) else OTHER_KIND, one.path)
+        return None
 
 
 def is_readable(url: str) -> bool:
@@ -98,10 +105,22 @@ def is_readable(url: str) -> bool:
         return False
 
 
+def _looked(file: Known, text: bytes | None) -> Look:
+    if text is None:
+        return Look(AGGREGATE) if is_json_name(file.path) else Look(OTHER)
+    if is_json_name(file.path):
+        return looked(text, file.path)
+    return look_of(Beginning(file.path, text[:GLIMPSED_BYTES], lambda: text))
+
+
 def _known_by_list(file: Known, tree: Tree) -> Look | None:
     """Say what an object is as far as names and sizes tell, None where it has to be read."""
+    if is_rows_name(file.path):
+        return Look(ROWS)
+    if is_packed_json_name(file.path) or not (is_json_name(file.path) or is_yaml_name(file.path)):
+        return Look(OTHER)
     if (file.size or 0) > LARGEST_AGGREGATE:
         return Look(TOO_LARGE)
-    stem = file.path.removesuffix(AGGREGATE_ENDING)
+    stem = without_ending(file.path)
     named = (f"{stem}{SAMPLES}{ending}" for ending in ALL_ROWS_ENDINGS)
     return Look(AGGREGATE) if any(map(tree.known, named)) else None

@@ -3,96 +3,178 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
+from importlib import import_module
 from typing import Final
 
 from evalstream.errors import CannotCheck
-from evalstream.finding.companions import Companions
-from evalstream.finding.folders import Folder, json_files_in
-from evalstream.finding.keeping import Keeping, stored
-from evalstream.finding.looking import holds_array, look_at
-from evalstream.finding.objects import run_at, stands_for_prefix
-from evalstream.finding.pairing import Found, runs_in
-from evalstream.finding.prefixes import Prefix
-from evalstream.finding.walking import real_path
-from evalstream.runs import (
-    ALL_ROWS_ENDINGS,
-    NO_ENDING,
-    STDIN,
-    Nothing,
-    Run,
-    ends_like_ours,
-    is_packed_name,
-    missing_rows,
-    rows_candidates,
+from evalstream.exclusion import Exclusion
+from evalstream.finding.coupling import NamedDocument
+from evalstream.finding.folders import Folder
+from evalstream.finding.looking import (
+    AGGREGATE,
+    ASIDE,
+    BROKEN,
+    DOCUMENT,
+    LIKE_AGGREGATE,
+    LOG,
+    OTHER,
+    ROWS,
+    STRANGE,
+    TOO_LARGE,
+    Look,
+    is_array,
+    look_at_data,
 )
+from evalstream.finding.named import Neighbourhood
+from evalstream.finding.objects import found_at, stands_for_prefix
+from evalstream.finding.pairing import Found, Place
+from evalstream.finding.prefixes import Prefix
+from evalstream.finding.searching import TOO_LARGE_TOLD, identified, log_found, runs_in
+from evalstream.finding.walking import real_path
+from evalstream.formats import NAMES, eee, evalguard, harpia, infereval
+from evalstream.keeping import Keeping, stored
+from evalstream.names import NO_ENDING, ends_like_ours, is_json_name, is_rows_name, is_yaml_name
+from evalstream.recognising import beginning_of
+from evalstream.runs import STDIN, Nothing, Run
 from evalstream.sources.remote import is_remote
 
 _LOOKS: Final = 1024
-"""How many looks are remembered: rows and their aggregate are often named one after the other."""
+"""How many folders are remembered: rows and their aggregate are often named one after the other."""
+
+UNKNOWN: Final = f"not a document of a known format ({', '.join(NAMES)}); --format-name names one"
 
 
 class Search:
-    """Finds runs by input; which were found is kept on disk."""
+    """Finds runs by input, of some formats; which were found is kept on disk."""
 
-    def __init__(self) -> None:
+    def __init__(self, formats: Collection[str], exclude: Iterable[str], *, any_rows: bool) -> None:
+        self._formats, self._exclusion = tuple(formats), Exclusion(exclude)
+        self._any_rows = any_rows
         self._seen = Keeping("CREATE TABLE seen (name BLOB PRIMARY KEY) WITHOUT ROWID")
-        self._look = lru_cache(maxsize=_LOOKS)(look_at)
-        self._companions = Companions(self._look, json_files_in)
+        self._near = Neighbourhood()
         self._real_folder = lru_cache(maxsize=_LOOKS)(real_path)
 
-    def runs(self, path: str) -> Iterator[Run | Nothing]:
+    def found(self, path: str | Nothing) -> Iterator[Found]:
         """Find the runs that one input stands for and that were not found before."""
-        for what, identities in self._found(path):
-            if not (identities and self._were_seen(identities)):
-                yield what
+        for one in [Found(path)] if isinstance(path, Nothing) else self._found(path):
+            if not (one.identities and self._were_seen(one)):
+                yield one
 
     def close(self) -> None:
         """Forget everything."""
         self._seen.close()
-        self._companions.close()
+        self._near.close()
 
-    def _were_seen(self, identities: Iterable[str]) -> bool:
-        names = ((stored(name),) for name in identities)
+    def _were_seen(self, found: Found) -> bool:
+        """Tell whether all files of a run were met before, each in the same place of a run.
+
+        A file that one aggregate names as its rows may be an aggregate itself.
+        """
+        places = _places_of(found.what)
+        names = (
+            (stored(f"{place} {name}"),)
+            for place, name in zip(places, found.identities, strict=True)
+        )
         return not self._seen.change("INSERT OR IGNORE INTO seen VALUES (?)", names)
 
     def _found(self, path: str) -> Iterator[Found]:
         if path == STDIN:
-            yield Found(Run(STDIN, None))
+            yield Found(Run(STDIN, None, format=self._stream_format()))
         elif not _is_name(path):
-            yield Found(Nothing(path, "no file can be called so", readable=False))
-        elif is_remote(path):
-            yield from _remote(path)
-        elif os.path.isdir(path):
-            yield from runs_in(Folder(path), path)
+            yield Found(Nothing(path, "not a name that a file can have", readable=False))
+        elif is_remote(path) and self._is_free():
+            yield from self._remote(path)
+        elif not is_remote(path) and os.path.isdir(path):
+            yield from self._searched(Folder(path, self._exclusion), path)
         else:
-            yield self._named(path)
+            yield from (one._replace(is_named=True) for one in self._named(path))
 
-    def _named(self, path: str) -> Found:
-        """Return the run that a file stands for."""
-        is_stream = os.path.exists(path) and not os.path.isfile(path)
-        if is_stream:
-            run = Run(path, None)
-        elif path.endswith(ALL_ROWS_ENDINGS):
-            run = Run(path, self._companions.aggregate_of(path))
-        elif ends_like_ours(path):
-            holds_rows = is_packed_name(path) or holds_array(path)
-            aggregate = self._companions.aggregate_of(path) if holds_rows else None
-            run = Run(path, aggregate) if holds_rows else self._run_of(path)
-        elif os.path.exists(path):
-            return Found(Nothing(path, NO_ENDING))
+    def _searched(self, place: Place, path: str) -> Iterator[Found]:
+        return runs_in(place, path, self._formats, any_rows=self._any_rows)
+
+    def _is_free(self) -> bool:
+        """Tell whether a file shows by itself of which format it is."""
+        return eee.NAME in self._formats
+
+    def _stream_format(self) -> str:
+        return self._formats[0] if len(self._formats) == 1 else eee.NAME
+
+    def _named(self, path: str) -> Iterator[Found]:
+        """Find what a file stands for that was named."""
+        if not self._is_free():
+            find = import_module(f"evalstream.systems.{self._formats[0]}").find
+            yield from map(_document_of, find(path, None, None))
+            return
+        yield self._by_content(path)
+
+    def _by_content(self, path: str) -> Found:
+        if not os.path.isfile(path) and (os.path.exists(path) or not ends_like_ours(path)):
+            return self._of_eee(Run(path, None))
+        if is_rows_name(path):
+            aggregate = self._near.aggregate_of(path)
+            is_rows = aggregate is not None or self._any_rows
+            look = Look(OTHER) if is_rows else look_at_data(path)
+            if look.kind not in (LOG, DOCUMENT) or not self._knows(look):
+                return self._of_eee(Run(path, aggregate))
         else:
-            run = Run(path, None)
+            json = self._near.look(path) if is_json_name(path) else look_at_data(path)
+            look = json or Look(BROKEN)
+        if look.kind == LOG:
+            return log_found(path, look)._replace(identities=(self._identity(path),))
+        if look.kind == DOCUMENT and self._knows(look):
+            if (look.detail or "").startswith(evalguard.NAME):
+                return identified(Run(path, None, format=evalguard.NAME))
+            document = NamedDocument(path, look.detail or "")
+            return Found(document, (self._identity(path),))
+        return self._of_look(path, look)
+
+    def _of_look(self, path: str, look: Look) -> Found:
+        """Return what a file stands for that is no document of another format."""
+        is_aggregate = look.kind in (AGGREGATE, BROKEN, LIKE_AGGREGATE)
+        is_by_name = look.kind == OTHER and self._near.has_samples(path)
+        if is_json_name(path) and (is_aggregate or is_by_name):
+            return self._of_eee(self._near.run_of(path, look.declared))
+        if look.kind == TOO_LARGE:
+            return Found(Nothing(path, TOO_LARGE_TOLD))
+        if not ends_like_ours(path) and look.kind == ROWS:
+            return Found(Nothing(path, NO_ENDING))
+        if look.kind in (OTHER, STRANGE, ASIDE) and not self._is_array(path):
+            if is_yaml_name(path) and evalguard.NAME in self._formats:
+                return identified(Run(path, None, format=evalguard.NAME))
+            return Found(Nothing(path, UNKNOWN if ends_like_ours(path) else NO_ENDING))
+        return self._of_eee(Run(path, self._near.aggregate_of(path)))
+
+    def _knows(self, look: Look) -> bool:
+        return look.kind == LOG or (look.detail or "").split(" ")[0] in self._formats
+
+    def _of_eee(self, run: Run) -> Found:
         names = (name for name in (run.rows, run.aggregate) if name is not None)
         return Found(run, tuple(map(self._identity, names)))
 
-    def _run_of(self, aggregate: str) -> Run:
-        """Find the rows of an aggregate."""
-        look = self._look(aggregate)
-        declared = None if look is None else look.declared
-        rows = next(filter(os.path.isfile, rows_candidates(aggregate, declared)), None)
-        return Run(rows, aggregate, None if rows else missing_rows(declared))
+    def _remote(self, url: str) -> Iterator[Found]:
+        try:
+            if stands_for_prefix(url):
+                yield from self._searched(Prefix(url, self._exclusion), url)
+                return
+            found = found_at(url)
+        except (OSError, CannotCheck) as error:
+            yield Found(Nothing(url, f"{error}", readable=False))
+            return
+        if isinstance(found, Run):
+            yield identified(found)._replace(is_named=True)
+        elif found.kind == LOG:
+            yield log_found(url, found)
+        elif found.kind == DOCUMENT and self._knows(found):
+            yield Found(NamedDocument(url, found.detail or ""), (url,), is_named=True)
+        else:
+            yield Found(Run(url, None) if found.kind == ROWS else Nothing(url, UNKNOWN))
+
+    def _is_array(self, path: str) -> bool:
+        """Tell whether a file holds a list of objects, which may be rows."""
+        file = beginning_of(path)
+        return ends_like_ours(path) and is_array(file.head) and bool(file.seen.keys)
 
     def _identity(self, path: str) -> str:
         """Return the one path of a file, without another look at each folder above it."""
@@ -102,16 +184,38 @@ class Search:
         return os.path.join(self._real_folder(folder), name)
 
 
-def _remote(url: str) -> Iterator[Found]:
-    try:
-        if stands_for_prefix(url):
-            yield from runs_in(Prefix(url), url)
-            return
-        run = run_at(url)
-    except (OSError, CannotCheck) as error:
-        yield Found(Nothing(url, f"{error}", readable=False))
-        return
-    yield Found(run, tuple(name for name in (run.rows, run.aggregate) if name is not None))
+_KINDS: Final = {
+    harpia.NAME: (harpia.LOG, harpia.OUTPUT, harpia.INPUT),
+    infereval.NAME: (infereval.EVALUATION, infereval.BENCHMARK, ""),
+}
+"""Which documents of a format are the rows, the aggregate and the inputs of a run."""
+
+_PLACES: Final = ["rows", "aggregate", "inputs"]
+
+
+def _places_of(what: Run | Nothing) -> list[str]:
+    """Return the places of a run that its files have, in the order of their names."""
+    if isinstance(what, NamedDocument):
+        name, kind = what.reason.split(" ")
+        kinds = _KINDS[name]
+        return [_PLACES[kinds.index(kind) if kind in kinds else 2]]
+    if isinstance(what, Nothing):
+        return _PLACES[:1]
+    files = (what.rows, what.aggregate, what.inputs)
+    return [place for place, file in zip(_PLACES, files, strict=True) if file is not None]
+
+
+def _document_of(run: Run | Nothing) -> Found:
+    """Return a run of one document as what may go with others that were named."""
+    found = identified(run)
+    kinds = _KINDS.get(run.format)
+    if isinstance(run, Nothing) or kinds is None or len(found.identities) != 1:
+        return found
+    fields = zip(kinds, (run.rows, run.aggregate, run.inputs), strict=True)
+    kind, path = next((kind, path) for kind, path in fields if path is not None)
+    if path == STDIN:
+        return found
+    return found._replace(what=NamedDocument(path, f"{run.format} {kind}"))
 
 
 def _is_name(path: str) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from evalstream.finding.keeping import Keeping, restored, stored
 from evalstream.finding.looking import AGGREGATE, Look
+from evalstream.formats import harpia
+from evalstream.keeping import Keeping, restored, stored
 from evalstream.sources.remote import Listed
 
 PAGE: Final = 500
@@ -15,8 +16,8 @@ PAGE: Final = 500
 _TABLES: Final = """
     CREATE TABLE folder (key BLOB PRIMARY KEY) WITHOUT ROWID;
     CREATE TABLE file (
-        key BLOB PRIMARY KEY, size INTEGER, mark TEXT,
-        kind INTEGER, declared BLOB, rows BLOB, claimed INTEGER
+        key BLOB PRIMARY KEY, size INTEGER, mark TEXT, target BLOB,
+        kind INTEGER, declared BLOB, detail TEXT, rows BLOB, leads_out BLOB, claimed INTEGER
     ) WITHOUT ROWID;
 """
 _FILE: Final = b"\1"
@@ -24,18 +25,47 @@ _FOLDER: Final = b"\2"
 _END: Final = b"\0"
 
 
+class Entry(NamedTuple):
+    """A file that is put into a tree: its path below the root, and what a list tells of it.
+
+    `target` is where a link leads to within the root, None for what is no link.
+    """
+
+    path: str
+    size: int | None = None
+    mark: str | None = None
+    target: str | None = None
+
+
 class Known(NamedTuple):
     """A file of a tree, by its path below the root, and what was learned of it.
 
-    `look` is what a JSON file is, `rows` are those found for it; rows may be `claimed`.
+    `look` is what it is, `rows` are those found for an aggregate; `leads_out` is the path that it
+    declares where that leads out. Rows may be `claimed`.
     """
 
     path: str
     size: int | None
     mark: str | None
+    target: str | None
     look: Look | None
     rows: str | None
+    leads_out: str | None
     claimed: bool
+
+    @property
+    def true_path(self) -> str:
+        """Where the file lies, below the root, whatever links lead to it."""
+        return self.path if self.target is None else self.target
+
+
+class Note(NamedTuple):
+    """What was learned of a file: what it is, and the rows found for it, which may be outside."""
+
+    path: str
+    look: Look
+    rows: str | None = None
+    leads_out: str | None = None
 
 
 class Tree:
@@ -56,24 +86,40 @@ class Tree:
             return path_of(key)
         return None
 
-    def add(self, files: Iterable[Listed], *, are_folders: bool = False) -> None:
+    def add(self, files: Iterable[Entry | Listed], *, are_folders: bool = False) -> None:
         """Take files, or folders that stand among them; each counts once."""
         self._kept.change(
-            "INSERT OR IGNORE INTO file (key, size, mark) VALUES (?, ?, ?)",
-            ((key_of(path, is_folder=are_folders), size, mark) for path, size, mark in files),
+            "INSERT OR IGNORE INTO file (key, size, mark, target) VALUES (?, ?, ?, ?)",
+            (
+                (
+                    key_of(one.path, is_folder=are_folders),
+                    one.size,
+                    one.mark,
+                    _stored(getattr(one, "target", None)),
+                )
+                for one in files
+            ),
         )
 
     def clear(self) -> None:
         """Forget all files."""
         self._kept.change("DELETE FROM file", [()])
 
-    def note(self, looks: Iterable[tuple[str, Look, str | None]]) -> None:
-        """Take what JSON files are, and the rows found for them, which may be outside."""
+    def note(self, notes: Iterable[Note]) -> None:
+        """Take what was learned of files."""
         self._kept.change(
-            "UPDATE file SET kind = ?, declared = ?, rows = ? WHERE key = ?",
+            "UPDATE file SET kind = ?, declared = ?, detail = ?, rows = ?, leads_out = ? "
+            "WHERE key = ?",
             (
-                (look.kind, _stored(look.declared), _stored(rows), key_of(path))
-                for path, look, rows in looks
+                (
+                    one.look.kind,
+                    _stored(one.look.declared),
+                    one.look.detail,
+                    _stored(one.rows),
+                    _stored(one.leads_out),
+                    key_of(one.path),
+                )
+                for one in notes
             ),
         )
 
@@ -96,22 +142,49 @@ class Tree:
         """Iterate over all files in order, many at once."""
         return self._between(b"", _FOLDER + b"\xff")
 
-    def aggregates_in(self, folder: str) -> Iterator[str]:
-        """Iterate over the paths of the aggregates right in a folder."""
+    def unlooked(self) -> Iterator[list[Known]]:
+        """Iterate over the files that nobody looked into or claimed, in order, many at once."""
+        return self._between(b"", _FOLDER + b"\xff", "kind IS NULL AND claimed IS NULL")
+
+    def of_kind(self, kind: int) -> Iterator[Known]:
+        """Iterate over the files that are of one kind, in order."""
+        for page in self._between(b"", _FOLDER + b"\xff", f"kind = {kind:d}"):
+            yield from page
+
+    def beginning(self, path: str) -> Iterator[Known]:
+        """Iterate over the files whose path begins with a path, and goes on in the last name."""
+        start = key_of(path)
+        for page in self._between(start, start + b"\xff"):
+            yield from page
+
+    def aggregates_in(self, folder: str) -> Iterator[Known]:
+        """Iterate over the aggregates right in a folder."""
         start = key_of(folder, is_folder=True) if folder else b""
         for page in self._between(start + _FILE, start + _FOLDER):
-            yield from (one.path for one in page if one.look and one.look.kind == AGGREGATE)
+            yield from (one for one in page if one.look and one.look.kind == AGGREGATE)
+
+    def holds(self, kind: int, name: str) -> bool:
+        """Tell whether a file of a kind is a document of a format."""
+        query = "SELECT 1 FROM file WHERE kind = ? AND detail LIKE ? LIMIT 1"
+        return bool(self._kept.rows(query, kind, f"{name} %"))
+
+    def holds_sure(self, folder: str) -> bool:
+        """Tell whether a folder has documents of HarpIA Lab beside those that may be inputs."""
+        start = key_of(folder, is_folder=True) if folder else b""
+        query = "SELECT 1 FROM file WHERE key > ? AND key < ? AND detail IN (?, ?) LIMIT 1"
+        details = (f"{harpia.NAME} {kind}" for kind in (harpia.LOG, harpia.OUTPUT))
+        return bool(self._kept.rows(query, start + _FILE, start + _FOLDER, *details))
 
     def close(self) -> None:
         """Forget everything."""
         self._kept.close()
 
-    def _between(self, start: bytes, end: bytes) -> Iterator[list[Known]]:
-        while found := self._kept.rows(
-            f"SELECT {_COLUMNS} FROM file WHERE key > ? AND key < ? ORDER BY key LIMIT {PAGE}",  # noqa: S608 - ours
-            start,
-            end,
-        ):
+    def _between(self, start: bytes, end: bytes, which: str = "1") -> Iterator[list[Known]]:
+        query = (
+            f"SELECT {_COLUMNS} FROM file WHERE key > ? AND key < ? AND {which} "  # noqa: S608 - ours
+            f"ORDER BY key LIMIT {PAGE}"
+        )
+        while found := self._kept.rows(query, start, end):
             yield [_known(row) for row in found]
             start = found[-1][0]
 
@@ -131,13 +204,21 @@ def path_of(key: bytes) -> str:
     return restored(b"/".join(part[1:] for part in key.split(_END)))
 
 
-_COLUMNS: Final = "key, size, mark, kind, declared, rows, claimed"
+_COLUMNS: Final = "key, size, mark, target, kind, declared, detail, rows, leads_out, claimed"
 
 
-def _known(row: tuple[bytes, int | None, str | None, int | None, bytes, bytes, int]) -> Known:
-    key, size, mark, kind, declared, rows, claimed = row
-    look = None if kind is None else Look(kind, _restored(declared))
-    return Known(path_of(key), size, mark, look, _restored(rows), bool(claimed))
+def _known(row: tuple[Any, ...]) -> Known:
+    key, size, mark, target, kind, declared, detail, rows, leads_out, claimed = row
+    return Known(
+        path_of(key),
+        size,
+        mark,
+        _restored(target),
+        None if kind is None else Look(kind, _restored(declared), detail),
+        _restored(rows),
+        _restored(leads_out),
+        bool(claimed),
+    )
 
 
 def _stored(text: str | None) -> bytes | None:

@@ -5,20 +5,37 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from enum import Enum
 from itertools import islice
-from typing import Final
+from typing import NamedTuple
 
-from evalstream.finding.trees import Tree
+from evalstream.finding.trees import Entry, Tree
 from evalstream.runs import Nothing
-from evalstream.sources.remote import Listed
 
-_BATCH: Final = 1000
+_BATCH = 1000
+
+
+class Sort(Enum):
+    """What stands under a name of a folder; links are not followed."""
+
+    FILE = "file"
+    FOLDER = "folder"
+    LINK = "link"
+    SPECIAL = "special"
+
+
+class Met(NamedTuple):
+    """What a walk meets: its path below the folder that is walked, and what it is."""
+
+    path: str
+    sort: Sort
+
 
 Enters = Callable[[str], bool]
 """Tells whether a folder, by its path below the one that is walked, is to be walked too."""
 
-Takes = Callable[[str, bool], bool]
-"""Tells whether a file, or a folder where the second argument says so, is to be taken."""
+Takes = Callable[[Met], Entry | None]
+"""Returns what is to be put into the tree for what was met, None for nothing."""
 
 
 def walk(base: str, tree: Tree, *, enters: Enters, takes: Takes) -> Iterator[Nothing]:
@@ -27,26 +44,36 @@ def walk(base: str, tree: Tree, *, enters: Enters, takes: Takes) -> Iterator[Not
     while below is not None:
         path = joined(base, below.rstrip("/"))
         try:
-            entries = _entries(path, below)
-            while batch := list(islice(entries, _BATCH)):
-                tree.enter(name for name, is_folder in batch if is_folder and enters(name))
-                for kind in (False, True):
-                    names = (name for name, is_folder in batch if is_folder is kind)
-                    taken = (Listed(name) for name in names if takes(name, kind))
-                    tree.add(taken, are_folders=kind)
+            met = _met(path, below)
+            while batch := list(islice(met, _BATCH)):
+                folders = [one for one in batch if one.sort is Sort.FOLDER]
+                tree.enter(one.path for one in folders if enters(one.path))
+                tree.add(_taken(folders, takes), are_folders=True)
+                tree.add(_taken((one for one in batch if one.sort is not Sort.FOLDER), takes))
         except OSError as error:
             yield Nothing(path, f"{error.strerror}", readable=False)
         below = tree.next_folder()
 
 
-def _entries(path: str, below: str) -> Iterator[tuple[str, bool]]:
-    """List the files and folders of a folder, in no order, and tell which are folders."""
+def _taken(met: Iterator[Met] | list[Met], takes: Takes) -> Iterator[Entry]:
+    return (entry for one in met if (entry := takes(one)) is not None)
+
+
+def _met(path: str, below: str) -> Iterator[Met]:
+    """List what is in a folder, in no order."""
     with os.scandir(path) as entries:
         for entry in entries:
             with suppress(OSError):  # as of a file that is gone
-                is_folder = entry.is_dir(follow_symlinks=False)
-                if is_folder or entry.is_file(follow_symlinks=False):
-                    yield below + entry.name, is_folder
+                yield Met(below + entry.name, sort_of(entry))
+
+
+def sort_of(entry: os.DirEntry[str]) -> Sort:
+    """Tell what a folder's entry is, without following it. Raises OSError."""
+    if entry.is_symlink():
+        return Sort.LINK
+    if entry.is_dir(follow_symlinks=False):
+        return Sort.FOLDER
+    return Sort.FILE if entry.is_file(follow_symlinks=False) else Sort.SPECIAL
 
 
 def joined(base: str, below: str) -> str:
@@ -54,11 +81,6 @@ def joined(base: str, below: str) -> str:
     if base == os.curdir or not below:
         return below or base
     return f"{base}{below}" if base.endswith("/") else f"{base}/{below}"
-
-
-def is_hidden(path: str) -> bool:
-    """Tell whether a name is hidden."""
-    return path.startswith(".", path.rfind("/") + 1)
 
 
 def real_path(path: str) -> str:

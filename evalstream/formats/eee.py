@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from evalstream.digest import Reference
-from evalstream.glimpse import Glimpse
+from evalstream.digest import RECIPES, Reference
+from evalstream.glimpse import Beginning
 
 NAME: Final = "eee"
 TITLE: Final = "Every Eval Ever: one row per sample, and the aggregate that sums them up"
@@ -21,11 +21,42 @@ AGENTIC: Final = "agentic"
 TRANSCRIPT_TYPES: Final = (MULTI_TURN, AGENTIC)
 INTERACTION_TYPES: Final = (SINGLE_TURN, *TRANSCRIPT_TYPES)
 
-WITHOUT_NULLS: Final = ("0.2.0", "0.2.0+list", ANNOTATION_PREFIX + "0.2.0")
-"""Versions in which counts may be left out, and may not be null."""
+OLDEST: Final = ("0.2.0", "0.2.0+list")
+"""Versions that call the transcript `interactions`, later ones call it `messages`; counts may be
+left out in them, and may not be null."""
+
+TRANSCRIPT_KEYS: Final = ("interactions", "messages")
 
 AGGREGATE_KEYS: Final = frozenset({"evaluation_results", "detailed_evaluation_results"})
+AGGREGATE_MEMBERS: Final = AGGREGATE_KEYS | {
+    "schema_version",
+    "evaluation_id",
+    "evaluation_timestamp",
+    "retrieved_timestamp",
+    "source_metadata",
+    "eval_library",
+    "model_info",
+}
+"""Members that an aggregate has, and hardly any other document."""
+
 _OF_ROWS: Final = frozenset({"evaluation_id", "sample_id"})
+ROW_MEMBERS: Final = frozenset(
+    {
+        "schema_version",
+        "evaluation_id",
+        "model_id",
+        "evaluation_name",
+        "evaluation_result_id",
+        "sample_id",
+        "sample_hash",
+        "interaction_type",
+        "answer_attribution",
+    }
+)
+"""Members that rows have, and hardly anything else."""
+
+_SURE: Final = 3
+"""How many members of a row make a row, whichever others are missing."""
 
 REPEAT_MARKS: Final = ("epoch", "repeat", "trial", "seed")
 """Members of `metadata` that tell repeats of one sample apart (Inspect writes `epoch`)."""
@@ -54,16 +85,20 @@ VERSIONS: Final[dict[str, Version]] = {
 DECLARED: Final = tuple(name for name in VERSIONS if "+" not in name)
 """The versions that a document can declare; `0.2.0+list` is a variant of the tag v0.2.0."""
 
+_HELM: Final = re.compile(r"(?:^|[^a-z])helm(?:[^a-z]|$)")
+OF_HELM: Final = "concat-first"
+"""The recipe that HELM's converter follows whatever the version says."""
+
 INSTANCE_VERSIONS: Final = tuple(name for name in VERSIONS if VERSIONS[name].instance)
 DEFAULT_VERSION: Final = "0.2.0"
 
 
-def recognised(seen: Glimpse, path: str) -> str | None:
+def recognised(file: Beginning) -> str | None:
     """Return which of the format's documents a file surely is, None where it may be none."""
-    del path
-    if AGGREGATE_KEYS & seen.keys:
+    keys = file.seen.keys
+    if AGGREGATE_KEYS & keys:
         return "aggregate"
-    return "instance" if seen.keys >= _OF_ROWS else None
+    return "instance" if keys >= _OF_ROWS or len(keys & ROW_MEMBERS) >= _SURE else None
 
 
 def instance_schema_name(version: str) -> str:
@@ -96,6 +131,27 @@ def nearest_version(declared: str, *, instance: bool) -> str:
 def is_known(declared: str, *, instance: bool) -> bool:
     """Tell whether a version, in plain or annotation form, is one that we have rules for."""
     return nearest_version(declared, instance=instance) == declared.removeprefix(ANNOTATION_PREFIX)
+
+
+def likely_recipe(counts: Mapping[str, int], rows: int, version: str, library: str | None) -> str:
+    """Return which recipe of sample_hash some rows follow: `counts` tells how many each explains.
+
+    It is the preferred one of the version if that explains all; else the first that explains most
+    rows: that of the harness (`library`, as the aggregate names it), the preferred one, the others
+    in the order of RECIPES. So a row with one reference more than was hashed does not make a file
+    one of concat-first. Where none explains most rows, it is the one that explains the most.
+    """
+    preferred = VERSIONS[version].preferred_recipe
+    if counts.get(preferred) == rows:
+        return preferred
+    ordered = dict.fromkeys((OF_HELM if is_helm(library) else preferred, preferred, *RECIPES))
+    by_most = (name for name in ordered if 2 * counts.get(name, 0) > rows)
+    return next(by_most, max(ordered, key=lambda name: counts.get(name, 0)))
+
+
+def is_helm(library: str | None) -> bool:
+    """Tell whether an aggregate names HELM as the harness that wrote the run."""
+    return _HELM.search((library or "").casefold()) is not None
 
 
 def forms_of(version: str) -> tuple[str, str]:
@@ -162,19 +218,18 @@ def repeat_mark(metadata: Any) -> str:
 _MARKS: Final = frozenset(REPEAT_MARKS)
 
 
-def input_text(row: Mapping[str, Any]) -> str | None:
+def input_text(row: Mapping[str, Any]) -> bytes | None:
     """Return a text that two rows share when they show the same input, None without one.
 
-    A list of one reference counts as that reference, so that versions agree.
+    An input is raw and all references, whatever the choices. A list of one reference counts as
+    that reference, so that versions agree; the parts are separated by a byte that UTF-8 lacks.
     """
     covered = hash_input(row)
-    return None if covered is None else shown_text(*covered)
-
-
-def shown_text(raw: str, reference: Reference) -> str:
-    """Return a text that two rows share when they show the same input and references."""
+    if covered is None:
+        return None
+    raw, reference = covered
     references = [reference] if isinstance(reference, str) else reference
-    return "\x1e".join([raw, *references])
+    return b"\xff".join([text.encode(errors="surrogatepass") for text in (raw, *references)])
 
 
 def choices_text(choices: Any) -> str:
@@ -187,22 +242,24 @@ def choices_text(choices: Any) -> str:
         return f"{choices}"
 
 
-def transcript(row: Mapping[str, Any]) -> tuple[str, list[Any]] | None:
+def transcript_key(version: str) -> str:
+    """Return what a version calls the transcript."""
+    return "interactions" if version in OLDEST else "messages"
+
+
+def transcript(row: Mapping[str, Any], version: str) -> tuple[str, list[Any]] | None:
     """Return the key and the turns of a row's transcript, None where it has none.
 
-    It is called `interactions` up to 0.2.0 and `messages` from 0.2.1 on.
+    Only the key of the version that judges the row counts: any other key is none of the format's.
     """
-    turns = row.get("messages")
-    if turns.__class__ is list:
-        return "messages", turns
-    turns = row.get("interactions")
-    return ("interactions", turns) if turns.__class__ is list else None
+    key = transcript_key(version)
+    turns = row.get(key)
+    return (key, turns) if turns.__class__ is list else None
 
 
-def answer(row: Mapping[str, Any]) -> tuple[Any, Any]:
+def answer(row: Mapping[str, Any], version: str) -> tuple[Any, Any]:
     """Return what the model said: the output, and the transcript."""
-    transcript = row.get("messages")
-    return row.get("output"), row.get("interactions") if transcript is None else transcript
+    return row.get("output"), row.get(transcript_key(version))
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -10,7 +10,8 @@ import re
 from collections.abc import Sequence, Set
 from typing import Final
 
-from evalstream.glimpse import GLIMPSED_BYTES, OBJECT, Glimpse, glimpse
+from evalstream.glimpse import OBJECT, Beginning, Glimpse
+from evalstream.names import YAML_ENDINGS, is_yaml_name
 
 NAME: Final = "evalguard"
 TITLE: Final = "EvalGuard: tasks, metrics, thresholds and reports in a folder"
@@ -22,7 +23,6 @@ THRESHOLD: Final = "threshold"
 REPORT: Final = "report"
 KINDS: Final = (TASK, METRIC, THRESHOLD, REPORT)
 
-YAML_ENDINGS: Final = (".yaml", ".yml")
 JSON_ENDING: Final = ".json"
 ENDINGS: Final = (*YAML_ENDINGS, JSON_ENDING)
 SCHEMA_ENDING: Final = ".schema"
@@ -65,10 +65,6 @@ _HINTS: Final = {
 _HARNESS: Final = frozenset({"results", "configs", "versions", "n-shot"})
 """Members of the raw output of lm-evaluation-harness, which EvalGuard keeps as reports."""
 
-_LISTED: Final = 1_000
-_LOOKED_AT: Final = 20
-"""How many files of a folder are listed, and looked into, to recognise it."""
-
 
 def schema_name(kind: str) -> str:
     """Return the name of the schema that judges a kind of document."""
@@ -83,11 +79,6 @@ def is_identifier(text: str) -> bool:
 def is_document_name(path: str) -> bool:
     """Tell whether a file may be a document by its ending."""
     return path.lower().endswith(ENDINGS)
-
-
-def is_yaml_name(path: str) -> bool:
-    """Tell whether a file holds YAML by its ending."""
-    return path.lower().endswith(YAML_ENDINGS)
 
 
 def stem_of(path: str) -> str:
@@ -125,30 +116,21 @@ def likely_kind(keys: Set[str]) -> str | None:
     return None
 
 
-def recognised(seen: Glimpse, path: str) -> str | None:
-    """Return which of the system's documents a file is, None where it is none of them.
+def recognised(file: Beginning) -> str | None:
+    """Return which of the system's documents a file surely is, None where it may be none."""
+    if is_yaml_name(file.name):
+        return kind_of_members(yaml_members(file))
+    is_ours = not file.name or file.name.lower().endswith(JSON_ENDING)
+    return _kind_of_json(file.seen) if is_ours else None
 
-    Whatever ends like YAML is a document of this system, as no other has any.
-    """
-    if is_yaml_name(path):
-        return _kind_of_yaml(path) or "document"
-    return _kind_of_json(seen) if path.lower().endswith(JSON_ENDING) else None
+
+def yaml_members(file: Beginning) -> frozenset[str]:
+    """Return the members at the beginning of a YAML file, which is not parsed."""
+    text = file.head.decode(errors="replace")
+    return file.seen.keys.union(found.group(2) for found in _MEMBER.finditer(text))
 
 
 def _kind_of_json(seen: Glimpse) -> str | None:
     """Return what a JSON object shows to be; a report only where it has nothing else."""
     kind = kind_of_members(seen.keys) if seen.kind == OBJECT else None
     return kind if kind is not None and seen.keys <= _MEMBERS[kind] else None
-
-
-def _kind_of_yaml(path: str) -> str | None:
-    """Return what the members at the beginning of a YAML file show; it is not parsed."""
-    try:
-        if not os.path.isfile(path):
-            return None
-        with open(path, "rb") as file:
-            head = file.read(GLIMPSED_BYTES)
-    except OSError:
-        return None
-    keys = {found.group(2) for found in _MEMBER.finditer(head.decode(errors="replace"))}
-    return kind_of_members(keys | glimpse(path).keys)

@@ -7,13 +7,12 @@ any spelling, and lists by the shape of their items.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from evalstream.glimpse import ARRAY, OBJECT, Glimpse, glimpsed
+from evalstream.glimpse import ARRAY, OBJECT, Beginning, glimpsed
 from evalstream.parsing import UTF8_MARK, fast, pointer
 
 NAME: Final = "harpia"
@@ -28,12 +27,6 @@ METRIC_NAMES: Final = ("metric", "metric_id", "metric_name", "id", "name")
 
 DOCUMENT_ENDINGS: Final = (".json",)
 LINES_ENDINGS: Final = (".jsonl", ".ndjson")
-
-LARGEST_LOOK: Final = 64 << 20
-"""How many bytes of a document are parsed to recognise it by its shape."""
-
-FILES_LOOKED_AT: Final = 8
-"""How many files of a folder are looked at to recognise it; a run has three."""
 
 _LINES_LOOKED_AT: Final = 64
 _RECORD_KEYS: Final = frozenset(
@@ -173,11 +166,20 @@ def kind_of(document: Any) -> str | None:
     return OUTPUT if sure else None
 
 
-def recognised(seen: Glimpse, path: str) -> str | None:
+def is_surely_input(document: Any) -> bool:
+    """Tell whether a parsed document has both lists of an input, and so is hardly anything else."""
+    if not isinstance(document, dict):
+        return False
+    found = lists_of(document)
+    return found.instances is not None and found.metrics is not None
+
+
+def recognised(file: Beginning) -> str | None:
     """Return which of the system's documents a file is, None where it is none of them.
 
-    A document whose first members show nothing is parsed, up to LARGEST_LOOK bytes.
+    A document whose first members show nothing is parsed whole, if it can be had.
     """
+    seen = file.seen
     keys = frozenset(map(spelled, seen.keys))
     if _is_record(keys):
         return LOG
@@ -187,7 +189,7 @@ def recognised(seen: Glimpse, path: str) -> str | None:
         return INPUT
     if "elapsedtime" in keys or {"score", "parameters"} <= keys:
         return OUTPUT
-    return kind_of(document_at(path))
+    return kind_of(file.document)
 
 
 def holds_records(head: bytes) -> bool:
@@ -202,17 +204,6 @@ def holds_records(head: bytes) -> bool:
     if objects and seen.kind != OBJECT:
         return any(not _RECORD_KEYS.isdisjoint(keys) for keys in objects)
     return not seen.keys or not _RECORD_KEYS.isdisjoint(map(spelled, seen.keys))
-
-
-def document_at(path: str) -> Any:
-    """Return what the fast parser makes of a document, None where it makes nothing of it."""
-    try:
-        if os.path.getsize(path) > LARGEST_LOOK:
-            return None
-        with open(path, "rb") as file:
-            return _parsed(file.read())
-    except OSError:
-        return None
 
 
 _INSTANCES: Final = "instances"

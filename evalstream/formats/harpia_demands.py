@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.harpia import METRIC_NAMES, Member, member, members, metric_of, spelled
+from evalstream.formats.harpia import Member, member, members, metric_of, spelled
 from evalstream.formats.harpia_documents import Metric
-from evalstream.parsing import pointer, shorten, type_name
+from evalstream.parsing import pointer, short_text, type_name
 
 INSTANCE_MEMBERS: Final = ("id", "input", "actual-output", "expected-output")
 METRIC_MEMBERS: Final = ("id", "enable", "parameters")
@@ -31,7 +31,7 @@ def spelled_once(place: str, value: Any, names: Iterable[str]) -> Iterator[Breac
     for name in names:
         found = members(value, name)
         if len(found) > 1:
-            keys = " and ".join(repr(shorten(entry.key)) for entry in found)
+            keys = " and ".join(repr(short_text(entry.key)) for entry in found)
             yield Breach(f"one member in several spellings: {keys}", place)
 
 
@@ -52,7 +52,7 @@ def named(metric: Metric) -> Iterator[Breach]:
         return
     found = metric_of(metric.value)
     if found is None:
-        yield Breach("the metric is not named", metric.pointer, list(METRIC_NAMES))
+        yield Breach("the metric is not named", metric.pointer)
     elif isinstance(found.value, str):
         yield Breach(f"{found.key} is empty", at(metric.pointer, found))
     else:
@@ -73,7 +73,9 @@ def filled(metric: Metric, found: Member | None, name: str) -> Iterator[Breach]:
         yield Breach(f"{name} is missing", metric.pointer)
     elif is_empty(found.value):
         kind = "null" if found.value is None else f"an empty {type_name(found.value)}"
-        yield Breach(f"{shorten(found.key)} holds no value, but {kind}", at(metric.pointer, found))
+        yield Breach(
+            f"{short_text(found.key)} holds no value, but {kind}", at(metric.pointer, found)
+        )
 
 
 def texts(place: str, items: Iterable[Any], key: str) -> Iterator[Breach]:
@@ -81,22 +83,33 @@ def texts(place: str, items: Iterable[Any], key: str) -> Iterator[Breach]:
     for index, item in enumerate(items):
         if not isinstance(item, str):
             kind = type_name(item)
-            message = f"an item of {shorten(key)} must be a string, this is {with_article(kind)}"
-            yield Breach(message, f"{place}/{index}", "string", kind)
+            message = f"an item of {short_text(key)} must be a string, this is {with_article(kind)}"
+            yield Breach(message, f"{place}/{index}", {"type": "string"}, item)
 
 
 def no_object(noun: str, place: str, value: Any) -> Breach:
     """Say that something is no object."""
     kind = type_name(value)
     message = f"{noun} must be an object, this is {with_article(kind)}"
-    return Breach(message, place, "object", kind)
+    return Breach(message, place, {"type": "object"}, value)
 
 
 def wrong_type(place: str, found: Member, wanted: str) -> Breach:
     """Say that a member has another type than is `wanted`, in words."""
     kind = type_name(found.value)
-    message = f"{shorten(found.key)} must be {wanted}, this is {with_article(kind)}"
-    return Breach(message, at(place, found), wanted, kind)
+    message = f"{short_text(found.key)} must be {wanted}, this is {with_article(kind)}"
+    return Breach(message, at(place, found), {"type": _TYPES[wanted]}, found.value)
+
+
+_TYPES: Final[Mapping[str, str | list[str]]] = {
+    "a string": "string",
+    "a string or an integer": ["string", "integer"],
+    "a list of strings": "array",
+    "true or false": "boolean",
+    "a number": "number",
+    "an object": "object",
+}
+"""Types as JSON Schema names them, by the words of messages."""
 
 
 def is_empty(value: Any) -> bool:

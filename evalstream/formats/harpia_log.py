@@ -17,7 +17,7 @@ from evalstream.formats.harpia_values import (
     numbers_in,
 )
 from evalstream.moments import Scores
-from evalstream.parsing import shorten
+from evalstream.parsing import short_text
 
 Path = tuple[str, ...]
 """The keys that lead to a number inside a score or result."""
@@ -186,7 +186,7 @@ class Log:
         if name is None:
             self.unplaced += 1
         elif self.known.metrics is None or name in self.known.metrics:
-            self.doubtful.add(shorten(name))
+            self.doubtful.add(short_text(name))
 
     def _amount(self, record: Record) -> Amount:
         name, key = record.metric.id or "", record.metric.key or b""
@@ -195,7 +195,7 @@ class Log:
         amount = self._amounts.get(digest.digest())
         if amount is None:
             claim = record.claim
-            amount = Amount(shorten(name), len(self._amounts), claim)
+            amount = Amount(short_text(name), len(self._amounts), claim)
             score = None if claim is None or claim.score is None else claim.score.value
             amount.sums = {path: Scores(subtasks=None) for path, _ in numbers_in(score)}
             self._amounts[digest.digest()] = amount

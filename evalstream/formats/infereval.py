@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Final
 
-from evalstream.glimpse import LINES, OBJECT, Glimpse
+from evalstream.glimpse import LINES, OBJECT, Beginning
+from evalstream.names import is_rows_name
 
 NAME: Final = "infereval"
 TITLE: Final = "infereval: a benchmark of inferences, and a model's verdicts on it"
@@ -57,14 +58,18 @@ _SIGNS: Final = (
 )
 """Members that no document of another system has side by side."""
 
-ENDINGS: Final = (".json", ".jsonl", ".ndjson")
 
-
-def recognised(seen: Glimpse, path: str) -> str | None:
+def recognised(file: Beginning) -> str | None:
     """Return which of the system's documents a file is, None where it is none of them."""
-    if seen.kind != OBJECT and (seen.kind != LINES or path.endswith((".jsonl", ".ndjson"))):
+    seen = file.seen
+    if seen.kind != OBJECT and (seen.kind != LINES or is_rows_name(file.name)):
         return None
-    return next((kind for kind, sign in _SIGNS if sign <= seen.keys), None)
+    return kind_by_signs(seen.keys)
+
+
+def kind_by_signs(keys: Set[str]) -> str | None:
+    """Return which document an object surely is by its members."""
+    return next((kind for kind, sign in _SIGNS if sign <= keys), None)
 
 
 def kind_by_members(keys: Set[str]) -> str | None:

@@ -93,7 +93,7 @@ def _empty_range(subject: Subject) -> Iterator[Fault]:
         if low is not None and high is not None and low >= high:
             word = "is" if low == high else "is above"
             message = f"min {word} max, so that no value lies in the range"
-            yield EVG102.fault(message, pointer=place, found={"min": low, "max": high})
+            yield EVG102.fault(message, pointer=place, found=item)
 
 
 def _unknown_metric_of_task(subject: Subject) -> Iterator[Fault]:
@@ -128,10 +128,10 @@ def _unknown_metric_of_threshold(subject: Subject) -> Iterator[Fault]:
     for name in _judged_metrics(document):
         place = pointer(("thresholds", name))
         if not folder.knows(METRIC, name):
-            yield EVG203.fault("no metric document has this id", pointer=place, found=name)
+            yield EVG203.fault(f"no metric document has the id {name}", pointer=place)
         elif document.id is not None and not folder.lists(document.id, name):
-            message = "the task does not list this metric"
-            yield EVG203.fault(message, pointer=place, found=name, severity=Severity.WARNING)
+            message = f"the task does not list the metric {name}"
+            yield EVG203.fault(message, pointer=place, severity=Severity.WARNING)
 
 
 def _several_thresholds(subject: Subject) -> Iterator[Fault]:

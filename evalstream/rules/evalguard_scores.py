@@ -75,7 +75,7 @@ def _direction(subject: Subject) -> Iterator[Fault]:
                 )
                 yield EVG303.fault(
                     message,
-                    pointer=pointer(("thresholds", metric, higher.number)),
+                    pointer=pointer(("thresholds", metric, higher.number, "impact")),
                     found=higher.impact,
                 )
 

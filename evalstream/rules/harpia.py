@@ -11,7 +11,7 @@ from evalstream.formats.harpia_demands import Breach, at, with_article
 from evalstream.formats.harpia_documents import Input, Instance
 from evalstream.formats.harpia_values import identifier, is_supervised
 from evalstream.model import Fault, Severity
-from evalstream.parsing import pointer, shorten, type_name
+from evalstream.parsing import pointer, short_text, type_name
 from evalstream.rule import Rule
 
 USUAL_KEYS: Final = {"instances": "instances", "metrics": "metrics"}
@@ -23,7 +23,7 @@ def _lists_not_found(read: Input) -> Iterator[Fault]:
     for noun, entry in found.items():
         rivals = read.listed.rivals.get(noun)
         if entry is None and rivals:
-            shown = ", ".join(map(shorten, rivals))
+            shown = ", ".join(map(short_text, rivals))
             yield HAR101.fault(f"several lists look like the list of {noun}: {shown}", pointer="")
         elif entry is None:
             yield _no_list(read, noun)
@@ -32,8 +32,8 @@ def _lists_not_found(read: Input) -> Iterator[Fault]:
     taken = {noun: entry.key for noun, entry in found.items() if entry is not None}
     if len(taken) == len(found) and taken != USUAL_KEYS:
         message = (
-            f"by their shape, {shorten(taken['instances'])} was taken for the list of instances "
-            f"and {shorten(taken['metrics'])} for that of metrics"
+            f"by their shape, {short_text(taken['instances'])} was taken for the list of instances "
+            f"and {short_text(taken['metrics'])} for that of metrics"
         )
         yield HAR101.fault(message, severity=Severity.INFO)
 
@@ -44,7 +44,8 @@ def _no_list(read: Input, noun: str) -> Fault:
         return HAR101.fault(f"there is no list of {noun}", pointer="")
     kind = type_name(wrong.value)
     message = f"the {noun} must be a list, this is {with_article(kind)}"
-    return HAR101.fault(message, pointer=pointer([wrong.key]), expected="array", found=kind)
+    place = pointer([wrong.key])
+    return HAR101.fault(message, pointer=place, expected={"type": "array"}, found=wrong.value)
 
 
 def _malformed_instance(read: Input) -> Iterator[Fault]:
@@ -164,7 +165,7 @@ def _idle_or_repeated_metric(read: Input) -> Iterator[Fault]:
         before = first.setdefault((metric.id, metric.key), metric.pointer)
         if before != metric.pointer:
             message = f"the same metric with the same parameters as at {before}"
-            yield HAR105.fault(message, pointer=metric.pointer, found=metric.id)
+            yield HAR105.fault(message, pointer=metric.pointer, found=metric.value)
 
 
 def _missing_reference(read: Input) -> Iterator[Fault]:
@@ -179,7 +180,7 @@ def _missing_reference(read: Input) -> Iterator[Fault]:
         found = member(instance.value, "expected-output")
         if found is None or found.value in ([], ""):
             message = (
-                f"no expected-output, which {shorten(supervised[0])} compares the response with"
+                f"no expected-output, which {short_text(supervised[0])} compares the response with"
             )
             place = instance.pointer if found is None else at(instance.pointer, found)
             yield HAR106.fault(message, pointer=place)

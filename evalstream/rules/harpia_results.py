@@ -14,7 +14,7 @@ from evalstream.formats.harpia_documents import Claim, Metric, Outcome
 from evalstream.formats.harpia_log import Amount, Log, Path, Record, claimed
 from evalstream.formats.harpia_values import below, difference, shape_of, shape_text
 from evalstream.model import Fault, Severity
-from evalstream.parsing import shorten
+from evalstream.parsing import short_text
 from evalstream.recomputation import as_float
 from evalstream.rule import Rule
 from evalstream.summary import counted
@@ -60,20 +60,20 @@ def _unlike_asked(outcome: Outcome) -> Iterator[Fault]:
     """Hold what is said of metrics against those that were enabled."""
     for metric in outcome.missing:
         message = f"no object of an enabled metric: {_shown(metric)}"
-        yield HAR201.fault(message, expected=metric.id)
+        yield HAR201.fault(message)
     for metric, other in outcome.unlike:
         if metric.key is not None and other.key is not None and other.parameters is not None:
             message = f"not the parameters of the input: {difference(metric.values, other.values)}"
             place = at(other.pointer, other.parameters)
             yield HAR201.fault(message, pointer=place, expected=metric.values, found=other.values)
     for one in outcome.repeated:
-        yield HAR201.fault("a second object of one metric", pointer=one.pointer, found=one.id)
+        yield HAR201.fault("a second object of one metric", pointer=one.pointer, found=one.value)
 
 
 def _unrequested_output(outcome: Outcome) -> Iterator[Fault]:
     for one, reason in outcome.unrequested:
         message = f"an output of a metric that {reason}"
-        yield HAR202.fault(message, pointer=one.pointer, found=one.id)
+        yield HAR202.fault(message, pointer=one.pointer, found=one.value)
 
 
 def _faulty_record(record: Record) -> Iterator[Fault]:
@@ -122,7 +122,7 @@ def _uneven_log(seen: Record | Log) -> Iterator[Fault]:
     for amount in seen.amounts():
         missing = seen.instances - amount.instances
         if missing and seen.is_settled(amount):
-            shown = ", ".join(map(shorten, islice(seen.missing(amount), IDS_SHOWN)))
+            shown = ", ".join(map(short_text, islice(seen.missing(amount), IDS_SHOWN)))
             more = "" if missing <= IDS_SHOWN else ", …"
             message = (
                 f"{amount.name} was applied to {amount.instances:,} of "
@@ -179,8 +179,8 @@ def _no_mean(log: Log, amount: Amount, path: Path) -> Iterator[Fault]:
 
 def _shown(metric: Metric) -> str:
     """Name a metric by id and parameters, as far as they take little room."""
-    parameters = shorten(metric.values) if metric.values else ""
-    return f"{shorten(metric.id)} {parameters}".strip()
+    parameters = short_text(metric.values) if metric.values else ""
+    return f"{short_text(metric.id)} {parameters}".strip()
 
 
 def _all_broken(rule: Rule, breaches: Iterable[Breach]) -> Iterator[Fault]:

@@ -19,7 +19,7 @@ from evalstream.formats.infereval_facts import (
     texts_by_name,
 )
 from evalstream.formats.infereval_times import date_time, is_date
-from evalstream.model import Fault, Severity
+from evalstream.model import Fault, Severity, of_length, one_of
 from evalstream.parsing import pointer
 from evalstream.rule import Rule
 
@@ -57,7 +57,7 @@ def _builders(benchmark: Benchmark) -> Iterator[Fault]:
         if isinstance(builder, dict) and "kind" not in builder:
             message = "kind is missing, which tells the two kinds of builders apart"
             place = pointer(("context_builders", name))
-            yield INF101.fault(message, pointer=place, expected=list(KINDS))
+            yield INF101.fault(message, pointer=place, expected=one_of(KINDS))
 
 
 def _verdicts(facts: Benchmark | Item) -> Iterator[Fault]:
@@ -69,7 +69,7 @@ def _verdicts(facts: Benchmark | Item) -> Iterator[Fault]:
         wanted = facts.verdicts
         if wanted is not None and len(given) != wanted:
             message = f"{len(given)} analyst_verdicts, but the first item has {wanted}"
-            yield INF201.fault(message, pointer="/analyst_verdicts", expected=wanted)
+            yield INF201.fault(message, pointer="/analyst_verdicts", expected=of_length(wanted))
 
 
 def _rationales(facts: Benchmark | Item) -> Iterator[Fault]:
@@ -81,7 +81,9 @@ def _rationales(facts: Benchmark | Item) -> Iterator[Fault]:
         return
     if isinstance(verdicts, list) and len(given) != len(verdicts):
         message = f"{len(given)} analyst_rationales beside {len(verdicts)} analyst_verdicts"
-        yield INF202.fault(message, pointer="/analyst_rationales", expected=len(verdicts))
+        yield INF202.fault(
+            message, pointer="/analyst_rationales", expected=of_length(len(verdicts))
+        )
 
 
 def _counts(benchmark: Benchmark, rule: Rule, name: str) -> Iterator[Fault]:
@@ -92,7 +94,7 @@ def _counts(benchmark: Benchmark, rule: Rule, name: str) -> Iterator[Fault]:
         if wanted is not None and isinstance(given, list) and len(given) != wanted:
             message = f"{len(given)} {name}, but there are {wanted} analysts"
             place = pointer(("items", index, name))
-            yield rule.fault(message, pointer=place, expected=wanted, found=len(given))
+            yield rule.fault(message, pointer=place, expected=of_length(wanted), found=given)
 
 
 def _factor_levels(benchmark: Benchmark) -> Iterator[Fault]:
@@ -101,11 +103,13 @@ def _factor_levels(benchmark: Benchmark) -> Iterator[Fault]:
         for factor, level in object_or_empty(item.get("factor_levels")).items():
             place = pointer(("items", index, "factor_levels", factor))
             if factor not in factors:
-                message = "a level of a factor that the benchmark does not declare"
-                yield INF203.fault(message, pointer=place, expected=list(factors), found=factor)
+                message = f"a level of {factor}, a factor that the benchmark does not declare"
+                yield INF203.fault(message, pointer=place)
             elif isinstance(level, str) and level not in factors[factor]:
                 message = "no declared level of this factor"
-                yield INF203.fault(message, pointer=place, expected=factors[factor], found=level)
+                yield INF203.fault(
+                    message, pointer=place, expected=one_of(factors[factor]), found=level
+                )
 
 
 def _thin_cells(benchmark: Benchmark) -> Iterator[Fault]:
@@ -126,7 +130,7 @@ def _thin_cells(benchmark: Benchmark) -> Iterator[Fault]:
     more = f" and {thin - len(listed):,} more" if thin > len(listed) else ""
     message = f"{thin:,} of {cells:,} cells hold too few items: {'; '.join(listed)}{more}"
     place = "/factor_constraints/min_items_per_cell"
-    yield INF204.fault(message, pointer=place, expected=least)
+    yield INF204.fault(message, pointer=place)
 
 
 def _held(
@@ -153,7 +157,7 @@ def _primary_panel(benchmark: Benchmark) -> Iterator[Fault]:
     panels = sorted({text for text in _panels(benchmark) if text is not None})
     if isinstance(panel, str) and panel not in panels and benchmark.panel_size:
         message = "no analyst belongs to this panel"
-        yield INF205.fault(message, pointer="/primary_panel", expected=panels, found=panel)
+        yield INF205.fault(message, pointer="/primary_panel", expected=one_of(panels), found=panel)
 
 
 def _partial_panels(benchmark: Benchmark) -> Iterator[Fault]:
@@ -172,11 +176,10 @@ def _panels(benchmark: Benchmark) -> list[str | None]:
 
 
 def _factor_kinds(benchmark: Benchmark) -> Iterator[Fault]:
-    factors = list(benchmark.factors)
     for name in object_or_empty(benchmark.document.get("factor_kinds")):
         if name not in benchmark.factors:
-            message, place = "no factor of the benchmark", pointer(("factor_kinds", name))
-            yield INF207.fault(message, pointer=place, expected=factors, found=name)
+            message, place = f"{name} is not a factor of the benchmark", ("factor_kinds", name)
+            yield INF207.fault(message, pointer=pointer(place))
 
 
 def _repeated_ids(benchmark: Benchmark) -> Iterator[Fault]:
@@ -225,7 +228,7 @@ def _cross_references(benchmark: Benchmark) -> Iterator[Fault]:
         target = item.get("target")
         if targets and isinstance(target, str) and target not in targets:
             message, place = "no target of the benchmark", pointer(("items", index, "target"))
-            yield INF210.fault(message, pointer=place, expected=targets, found=target)
+            yield INF210.fault(message, pointer=place, expected=one_of(targets), found=target)
         yield from _step(benchmark, object_or_empty(item.get("monotonicity_step")), index)
 
 
@@ -253,7 +256,7 @@ def _not_a_family(
 ) -> Iterator[Fault]:
     if isinstance(family, str) and family not in families:
         message = "no ordinal family of the benchmark"
-        yield INF210.fault(message, pointer=pointer(path), expected=list(families), found=family)
+        yield INF210.fault(message, pointer=pointer(path), expected=one_of(families), found=family)
 
 
 def _not_a_bearer(
@@ -275,7 +278,7 @@ def _step(benchmark: Benchmark, step: Mapping[str, Any], index: int) -> Iterator
         return
     if tier not in tiers:
         message, place = "no tier of this family", pointer((*path, "tier"))
-        yield INF210.fault(message, pointer=place, expected=tiers, found=tier)
+        yield INF210.fault(message, pointer=place, expected=one_of(tiers), found=tier)
     elif is_number(number) and number != tiers.index(tier):
         message = "not the place of this tier in its family, from 0"
         place = pointer((*path, "tier_index"))

@@ -15,7 +15,7 @@ from evalstream.formats.infereval_facts import (
 from evalstream.formats.infereval_hash import PREFIX, ids, references
 from evalstream.formats.infereval_times import date_time
 from evalstream.formats.infereval_votes import ABSTAIN, VERDICTS, Vote, vote, voting
-from evalstream.model import Fault, Severity
+from evalstream.model import Fault, Severity, of_length
 from evalstream.parsing import shorten
 from evalstream.rule import Rule
 
@@ -113,7 +113,7 @@ def _sample_indices(item: Item) -> Iterator[Fault]:
         return
     if len(found) != number:
         message = f"{len(found):,} samples where n_samples is {number:,}"
-        yield INF303.fault(message, pointer="/samples", expected=number, found=len(found))
+        yield INF303.fault(message, pointer="/samples", expected=of_length(number))
         return
     strays = [index for index, one in enumerate(found) if one != index]
     is_shuffled = sorted(found) == list(range(number))

@@ -123,8 +123,9 @@ ES005: Final = Rule(
     Severity.ERROR,
     "no data file matched, or the file is of no format that can be checked",
     """
-    What it finds: a folder without rows or aggregates, a name with an unknown ending, an
-    aggregate in the place of rows. The exit code is 3 when nothing else went wrong.
+    What it finds: a folder without rows or aggregates, a name with an unknown ending, a JSON
+    document of no known format, an aggregate in the place of rows. The exit code is 3 when nothing
+    else went wrong.
 
     Why it matters: a check that looked at nothing must not look like one that passed.
 
@@ -158,4 +159,76 @@ ES006: Final = Rule(
     run=_noise_skipped,
 )
 
-RULES: Final = (ES001, ES002, ES003, ES004, ES005, ES006)
+ES007: Final = Rule(
+    "ES007",
+    "unrecognised-file",
+    Severity.WARNING,
+    "a searched folder holds files that no format recognises",
+    """
+    What it finds: files in a searched folder, or below a prefix in a store, that were not
+    checked: one finding for each folder that was named, with a count for each kind and the first
+    five names. Files named like rows (`run.jsonl.zip`), JSON with members of a known document,
+    links that lead nowhere or out of the folder, FIFOs, sockets and devices may hold data: they
+    leave the verdict incomplete (exit code 3). Other JSON (`config.json`, `[]`) is a warning and
+    nothing else. Files of other kinds (`README.md`) and hidden names are an info. `--exclude
+    PATTERN` leaves names out. With `--profile datastore` everything but an info is an error.
+
+    Why it matters: a file that was not looked at must not pass with the others unnoticed.
+
+    Bad:
+        beside config.json = {"jobs": 2}
+
+    Good:
+        option --exclude config.json
+        beside config.json = {"jobs": 2}
+    """,
+)
+
+ES008: Final = Rule(
+    "ES008",
+    "foreign-format",
+    Severity.ERROR,
+    "a log of a harness that has to be converted first",
+    """
+    What it finds: a file that its content shows to be a log of Inspect, lm-evaluation-harness,
+    HELM, LightEval, promptfoo, OpenAI evals or simple-evals. The finding names the harness and the
+    command that converts the log to Every Eval Ever, where there is one. The exit code is 3 when
+    nothing else went wrong.
+
+    Why it matters: such a log has its own format, so checking it as rows would report a fault for
+    every line and say nothing about the results.
+
+    Bad:
+        beside log.json = {"version": 2, "status": "success", "eval": {"task": "sums", "model": "acme/acorn-7b", "created": "2026-01-01"}, "plan": {}, "results": {}, "stats": {}}
+
+    Good:
+        file unchanged
+    """,
+)
+
+ES009: Final = Rule(
+    "ES009",
+    "outside-the-input",
+    Severity.ERROR,
+    "a declared path leads out of what was named",
+    """
+    What it finds: an aggregate whose `file_path` is absolute, climbs with `..`, or leads through a
+    link out of what was named, and whose rows are not at a permitted place. Declared rows are
+    looked for in the aggregate's own folder and in the folder above the nearest folder `data`,
+    never outside the folder that was searched. The declared path is not opened. Where the rows lie
+    beside the aggregate under the declared name, ES507 speaks of the path instead.
+
+    Why it matters: an aggregate may come from anyone. A path in it must not choose which files of
+    this machine are read, nor take rows from a neighbouring store.
+
+    Bad:
+        file missing
+        aggregate /detailed_evaluation_results/file_path = "../../elsewhere/rows.jsonl"
+        aggregate alone
+
+    Good:
+        aggregate alone
+    """,
+)
+
+RULES: Final = (ES001, ES002, ES003, ES004, ES005, ES006, ES007, ES008, ES009)

@@ -14,7 +14,7 @@ from evalstream.digest import RunningDigest
 from evalstream.errors import CannotCheck
 from evalstream.model import MEBIBYTE, TOO_LONG_BY, Block, Reader
 from evalstream.standing import change_of
-from evalstream.stopping import STOPPING
+from evalstream.stopping import STOPPING, Stopped
 
 READ_BYTES: Final = MEBIBYTE
 HEAD_BYTES: Final = 8 * MEBIBYTE
@@ -75,6 +75,29 @@ class Stored:
         return change_of(self._path, self._opened)
 
 
+class Stoppable:
+    """A reader that reads no more once the process is to stop: it then raises Stopped each time.
+
+    It stands before all readers that keep something of what they read, and never loses bytes.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader, self.close = reader, reader.close
+
+    def read(self) -> bytes:
+        """Return the next bytes. Raises Stopped."""
+        STOPPING.insist()
+        data = self._reader.read()
+        if not data:
+            # What stops this process often ends the one that writes, so this may be no true end.
+            STOPPING.insist()
+        return data
+
+    def wait(self, seconds: float) -> bool:
+        """Tell whether `read` has something to say, Stopped included, within some seconds."""
+        return STOPPING.wish is not None or self._reader.wait(seconds)
+
+
 class Tapped:
     """A reader whose bytes are shown to somebody else as they pass."""
 
@@ -111,9 +134,9 @@ class StreamSource:
     """Rows out of a reader, in blocks of whole lines, with digests of all that was read.
 
     `size` counts the bytes so far. Rows are handed on after `lull` seconds without more of
-    them. Where reading fails, the whole lines before come first, then the error; the line that
-    it broke is then `unfinished`. With `keeps_rests`, what is cut off a line that is too long is
-    kept on disk (`rest`).
+    them. Where reading fails, or the process is to stop, the whole lines before come first, then
+    the error or Stopped; the line that it broke is then `unfinished`. With `keeps_rests`, what is
+    cut off a line that is too long is kept on disk (`rest`).
     """
 
     def __init__(
@@ -130,7 +153,7 @@ class StreamSource:
         self._reader, self._kept, self._lull = reader, longest + TOO_LONG_BY, lull
         self._head = bytearray()
         self._ended = False
-        self._error: OSError | CannotCheck | None = None
+        self._error: OSError | CannotCheck | Stopped | None = None
         self._digest: RunningDigest | None = None
         self._rests: dict[int, IO[bytes]] | None = {} if keeps_rests else None
         self.unfinished = b""
@@ -143,7 +166,7 @@ class StreamSource:
     @property
     def has_more(self) -> bool:
         """Whether more can be read at once, or the end of the input."""
-        return self._reader.wait(0)
+        return self._wait(0)
 
     def head(self, size: int = HEAD_BYTES) -> bytes:
         """Return the first bytes, at most `size`, or the lines that come before a lull.
@@ -178,7 +201,7 @@ class StreamSource:
         while True:
             latest = self._latest() if b"\n" in buffer else None
             while len(buffer) < (length if latest else max(length, self._kept)):
-                if latest is None and not self._ended and not self._reader.wait(0):
+                if latest is None and not self._ended and not self._wait(0):
                     yield None
                 if self._ended or not self._goes_on(latest):
                     break
@@ -236,13 +259,20 @@ class StreamSource:
         if latest is None:
             return True
         left = min(self._lull, latest - time.monotonic())
-        return left >= 0 and self._reader.wait(left)
+        return left >= 0 and self._wait(left)
+
+    def _wait(self, seconds: float) -> bool:
+        """Tell whether `_read` has something to say within some seconds, Stopped included."""
+        try:
+            return self._reader.wait(seconds)
+        except Stopped:
+            return True
 
     def _read(self) -> bytes:
         """Read more; an error ends the input and is kept until all before it was handed on."""
         try:
             data = self._reader.read()
-        except (OSError, CannotCheck) as error:
+        except (OSError, CannotCheck, Stopped) as error:
             self._error, data = error, b""
         self._ended = not data
         self.size += len(data)

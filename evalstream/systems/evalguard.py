@@ -26,6 +26,7 @@ from evalstream.systems.evalguard_reading import (
     LARGEST_DOCUMENT,
     Reading,
     bytes_of,
+    is_of_another,
     possible_kinds,
     read,
     unread,
@@ -37,6 +38,8 @@ UNKNOWN: Final = (
     "neither its folder nor its members show a task, metric, threshold or report of EvalGuard, "
     f"so that it was not checked; {KNOWN_FORMATS}"
 )
+
+NO_DOCUMENT: Final = f"the folder holds no document of EvalGuard; {KNOWN_FORMATS}"
 
 
 class _Read(NamedTuple):
@@ -88,7 +91,9 @@ class _Check:
         for file in files:
             STOPPING.check()
             before = self._dossier.size
-            read_files.append(self._read(file))
+            one = self._read(file)
+            if one is not None:
+                read_files.append(one)
             progress.advance(self._dossier.size - before, len(read_files), 0)
         documents = [one.document for one in read_files if one.document is not None]
         self._folder.followed = self._is_followed(documents)
@@ -97,6 +102,9 @@ class _Check:
         for one in read_files:
             STOPPING.check()
             self._judge(one)
+        if not read_files:
+            self._dossier.note(ES005.fault(NO_DOCUMENT))
+            self._dossier.cannot(NO_DOCUMENT)
         progress.end()
         summary = self._dossier.closed(rows=len(documents), version=VERSION)
         if summary.verdict == "passed" and self._leaves_open(documents):
@@ -107,7 +115,7 @@ class _Check:
         """Give every file once."""
         seen: set[str] = set()
         for path in (self._run.rows, self._run.aggregate):
-            for file in files_of(path) if path is not None else ():
+            for file in files_of(path, self._options.exclude) if path is not None else ():
                 is_local = file.path != STDIN and not is_remote(file.path)
                 true_path = os.path.realpath(file.path) if is_local else file.path
                 if true_path not in seen or file.leaves:
@@ -132,17 +140,21 @@ class _Check:
             for member in REFERRING.get(document.kind, ())
         )
 
-    def _read(self, file: File) -> _Read:
-        name = printable(file.path)
+    def _read(self, file: File) -> _Read | None:
+        """Read a file, None for one that another format's check looks at or nothing does."""
         if file.leaves:
             message = "the link leads out of the folder and was not followed"
             return self._not_read(file, EVG502.fault(message), "a link out of the folder")
-        text = None if file.trouble else self._bytes(file)
         if file.trouble:
             fault = ES001.fault(f"cannot be read: {file.trouble}")
             return self._not_read(file, fault, f"cannot be read: {file.trouble}")
+        text = self._bytes(file)
         if text is None:
-            return _Read(name, unread(file, []), None)
+            return _Read(printable(file.path), unread(file, []), None)
+        return None if is_of_another(file, text) else self._parsed(file, text)
+
+    def _parsed(self, file: File, text: bytes) -> _Read:
+        name = printable(file.path)
         try:
             reading = read(file, text, self._options.max_depth)
         except CannotCheck as error:

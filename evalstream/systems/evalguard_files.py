@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from evalstream.exclusion import Exclusion
 from evalstream.formats import NAMES
 from evalstream.formats.evalguard import ENDINGS, SCHEMA_ENDING, is_document_name, stem_of
+from evalstream.inside import Inside, LeadsOut
 from evalstream.runs import STDIN
 from evalstream.sources.remote import is_remote
 
@@ -20,13 +22,15 @@ class File(NamedTuple):
     """A file to be read: its path, and the folders between it and the one that was named.
 
     `root` is the name of that folder, of the file's own where the file was named. `leaves` says
-    that a link leads out of it; `trouble` why it could not be looked into.
+    that a link leads out of it; `trouble` why it could not be looked into. A file that `is_found`
+    was not named, and may be of another format.
     """
 
     path: str
     folders: tuple[str, ...]
     root: str
     leaves: bool = False
+    is_found: bool = False
     trouble: str | None = None
 
     @property
@@ -35,12 +39,12 @@ class File(NamedTuple):
         return stem_of(self.path).endswith(SCHEMA_ENDING)
 
 
-def files_of(path: str) -> Iterator[File]:
-    """Give the files that an input stands for, in order."""
+def files_of(path: str, exclude: Iterable[str] = ()) -> Iterator[File]:
+    """Give the files that an input stands for, in order, without those that are excluded."""
     if path == STDIN or is_remote(path):
         yield File(path, (), "")
     elif os.path.isdir(path):
-        yield from _files_below(path)
+        yield from _files_below(path, exclude)
     else:
         yield File(path, (), os.path.basename(os.path.dirname(os.path.abspath(path))))
 
@@ -50,50 +54,66 @@ def nothing_in(path: str) -> str | None:
     if path == STDIN:
         return None
     if not is_remote(path) and os.path.isdir(path):
-        return None if next(_files_below(path), None) else f"{EMPTY}; {KNOWN_FORMATS}"
+        return None if next(_files_below(path, ()), None) else f"{EMPTY}; {KNOWN_FORMATS}"
     is_stream = os.path.exists(path) and not os.path.isfile(path)
     is_missing = not is_remote(path) and not os.path.exists(path)
     named = path.partition("?")[0] if is_remote(path) else path
     return None if is_stream or is_missing or is_document_name(named) else NOT_OURS
 
 
-def _files_below(folder: str) -> Iterator[File]:
+def _files_below(folder: str, exclude: Iterable[str]) -> Iterator[File]:
     """Walk through a folder, without what is hidden and without following links out of it."""
-    inside = os.path.realpath(folder)
-    root = os.path.basename(inside)
-    troubles: list[OSError] = []
-    for place, folders, names in os.walk(folder, onerror=troubles.append):
-        yield from (_not_looked_into(error, root) for error in troubles)
-        troubles.clear()
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        parts = () if place == folder else tuple(os.path.relpath(place, folder).split(os.sep))
-        linked = {name for name in folders if os.path.islink(os.path.join(place, name))}
-        for name in sorted({*names, *linked}):
-            path = os.path.normpath(os.path.join(place, name))
-            if name.startswith(".") or not (name in linked or is_document_name(name)):
+    inside, exclusion = Inside(folder), Exclusion(exclude)
+    root = os.path.basename(inside.real)
+    waiting = [""]
+    while waiting:
+        below = waiting.pop()
+        place = os.path.normpath(os.path.join(folder, below))
+        parts = tuple(filter(None, below.split("/")))
+        try:
+            with os.scandir(place) as entries:
+                found = sorted(
+                    (entry.name, entry.is_symlink(), _is_folder(entry)) for entry in entries
+                )
+        except OSError as error:
+            yield File(place, (), root, trouble=error.strerror or "it cannot be read")
+            continue
+        folders = []
+        for name, is_link, is_folder in found:
+            path = f"{below}/{name}" if below else name
+            if name.startswith(".") or exclusion.covers(path):
                 continue
-            if not os.path.islink(path):
-                if os.path.isfile(path):
-                    yield File(path, parts, root)
-            elif not _is_within(os.path.realpath(path), inside):
-                yield File(path, parts, root, leaves=True)
-            elif not _is_met_anyway(path, folder):
-                yield File(path, parts, root)
-    yield from (_not_looked_into(error, root) for error in troubles)
+            if is_folder:
+                folders.append(path)
+            elif is_link:
+                yield from _linked(inside, path, _file(place, name, parts, root))
+            elif is_document_name(name) and inside.has_file(path):
+                yield _file(place, name, parts, root)
+        waiting.extend(reversed(folders))
 
 
-def _not_looked_into(error: OSError, root: str) -> File:
-    return File(str(error.filename), (), root, trouble=error.strerror or "it cannot be read")
+def _linked(inside: Inside, path: str, file: File) -> Iterator[File]:
+    """Give what a link leads to, unless that is walked through by itself."""
+    try:
+        target = inside.resolved(path)
+    except LeadsOut:
+        # Without an ending it may lead to a folder with documents in it.
+        if is_document_name(path) or not os.path.splitext(path)[1]:
+            yield file._replace(leaves=True)
+        return
+    is_file = target is not None and inside.has_file(target)
+    if target is None or not is_file or not is_document_name(path):
+        return
+    if any(part.startswith(".") for part in target.split("/")) or not is_document_name(target):
+        yield file
 
 
-def _is_within(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+def _file(place: str, name: str, folders: tuple[str, ...], root: str) -> File:
+    return File(os.path.normpath(os.path.join(place, name)), folders, root, is_found=True)
 
 
-def _is_met_anyway(path: str, folder: str) -> bool:
-    """Tell whether what a link within the folder leads to is walked through by itself."""
-    target = os.path.realpath(path)
-    within = os.path.relpath(target, os.path.realpath(folder)).split(os.sep)
-    if within != [os.curdir] and any(part.startswith(".") for part in within):
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
         return False
-    return os.path.isdir(target) or (os.path.isfile(target) and is_document_name(target))

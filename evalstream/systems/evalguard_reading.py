@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any, Final, NamedTuple
 
 from evalstream.documents import document_bytes
@@ -10,20 +9,25 @@ from evalstream.exact import Trouble
 from evalstream.formats.evalguard import (
     JSON_ENDING,
     KINDS,
-    is_yaml_name,
+    NAME,
     kind_of_folder,
     kind_of_members,
     likely_kind,
     schema_name,
 )
 from evalstream.formats.evalguard_shapes import with_shapes
+from evalstream.glimpse import GLIMPSED_BYTES, Beginning
+from evalstream.harnesses import LM_EVAL
 from evalstream.model import Excerpt, Fault, Severity
+from evalstream.names import is_yaml_name
 from evalstream.parsing import UTF8_MARK, fast, type_name
+from evalstream.recognising import FOREIGN, kind_of
 from evalstream.rules.evalguard import EVG101
 from evalstream.rules.json import BEGINS_WITH_MARK, ES102, ES109, explain, read_object
 from evalstream.runs import STDIN
 from evalstream.schema import builtin_schema
 from evalstream.sources.remote import is_remote
+from evalstream.standard_input import STANDARD_INPUT
 from evalstream.systems.evalguard_files import File
 from evalstream.yaml_documents import INVALID, OLDER, Yaml, line_at, read_yaml
 from evalstream.yaml_scalars import Mark, settle
@@ -68,7 +72,7 @@ def bytes_of(path: str) -> bytes | None:
     if is_remote(path):
         text = document_bytes(path)
     elif path == STDIN:
-        text = sys.stdin.buffer.read(LARGEST_DOCUMENT + 1)
+        text = STANDARD_INPUT.whole(LARGEST_DOCUMENT)
     else:
         with open(path, "rb") as file:
             text = file.read(LARGEST_DOCUMENT + 1)
@@ -85,6 +89,22 @@ def read(file: File, text: bytes, max_depth: int) -> Reading:
     read_as = _read_json if is_json else _read_yaml
     reading = read_as(file, text, min(max_depth, DEEPEST))
     return reading._replace(faults=[*faults, *reading.faults])
+
+
+def is_of_another(file: File, text: bytes) -> bool:
+    """Tell whether a JSON file that was found in a folder is no document of EvalGuard.
+
+    Raw output of lm-evaluation-harness is one, as EvalGuard keeps it as a report.
+    """
+    if not file.is_found or is_yaml_name(file.path):
+        return False
+    whole = Beginning(file.path, text[:GLIMPSED_BYTES], lambda: text)
+    kind = kind_of(whole)
+    if kind is not None:
+        is_kept = kind.format == FOREIGN and kind.document.startswith(LM_EVAL)
+        return kind.format != NAME and not is_kept
+    found = whole.document
+    return _kind(file, found if isinstance(found, dict) else None) is None
 
 
 def _is_sound_json(path: str, text: bytes) -> bool:

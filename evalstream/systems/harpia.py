@@ -34,7 +34,7 @@ from evalstream.rules.json import (
 )
 from evalstream.rules.stream import ES002, ES005
 from evalstream.runs import Nothing, Run, printable
-from evalstream.systems.harpia_files import runs_of
+from evalstream.systems.harpia_files import paired, runs_of
 from evalstream.systems.harpia_log import LogCheck, said
 
 ABOUT_OUTPUT: Final = (HAR201, HAR202)
@@ -57,6 +57,13 @@ def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run |
     yield from runs_of(path, aggregate, inputs)
 
 
+def pair(
+    documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
+) -> Iterator[Run | Nothing]:
+    """Pair documents, which are given by kind and path, as often as they are asked for."""
+    yield from paired(documents, named=named)
+
+
 def check(
     run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
 ) -> RunSummary:
@@ -74,13 +81,21 @@ def check(
     output = _document(dossier, run.aggregate, OUTPUT)
     claims = _claims(dossier, output, read)
     if run.rows is None:
-        return dossier.closed()
+        return _alone(run, dossier.closed())
     digits = claimed_digits(output.text) if output is not None else None
     log = LogCheck(dossier, Log(known_of(read, claims, digits)), progress)
     log.run(run.rows, show)
     summary = dossier.closed(rows=log.records)
     summary.results = list(log.results())
-    return _amended(summary, log)
+    return _alone(run, _amended(summary, log))
+
+
+def _alone(run: Run, summary: RunSummary) -> RunSummary:
+    """Let no document pass that nothing was compared with."""
+    named = [name for name in (run.rows, run.aggregate, run.inputs) if name is not None]
+    if summary.verdict == "passed" and len(named) < 2:
+        summary.verdict = "incomplete"
+    return summary
 
 
 def _amended(summary: RunSummary, log: LogCheck) -> RunSummary:

@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 from typing import Final
 
 from evalstream.errors import UsageError
 from evalstream.formats import NAMES
-from evalstream.formats.harpia import (
-    DOCUMENT_ENDINGS,
-    INPUT,
-    LINES_ENDINGS,
-    LOG,
-    NAME,
-    OUTPUT,
-    document_at,
-    recognised,
-)
-from evalstream.glimpse import LINES, glimpse
-from evalstream.runs import PACKED_ENDINGS, STDIN, Nothing, Run, is_packed_name, printable
+from evalstream.formats.harpia import INPUT, LOG, NAME, OUTPUT, recognised
+from evalstream.glimpse import LINES
+from evalstream.names import is_json_name, is_packed_name, is_rows_name
+from evalstream.recognising import beginning_of
+from evalstream.runs import STDIN, Nothing, Run, printable
 from evalstream.sources.remote import is_remote
 
 NOT_OURS: Final = f"no input, output or log of HarpIA Lab; the formats are: {', '.join(NAMES)}"
 
 TO_NAME: Final = "name the log, its output with --aggregate and its input with --inputs"
 
-ENDINGS: Final = (
-    *DOCUMENT_ENDINGS,
-    *(ending + packed for ending in LINES_ENDINGS for packed in ("", *PACKED_ENDINGS)),
-)
+_KINDS: Final = (INPUT, OUTPUT, LOG)
+"""What a document is; one that is unsure may be an input."""
+
+NAMED: Final = 5
+"""How many documents of one kind are named."""
 
 
 def runs_of(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | Nothing]:
@@ -39,10 +34,7 @@ def runs_of(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Ru
     where they do not go together.
     """
     if path != STDIN and os.path.isdir(path):
-        if aggregate is not None or inputs is not None:
-            raise UsageError("--aggregate and --inputs go with exactly one log, not with a folder")
-        yield from runs_below(path)
-        return
+        raise UsageError("--aggregate and --inputs go with exactly one log, not with a folder")
     kind = kind_of_file(path)
     if kind is None:
         yield Nothing(path, f"this is {NOT_OURS}", format=NAME)
@@ -62,57 +54,50 @@ def kind_of_file(path: str) -> str | None:
     """Return which document a file is; one that cannot be parsed is what its name says."""
     if path == STDIN or is_remote(path) or not os.path.isfile(path):
         return LOG
-    seen = glimpse(path)
-    kind = recognised(seen, path)
+    file = beginning_of(path)
+    kind = recognised(file)
     if kind is not None:
         return kind
-    if path.endswith(LINES_ENDINGS) or is_packed_name(path) or seen.kind == LINES:
+    if is_rows_name(path) or is_packed_name(path) or file.seen.kind == LINES:
         return LOG
-    is_broken = path.endswith(DOCUMENT_ENDINGS) and document_at(path) is None
-    return INPUT if is_broken else None
+    return INPUT if is_json_name(path) and file.document is None else None
 
 
-def runs_below(folder: str) -> Iterator[Run | Nothing]:
-    """Find the runs in a folder and those below it: at most one document of each kind in each."""
-    troubles: list[Nothing] = []
+def paired(
+    documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
+) -> Iterator[Run | Nothing]:
+    """Put documents together, at most one of each kind in a folder.
 
-    def trouble(error: OSError) -> None:
-        reason = error.strerror or str(error)
-        troubles.append(Nothing(str(error.filename), reason, readable=False, format=NAME))
-
-    found = 0
-    for place, folders, names in os.walk(folder, onerror=trouble):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        visible = (name for name in sorted(names) if not name.startswith("."))
-        paths = [os.path.normpath(os.path.join(place, name)) for name in visible]
-        files = [path for path in paths if path.endswith(ENDINGS) and _is_plain(path)]
-        found += len(files)
-        yield from _runs_among(place, files)
-    yield from troubles
-    if not found and not troubles:
-        yield Nothing(folder, "the folder holds no input, output or log", format=NAME)
+    Documents that were `named` in one call go together wherever they lie, if there are not
+    several of a kind.
+    """
+    if named:
+        first = {kind if kind in _KINDS else INPUT: path for kind, path in documents()}
+        if sum(1 for _ in documents()) == len(first):
+            yield _run(first)
+            return
+    for folder, some in groupby(documents(), lambda one: os.path.dirname(one[1])):
+        yield from _among(folder, some, named=named)
 
 
-def _runs_among(folder: str, files: Sequence[str]) -> Iterator[Run | Nothing]:
+def _among(folder: str, some: Iterable[tuple[str, str]], *, named: bool) -> Iterator[Run | Nothing]:
     """Put the documents of one folder together, if there are not several of a kind."""
-    kinds: dict[str, list[str]] = {INPUT: [], OUTPUT: [], LOG: []}
-    for path in files:
-        kind = recognised(glimpse(path), path) or (LOG if is_packed_name(path) else None)
-        if kind is None:
-            yield Nothing(path, f"this is {NOT_OURS}", format=NAME)
-        else:
-            kinds[kind].append(path)
-    several = [kind for kind, some in kinds.items() if len(some) > 1]
-    if several:
-        names = ", ".join(os.path.basename(printable(path)) for path in kinds[several[0]][:5])
-        reason = (
-            f"the folder holds several documents of the kind {several[0]!r}: {names}; {TO_NAME}"
-        )
-        yield Nothing(folder, reason, format=NAME)
-    elif any(kinds.values()):
-        log, output, read = (next(iter(kinds[kind]), None) for kind in (LOG, OUTPUT, INPUT))
-        yield Run(log, output, format=NAME, inputs=read)
+    kinds: dict[str, list[str]] = {kind: [] for kind in _KINDS}
+    for kind, path in some:
+        kinds[kind if kind in kinds else INPUT].append(path)
+    several = [kind for kind, paths in kinds.items() if len(paths) > 1]
+    if not several:
+        yield _run({kind: path for kind, paths in kinds.items() for path in paths})
+    elif named:
+        for kind, paths in kinds.items():
+            yield from (_run({kind: path}) for path in paths)
+    else:
+        paths = kinds[several[0]]
+        names = ", ".join(os.path.basename(printable(path)) for path in paths[:NAMED])
+        reason = f"the folder holds several documents of the kind {several[0]!r}: {names}"
+        yield Nothing(folder or os.curdir, f"{reason}; {TO_NAME}", format=NAME)
 
 
-def _is_plain(path: str) -> bool:
-    return not os.path.islink(path) and os.path.isfile(path)
+def _run(documents: dict[str, str]) -> Run:
+    log, output, read = (documents.get(kind) for kind in (LOG, OUTPUT, INPUT))
+    return Run(log, output, format=NAME, inputs=read)

@@ -14,7 +14,8 @@ from evalstream.runs import STDIN, Nothing, Run, printable
 from evalstream.sources.remote import is_remote
 from evalstream.systems.infereval_benchmark import read_benchmark
 from evalstream.systems.infereval_evaluation import EvaluationCheck
-from evalstream.systems.infereval_files import NOT_OURS, comes_once, kind_of, runs_below
+from evalstream.systems.infereval_files import NOT_OURS, comes_once, kind_of
+from evalstream.systems.infereval_pairs import runs_of
 
 
 def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | Nothing]:
@@ -28,10 +29,7 @@ def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run |
     if path == STDIN and aggregate == STDIN:
         raise UsageError("standard input can be named only once")
     if path != STDIN and os.path.isdir(path):
-        if aggregate is not None:
-            raise UsageError("--aggregate goes with exactly one evaluation, not with a folder")
-        yield from runs_below(path)
-        return
+        raise UsageError("--aggregate goes with exactly one evaluation, not with a folder")
     kind = _kind(path)
     if kind is None:
         yield Nothing(path, f"this is {NOT_OURS}", format=NAME)
@@ -42,6 +40,13 @@ def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run |
         yield Run(None, path, format=NAME)
     else:
         yield Run(path, aggregate, format=NAME)
+
+
+def pair(
+    documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
+) -> Iterator[Run | Nothing]:
+    """Pair documents, which are given by kind and path, as often as they are asked for."""
+    yield from runs_of(documents, named=named)
 
 
 def _kind(path: str) -> str | None:

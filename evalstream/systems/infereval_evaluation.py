@@ -184,7 +184,7 @@ class EvaluationCheck:
             return summary
         if evaluation.hashes is not None:
             declared = evaluation.document.get("benchmark_hash")
-            summary.algorithm = "sha256"
+            summary.algorithm, summary.covers = "sha256", "benchmark"
             summary.actual = evaluation.hashes[0].removeprefix(PREFIX)
             summary.declared = declared.removeprefix(PREFIX) if isinstance(declared, str) else None
             if declared in evaluation.hashes:

@@ -1,0 +1,13 @@
+"""What the formats make of files, for the tests of each."""
+
+from evalstream.finding import find_runs
+from evalstream.recognising import beginning_of
+from evalstream.runs import Run
+
+__all__ = ["beginning_of", "shown"]
+
+
+def shown(path: str) -> list[str]:
+    """Return the formats of the runs that an input stands for, each once."""
+    formats = (run.format for run in find_runs([path]) if isinstance(run, Run))
+    return list(dict.fromkeys(formats))
