@@ -91,10 +91,11 @@ class Ledger:
     One run has one record: that of its last check, whatever the options were. Records are
     written some together, at once if the last were written a second ago. Raises UsageError where
     the options say what is to become of rows, and CannotWrite where the file is no ledger of
-    this layout, cannot be written, or stays locked for a minute.
+    this layout, cannot be written, or stays locked for a minute. With `overwrite` a file that is
+    no ledger is replaced.
     """
 
-    def __init__(self, path: str, options: Options) -> None:
+    def __init__(self, path: str, options: Options, *, overwrite: bool = False) -> None:
         if options.flow != Flow():
             raise UsageError("with a ledger rows are only checked, not passed on or sealed")
         if is_remote(path):
@@ -106,7 +107,7 @@ class Ledger:
         self._pending: list[_Pending] = []
         self._pending_bytes = 0
         self._written = time.monotonic()
-        self._connection = open_for_writing(path)
+        self._connection = open_for_writing(path, overwrite=overwrite)
 
     def known(self, run: Run) -> Known | None:
         """Return what came of a run, None where it must be checked.

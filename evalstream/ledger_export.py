@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from itertools import islice
@@ -25,6 +26,13 @@ _HEADINGS: Final = (
     f"{'verdict':10}  {'rows':>13}  {'errors':>10}  {'warnings':>10}  {'remarks':>10}"
     f"  {'checked':20}  {'tool':8}  run"
 )
+_PARQUET: Final = b"PAR1"
+_BEGINNING: Final = re.compile(
+    rb'verdict +rows +errors +warnings |0 runs\n|\{"file":[^\n]*"settled":(?:true|false)\}|'
+    + ",".join(Entry._fields).encode()
+)
+"""How the other forms begin: a heading, a total without entries, or an entry."""
+
 _BEGINS_A_FORMULA: Final = ("=", "+", "-", "@")
 
 
@@ -37,6 +45,13 @@ def export(entries: Iterable[Entry], form: str, output: Output) -> None:
     if form not in FORMS:
         raise UsageError(f"unknown form {form!r}; known are: {', '.join(FORMS)}")
     FORMS[form](entries, output)
+
+
+def wrote(head: bytes, tail: bytes) -> bool:
+    """Tell by its first and last bytes whether a file is an export of a ledger."""
+    if head.startswith(_PARQUET):
+        return all(name.encode() in tail for name in Entry._fields)
+    return _BEGINNING.match(head) is not None
 
 
 def _text(entries: Iterable[Entry], output: Output) -> None:

@@ -25,6 +25,7 @@ BUSY_SECONDS: Final = 60.0
 """How long another process is waited for."""
 
 _MAGIC: Final = b"SQLite format 3\0"
+_JOURNAL_MAGIC: Final = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 _HEADER_BYTES: Final = 100
 _PAUSE_SECONDS: Final = 0.2
 
@@ -56,11 +57,14 @@ damaged file in them."""
 _Returned = TypeVar("_Returned")
 
 
-def open_for_writing(path: str) -> sqlite3.Connection:
+def open_for_writing(path: str, *, overwrite: bool = False) -> sqlite3.Connection:
     """Open a ledger, or begin one where there is no file or an empty one.
 
-    Raises CannotWrite where it is no ledger, which then stays as it is, or cannot be written.
+    Raises CannotWrite where it is no ledger, which then stays as it is unless `overwrite` has it
+    replaced, or cannot be written.
     """
+    if overwrite:
+        _remove_other(path)
     _refuse_others(path, CannotWrite, may_begin=True)
     with told(path, CannotWrite):
         connection = _connected(path, "rwc")
@@ -162,10 +166,38 @@ def _refuse_others(path: str, kind: type[EvalstreamError], *, may_begin: bool) -
     is_blank = not head or (not head.strip(b"\0") and os.path.exists(f"{path}-journal"))
     if is_blank and may_begin:
         return
-    is_ours = int.from_bytes(head[68:72]) == APPLICATION and len(head) == _HEADER_BYTES
-    if not (head.startswith(_MAGIC) and is_ours):
-        raise kind(f"{name}: this is no ledger of evalstream; it was left as it is")
+    if not _is_ours(head):
+        remedy = " (--force replaces it)" if may_begin else ""
+        raise kind(f"{name}: this is no ledger of evalstream; it was left as it is{remedy}")
     _refuse_layout(int.from_bytes(head[60:64]), name, kind)
+
+
+def _is_ours(head: bytes) -> bool:
+    is_marked = int.from_bytes(head[68:72]) == APPLICATION and len(head) == _HEADER_BYTES
+    return head.startswith(_MAGIC) and is_marked
+
+
+def _remove_other(path: str) -> None:
+    """Remove a file that is no ledger, with its journal if it has one. Raises CannotWrite."""
+    try:
+        head = _head(path)
+        if head and not _is_ours(head):
+            place = os.path.realpath(path)
+            journal = f"{place}-journal"
+            os.unlink(place)
+            if _head(journal).startswith(_JOURNAL_MAGIC):
+                os.unlink(journal)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise CannotWrite(f"{_printable(path)}: it cannot be replaced: {reason}") from error
+
+
+def _head(path: str) -> bytes:
+    """Return the first bytes of a regular file, none where there is no such file."""
+    if not os.path.isfile(path):
+        return b""
+    with open(path, "rb") as file:
+        return file.read(_HEADER_BYTES)
 
 
 def _refuse_layout(layout: int, name: str, kind: type[EvalstreamError]) -> None:

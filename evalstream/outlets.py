@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import IO, Final
@@ -15,10 +15,12 @@ from evalstream.digest import RunningDigest
 from evalstream.errors import CannotWrite, UsageError
 from evalstream.model import MEBIBYTE, Block, Finding, Flow, Options
 from evalstream.output import Output
+from evalstream.overwriting import is_device, is_same_file
 from evalstream.parsing import dumps
-from evalstream.runs import STDIN
+from evalstream.runs import STDIN, printable
 from evalstream.sources.remote import is_remote, shown
-from evalstream.stopping import STOPPING
+from evalstream.stopping import Stopped
+from evalstream.writing import write_all
 
 SIDECAR: Final = ".findings.jsonl"
 """What the name of the findings of rejected rows adds to that of the rows."""
@@ -37,41 +39,57 @@ def check_flow(flow: Flow, inputs: Sequence[str], aggregate: str | None) -> None
     if replace(flow, idle_timeout=Flow().idle_timeout) == Flow():
         return
     if len(inputs) != 1 or os.path.isdir(inputs[0]):
-        raise UsageError("where rows go can be said of exactly one rows file (or - for stdin)")
+        raise UsageError(one_run_for(flow))
     (rows,) = inputs
-    for name in _outputs(flow):
+    for name in outputs_of(flow):
         if is_remote(name):
             raise UsageError(f"{shown(name)}: only local files are written")
     if flow.follow and (rows == STDIN or not os.path.isfile(rows)):
         raise UsageError("--follow watches a file that is there; a pipe is followed by itself")
     is_stream = rows == STDIN or is_device(rows)
+    if not (is_stream or flow.follow or flow.create):
+        _refuse_missing(flow.seal_to)
+    _refuse_another(flow.seal_to, aggregate)
     if flow.seal_to is not None and is_stream and not (flow.tee or flow.file_path):
         raise UsageError(
             "a stream is sealed together with the file that holds its rows: name one with --tee, "
             "or with --file-path if another program writes it"
         )
-    read = [rows] if rows != STDIN else []
-    if aggregate is not None and aggregate != flow.seal_to:
-        read.append(aggregate)
-    refuse_overwriting(_outputs(flow), read)
 
 
-def _outputs(flow: Flow) -> list[str]:
+def one_run_for(flow: Flow) -> str:
+    """Say what needs exactly one rows file, and was given others."""
+    if replace(flow, expect_rows=None, expect_samples=None) == Flow():
+        return "--expect-rows and --expect-samples go with exactly one rows file (or - for stdin)"
+    return "where rows go can be said of exactly one rows file (or - for stdin)"
+
+
+def _refuse_missing(aggregate: str | None) -> None:
+    """Raise UsageError where an aggregate that is to be sealed is not there."""
+    if aggregate is not None and not is_remote(aggregate) and not os.path.exists(aggregate):
+        raise UsageError(
+            f"{printable(aggregate)}: the aggregate to be sealed is not there; --create begins a "
+            "new one"
+        )
+
+
+def _refuse_another(sealed: str | None, aggregate: str | None) -> None:
+    """Raise UsageError where rows are to be sealed in an aggregate they are not checked against."""
+    if sealed is None or aggregate is None or not os.path.exists(sealed):
+        return
+    if not is_same_file(sealed, aggregate):
+        raise UsageError(
+            f"the rows would be checked against {printable(aggregate)} and sealed in "
+            f"{printable(sealed)}: name one aggregate, or a new one to be sealed"
+        )
+
+
+def outputs_of(flow: Flow) -> list[str]:
     """Return the files that a flow writes."""
     sidecar = None if flow.rejected is None else flow.rejected + SIDECAR
     sealed = None if flow.dry_run else flow.seal_to
     named = (flow.tee, flow.accepted, flow.rejected, sidecar, sealed)
     return [name for name in named if name is not None]
-
-
-def refuse_overwriting(outputs: Iterable[str], inputs: Iterable[str]) -> None:
-    """Raise UsageError where an output is an input, or another output."""
-    known = {_identity(name): name for name in inputs}
-    for name in outputs:
-        identity = _identity(name)
-        if identity in known and not is_device(name):
-            raise UsageError(f"{name} would be written over {known[identity]}")
-        known[identity] = name
 
 
 class Outlets:
@@ -92,6 +110,7 @@ class Outlets:
         self._sidecar: Sink | None = None
         self._rejects = 0
         self._through: list[bytes] = []
+        self._write_out = _until_stuck(lambda data: write_all(sys.stdout.fileno(), data))
 
     def open(self) -> None:
         """Open the files, before any row comes."""
@@ -156,7 +175,7 @@ class Outlets:
     def _flush(self, _data: bytes = b"") -> None:
         through, self._through = self._through, []
         for data in through:
-            write_out(data)
+            self._write_out(data)
 
     def _opened(self, path: str, *, live: bool = False) -> Sink:
         """Open a file and return what writes into it."""
@@ -168,7 +187,7 @@ class Outlets:
             with _writing(path):
                 output.write(data)
 
-        return write
+        return _until_stuck(write)
 
     def _keep(self, data: bytes, rest: IO[bytes] | None) -> None:
         for piece in _with_rest(data, rest):
@@ -197,6 +216,24 @@ class Outlets:
                 sidecar(dumps(said) + b"\n")
 
 
+def _until_stuck(sink: Sink) -> Sink:
+    """Return a sink that is left alone once the process is to stop and it takes nothing.
+
+    The block under way still goes its other ways, and what was read is still counted.
+    """
+    is_stuck = False
+
+    def write(data: bytes) -> None:
+        nonlocal is_stuck
+        if not is_stuck:
+            try:
+                sink(data)
+            except Stopped:
+                is_stuck = True
+
+    return write
+
+
 @contextmanager
 def _writing(path: str) -> Iterator[None]:
     """Tell faults of writing from those of reading."""
@@ -204,14 +241,6 @@ def _writing(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise CannotWrite(f"{path}: {error.strerror or error}") from error
-
-
-def write_out(data: bytes) -> None:
-    """Write bytes to standard output at once, waiting while nobody takes them."""
-    descriptor, left = sys.stdout.fileno(), memoryview(data)
-    while left:
-        with STOPPING.waiting():
-            left = left[os.write(descriptor, left[:MEBIBYTE]) :]
 
 
 def _runs(data: bytes, fates: Mapping[int, Fate]) -> list[tuple[Fate | None, bytes]]:
@@ -248,17 +277,3 @@ def _with_rest(data: bytes, rest: IO[bytes] | None) -> Iterator[bytes]:
         rest.seek(0)
         while piece := rest.read(MEBIBYTE):
             yield piece
-
-
-def _identity(path: str) -> object:
-    """Return what tells files apart, whatever names they have."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return os.path.abspath(path)
-    return status.st_dev, status.st_ino
-
-
-def is_device(path: str) -> bool:
-    """Tell whether a path leads to something that is there and no regular file, such as a pipe."""
-    return os.path.exists(path) and not os.path.isfile(path)

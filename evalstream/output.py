@@ -4,16 +4,36 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import stat
 import sys
 import time
 from types import TracebackType
-from typing import IO, Final
+from typing import IO, Final, Protocol
 
+from evalstream.model import Bytes
 from evalstream.stopping import STOPPING
+from evalstream.temporary import TemporaryFile
+from evalstream.writing import PatientWriter
 
 FLUSH_SECONDS: Final = 0.2
+
+
+class Stream(Protocol):
+    """The part of a binary file that is used here."""
+
+    def write(self, data: Bytes, /) -> object:
+        """Take bytes."""
+
+    def flush(self) -> None:
+        """Write the bytes that were taken."""
+
+    def fileno(self) -> int:
+        """Return the descriptor."""
+
+    def close(self) -> None:
+        """Let go of the file."""
 
 
 class Output:
@@ -21,7 +41,8 @@ class Output:
 
     A file is written beside its final name, flushed to disk and renamed when it is finished;
     after an error nothing is left of it. A `live` one is written under its own name, and
-    everything can be read there at once. Raises OSError.
+    everything can be read there at once; what it held stays until the first byte is written.
+    Raises OSError, and Stopped where the process is to stop and a reader takes nothing.
     """
 
     def __init__(
@@ -31,17 +52,15 @@ class Output:
         self._path = os.path.realpath(path) if path and os.path.islink(path) else path
         self._live = live
         self._flushed = time.monotonic()
-        self._temporary: str | None = None
-        self._stream: IO[bytes] = self._opened(self._path, standard or sys.stdout.buffer)
+        self._temporary: TemporaryFile | None = None
+        self._unbegun = self._is_new = False
+        self._stream = self._opened(self._path, standard or sys.stdout.buffer)
 
     def write(self, text: str | bytes) -> None:
         """Write a piece; it is visible to a reader soon after."""
         data = text.encode(errors="replace") if isinstance(text, str) else text
-        if self._path is None:
-            with STOPPING.waiting():
-                self._stream.write(data)
-        else:
-            self._stream.write(data)
+        self._begin()
+        self._stream.write(data)
         now = time.monotonic()
         if self._live or now - self._flushed > FLUSH_SECONDS:
             self._stream.flush()
@@ -59,47 +78,69 @@ class Output:
     ) -> None:
         """Finish: rename the whole file, or remove the half-written one."""
         if self._path is None:
-            if kind is None:
+            with contextlib.suppress(*([] if kind is None else [OSError])):
                 self._stream.flush()
             return
         try:
-            if kind is None or self._live:
+            if kind is None or (self._live and not self._unbegun):
                 self._complete()
         finally:
             with contextlib.suppress(OSError):
                 self._stream.close()
             if self._temporary is not None:
+                self._temporary.remove()
+            if self._unbegun and self._is_new:
                 with contextlib.suppress(FileNotFoundError):
-                    os.unlink(self._temporary)
+                    os.unlink(self._path)
+
+    def _begin(self) -> None:
+        """Drop what a live file held before."""
+        if self._unbegun:
+            os.ftruncate(self._stream.fileno(), 0)
+            self._unbegun = False
 
     def _complete(self) -> None:
         """Bring everything to disk, and the file under its name."""
+        self._begin()
         self._stream.flush()
         try:
             os.fsync(self._stream.fileno())
         except OSError as error:
             if error.errno != errno.EINVAL:  # as pipes and terminals have it
                 raise
-        self._stream.close()
         if self._temporary is not None and self._path is not None:
-            os.replace(self._temporary, self._path)
+            # Its lock ends when it is closed, and it is nobody else's before.
+            self._temporary.become(self._path)
+            self._temporary = None
             _sync_folder(os.path.dirname(self._path) or ".")
+        self._stream.close()
 
-    def _opened(self, path: str | None, standard: IO[bytes]) -> IO[bytes]:
+    def _opened(self, path: str | None, standard: IO[bytes]) -> Stream:
         if path is None:
-            return standard
-        if self._live or (os.path.exists(path) and not os.path.isfile(path)):
-            return open(path, "wb")
-        import tempfile
-
+            return _patient(standard)
+        if os.path.exists(path) and not os.path.isfile(path):
+            # A named pipe is opened only once somebody reads from it.
+            with STOPPING.waiting():
+                return PatientWriter(os.open(path, os.O_WRONLY), owned=True)
+        if self._live:
+            self._unbegun, self._is_new = True, not os.path.exists(path)
+            return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666), "wb")
         try:
-            descriptor, self._temporary = tempfile.mkstemp(
-                prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(path) or "."
-            )
+            self._temporary = TemporaryFile(path)
         except OSError as error:
             raise OSError(error.errno, error.strerror, path) from error
-        os.chmod(self._temporary, _mode_of(path))
-        return os.fdopen(descriptor, "wb")
+        os.fchmod(self._temporary.descriptor, _mode_of(path))
+        return os.fdopen(self._temporary.descriptor, "wb")
+
+
+def _patient(standard: IO[bytes]) -> Stream:
+    """Return what writes to a standard stream, or the stream where it has no descriptor."""
+    try:
+        descriptor = standard.fileno()
+    except io.UnsupportedOperation:
+        return standard
+    standard.flush()
+    return PatientWriter(descriptor)
 
 
 def _mode_of(path: str) -> int:

@@ -11,8 +11,9 @@ from typing import IO, Any, Final
 from evalstream.errors import CannotCheck
 from evalstream.model import MEBIBYTE, Block, Options
 from evalstream.opening import LeftOver, Opened, Source, open_rows
-from evalstream.outlets import line_ends, refuse_overwriting
+from evalstream.outlets import line_ends
 from evalstream.output import Output
+from evalstream.overwriting import refuse_overwriting
 from evalstream.parsing import dumps, fast
 from evalstream.pieces import EMPTY, Piece, beginning_of, pieces_of
 from evalstream.runs import printable

@@ -32,10 +32,14 @@ class Call:
         found: Iterator[Run | Nothing],
         *,
         ledger: str | None = None,
+        overwrite: bool = False,
         shard: Shard | None = None,
         progress: bool = False,
     ) -> Report:
-        """Check runs, and return what was found. Raises UsageError where no part can be written."""
+        """Check runs, and return what was found. Raises UsageError where no part can be written.
+
+        With `overwrite` the ledger may replace another file.
+        """
         first = list(islice(found, 2))
         if len(first) == 1 and ledger is None and shard is None:
             return self._alone(first[0], progress=progress)
@@ -51,7 +55,13 @@ class Call:
         runs = chain(first, found)
         return self._reported(
             *check_many(
-                runs, self._options, self._show, ledger=ledger, shard=part, progress=progress
+                runs,
+                self._options,
+                self._show,
+                ledger=ledger,
+                overwrite=overwrite,
+                shard=part,
+                progress=progress,
             )
         )
 
@@ -75,7 +85,7 @@ class Call:
             else:
                 summary = check_any(found, self._options, self._show, bar)
         totals.add(summary)
-        return self._reported([summary], totals)
+        return self._reported([] if summary.is_note else [summary], totals)
 
     def _reported(self, runs: Sequence[RunSummary], totals: Totals) -> Report:
         report = Report(runs, self._kept, self._shown, _exit_code(totals), totals)

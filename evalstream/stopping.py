@@ -6,7 +6,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Final
+from typing import Final, NoReturn
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
@@ -37,18 +37,40 @@ class Stopping:
 
     def __init__(self) -> None:
         self._wish: int | None = None
-        self._waits = False
+        self._listens = self._waits = self._held = False
         self.granted: int | None = None
+
+    @property
+    def wish(self) -> int | None:
+        """The signal that came last, obeyed by now or not; None before there was one."""
+        return self._wish
 
     def listen(self) -> None:
         """Take signals from now on; only the main thread may call this."""
+        self._listens = True
         for number in SIGNALS:
             signal.signal(number, self._hear)
 
     def check(self) -> None:
-        """Grant the wish if there is one. Raises Stopped."""
-        if self._wish is not None and self.granted is None:
+        """Grant the wish if there is one, once. Raises Stopped."""
+        if self.granted is None and not self._held:
+            self.insist()
+
+    def insist(self) -> None:
+        """Grant the wish if there is one, also if it was granted before. Raises Stopped.
+
+        This is for what would else wait again: a reader that is asked for more, a writer whose
+        bytes are not taken.
+        """
+        if self._wish is not None:
             self._grant(self._wish)
+
+    def hold(self) -> None:
+        """Only take note of signals from now on, also of a second one.
+
+        What has begun is then brought to its end, and decides how the process ends.
+        """
+        self._held = self._listens
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -63,10 +85,10 @@ class Stopping:
     def _hear(self, number: int, _frame: FrameType | None) -> None:
         """Take a signal; one that comes while the first is being granted is granted at once."""
         again, self._wish = self._wish is not None, number
-        if self._waits or again:
+        if (self._waits or again) and not self._held:
             self._grant(number)
 
-    def _grant(self, number: int) -> None:
+    def _grant(self, number: int) -> NoReturn:
         self.granted = number
         raise Stopped(number)
 

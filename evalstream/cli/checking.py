@@ -2,6 +2,7 @@
 
 # The annotations are objects here, not text: typer would evaluate each text four times.
 
+import os
 import sys
 from collections.abc import Iterable
 from functools import partial
@@ -14,8 +15,12 @@ import typer
 from evalstream.check import check as run_check
 from evalstream.cli.app import command_group
 from evalstream.cli.options import (
+    Create,
     Executor,
+    ExpectRows,
+    ExpectSamples,
     FailOn,
+    FailOnSeverity,
     FilePath,
     Format,
     Ignore,
@@ -26,6 +31,7 @@ from evalstream.cli.options import (
     MaxLineBytes,
     NoValues,
     Passing,
+    Profile,
     Recipe,
     ReportFile,
     SchemaVersion,
@@ -39,9 +45,9 @@ from evalstream.cli.reporting import Target, report_of
 from evalstream.errors import UsageError
 from evalstream.formats import NAMES as FORMATS
 from evalstream.model import Flow, Options, Severity
-from evalstream.outlets import SIDECAR, refuse_overwriting
+from evalstream.outlets import SIDECAR
+from evalstream.overwriting import is_same_file
 from evalstream.parsing import fast
-from evalstream.profiles import PROFILES
 from evalstream.runs import STDIN
 from evalstream.schema import compile_schema
 
@@ -99,6 +105,13 @@ def check(
         str,
         typer.Option(help=f"The system whose files these are: auto, {', '.join(FORMATS)}."),
     ] = DEFAULTS.format_name,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="Leave out of searched folders what this matches, by path or name (repeatable).",
+        ),
+    ] = None,
     schema_version: SchemaVersion = DEFAULTS.schema_version,
     schema: Annotated[
         Path | None,
@@ -107,14 +120,11 @@ def check(
     recipe: Recipe = DEFAULTS.recipe,
     select: Select = None,
     ignore: Ignore = None,
-    profile: Annotated[
-        str,
-        typer.Option(help=f"What is demanded beyond the usual: {', '.join(PROFILES)}."),
-    ] = DEFAULTS.profile,
+    profile: Profile = DEFAULTS.profile,
     strict: Strict = False,
-    fail_on: Annotated[
-        FailOn, typer.Option(help="The severity from which on the check fails.")
-    ] = FailOn.error,
+    fail_on: FailOnSeverity = FailOn.error,
+    expect_rows: ExpectRows = None,
+    expect_samples: ExpectSamples = None,
     format_: Annotated[
         Format | None, typer.Option("--format", help="How the report looks; text unless said.")
     ] = None,
@@ -167,6 +177,15 @@ def check(
         ),
     ] = None,
     file_path: FilePath = None,
+    create: Create = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force",
+            help="Write the report and the ledger over files that evalstream did not write, and "
+            "the seal in spite of what speaks against it.",
+        ),
+    ] = False,
     follow: Annotated[
         bool, typer.Option("--follow", help="Read on while the file grows, with running counts.")
     ] = False,
@@ -188,6 +207,10 @@ def check(
         rejected=rejected,
         seal_to=seal_to,
         file_path=file_path,
+        create=create,
+        force=force and seal_to is not None,
+        expect_rows=expect_rows,
+        expect_samples=expect_samples,
         follow=follow,
         idle_timeout=idle_timeout,
     )
@@ -196,6 +219,7 @@ def check(
         ignore=codes_of(ignore),
         profile=profile,
         format_name=format_name,
+        exclude=tuple(exclude or ()),
         executor=executor.name,
         dask_address=dask_address,
         dask_scheduler_file=dask_scheduler_file,
@@ -219,7 +243,7 @@ def check(
     named = _named(inputs or [], files_from)
     if shard is not None and format_ not in (None, Format.jsonl):
         raise UsageError("what --shard writes is read by evalstream merge, which knows --format")
-    target = Target(format_ or Format.text, output, is_part=shard is not None)
+    target = Target(format_ or Format.text, output, is_part=shard is not None, force=force)
     call = partial(
         run_check,
         named,
@@ -227,13 +251,22 @@ def check(
         inputs_file=inputs_file,
         ledger=ledger,
         shard=shard,
+        outputs=target.outputs(flow),
+        overwrite=force,
         options=options,
         progress=shown,
     )
-    read = (*(inputs or []), aggregate, inputs_file, files_from)
-    if ledger is not None:
-        refuse_overwriting([ledger], [name for name in read if name is not None])
-    report_of(call, options, target, read, keeps=ledger)
+    only_read = _only_read(aggregate, seal_to)
+    schema_file = None if schema is None else os.fspath(schema)
+    read = (*(inputs or []), only_read, inputs_file, files_from, schema_file)
+    report_of(call, options, target, read, ledger)
+
+
+def _only_read(aggregate: str | None, sealed: str | None) -> str | None:
+    """Return an aggregate that is not also the one that is sealed."""
+    if aggregate is None or (sealed is not None and is_same_file(aggregate, sealed)):
+        return None
+    return aggregate
 
 
 def _schema_text(path: Path) -> str:

@@ -12,13 +12,14 @@ import typer
 from evalstream.catalog import RULES
 from evalstream.cli.app import command_group, guarded
 from evalstream.cli.options import codes_of
+from evalstream.cli.replacing import refuse_foreign
 from evalstream.errors import UsageError
 from evalstream.formats import NAMES
 from evalstream.ledger_entries import DAMAGED, entries
-from evalstream.ledger_export import FORMS, export
+from evalstream.ledger_export import FORMS, export, wrote
 from evalstream.model import VERDICTS
-from evalstream.outlets import refuse_overwriting
 from evalstream.output import Output
+from evalstream.overwriting import STDOUT, journaled, refuse_overwriting
 from evalstream.schema import schema_documents, schema_text
 
 commands = command_group()
@@ -93,11 +94,16 @@ def ledger(
     output: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write them here, whole or not at all.")
     ] = None,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Write over a file that evalstream did not write."),
+    ] = False,
 ) -> None:
     """List the runs that a ledger remembers, filtered or all, or export them as a table."""
-    if output is not None:
-        refuse_overwriting([output], [file])
-    elif form == "parquet" and sys.stdout.isatty():
+    refuse_overwriting([STDOUT if output is None else output], journaled(file))
+    if output is not None and not force:
+        refuse_foreign(output, wrote, "an export of a ledger")
+    elif output is None and form == "parquet" and sys.stdout.isatty():
         raise UsageError("Parquet is no text for a terminal: name a file with --output")
     with guarded(), Output(output) as target:
         export(entries(file, verdict, codes_of(code), under), form, target)

@@ -7,7 +7,7 @@ import typer
 
 from evalstream.check import merge as merge_parts
 from evalstream.cli.app import command_group
-from evalstream.cli.options import Format, ReportFile, ReportFormat
+from evalstream.cli.options import ForceReport, Format, ReportFile, ReportFormat
 from evalstream.cli.reporting import Target, report_of
 from evalstream.model import Options
 
@@ -21,10 +21,12 @@ def merge(
     ],
     format_: ReportFormat = Format.text,
     output: ReportFile = None,
+    force: ForceReport = False,
 ) -> None:
     """Put the parts of a batch together to the report that one check would have written.
 
     A part that is missing, doubled, cut off or of another batch is named, and nothing is merged
     (exit code 3). Other exit codes are those of check.
     """
-    report_of(partial(merge_parts, parts), Options(), Target(format_, output), parts)
+    target = Target(format_, output, force=force)
+    report_of(partial(merge_parts, parts), Options(), target, parts)

@@ -9,6 +9,7 @@ import typer
 
 from evalstream.digest import RECIPES
 from evalstream.formats.eee import INSTANCE_VERSIONS
+from evalstream.profiles import PROFILES
 from evalstream.reporters.github import GithubReporter
 from evalstream.reporters.json import JsonReporter
 from evalstream.reporters.jsonl import JsonLinesReporter
@@ -59,8 +60,8 @@ Inputs = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="INPUTS",
-        help="Rows files (.jsonl, .ndjson, packed or not), aggregates (.json), folders, patterns, "
-        "URLs, or - for stdin.",
+        help="Rows files (.jsonl, .ndjson, .jsonlines, packed or not), aggregates (.json), "
+        "folders, patterns, URLs, or - for stdin.",
     ),
 ]
 Rows = Annotated[
@@ -112,6 +113,26 @@ Tee = Annotated[
 FilePath = Annotated[
     str | None,
     typer.Option(metavar="PATH", help="What file_path is to say, not found out by itself."),
+]
+
+Profile = Annotated[
+    str, typer.Option(help=f"What is demanded beyond the usual: {', '.join(PROFILES)}.")
+]
+FailOnSeverity = Annotated[FailOn, typer.Option(help="The severity from which on the check fails.")]
+Create = Annotated[
+    bool, typer.Option("--create", help="Begin the aggregate if there is none to be sealed.")
+]
+ExpectRows = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Fail, and seal nothing, unless there are so many rows."),
+]
+ExpectSamples = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Fail, and seal nothing, unless rows score so many samples."),
+]
+ForceReport = Annotated[
+    bool,
+    typer.Option("--force", help="Write the report over a file that evalstream did not write."),
 ]
 
 

@@ -9,6 +9,7 @@ import typer
 from evalstream.cli.app import command_group, guarded
 from evalstream.cli.options import MaxLineBytes, Rows
 from evalstream.model import Options
+from evalstream.overwriting import STDOUT, refuse_overwriting
 from evalstream.salvage import REST, salvage, salvage_lines
 
 DEFAULTS = Options()
@@ -34,6 +35,7 @@ def salvage_(
     The file itself is never changed. Exit codes: 0 nothing was lost, 1 something was, 3 the file
     could not be read to its end.
     """
+    refuse_overwriting([STDOUT], [rows])
     with guarded():
         saved = salvage(rows, to, rest, max_line_bytes=max_line_bytes)
         for line in salvage_lines(saved, to, rest or to + REST):

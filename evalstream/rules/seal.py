@@ -31,16 +31,25 @@ def checksum_algorithms(aggregate: Aggregate | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(wanted))
 
 
+def is_checksum_right(facts: RunFacts) -> bool:
+    """Tell whether the declared checksum is that of the rows file, by the declared algorithm."""
+    aggregate = facts.aggregate
+    if aggregate is None or aggregate.checksum is None:
+        return False
+    algorithm = aggregate.hash_algorithm or ALGORITHM_OF_LENGTH[len(aggregate.checksum)]
+    return facts.checksums.get(algorithm) == aggregate.checksum
+
+
 def _checksum_mismatch(facts: RunFacts) -> Iterator[Fault]:
     aggregate = facts.aggregate
     if aggregate is None or aggregate.checksum is None or not facts.checksums:
+        return
+    if is_checksum_right(facts):
         return
     declared = aggregate.checksum
     by_length = ALGORITHM_OF_LENGTH[len(declared)]
     algorithm = aggregate.hash_algorithm or by_length
     actual = facts.checksums.get(algorithm)
-    if declared == actual:
-        return
     if declared == facts.checksums.get(by_length):
         message = f"the checksum is the file's {by_length}, hash_algorithm says {algorithm}"
     elif by_length != algorithm:
@@ -52,7 +61,8 @@ def _checksum_mismatch(facts: RunFacts) -> Iterator[Fault]:
         message = "the file's bytes are not those that were sealed" + (
             f": {reason}" if reason else ""
         )
-    yield ES501.fault(message, pointer=CHECKSUM, expected=declared, found=actual)
+    stands = aggregate.claim("checksum")
+    yield ES501.fault(message, pointer=CHECKSUM, expected=actual, found=stands)
 
 
 def _malformed_checksum(facts: RunFacts) -> Iterator[Fault]:
@@ -67,7 +77,7 @@ def _malformed_checksum(facts: RunFacts) -> Iterator[Fault]:
     by_length = ALGORITHM_OF_LENGTH[len(aggregate.checksum)]
     algorithm = aggregate.hash_algorithm
     if declared != aggregate.checksum:
-        message = "the checksum is written in capitals or with a prefix"
+        message = "the checksum is written in capitals, with a prefix or with blanks"
         yield ES502.fault(message, pointer=CHECKSUM, found=declared, severity=Severity.WARNING)
     if algorithm is None:
         message = f"no hash_algorithm is declared; by its length the checksum is {by_length}"
@@ -219,7 +229,7 @@ ES503: Final = Rule(
     "total_rows is not the number of rows",
     """
     What it finds: a total_rows that is not the number of lines that are not blank, is
-    negative, or is no whole number.
+    negative, or is no whole number; also rows that are not as many as `--expect-rows` says.
 
     Why it matters: rows were lost or added after the aggregate was written.
 
