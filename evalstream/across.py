@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
-from evalstream.comparing import TABLES, Found, Told, compare
+from evalstream.comparing import TABLES, Found, Told, Wanted, compare
 from evalstream.errors import CannotCheck
 from evalstream.links import MOST_GROUPS, Group, packed_words, unpacked_words
 from evalstream.model import Fault, RunSummary
+from evalstream.places import uuid_of
 from evalstream.rules import corpus
 from evalstream.ties import WORD, Ties, element_of
 
@@ -29,7 +30,7 @@ class Linked(NamedTuple):
 
 
 class Across:
-    """Holds runs against each other: ES903, ES904 and ES905.
+    """Compares runs with each other: ES903 to ES906, and ES908.
 
     Runs come in any order, and what is found does not depend on it, nor on which machine took
     which run: `parts` of one may be taken by another. Memory stays the same for any number of
@@ -66,19 +67,20 @@ class Across:
         lines, the file of rows as a whole, the aggregate.
         """
         with self._kept():
-            found = compare(
-                self._base,
+            wanted = Wanted(
                 records=corpus.ES903.code in enabled,
                 files=corpus.ES904.code in enabled,
                 samples=corpus.ES905.code in enabled,
+                uuids=corpus.ES906.code in enabled,
+                paths=corpus.ES908.code in enabled,
             )
-            for one in found:
+            for one in compare(self._base, wanted):
                 yield self._linked(one)
 
     def parts(self) -> Iterator[dict[str, Any]]:
         """Iterate over everything that was taken, as small JSON objects for `take_part`."""
         with self._kept():
-            for number, *about in self._base.execute("SELECT * FROM runs ORDER BY number"):
+            for number, *about in self._base.execute(_RUNS):
                 named = dict(zip(_ABOUT, about, strict=True))
                 yield {"run": number, **named, "groups": self._groups(number)}
             sets = self._base.execute("SELECT id, run, place FROM sets ORDER BY run, place")
@@ -106,8 +108,10 @@ class Across:
         """Let go of the database."""
         self._base.close()
 
-    def _take_run(self, *about: Any) -> None:
-        self._base.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", about)
+    def _take_run(self, number: int, file: Any, aggregate: Any, *about: Any) -> None:
+        uuid = None if aggregate is None else uuid_of(aggregate)
+        row = (number, file, aggregate, *about, uuid)
+        self._base.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def _take_group(self, number: int, place: int, group: Group) -> tuple[int, bool]:
         """Take a group of rows; return its set, and whether it is the first that has the set."""
@@ -175,31 +179,33 @@ class Across:
 
     def _linked(self, found: Found) -> Linked:
         """Put what was found into words."""
-        run, count = self._named(found.run), found.count or 0
-        name = (run.aggregate if found.is_aggregate else run.file) or ""
-        if found.earlier is None:
-            return Linked(found.run, name, None, None, corpus.unlinked_rows(MOST_GROUPS))
-        earlier = self._named(found.earlier)
-        other = (earlier.aggregate if found.is_aggregate else earlier.file) or ""
-        line: int | None = None
+        run = self._named(found.run)
+        line = None
         if found.line is not None:
-            line, number = run.place(found.line)
-            fault = corpus.drifted_sample(
-                number,
+            line, _ = run.place(found.line)
+        name = run.called(found.is_aggregate)
+        return Linked(found.run, name, line, found.offset, self._fault(found, run))
+
+    def _fault(self, found: Found, run: _Named) -> Fault:
+        if found.here is not None and found.there is not None:
+            return corpus.colliding_path(found.here, found.there)
+        if found.earlier is None:
+            return corpus.unlinked_rows(MOST_GROUPS)
+        earlier, count = self._named(found.earlier), found.count or 0
+        other = earlier.called(found.is_aggregate)
+        if found.line is not None:
+            return corpus.drifted_sample(
+                run.place(found.line)[1],
                 is_array=bool(run.is_array),
                 earlier=other,
                 earlier_number=earlier.place(found.earlier_line or 0)[1],
                 was_array=bool(earlier.is_array),
             )
-        elif found.told == Told.RECORD:
-            fault = corpus.repeated_record(other)
-        elif found.told == Told.CLAIM:
-            fault = corpus.repeated_claim(other)
-        elif found.told == Told.ROWS:
-            fault = corpus.overlapping_rows(count, other, several=bool(found.several))
-        else:
-            fault = corpus.drifted_like(count, other)
-        return Linked(found.run, name, line, found.offset, fault)
+        if found.told == Told.ROWS:
+            return corpus.overlapping_rows(count, other, several=bool(found.several))
+        if found.told == Told.LIKE:
+            return corpus.drifted_like(count, other)
+        return _OF_AGGREGATES[found.told](other)
 
     def _named(self, number: int) -> _Named:
         row = self._base.execute(
@@ -223,11 +229,25 @@ class _Named(NamedTuple):
     aggregate: str | None
     is_array: int
 
+    def called(self, is_aggregate: int) -> str:
+        """Return the name of its aggregate or of its rows."""
+        return (self.aggregate if is_aggregate else self.file) or ""
+
     def place(self, word: int) -> tuple[int, int]:
         """Return the line of a row, and the number by which it is spoken of."""
         return element_of(word) if self.is_array else (word, word)
 
 
+_OF_AGGREGATES: Final[Mapping[str, Callable[[str], Fault]]] = {
+    Told.RECORD: corpus.repeated_record,
+    Told.CLAIM: corpus.repeated_claim,
+    Told.UUID: corpus.reused_uuid,
+}
+"""What is said of an aggregate that has to do with an earlier one, whose name it takes."""
+
+_RUNS: Final = """
+SELECT number, file, aggregate, record, evaluation, is_array, is_cut FROM runs ORDER BY number
+"""
 _ABOUT: Final = ("file", "aggregate", "record", "evaluation", "array", "cut")
 
 

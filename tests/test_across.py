@@ -33,7 +33,8 @@ from evalstream.rules.corpus import ES903, ES904, ES905
 from evalstream.runs import Run
 from evalstream.ties import Ties, element_of, element_word, input_word, sample_word, ties_of
 
-CODES = frozenset({"ES903", "ES904", "ES905"})
+CODES = frozenset({"ES903", "ES904", "ES905", "ES906", "ES908"})
+UUID = "0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57"
 
 
 def check_linked(rows: Path | None, aggregate: Path | None, **settings: Any) -> RunSummary:
@@ -164,8 +165,8 @@ some_rows = st.lists(
 )
 some_worlds = st.builds(
     World,
-    st.sampled_from([None, "a", "b", "c", "d"]),
-    st.sampled_from([None, "x", "y", "z"]),
+    st.sampled_from([None, "a", "b", "c", "C"]),
+    st.sampled_from([None, "x", "y", f"{UUID}.json", f"y/{UUID}.json", f"Y/{UUID.upper()}.json"]),
     st.sampled_from([None, "same", "other"]),
     st.sampled_from([None, 1, WIDE]),
     st.dictionaries(some_ties, some_rows, max_size=3),
@@ -232,6 +233,33 @@ def expected_claims(
             yield number, "ES904", worlds[earlier[0]].aggregate or "", None, None
 
 
+def expected_uuids(worlds: Sequence[World]) -> Iterator[tuple[Any, ...]]:
+    """Say which aggregates have the UUID of an earlier one that says something else."""
+    named = [
+        (number, Path(world.aggregate).stem.lower(), world)
+        for number, world in enumerate(worlds)
+        if world.aggregate is not None and UUID in world.aggregate.lower() and world.record
+    ]
+    for number, uuid, world in named:
+        _, _, first = next(one for one in named if one[1] == uuid)
+        if number in firsts(world.aggregate for world in worlds) and first.record != world.record:
+            yield number, "ES906", first.aggregate, None, None
+
+
+def expected_collisions(worlds: Sequence[World]) -> Iterator[tuple[Any, ...]]:
+    """Say which names of files and folders differ in case alone from earlier ones."""
+    spellings: dict[str, dict[str, str]] = {}
+    for number, world in enumerate(worlds):
+        for path in filter(None, (world.aggregate, world.file)):
+            parts = path.split("/")
+            for depth, name in enumerate(parts, 1):
+                here = "/".join(parts[:depth])
+                known = spellings.setdefault(here.lower(), {})
+                if known and name not in known:
+                    yield number, "ES908", next(iter(known.values())), here, None
+                known.setdefault(name, here)
+
+
 def expected_drift(worlds: Sequence[World]) -> Iterator[tuple[Any, ...]]:
     """Say which samples have other inputs than in the first run that has them."""
     leaders: dict[Any, tuple[int, list[tuple[int, int, int]]]] = {}
@@ -272,7 +300,8 @@ def expected(worlds: Sequence[World]) -> list[tuple[Any, ...]]:
     """Say everything that is to be told of some runs, plainly and slowly."""
     records = list(expected_records(worlds))
     files = expected_files(worlds, {number for number, *_ in records})
-    return sorted([*records, *files, *set(expected_drift(worlds))], key=repr)
+    others = [*expected_uuids(worlds), *expected_collisions(worlds)]
+    return sorted([*records, *files, *others, *set(expected_drift(worlds))], key=repr)
 
 
 def seen_in(found: Iterable[Linked]) -> list[tuple[Any, ...]]:
@@ -280,8 +309,11 @@ def seen_in(found: Iterable[Linked]) -> list[tuple[Any, ...]]:
     seen: list[tuple[Any, ...]] = []
     for one in found:
         words = one.fault.message.split()
-        if one.fault.code == "ES903":
-            seen.append((one.number, "ES903", words[-1], None, None))
+        if one.fault.code in {"ES903", "ES906"}:
+            seen.append((one.number, one.fault.code, words[-1], None, None))
+        elif one.fault.code == "ES908":
+            earlier = one.fault.message.partition(" from ")[2].partition(";")[0]
+            seen.append((one.number, "ES908", earlier, one.fault.found, None))
         elif one.fault.pointer == "/evaluation_id":
             seen.append((one.number, "ES904", words[4].rstrip(","), None, None))
         elif one.fault.code == "ES904":
@@ -333,7 +365,7 @@ def test_findings_come_in_the_order_of_a_report(worlds: list[World]) -> None:
     order = [
         (
             one.number,
-            one.fault.code == "ES903" or one.fault.pointer == "/evaluation_id",
+            one.file in {world.aggregate for world in worlds},
             float("inf") if one.line is None else one.line,
             one.fault.code,
         )
@@ -351,6 +383,11 @@ def test_only_enabled_rules_speak(tmp_path: Path) -> None:
         write_pair(tmp_path / "c", rows).summary(),
     ]
     assert codes(told(summaries)) == [(1, "ES905"), (1, "ES904"), (2, "ES904"), (2, "ES903")]
+    for folder, pair in (("d", "a"), ("D", "b")):
+        aggregate = tmp_path / folder / f"{UUID}.json"
+        aggregate.parent.mkdir()
+        aggregate.write_bytes((tmp_path / pair / "a.json").read_bytes())
+        summaries.append(check_linked(None, aggregate))
     for code in CODES:
         assert {one.fault.code for one in told(summaries, {code})} == {code}
     assert told(summaries, set()) == []

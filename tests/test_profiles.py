@@ -25,7 +25,7 @@ OTHER = "7c57f847-1098-4472-9fd8-75a7f3995ed0"
 FOLDER = "data/tiny-arithmetic/acme/acorn-7b"
 PAIR = REPOSITORY / "tests" / "pairs" / "0.3.0" / FOLDER
 EXAMPLE = REPOSITORY / "examples"
-OF_PLACES = ("ES9", "ES507")
+OF_PLACES = ("ES901", "ES902", "ES507")
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +90,7 @@ def test_a_profiles_severity_gives_way_to_the_findings_own() -> None:
     assert severity_of(fault, DATASTORE) is Severity.ERROR
     assert severity_of(fault._replace(severity=Severity.INFO), DATASTORE) is Severity.INFO
     changed = {code for code in RULES if RULES[code].severity is not _severity(code)}
-    assert changed == {"ES507"}
+    assert changed == {"ES007", "ES507", "ES903", "ES910"}
 
 
 def _severity(code: str) -> Severity:
@@ -496,3 +496,39 @@ def test_a_rule_that_is_ignored_does_not_speak_for_the_schema() -> None:
     put(aggregate, rows, total_rows="eight")
     assert evalstream.check(".").counts == {"ES503": 1}
     assert evalstream.check(".", ignore=("ES503",)).counts == {"ES202": 1}
+
+
+BOUNDS = (None, 0, 1.5, "Infinity", "-Infinity")
+
+
+@pytest.mark.parametrize("score_type", ["continuous", "binary", "levels"])
+@pytest.mark.parametrize("lowest", BOUNDS)
+def test_a_datastore_asks_a_continuous_metric_for_its_bounds(score_type: str, lowest: Any) -> None:
+    aggregate, rows = f"{FOLDER}/{UUID}.json", f"{FOLDER}/{UUID}_samples.jsonl"
+    put(aggregate, rows)
+    document = json.loads(Path(aggregate).read_bytes())
+    metric = {"lower_is_better": False, "score_type": score_type, "min_score": lowest}
+    metric |= {"max_score": None, "level_names": ["a"], "has_unknown_level": True}
+    document["evaluation_results"][0]["metric_config"] = metric
+    Path(aggregate).write_text(json.dumps(document))
+    where = "/evaluation_results/0/metric_config"
+    wanted = [f"{where}/{name}" for name in ("max_score", "min_score") if metric[name] is None]
+    for profile, expected in ((DEFAULT, []), (DATASTORE, wanted)):
+        report = evalstream.check(aggregate, profile=profile, select=("ES2",))
+        found = [finding.pointer for finding in report]
+        assert found == (expected if score_type == "continuous" else [])
+        assert {(finding.code, finding.severity) for finding in report} <= {
+            ("ES212", Severity.ERROR)
+        }
+        assert report.exit_code == (1 if found else 0)
+
+
+def test_a_bound_that_the_schema_refuses_is_told_once() -> None:
+    aggregate, rows = f"{FOLDER}/{UUID}.json", f"{FOLDER}/{UUID}_samples.jsonl"
+    put(aggregate, rows)
+    document = json.loads(Path(aggregate).read_bytes())
+    document["evaluation_results"][0]["metric_config"]["min_score"] = None
+    edit(aggregate, schema_version="0.2.2", evaluation_results=document["evaluation_results"])
+    for profile in PROFILES:
+        report = evalstream.check(aggregate, profile=profile, select=("ES204", "ES202", "ES212"))
+        assert report.counts == {"ES204": 1}

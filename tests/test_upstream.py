@@ -5,8 +5,8 @@ Python of an environment with every-eval-ever 0.3.0 in EVALSTREAM_UPSTREAM.
 """
 
 import json
-import os
-import subprocess
+import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -14,27 +14,27 @@ from typing import NamedTuple
 import pytest
 from corpus import CORPUS, REPOSITORY, expectations, lines_of, needs_corpus
 from edits import apply
+from upstream import answers, needs_upstream, said_of
 
 import evalstream
 from evalstream.model import Severity
 
-PYTHON = Path(
-    os.environ.get("EVALSTREAM_UPSTREAM", REPOSITORY / ".venv-upstream" / "bin" / "python")
-)
-pytestmark = pytest.mark.skipif(
-    not PYTHON.exists(), reason="scripts/upstream was not run, and EVALSTREAM_UPSTREAM is not set"
-)
+pytestmark = needs_upstream
 
 BOTH_REFUSE, BOTH_ACCEPT = "both refuse", "both accept"
 
 
 class Verdicts(NamedTuple):
-    """What both say of a run or document: our errors, upstream's, and the bytes of its rows."""
+    """What both say of a run or document: our errors, what upstream refuses it for, its bytes."""
 
     codes: frozenset[str]
-    refused: bool
-    errors: tuple[tuple[str, str], ...]
+    refusals: tuple[tuple[str, str], ...]
     data: bytes
+
+    @property
+    def refused(self) -> bool:
+        """Whether upstream's gate refuses it, for an error or a warning."""
+        return bool(self.refusals)
 
 
 class Class(NamedTuple):
@@ -56,12 +56,31 @@ def holds_bytes(*texts: bytes) -> Callable[[Verdicts], bool]:
 
 def declares_older(verdicts: Verdicts) -> bool:
     """Tell that the rows or the aggregate declare a version before 0.2.3."""
-    return any(f'"0.2.{n}"'.encode() in verdicts.data for n in (0, 1, 2))
+    older = ("0.1.0", "0.2.0", "0.2.1", "0.2.2")
+    return any(f'"{version}"'.encode() in verdicts.data for version in older)
 
 
 def says(text: str) -> Callable[[Verdicts], bool]:
-    """Tell that upstream's errors hold a text."""
-    return lambda verdicts: any(text in message for _, message in verdicts.errors)
+    """Tell that one of upstream's errors and warnings holds a text."""
+    return lambda verdicts: any(text in message for _, message in verdicts.refusals)
+
+
+OUTSIDE = re.compile(r"score (\S+) is outside \[min_score=(\S+), max_score=(\S+)\]")
+
+
+def is_outside_by_rounding(verdicts: Verdicts) -> bool:
+    """Tell that upstream finds a score outside its bounds that strays as sums of floats do."""
+    found = (OUTSIDE.search(message) for _, message in verdicts.refusals)
+    return any(
+        math.isclose(float(score), float(bound), rel_tol=1e-9)
+        for score, *bounds in (match.groups() for match in found if match)
+        for bound in bounds
+    )
+
+
+def is_outside_of_levels(verdicts: Verdicts) -> bool:
+    """Tell that upstream compares the index of a level with the bounds of a scale."""
+    return says("is outside [min_score=")(verdicts) and b'"levels"' in verdicts.data
 
 
 CLASSES = {
@@ -74,14 +93,33 @@ CLASSES = {
     "row": Class(True, speaks("ES302", "ES305", "ES308")),
     "uncertainty": Class(True, speaks("ES702")),
     "carriage-returns": Class(True, speaks("ES105")),
+    "portable-names": Class(True, speaks("ES901")),
     "unicode-lines": Class(False, holds_bytes(b"\xe2\x80\xa8", b"\xe2\x80\xa9", b"\xc2\x85")),
     "byte-order-mark": Class(False, lambda verdicts: verdicts.data.startswith(b"\xef\xbb\xbf")),
     "older-versions": Class(False, declares_older),
-    "null-bounds": Class(False, says("score_type 'continuous' requires")),
+    "level-bounds": Class(False, is_outside_of_levels),
+    "rounding": Class(False, is_outside_by_rounding),
+    "huge-integers": Class(False, says("exceeded maximum size")),
 }
 
 ELSEWHERE = ("path", "companion", "sibling", "uuid", "expected exactly")
 """What upstream's errors about the place of a file speak of."""
+
+
+def of_model(identity: str, folder: str) -> str:
+    """Return an edit that makes the pair one of another model, in a folder of the datastore."""
+    return (
+        f"folder data/tiny-arithmetic/{folder}\n"
+        f'rows /model_id = "{identity}"\n'
+        f'aggregate /model_info/id = "{identity}"\n'
+    )
+
+
+def of_metric(members: str) -> str:
+    """Return an edit that gives the aggregate's result a metric with these members."""
+    metric = json.dumps({"lower_is_better": False, **json.loads(members)})
+    return f"aggregate /evaluation_results/0/metric_config = {metric}\n"
+
 
 EDITS = [
     ("file unchanged", BOTH_ACCEPT),
@@ -129,34 +167,60 @@ EDITS = [
     ('row 2 /output/raw = ["one\\u2028two"]', "unicode-lines"),
     ('row 2 /output/raw = ["one\\u0085two"]', "unicode-lines"),
     ('file begins "\\u00ef\\u00bb\\u00bf"', "byte-order-mark"),
-    ("aggregate /evaluation_results/0/metric_config/max_score = null", "null-bounds"),
+    (of_model("acme/-acorn-7b", "acme/-acorn-7b"), "portable-names"),
+    (of_metric('{"score_type": "continuous", "min_score": 0, "max_score": null}'), BOTH_REFUSE),
+    (of_metric('{"score_type": "continuous", "min_score": null, "max_score": 1}'), BOTH_REFUSE),
+    (
+        of_metric('{"score_type": "continuous", "min_score": 0, "max_score": "Infinity"}'),
+        BOTH_ACCEPT,
+    ),
+    (of_metric('{"score_type": "binary", "min_score": null, "max_score": null}'), BOTH_ACCEPT),
+    (of_model("acme/acorn-7b", "acme/Acorn-7B"), BOTH_REFUSE),
+    (of_model("acme/acorn-7b", "Acme/acorn-7b"), BOTH_REFUSE),
+    (of_model("acme/acorn/7b", "acme/acorn-7b"), BOTH_REFUSE),
+    (of_model("unknown/acorn", "unknown/acorn"), BOTH_REFUSE),
+    (of_model("acorn-7b", "acme/acorn-7b"), BOTH_ACCEPT),
+    (
+        of_model("acorn-7b", "acme/acorn-7b") + "aggregate /model_info/developer removed",
+        BOTH_REFUSE,
+    ),
+    (of_model("openai/azure/gpt-4:mini", "openai/azure_gpt-4_mini"), BOTH_ACCEPT),
+    *(
+        (
+            f'rows /evaluation_id = "{identity}"\naggregate /evaluation_id = "{identity}"',
+            BOTH_ACCEPT,
+        )
+        for identity in ("livebench/2024-11-25/gpt-4o", "alpaca_eval_2/gpt-4o@cd543a14aaaa")
+    ),
+    (
+        of_metric(
+            '{"score_type": "levels", "level_names": ["a", "b"], "has_unknown_level": true,'
+            ' "min_score": 0, "max_score": 1}'
+        )
+        + 'aggregate /evaluation_results/0/score_details = {"score": -1}',
+        "level-bounds",
+    ),
+    ("aggregate /evaluation_results/0/score_details/score = 1.0000000000000002", "rounding"),
+    (
+        "aggregate /evaluation_results/0/generation_config/generation_args/max_tokens = 1e308",
+        "huge-integers",
+    ),
 ]
 """Edits of the 0.3.0 pair, and the class of disagreement that each belongs to."""
-
-
-def upstream(paths: Sequence[Path]) -> list[tuple[bool, list[list[str]]]]:
-    """Let upstream judge files, all in one process."""
-    asked = "".join(json.dumps(str(path)) + "\n" for path in paths)
-    driver = Path(__file__).with_name("upstream_driver.py")
-    answer = subprocess.run(
-        [str(PYTHON), str(driver)], input=asked, capture_output=True, text=True, check=True
-    )
-    return [json.loads(line) for line in answer.stdout.splitlines()]
 
 
 def judged(runs: Sequence[tuple[Path, Path]]) -> Iterator[Verdicts]:
     """Judge pairs of rows and aggregate by both, as parts of a datastore."""
     files = [path for run in runs for path in run]
-    answers = iter(upstream(files))
+    said = iter(said_of(files))
     for rows, aggregate in runs:
-        both = [next(answers), next(answers)]
+        both = (next(said), next(said))
         report = evalstream.check(
             rows, aggregate=aggregate, profile="datastore", max_findings=0, jobs=1
         )
         yield Verdicts(
             frozenset(finding.code for finding in report if finding.severity is Severity.ERROR),
-            not all(valid for valid, _ in both),
-            tuple((kind, message) for _, errors in both for kind, message in errors),
+            tuple(refusal for one in both for refusal in (*one.errors, *one.warnings)),
             (rows.read_bytes() if rows.is_file() else b"") + aggregate.read_bytes(),
         )
 
@@ -183,6 +247,20 @@ def test_edits_are_judged_as_the_table_says(tmp_path: Path) -> None:
     }
     wrong = {script: found[script] for script, expected in EDITS if expected not in found[script]}
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        ("file unchanged", 0),
+        ("row 1 /output removed", 1),
+        ("folder data/tiny-arithmetic/acme/Acorn-7B", 2),
+    ],
+)
+def test_exit_codes_are_what_the_table_says(script: str, code: int, tmp_path: Path) -> None:
+    case = apply(f"version 0.3.0\n{script}", tmp_path)
+    assert answers([("exit", str(case.rows), str(case.aggregate))]) == [code]
+    assert all(verdicts.refused == bool(code) for verdicts in judged([(case.rows, case.aggregate)]))
 
 
 def test_rows_of_an_older_version_are_judged_by_it(tmp_path: Path) -> None:
@@ -238,10 +316,13 @@ def test_disagreements_over_mutants_are_all_explained(kind: str, tmp_path: Path)
     paths = [tmp_path / f"{number}.{ending}" for number in range(len(lines))]
     for path, line in zip(paths, lines, strict=True):
         path.write_bytes(line + b"\n")
-    for path, (_, errors) in zip(paths, upstream(paths), strict=True):
-        report = evalstream.check(path, select=("ES1", "ES2", "ES3", "ES4", "ES7"), jobs=1)
+    for path, said in zip(paths, said_of(paths), strict=True):
+        report = evalstream.check(
+            path, select=("ES1", "ES2", "ES3", "ES4", "ES7"), profile="datastore", jobs=1
+        )
         codes = {finding.code for finding in report if finding.severity is Severity.ERROR}
         # A mutant has no place in a datastore and no companion; that is not its fault.
-        own = tuple((name, said) for name, said in errors if not any(map(said.count, ELSEWHERE)))
-        verdicts = Verdicts(frozenset(codes), bool(own), own, path.read_bytes())
+        refusals = (*said.errors, *said.warnings)
+        own = tuple(one for one in refusals if not any(map(one[1].count, ELSEWHERE)))
+        verdicts = Verdicts(frozenset(codes), own, path.read_bytes())
         assert classes_of(verdicts), (path.name, verdicts[:3])

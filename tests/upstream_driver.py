@@ -1,15 +1,27 @@
-"""Runs under the Python of the format's own validator: paths in, a verdict per line out."""
+"""Runs under the Python of the format's own validator: questions in, an answer per line out.
 
+A question is a list of a word and what it is about: `file` and a path (errors and warnings of
+the validate command), `exit` and paths (its exit code), `record` and a path (the digest by which
+the duplicate check knows it), `address` and a model's id and developer (its directory).
+"""
+
+import contextlib
 import json
+import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from every_eval_ever.validator.validate import _local_path_context
+from every_eval_ever.helpers.io import datastore_path_components
+from every_eval_ever.validator.check_duplicate_entries import normalized_hash
+from every_eval_ever.validator.validate import _local_path_context, main
 from every_eval_ever.validator.validation_core import validate_file
 
 
-def verdict(path: Path) -> list[object]:
-    """Validate a file as the command does."""
+def file(name: str) -> list[list[list[str]]]:
+    """Validate a file as the command does; return its errors and its warnings."""
+    path = Path(name)
     repo_path, files = _local_path_context(path)
     try:
         report = validate_file(
@@ -20,9 +32,39 @@ def verdict(path: Path) -> list[object]:
             run_semantic_checks=True,
         )
     except Exception as error:  # noqa: BLE001 - the command itself ends with a traceback here
-        return [False, [["crash", type(error).__name__]]]
-    return [report.valid, [[one["type"], one["msg"]] for one in report.errors]]
+        return [[["crash", type(error).__name__]], []]
+    assert report.valid == (not report.errors)
+    return [
+        [[one["type"], one["msg"]] for one in some] for some in (report.errors, report.warnings)
+    ]
 
+
+def exit_code(*names: str) -> int:
+    """Return the exit code of the command."""
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        return int(main(list(names)))
+
+
+def record(name: str) -> str:
+    """Return the digest of an aggregate."""
+    return str(normalized_hash(json.loads(Path(name).read_bytes())))
+
+
+def address(identity: str, developer: str | None) -> list[str] | None:
+    """Return the folders of a model below a collection, None where it has none."""
+    try:
+        return list(datastore_path_components("collection", identity, developer)[1:])
+    except ValueError:
+        return None
+
+
+ANSWERS: dict[str, Callable[..., Any]] = {
+    "file": file,
+    "exit": exit_code,
+    "record": record,
+    "address": address,
+}
 
 for line in sys.stdin:
-    print(json.dumps(verdict(Path(json.loads(line)))))
+    word, *about = json.loads(line)
+    print(json.dumps(ANSWERS[word](*about)))

@@ -1,4 +1,4 @@
-"""ES903 to ES905: what several runs of one call say of each other."""
+"""ES903 to ES906 and ES908: what several runs of one call say of each other."""
 
 from __future__ import annotations
 
@@ -12,6 +12,17 @@ from evalstream.summary import counted
 def repeated_record(earlier: str) -> Fault:
     """Say that an earlier aggregate is the same record."""
     return ES903.fault(f"the same record as {earlier}")
+
+
+def reused_uuid(earlier: str) -> Fault:
+    """Say that an earlier aggregate of other content has the same UUID."""
+    return ES906.fault(f"the UUID of this record is also that of another record, {earlier}")
+
+
+def colliding_path(path: str, earlier: str) -> Fault:
+    """Say that an earlier path differs from this one in case alone."""
+    message = f"the path differs in case alone from {earlier}; rename one of them"
+    return ES908.fault(message, found=path)
 
 
 def overlapping_rows(samples: int, earlier: str, *, several: bool) -> Fault:
@@ -58,11 +69,13 @@ ES903: Final = Rule(
     "ES903",
     "repeated-aggregate",
     Severity.WARNING,
-    "the same record twice, evaluation_id, retrieved_timestamp and file_path aside",
+    "the same record twice, evaluation_id, retrieved_timestamp, file_path and order aside",
     """
     What it finds: where several runs are checked in one call, an aggregate that says the same as
-    an earlier one, whatever the order of its keys, once evaluation_id, retrieved_timestamp and
-    detailed_evaluation_results.file_path are left out. It names the earlier file.
+    an earlier one, whatever the order of its keys and of the items of its lists, once
+    evaluation_id and retrieved_timestamp (at any depth) and
+    detailed_evaluation_results.file_path are left out. It names the earlier file. With
+    `--profile datastore` it is an error.
 
     Why it matters: a record that was collected twice counts twice in every statistic. A true
     repetition has at least other rows, and so another checksum.
@@ -76,7 +89,8 @@ ES903: Final = Rule(
     Good:
         version 0.3.0
         also second
-        version 0.3.0
+        version 0.3.0-two-results
+        folder data/tiny-arithmetic/acme/birch-7b
         rows /evaluation_id = "tiny-arithmetic/acme/birch-7b/1760000000"
         rows /model_id = "acme/birch-7b"
         aggregate /evaluation_id = "tiny-arithmetic/acme/birch-7b/1760000000"
@@ -106,21 +120,16 @@ ES904: Final = Rule(
     Bad:
         version 0.3.0
         also second
-        version 0.3.0
-        row 8 dropped
+        version 0.3.0-two-results
 
     Good:
         version 0.3.0
-        row 8 dropped
-        row 7 dropped
+        row 5 dropped
+        row 1 dropped
+        row 1 dropped
+        row 1 dropped
         also rest
-        version 0.3.0
-        row 1 dropped
-        row 1 dropped
-        row 1 dropped
-        row 1 dropped
-        row 1 dropped
-        row 1 dropped
+        version 0.3.0-two-results
     """,
     about_aggregate=True,
 )
@@ -146,24 +155,99 @@ ES905: Final = Rule(
     Bad:
         version 0.3.0
         also second
-        version 0.3.0
+        version 0.3.0-two-results
+        folder data/tiny-arithmetic/acme/birch-7b
         rows /evaluation_id = "tiny-arithmetic/acme/birch-7b/1760000000"
         rows /model_id = "acme/birch-7b"
-        row 2 /input/raw = "What is 70 * 6? Answer with a number."
-        row 2 hash json-list
+        aggregate /evaluation_id = "tiny-arithmetic/acme/birch-7b/1760000000"
+        aggregate /model_info/id = "acme/birch-7b"
+        row 3 /input/raw = "What is 70 * 6? Answer with a number."
+        row 3 hash json-list
+        row 4 /input/raw = "What is 70 * 6? Answer with a number."
+        row 4 hash json-list
+
+    Good:
+        version 0.3.0
+        also second
+        version 0.3.0-two-results
+        folder data/tiny-arithmetic/acme/birch-7b
+        rows /evaluation_id = "tiny-arithmetic/acme/birch-7b/1760000000"
+        rows /model_id = "acme/birch-7b"
+        aggregate /evaluation_id = "tiny-arithmetic/acme/birch-7b/1760000000"
+        aggregate /model_info/id = "acme/birch-7b"
+    """,
+)
+
+ES906: Final = Rule(
+    "ES906",
+    "reused-uuid",
+    Severity.ERROR,
+    "the same UUID names records of different content",
+    """
+    What it finds: where several runs are checked in one call, an aggregate `<uuid>.json` whose
+    UUID is also the name of an earlier aggregate in another folder, and which says something
+    else. What counts as the same content is what ES903 compares; where the content is the same,
+    ES903 speaks. It names the first file with the UUID. The case of its letters does not matter.
+
+    Why it matters: a record is addressed by its UUID and never changes under it. A store that
+    files records by UUID keeps one of the two and drops the other.
+
+    Bad:
+        version 0.3.0
+        also second
+        version 0.3.0
+        folder data/tiny-arithmetic/acme/birch-7b
+        rows /evaluation_id = "tiny-arithmetic/acme/birch-7b/1760000000"
+        rows /model_id = "acme/birch-7b"
         aggregate /evaluation_id = "tiny-arithmetic/acme/birch-7b/1760000000"
         aggregate /model_info/id = "acme/birch-7b"
 
     Good:
         version 0.3.0
         also second
-        version 0.3.0
+        version 0.3.0-two-results
+        folder data/tiny-arithmetic/acme/birch-7b
         rows /evaluation_id = "tiny-arithmetic/acme/birch-7b/1760000000"
         rows /model_id = "acme/birch-7b"
-        row 8 dropped
         aggregate /evaluation_id = "tiny-arithmetic/acme/birch-7b/1760000000"
         aggregate /model_info/id = "acme/birch-7b"
     """,
+    about_aggregate=True,
 )
 
-RULES: Final = (ES903, ES904, ES905)
+ES908: Final = Rule(
+    "ES908",
+    "case-collision",
+    Severity.WARNING,
+    "two paths that differ in case alone",
+    """
+    What it finds: where several runs are checked in one call, a file of a run, or a folder above
+    it, whose path differs from an earlier one in the case of its letters alone. Each further
+    spelling of a name in a folder is told once, at the first file that shows it.
+
+    Why it matters: file systems of Windows and macOS do not tell the two apart. Of two files one
+    overwrites the other when the store is copied there, and two folders become one.
+
+    Bad:
+        version 0.3.0
+        also .
+        version 0.3.0-two-results
+        folder data/tiny-arithmetic/ACME/acorn-7b
+        rows /evaluation_id = "tiny-arithmetic/ACME/acorn-7b/1760000000"
+        rows /model_id = "ACME/acorn-7b"
+        aggregate /evaluation_id = "tiny-arithmetic/ACME/acorn-7b/1760000000"
+        aggregate /model_info/id = "ACME/acorn-7b"
+
+    Good:
+        version 0.3.0
+        also .
+        version 0.3.0-two-results
+        folder data/tiny-arithmetic/ACME-Labs/acorn-7b
+        rows /evaluation_id = "tiny-arithmetic/ACME-Labs/acorn-7b/1760000000"
+        rows /model_id = "ACME-Labs/acorn-7b"
+        aggregate /evaluation_id = "tiny-arithmetic/ACME-Labs/acorn-7b/1760000000"
+        aggregate /model_info/id = "ACME-Labs/acorn-7b"
+    """,
+)
+
+RULES: Final = (ES903, ES904, ES905, ES906, ES908)

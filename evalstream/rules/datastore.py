@@ -1,4 +1,4 @@
-"""ES9: what a datastore demands of its files: their places, and that none is an orphan."""
+"""ES9: what a datastore demands of its files: places that fit the model, and no orphans."""
 
 from __future__ import annotations
 
@@ -6,9 +6,19 @@ import os
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evalstream.aggregate import DETAILS
+from evalstream.aggregate import DETAILS, Aggregate
 from evalstream.model import Fault, Severity
-from evalstream.places import FOLDERS, PATTERN, Place, place_of, unportable
+from evalstream.places import (
+    FOLDERS,
+    PATTERN,
+    Address,
+    Place,
+    Unaddressable,
+    address_of,
+    place_of,
+    unportable,
+)
+from evalstream.profiles import PROFILES
 from evalstream.rule import Rule, RunFacts
 
 AGGREGATE: Final = ".json"
@@ -84,7 +94,7 @@ def _orphan(facts: RunFacts) -> Iterator[Fault]:
     known = {os.path.basename(facts.aggregate.file_path or "")}
     checked = None if facts.path is None else os.path.realpath(facts.path)
     for path in facts.beside:
-        if os.path.basename(path) not in known and os.path.realpath(path) != checked:
+        if os.path.basename(path) not in known and _target(path) != checked:
             message = "beside the aggregate lie rows under its name that it does not declare"
             yield ES902.fault(message, found=_name(path))
 
@@ -97,6 +107,63 @@ def are_undeclared(facts: RunFacts) -> bool:
         return facts.aggregate_path is None
     claims = ("file_path", "checksum", "total_rows")
     return all(facts.aggregate.claim(name) is None for name in claims)
+
+
+def _foreign_directory(facts: RunFacts) -> Iterator[Fault]:
+    """Compare the directory of an aggregate with the one that its model's identity addresses."""
+    if facts.aggregate is None or facts.aggregate_path is None:
+        return
+    place = place_of(facts.aggregate_path)
+    address = _address(facts.aggregate)
+    if address is None or not _is_in_a_datastore(place, facts):
+        return
+    if isinstance(address, Unaddressable):
+        yield from _unaddressable(address, facts.aggregate)
+        return
+    *above, developer, model = place.folders
+    if (developer, model) != address:
+        message = (
+            "model_info.id addresses another directory than the one that the file lies in;"
+            " let both agree on one spelling"
+        )
+        found, expected = ("/".join((*above, *folders)) for folders in (place.folders[2:], address))
+        yield ES910.fault(message, expected=expected, found=found)
+
+
+def _address(aggregate: Aggregate) -> Address | Unaddressable | None:
+    """Return what the model's identity addresses, None where the schema has to speak first."""
+    identity, developer = aggregate.model_id, aggregate.developer
+    if identity is None or not ("/" in identity or developer is None or isinstance(developer, str)):
+        return None
+    return address_of(identity, developer if isinstance(developer, str) else None)
+
+
+def _is_in_a_datastore(place: Place, facts: RunFacts) -> bool:
+    """Tell whether the folders of a place have the meaning that a datastore gives them.
+
+    Without the profile a UUID as the name has to show it: other folders are called data, too.
+    """
+    context = facts.context
+    judged = PROFILES[context.options.profile].codes | context.enabled
+    is_kept = place.uuid(AGGREGATE) is not None or ES901.code in judged
+    return place.inside and is_kept and not any(map(unportable, place.folders[1:]))
+
+
+def _unaddressable(address: Unaddressable, aggregate: Aggregate) -> Iterator[Fault]:
+    found = aggregate.developer if address.member == "developer" else aggregate.model_id
+    pointer = "/model_info" if found is None else f"/model_info/{address.member}"
+    message = (
+        f"model_info.{address.member} does not address a directory of the datastore:"
+        f" {address.reason}; write model_info.id as developer/name"
+    )
+    yield ES910.fault(message, pointer=pointer, found=found)
+
+
+def _target(path: str) -> str:
+    """Return the absolute path that a file has, or that a link names, which is not followed."""
+    if os.path.islink(path):
+        path = os.path.join(os.path.dirname(path), os.readlink(path))
+    return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
 
 
 def _name(path: str) -> str:
@@ -133,6 +200,8 @@ ES901: Final = Rule(
         version 0.3.0
         option --profile datastore
         folder data/tiny-arithmetic/acme/Acorn-7b@v1.5_(chat)
+        rows /model_id = "acme/Acorn-7b@v1.5_(chat)"
+        aggregate /model_info/id = "acme/Acorn-7b@v1.5_(chat)"
     """,
     run=_datastore_path,
     optional=True,
@@ -170,4 +239,39 @@ ES902: Final = Rule(
     about_paths=True,
 )
 
-RULES: Final = (ES901, ES902)
+ES910: Final = Rule(
+    "ES910",
+    "foreign-directory",
+    Severity.WARNING,
+    "the model's identity addresses another directory than the file lies in, or none",
+    """
+    What it finds: an aggregate at `data/<collection>/<developer>/<model>/<uuid4>.json` whose
+    model_info.id addresses another `<developer>/<model>`, or does not address a directory. The
+    part of the id before the first slash is the developer's folder; the other parts are joined
+    by an underscore to the model's; blanks round a part are dropped, and a colon becomes an
+    underscore. An id without a slash needs model_info.developer. A part does not address a
+    directory if it is empty or `unknown` or `data`, ends in a full stop, names a device of
+    Windows, or holds one of `< > " \\ | ? *` or a control character. Upper and lower case are
+    not the same. With `--profile datastore` it is an error, and the name of the file does not
+    matter.
+
+    Why it matters: the datastore is queried by these paths. One model under two paths is two
+    models to every reader, and a record that is filed under another model's path is read as
+    that model's.
+
+    Bad:
+        version 0.3.0
+        folder data/tiny-arithmetic/acme/Acorn-7B
+
+    Good:
+        version 0.3.0
+        folder data/tiny-arithmetic/acme/acorn_7b-chat_q4
+        rows /model_id = "acme/acorn:7b-chat/q4"
+        aggregate /model_info/id = "acme/acorn:7b-chat/q4"
+    """,
+    run=_foreign_directory,
+    about_aggregate=True,
+    about_paths=True,
+)
+
+RULES: Final = (ES901, ES902, ES910)
