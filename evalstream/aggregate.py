@@ -9,20 +9,29 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-from evalstream.claims import Claims
+from evalstream.claims import NOTHING, ROUNDING, Claims
 from evalstream.digest import ALGORITHMS, is_hex_digest, normalised
 
 DETAILS: Final = "/detailed_evaluation_results"
 RESULTS: Final = "/evaluation_results"
 
 
+LEVELS: Final = "levels"
+UNKNOWN_LEVEL: Final = -1
+"""The score of an unknown level, where has_unknown_level is true."""
+
+METRIC_NAMES: Final = ("metric_name", "metric_id", "metric_kind")
+"""The members of a metric that name it, best first."""
+
+
 class Result(NamedTuple):
     """One of the aggregate's results, as far as rows are concerned with it.
 
     `place` is its index in evaluation_results. `minimum` and `maximum` bound its scores (from
-    0.2.3 on infinities are allowed), None where the metric declares no bound. `levels` is the
-    number of level_names. `samples_number` is the size of the dataset, and `sample_ids` are the
-    samples that were used, as texts. `split` is that of the dataset in its repository.
+    0.2.3 on infinities are allowed), None where the metric declares no bound. `metric` is the
+    metric's own name, and `levels` the number of level_names. `samples_number` is the size of the
+    dataset, and `sample_ids` are the samples that were used, as texts. `split` is that of the
+    dataset in its repository.
     """
 
     place: int
@@ -39,6 +48,7 @@ class Result(NamedTuple):
     samples_number: int | None
     sample_ids: frozenset[str] | None
     split: str | None = None
+    has_unknown_level: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,6 +77,11 @@ class Aggregate:
     def model_id(self) -> str | None:
         """The model that its rows must name: model_info.id."""
         return _text(_member(self.document.get("model_info"), "id"))
+
+    @property
+    def developer(self) -> Any:
+        """The organisation that provides the model, of whatever type; None where absent."""
+        return _member(self.document.get("model_info"), "developer")
 
     @cached_property
     def evaluation_names(self) -> frozenset[str] | None:
@@ -103,6 +118,12 @@ class Aggregate:
     def file_path(self) -> str | None:
         """The declared path of the rows file."""
         return _text(self.claim("file_path"))
+
+    @property
+    def is_documentation(self) -> bool:
+        """Whether it reports published figures, and declares no rows that would bear them out."""
+        source = _member(self.document.get("source_metadata"), "source_type")
+        return source == "documentation" and not self.document.get("detailed_evaluation_results")
 
     def claim(self, member: str) -> Any:
         """Return a member of detailed_evaluation_results as it stands, None where absent."""
@@ -141,17 +162,19 @@ class Aggregate:
 class Join:
     """Finds the result that a row scores: by evaluation_result_id, else by its name.
 
-    An id that several results carry, and a name that several results bear, join nothing.
+    An id that several results carry, and a name that several results bear, join nothing. Where no
+    result has an id, that of a row means nothing: before 0.2.2 the format does not know the key.
     """
 
     def __init__(self, results: Sequence[Result]) -> None:
+        self.knows_ids = any(result.id is not None for result in results)
         self.by_id = _unambiguous((result.id, result) for result in results)
         self.by_name = _unambiguous((result.name, result) for result in results)
 
     def result(self, row: Mapping[str, Any]) -> Result | None:
         """Return the result that a row scores, None where it joins none."""
         identity = row.get("evaluation_result_id")
-        if identity.__class__ is str:
+        if identity.__class__ is str and self.knows_ids:
             return self.by_id.get(identity)
         name = row.get("evaluation_name")
         return self.by_name.get(name) if name.__class__ is str else None
@@ -165,6 +188,14 @@ def number(value: Any) -> float | None:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
+
+
+def is_alike(score: Any, limit: float) -> bool:
+    """Tell whether a score strays from a bound only as far as sums of floats do."""
+    known = number(score)
+    return known is not None and math.isclose(
+        known, limit, rel_tol=float(ROUNDING), abs_tol=float(NOTHING)
+    )
 
 
 def bound(value: Any) -> float | None:
@@ -190,12 +221,19 @@ def _result(index: int, result: dict[str, Any]) -> Result:
         maximum=bound(metric.get("max_score")),
         lower_is_better=metric.get("lower_is_better") is True,
         score_type=_text(metric.get("score_type")),
-        metric=_text(metric.get("metric_name")) or _text(metric.get("metric_id")),
+        metric=next(filter(None, (_text(metric.get(name)) for name in METRIC_NAMES)), None),
         levels=len(levels) if isinstance(levels, list) else None,
-        samples_number=samples if samples.__class__ is int else None,
+        samples_number=_whole(samples),
         sample_ids=frozenset(map(str, listed)) if isinstance(listed, list) else None,
         split=_text(_member(result.get("source_data"), "hf_split")),
+        has_unknown_level=metric.get("has_unknown_level") is True,
     )
+
+
+def _whole(value: Any) -> int | None:
+    """Return a number that is an integer for JSON Schema, which 20.0 is, None for all else."""
+    known = number(value)
+    return int(value) if known is not None and known.is_integer() else None
 
 
 def _unambiguous(pairs: Iterator[tuple[str | None, Result]]) -> dict[str, Result]:

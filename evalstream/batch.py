@@ -12,12 +12,13 @@ from evalstream.gathering import Gathering
 from evalstream.links import packed as packed_links
 from evalstream.links import unpacked as unpacked_links
 from evalstream.model import Options
+from evalstream.names import is_packed_name
 from evalstream.packs import Checked, Pack, check_packs, check_planned, could_not, packed
 from evalstream.plan import Plan
 from evalstream.planned import Planned
 from evalstream.progress import Progress
 from evalstream.row_pass import WORTH_A_POOL_BYTES, usable_cores
-from evalstream.runs import Run, is_packed_name
+from evalstream.runs import Run
 from evalstream.sources.remote import is_remote
 from evalstream.stopping import STOPPING, Stopped
 

@@ -128,7 +128,7 @@ def trimmed(fault: Fault, *, show_values: bool) -> Fault:
     found = fault.found if show_values else None
     if not isinstance(found, Excerpt):
         found = parsing.shorten(found)
-    expected = _shortened(fault.expected)
+    expected = parsing.shorten(fault.expected)
     if found is fault.found and expected is fault.expected:
         return fault
     return fault._replace(found=found, expected=expected)
@@ -136,13 +136,6 @@ def trimmed(fault: Fault, *, show_values: bool) -> Fault:
 
 def _code_and_pointer(fault: Fault) -> tuple[str, str]:
     return fault.code, fault.pointer or ""
-
-
-def _shortened(expected: Any) -> Any:
-    if isinstance(expected, (list, tuple)):
-        # A list of its own, for findings are handed out and schemas keep theirs.
-        return [parsing.shorten(item) for item in expected[:20]]
-    return parsing.shorten(expected)
 
 
 def _sample(sample: Any) -> str | int | None:

@@ -14,9 +14,11 @@ from evalstream.digest import RECIPES
 from evalstream.errors import CannotCheck, UsageError
 from evalstream.formats import NAMES as FORMATS
 from evalstream.formats import eee
+from evalstream.found_files import apart
 from evalstream.inputs import find_all
 from evalstream.model import Flow, Options, Report, Reporter
-from evalstream.outlets import check_flow
+from evalstream.outlets import check_flow, outputs_of
+from evalstream.overwriting import Outputs, journaled
 from evalstream.profiles import PROFILES
 from evalstream.schema import ENGINES, compile_schema
 from evalstream.session import Call
@@ -43,6 +45,8 @@ def check(
     inputs_file: Input | None = None,
     ledger: Input | None = None,
     shard: str | None = None,
+    outputs: Iterable[Input] = (),
+    overwrite: bool = False,
     options: Options | None = None,
     reporter: Reporter | None = None,
     progress: bool = False,
@@ -54,10 +58,12 @@ def check(
     input, and so does `inputs_file`, what was put into an evaluation by HarpIA Lab. `ledger` is
     a file that remembers what was checked: what has not changed is not checked again. `shard`
     (`3/100`, `slurm/100`, `slurm`) checks one of several parts, which a PartReporter writes.
-    `settings` are fields of Options and Flow, such as `recipe="concat"`. Findings go to
-    `reporter` as they come; without one they are kept, on disk past a bound, and the report
-    can be iterated over. Raises UsageError for a call that makes no sense; whatever is wrong
-    with the data, or cannot be read, is in the report.
+    `outputs` are files that the caller writes meanwhile, such as a report; no file that is read
+    may be one of them, or one that is written here, however it was found. With `overwrite` the
+    ledger may replace another file. `settings` are fields of Options and Flow, such as
+    `recipe="concat"`. Findings go to `reporter` as they come; without one they are kept, on disk
+    past a bound, and the report can be iterated over. Raises UsageError for a call that makes no
+    sense; whatever is wrong with the data, or cannot be read, is in the report.
     """
     chosen = checked_options(options or Options(), settings)
     names: Iterable[Input] = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
@@ -65,14 +71,22 @@ def check(
     beside = chosen.flow.seal_to if aggregate is None else os.fspath(aggregate)
     if chosen.flow != Flow():
         if ledger is not None or shard is not None:
-            raise UsageError("a ledger and shards are for files, not for rows that go somewhere")
+            raise UsageError(
+                "a ledger and shards are for files, not for rows that go somewhere or are counted"
+            )
         paths = list(paths)
         check_flow(chosen.flow, paths, beside)
     third = None if inputs_file is None else os.fspath(inputs_file)
+    book = None if ledger is None else os.fspath(ledger)
+    theirs = [os.fspath(output) for output in outputs]
+    written = Outputs([*outputs_of(chosen.flow), *journaled(book), *theirs])
+    if chosen.dask_scheduler_file is not None:
+        written.refuse(chosen.dask_scheduler_file)
     try:
         return Call(chosen, reporter).check(
-            find_all(paths, beside, third, chosen),
-            ledger=None if ledger is None else os.fspath(ledger),
+            apart(find_all(paths, beside, third, chosen), written, chosen.flow),
+            ledger=book,
+            overwrite=overwrite,
             shard=None if shard is None else _shard(shard),
             progress=progress,
         )
@@ -116,7 +130,8 @@ def checked_options(options: Options, settings: dict[str, Any]) -> Options:
         options = replace(options, **settings, flow=replace(options.flow, **flow))
     except TypeError as error:
         raise UsageError(f"no such setting: {', '.join(sorted(settings))}") from error
-    options = replace(options, select=tuple(options.select), ignore=tuple(options.ignore))
+    select, ignore, exclude = map(tuple, (options.select, options.ignore, options.exclude))
+    options = replace(options, select=select, ignore=ignore, exclude=exclude)
     _one_of("schema version", options.schema_version, ("auto", *eee.INSTANCE_VERSIONS))
     _one_of("executor", options.executor, EXECUTORS)
     if options.executor != "dask" and (options.dask_address or options.dask_scheduler_file):
@@ -134,11 +149,23 @@ def checked_options(options: Options, settings: dict[str, Any]) -> Options:
         if getattr(options, name) < 1:
             raise UsageError(f"{name} must be at least 1")
     enabled_main_codes(options)
-    if options.flow.passing is not None:
-        _one_of("way for rows to pass", options.flow.passing, PASSING)
-    if options.flow.idle_timeout <= 0:
-        raise UsageError("idle_timeout must be more than 0 seconds")
+    _check_flow_values(options.flow)
     return _with_pattern(_with_schema(options))
+
+
+def _check_flow_values(flow: Flow) -> None:
+    """Raise UsageError for parts of a flow that make no sense."""
+    if flow.passing is not None:
+        _one_of("way for rows to pass", flow.passing, PASSING)
+    if flow.create and flow.seal_to is None:
+        raise UsageError(
+            "--create begins an aggregate that is to be sealed: name it with --seal-to"
+        )
+    for name in ("expect_rows", "expect_samples"):
+        if (getattr(flow, name) or 0) < 0:
+            raise UsageError(f"{name} must not be negative")
+    if flow.idle_timeout <= 0:
+        raise UsageError("idle_timeout must be more than 0 seconds")
 
 
 def _with_pattern(options: Options) -> Options:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+import struct
 from collections.abc import Mapping
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, localcontext
+from enum import Enum, IntEnum
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 LARGEST_EXPONENT: Final = 400
-"""Numbers beyond the range of doubles are no claims that scores could bear out."""
+"""Numbers that are larger than 10 to this are infinite for all readers, which ES108 says."""
 
 WHOLE_BELOW: Final = 10
 """A whole number below this says nothing of its precision: 1 is the exact 1, 75 may be rounded."""
+
+CERTAIN_DIGITS: Final = 3
+"""Fewer digits leave too much room for rounding; truncation counts from so many decimals on."""
 
 ROUNDING: Final = Decimal("1e-9")
 """How far float sums may stray from the exact one, relative to the larger value."""
@@ -25,18 +30,54 @@ EXACT: Final = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
 """In it sums and products keep all their digits; it is not made for quotients and powers."""
 
 HALF: Final = Decimal("0.5")
+WHOLE_UNIT: Final = Decimal("0.001")
+"""How fine a small whole number is taken: 1.0 is also how 0.9997 looks once it is rounded."""
+
+
+class Agreement(IntEnum):
+    """How a claim relates to a recomputed figure.
+
+    ROUGH means that the figure rounds to the claim, but that the claim has too few digits to say
+    much: 0.8 is the rounded form of everything from 0.75 to 0.85.
+    """
+
+    NONE = 0
+    ROUGH = 1
+    FULL = 2
+
 
 Span = tuple[Decimal, Decimal]
 """The least and the largest number that may have been written as a claim."""
 
-ANALYTIC: Final = frozenset({"", "analytic", "analytical"})
-CLOSED_FORMS: Final = ANALYTIC | {"normal", "wald", "wilson", "gaussian"}
+CLOSED_FORMS: Final = frozenset(
+    {"", "analytic", "analytical", "normal", "wald", "wilson", "gaussian"}
+)
+"""Methods by which an uncertainty follows from the scores, as writers of aggregates name them."""
+
+RESAMPLING: Final = frozenset({"bootstrap", "bootstrapped", "percentile", "bca"})
+"""Words for methods that draw anew from the samples: their figures come near the closed forms."""
+
+
+class Method(Enum):
+    """How an uncertainty was computed: in a form that can be repeated, by resampling, or else."""
+
+    CLOSED = "closed"
+    RESAMPLED = "resampled"
+    UNKNOWN = "unknown"
+
+
+def method_of(named: str | None) -> Method:
+    """Return which kind of method an aggregate names; without a name it is the closed one."""
+    words = (named or "").casefold().replace("_", " ").replace("-", " ").split()
+    if " ".join(words) in CLOSED_FORMS:
+        return Method.CLOSED
+    return Method.RESAMPLED if RESAMPLING.issuperset(words) else Method.UNKNOWN
 
 
 class Claims(NamedTuple):
     """One result's claims; None where it makes none, or none of the right type.
 
-    `num_samples` is a count; the others are numbers as they were written.
+    `num_samples` and `resamples` are counts; the others are numbers as they were written.
     """
 
     score: Decimal | None = None
@@ -48,11 +89,17 @@ class Claims(NamedTuple):
     upper: Decimal | None = None
     level: Decimal | None = None
     interval_method: str | None = None
+    resamples: int | None = None
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether both bounds of an interval are claimed."""
+        return self.lower is not None and self.upper is not None
 
     @property
     def has_analytic_error(self) -> bool:
         """Whether the standard error follows from deviation and number of samples."""
-        return (self.error_method or "").lower() in ANALYTIC
+        return method_of(self.error_method) is Method.CLOSED
 
     def error_follows(self) -> bool:
         """Tell whether the error follows from deviation and number, however they were rounded.
@@ -80,11 +127,6 @@ class Claims(NamedTuple):
             score, lower, upper = _spans(self.score, self.lower, self.upper)
         return score[1] < lower[0] or score[0] > upper[1]
 
-    @property
-    def has_closed_interval(self) -> bool:
-        """Whether the interval follows from the rows without resampling."""
-        return (self.interval_method or "").lower() in CLOSED_FORMS
-
 
 def claims_of(text: bytes) -> dict[int, Claims]:
     """Read the claims of an aggregate's text, by the place of the result.
@@ -103,29 +145,79 @@ def claims_of(text: bytes) -> dict[int, Claims]:
     }
 
 
-def agrees(claim: Decimal, exact: Fraction | float) -> bool:
-    """Tell whether a claim is the exact value, rounded or cut off to the claim's digits.
+SINGLE_DIGITS: Final = 9
+"""Every number of single precision is told by so many digits; more show that it was one."""
 
-    A whole number below ten is taken as exact. Differences that float sums make are allowed.
+LARGEST_SINGLE: Final = 3e38
+FLOAT: Final = struct.Struct("f")
+FLOAT_STRAY: Final = Decimal("1e-6")
+"""How far a mean may stray that was summed in single precision, relative to the larger value."""
+
+
+def agrees(claim: Decimal, exact: Fraction | float) -> bool:
+    """Tell whether a claim is the exact value, at the digits that the claim was written with."""
+    return agreement(claim, exact) is not Agreement.NONE
+
+
+def agreement(claim: Decimal, exact: Fraction | float) -> Agreement:
+    """Compare a claim with the exact value, at the digits that the claim was written with.
+
+    The value has to round to the claim; truncation counts from CERTAIN_DIGITS decimals on.
+    Differences that float sums make are allowed, also those of single precision where the claim is
+    a number of it. A whole number below ten shows no digits, since 1.0 is how most writers spell 1:
+    it has to be the value to WHOLE_UNIT.
     """
     if isinstance(exact, float) and not math.isfinite(exact):
-        return False
+        return Agreement.NONE
     with localcontext(EXACT):
         # Both are multiplied by the denominator, so that nothing needs to be divided.
         value, scale = map(Decimal, exact.as_integer_ratio())
         claimed = claim * scale
         difference, largest = abs(claimed - value), max(abs(claimed), abs(value))
-        if difference <= max(ROUNDING * largest, NOTHING * scale):
-            return True
+        stray = FLOAT_STRAY if _is_single(claim) else ROUNDING
+        if difference <= max(stray * largest, NOTHING * scale):
+            return Agreement.FULL
         if _is_small_whole(claim):
-            return False
-        unit = scale.scaleb(min(0, int(claim.as_tuple().exponent)))
-        cut_off = 0 <= abs(value) - abs(claimed) < unit and claimed * value >= 0
-        return difference <= unit * HALF or cut_off
+            is_near = difference <= scale * WHOLE_UNIT * HALF
+            return Agreement.ROUGH if is_near else Agreement.NONE
+        unit = scale * _unit(claim)
+        is_truncated = 0 <= abs(value) - abs(claimed) < unit and claimed * value >= 0
+        if difference <= unit * HALF or (is_truncated and _shows_truncation(claim)):
+            return Agreement.FULL if _digits(claim) >= CERTAIN_DIGITS else Agreement.ROUGH
+        return Agreement.NONE
+
+
+def _is_single(claim: Decimal) -> bool:
+    """Tell whether a claim is a number of single precision, written out with digits to spare."""
+    number = float(claim)
+    if _digits(claim) <= SINGLE_DIGITS or not abs(number) < LARGEST_SINGLE:
+        return False
+    return bool(FLOAT.unpack(FLOAT.pack(number))[0] == number)
+
+
+def _unit(claim: Decimal) -> Decimal:
+    """Return what one more in the last decimal of a claim is, 1 for a whole number."""
+    return Decimal(1).scaleb(min(0, int(claim.as_tuple().exponent)))
+
+
+def _digits(claim: Decimal) -> int:
+    """Return how many digits a claim shows: those from the first that is not 0 on.
+
+    The zeros at the end of a whole number do not count, and those of a zero are its decimals.
+    """
+    _, digits, exponent = claim.as_tuple()
+    if not any(digits):
+        return max(0, -int(exponent))
+    written = "".join(map(str, digits)).lstrip("0")
+    return len(written if int(exponent) < 0 else written.rstrip("0"))
+
+
+def _shows_truncation(claim: Decimal) -> bool:
+    return -int(claim.as_tuple().exponent) >= CERTAIN_DIGITS
 
 
 def _spans(*claims: Decimal) -> list[Span]:
-    """Return what each claim may have been before it was rounded or cut off.
+    """Return what each claim may have been before it was rounded, or truncated.
 
     A small whole number shows no digits of its own: it is as fine as the finest of the others.
     """
@@ -150,8 +242,9 @@ def _is_small_whole(claim: Decimal) -> bool:
 
 def _span(claim: Decimal, decimals: int | None) -> Span:
     unit = Decimal(0) if decimals is None else Decimal(1).scaleb(-decimals)
+    above = unit if decimals is not None and decimals >= CERTAIN_DIGITS else unit * HALF
     size = abs(claim)
-    least, most = (size - unit * HALF) * (1 - ROUNDING), (size + unit) * (1 + ROUNDING)
+    least, most = (size - unit * HALF) * (1 - ROUNDING), (size + above) * (1 + ROUNDING)
     return (least, most) if claim >= 0 else (-most, -least)
 
 
@@ -166,10 +259,9 @@ def _claims(result: Mapping[str, Any]) -> Claims:
     uncertainty = _member(details, "uncertainty")
     error = _member(uncertainty, "standard_error")
     interval = _member(uncertainty, "confidence_interval")
-    samples = _decimal(uncertainty, "num_samples")
     return Claims(
         score=_decimal(details, "score"),
-        num_samples=int(samples) if samples is not None and samples == int(samples) else None,
+        num_samples=_count(uncertainty, "num_samples"),
         deviation=_decimal(uncertainty, "standard_deviation"),
         error=_decimal(error, "value"),
         error_method=_text(error, "method"),
@@ -177,6 +269,7 @@ def _claims(result: Mapping[str, Any]) -> Claims:
         upper=_decimal(interval, "upper"),
         level=_decimal(interval, "confidence_level"),
         interval_method=_text(interval, "method"),
+        resamples=_count(uncertainty, "num_bootstrap_samples"),
     )
 
 
@@ -189,10 +282,21 @@ def _read(digits: str) -> Decimal | None:
 
 
 def _decimal(holder: Any, name: str) -> Decimal | None:
+    """Return a number as it is written; one that is nothing for all readers is 0."""
     value = _member(holder, name)
     if not isinstance(value, Decimal) or not value.is_finite():
         return None
-    return value if abs(value.adjusted()) <= LARGEST_EXPONENT else None
+    if not value or value.adjusted() < -LARGEST_EXPONENT:
+        return Decimal(0)
+    return value if value.adjusted() <= LARGEST_EXPONENT else None
+
+
+def _count(holder: Any, name: str) -> int | None:
+    """Return a number that is a whole one for all readers, who read doubles."""
+    number = _decimal(holder, name)
+    if number is None or number == int(number):
+        return None if number is None else int(number)
+    return int(float(number)) if float(number).is_integer() else None
 
 
 def _text(holder: Any, name: str) -> str | None:

@@ -94,6 +94,11 @@ class Collector:
         self._count(fault)
         self._pass_on(finding_of(fault, file or self._file, self._profile, line=line))
 
+    def fails(self) -> bool:
+        """Tell whether something fails that was found so far."""
+        threshold = self.context.options.threshold
+        return any(severity >= threshold for _, severity in self.counts)
+
     def close(self) -> None:
         """Let go of temporary files."""
         self._index.close()

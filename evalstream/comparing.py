@@ -10,6 +10,7 @@ from itertools import chain, groupby, repeat, starmap
 from operator import itemgetter
 from typing import Final, NamedTuple
 
+from evalstream.collisions import collide
 from evalstream.links import WORDS
 
 
@@ -22,6 +23,8 @@ class Told(StrEnum):
     ROWS = "904 rows"
     LIKE = "905 like"
     SAMPLE = "905 sample"
+    UUID = "906 uuid"
+    CASE = "908 case"
 
 
 MOST_COUNTED: Final = 1_000_000
@@ -34,6 +37,7 @@ class Found(NamedTuple):
 
     `line` is the third word of a row, and `earlier_line` that of a row of the run `earlier`.
     `count` counts samples, and `several` says that there are more runs than the earlier one.
+    `here` is a path that differs from the path `there` in case alone.
     """
 
     run: int
@@ -45,11 +49,13 @@ class Found(NamedTuple):
     earlier_line: int | None
     count: int | None  # type: ignore[assignment]  # hides tuple.count, not needed here
     several: int | None
+    here: str | None
+    there: str | None
 
 
 TABLES: Final = """
 CREATE TABLE runs (number INTEGER PRIMARY KEY, file TEXT, aggregate TEXT, record TEXT,
-    evaluation INTEGER, is_array INTEGER, is_cut INTEGER);
+    evaluation INTEGER, is_array INTEGER, is_cut INTEGER, uuid TEXT);
 CREATE TABLE sets (id INTEGER PRIMARY KEY, benchmark INTEGER, samples INTEGER, inputs INTEGER,
     rows INTEGER, run INTEGER, place INTEGER, UNIQUE (benchmark, samples, inputs, rows));
 CREATE TABLE members (run INTEGER, place INTEGER, evaluation INTEGER, result INTEGER,
@@ -63,6 +69,8 @@ _FOUND: Final = """
 DROP TABLE IF EXISTS found;
 CREATE TABLE found (run INTEGER, is_aggregate INTEGER, line INTEGER, offset INTEGER,
     told TEXT, earlier INTEGER, earlier_line INTEGER, count INTEGER, several INTEGER);
+DROP TABLE IF EXISTS collisions;
+CREATE TABLE collisions (run INTEGER, is_aggregate INTEGER, here TEXT, there TEXT);
 DROP TABLE IF EXISTS own;
 CREATE TABLE own (aggregate INTEGER, run INTEGER, PRIMARY KEY (aggregate, run)) WITHOUT ROWID;
 INSERT INTO own SELECT 0, MIN(number) FROM runs WHERE file IS NOT NULL GROUP BY file;
@@ -77,6 +85,16 @@ INSERT INTO found SELECT number, 1, NULL, NULL, '903 record', first, NULL, NULL,
         GROUP BY record HAVING COUNT(*) > 1
     ) ON record = same
     WHERE number > first AND number IN (SELECT run FROM own WHERE aggregate = 1);
+"""
+
+_UUIDS: Final = """
+INSERT INTO found SELECT r.number, 1, NULL, NULL, '906 uuid', f.number, NULL, NULL, NULL
+    FROM runs AS r JOIN (
+        SELECT uuid AS same, MIN(number) AS first FROM runs
+        WHERE uuid IS NOT NULL AND record IS NOT NULL GROUP BY uuid HAVING COUNT(*) > 1
+    ) ON r.uuid = same JOIN runs AS f ON f.number = first
+    WHERE r.number > first AND r.record <> f.record
+        AND r.number IN (SELECT run FROM own WHERE aggregate = 1);
 """
 
 _CLAIMS: Final = """
@@ -190,28 +208,46 @@ DROP TABLE pairs; DROP TABLE origins; DROP TABLE places; DROP TABLE drifted; DRO
 and it is told once for each first run of a set, on its first line."""
 
 
-def compare(
-    base: sqlite3.Connection, *, records: bool, files: bool, samples: bool
-) -> Iterator[Found]:
+_ALL: Final = """
+SELECT * FROM (
+    SELECT *, NULL AS here, NULL AS there FROM found
+    UNION ALL
+    SELECT run, is_aggregate, NULL, NULL, '908 case', NULL, NULL, NULL, NULL, here, there
+        FROM collisions
+) ORDER BY run, is_aggregate, line IS NULL, line, told, earlier, earlier_line, offset, count, here
+"""
+
+
+class Wanted(NamedTuple):
+    """What is asked for: records, UUIDs, files, samples and paths are compared or not."""
+
+    records: bool
+    files: bool
+    samples: bool
+    uuids: bool
+    paths: bool
+
+
+def compare(base: sqlite3.Connection, wanted: Wanted) -> Iterator[Found]:
     """Compare what is asked for, and return what was found, in the order of its report."""
     base.executescript(_FOUND)
-    if records:
+    if wanted.records:
         base.executescript(_RECORDS)
-    if files:
+    if wanted.uuids:
+        base.executescript(_UUIDS)
+    if wanted.files:
         base.executescript(_CLAIMS)
         base.executescript(_HOLDERS)
         _spread(base, "SELECT DISTINCT set_id FROM holders ORDER BY set_id")
         base.executescript(_OVERLAPS)
-    if samples:
+    if wanted.samples:
         base.executescript("DROP TABLE IF EXISTS shared; CREATE TABLE shared (benchmark INTEGER);")
         base.executemany("INSERT INTO shared VALUES (?)", _shared(base))
         _spread(base, _UNLIKE)
         base.executescript(_DRIFT)
-    found = base.execute(
-        "SELECT * FROM found ORDER BY run, is_aggregate, line IS NULL, line, told, earlier,"
-        " earlier_line, offset, count"
-    )
-    return starmap(Found, found)
+    if wanted.paths:
+        collide(base)
+    return starmap(Found, base.execute(_ALL))
 
 
 def _shared(base: sqlite3.Connection) -> list[tuple[int]]:

@@ -134,16 +134,25 @@ class _Escaped(dict[str, bytes]):
         return self[text]
 
 
-def wide_digest(data: Bytes, seed: int = 0) -> bytes:
-    """Return 16 bytes that tell texts apart, though not against somebody's will: two of XXH64."""
-    return xxh64_digest(data, seed) + xxh64_digest(data, seed ^ _OTHER_SEED)
+def wide_digest(data: Bytes, seed: int = 0, other: int | None = None) -> bytes:
+    """Return 16 bytes that tell texts apart, though not against an attacker: two of XXH64.
+
+    The second half has a seed of its own where an `other` one is given.
+    """
+    second = seed if other is None else other
+    return xxh64_digest(data, seed) + xxh64_digest(data, second ^ _OTHER_SEED)
 
 
 def normalised(digest: str) -> str:
-    """Return a digest in lower case and without a `sha256:` or `md5:` prefix or spaces."""
+    """Return a digest in lower case and without a `sha256:` or `md5:` prefix or spaces.
+
+    A prefix that names another algorithm than the length does stays: that is not a digest.
+    """
     bare = digest.strip().lower()
-    for algorithm in ALGORITHMS:
-        bare = bare.removeprefix(f"{algorithm}:")
+    for length, algorithm in ALGORITHM_OF_LENGTH.items():
+        rest = bare.removeprefix(f"{algorithm}:")
+        if len(rest) == length:
+            return rest
     return bare
 
 

@@ -8,15 +8,18 @@ from typing import Final, NamedTuple
 from evalstream.aggregate import Aggregate
 from evalstream.claims import claims_of
 from evalstream.formats import eee
-from evalstream.model import Fault, Options
+from evalstream.model import Fault, Options, one_of
 from evalstream.parsing import UTF8_MARK
+from evalstream.profiles import PROFILES
 from evalstream.rules.aggregate import ES702
 from evalstream.rules.json import BEGINS_WITH_MARK, ES102, ES108, ObjectReading, read_object
-from evalstream.rules.schema import ES215, fits_another
+from evalstream.rules.schema import ES215, fits_another, null_bounds
 from evalstream.rules.schema import explain as explain_schema
 from evalstream.rules.seal import ES502, ES503, ES505
+from evalstream.runs import STDIN
 from evalstream.schema import builtin_validator
 from evalstream.sources.remote import is_remote
+from evalstream.standard_input import STANDARD_INPUT
 from evalstream.versions import versions_that_fit
 
 ABSORBING: Final = frozenset({ES502.code, ES503.code, ES505.code, ES702.code})
@@ -46,6 +49,8 @@ def document_bytes(path: str) -> bytes:
         from evalstream.sources.remote import read_whole
 
         return read_whole(path, LARGEST_DOCUMENT)
+    if path == STDIN:
+        return STANDARD_INPUT.whole(LARGEST_DOCUMENT)
     with open(path, "rb", buffering=0) as file:
         return file.readall()
 
@@ -84,13 +89,16 @@ def _schema_faults(aggregate: Aggregate, options: Options) -> Iterator[Fault]:
             yield ES215.fault(
                 f"no version that is known; the aggregate is judged by {version}",
                 pointer="/schema_version",
-                expected=list(eee.DECLARED),
+                expected=one_of(eee.DECLARED),
                 found=declared,
             )
     validator = builtin_validator(eee.aggregate_schema_name(version), options.engine)
     document = aggregate.document
     faults = explain_schema(validator.faults(document), own=True, version=version)
     yield from faults
+    if PROFILES[options.profile].demands_bounds:
+        said = {fault.pointer for fault in faults}
+        yield from (fault for fault in null_bounds(aggregate) if fault.pointer not in said)
     if faults:
         version = version.partition("+")[0]
         fitting = versions_that_fit(document, version, options.engine, instance=False)

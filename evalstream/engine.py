@@ -19,7 +19,7 @@ from evalstream.identities import RECORD_BYTES, UNJOINED, Identities
 from evalstream.model import Fault, Lines
 from evalstream.reading import Reader, Row, parse
 from evalstream.record_engine import RecordEngine
-from evalstream.records import answer_digest, record, sample_digest
+from evalstream.records import Shown, answer_digest, choices_digest, record, sample_digest
 from evalstream.rule import Context, RowCheck, Rule
 from evalstream.rules import identity
 from evalstream.rules.json import BEGINS_WITH_MARK, ES102, ES107, ES108, ES110, ES111, ES114
@@ -146,7 +146,6 @@ class _Entry:
         "row",
         "scope",
         "scored",
-        "shown",
         "torn",
     )
 
@@ -157,7 +156,6 @@ class _Entry:
         self.scope: Any = None
         self.faults: Sequence[Fault] = ()
         self.hashed: Row | None = None
-        self.shown: str | None = None
         self.record: bytes | None = None
 
 
@@ -322,7 +320,7 @@ class _Pass:
             if faults:
                 entry.faults = [*entry.faults, *faults]
         for entry in rows:
-            fault, entry.shown = judge(entry.hashed or entry.row, entry.number, tally)
+            fault = judge(entry.hashed or entry.row, entry.number, tally)
             if fault is not None:
                 entry.faults = [*entry.faults, fault]
 
@@ -364,7 +362,7 @@ class _Pass:
     def _note_fitting(self, faults: list[Fault], number: int) -> None:
         for fault in faults:
             if fault.code == ES216.code:
-                self._tally.fitting.add(frozenset(fault.expected), number)
+                self._tally.fitting.add(frozenset(fault.expected["enum"]), number)
 
     def _count(self, entry: _Entry) -> None:
         """Count a row's score; one that is not to be scored counts as without a score."""
@@ -386,24 +384,28 @@ class _Pass:
 
     def _identify(self, entry: _Entry) -> None:
         """Make a row's record."""
-        row, scope, shown = entry.row, entry.scope, entry.shown
+        row, scope = entry.row, entry.scope
         key = sample_digest(row.get("sample_id"), scope)
         if key is None:
             self._tally.doubtful += 1
         else:
             self._link(entry)
-            if shown is not None:
-                shown += eee.choices_text(row["input"].get("choices"))
-        entry.record = record(
-            entry.number,
-            entry.offset,
-            entry.line,
-            key,
-            scope,
-            shown,
+        evaluation = row.get("evaluation")
+        score = evaluation.get("score") if evaluation.__class__ is dict else None
+        shown = Shown(
+            eee.input_text(entry.hashed or row),
             row.get("metadata"),
-            answer_digest(eee.answer(row)) if self._engine.compares_answers else 0,
+            self._output(row) if self._engine.compares_answers else 0,
+            score if entry.scored else None,
         )
+        entry.record = record(entry.number, entry.offset, entry.line, key, scope, shown)
+
+    def _output(self, row: Row) -> int:
+        """Digest what copies of a sample share: the choices and what the model said."""
+        sample = row.get("input")
+        choices = sample.get("choices") if sample.__class__ is dict else None
+        answer = eee.answer(row, self._engine.context.version_of(row))
+        return choices_digest(eee.choices_text(choices)) ^ answer_digest(answer)
 
     def _link(self, entry: _Entry) -> None:
         """Note what ties a row to those of other runs, if its values are what they seem to be."""

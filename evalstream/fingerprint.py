@@ -18,9 +18,11 @@ WITHOUT_EFFECT: Final = frozenset(
         "dask_address",
         "dask_scheduler_file",
         "links",
+        "exclude",
     }
 )
-"""Options that say how the work is done, and change nothing in a report."""
+"""Options that say how the work is done or which runs there are, and change nothing in what is
+said of a run."""
 
 
 def deciding(options: Options) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class Gathering:
             """
             PRAGMA journal_mode = OFF;
             PRAGMA synchronous = OFF;
-            CREATE TABLE runs (number INTEGER PRIMARY KEY, summary BLOB);
+            CREATE TABLE runs (number INTEGER PRIMARY KEY, summary BLOB, note INTEGER);
             CREATE TABLE findings (number INTEGER, chunk INTEGER, some BLOB,
                 PRIMARY KEY (number, chunk)) WITHOUT ROWID;
             BEGIN;
@@ -74,12 +74,23 @@ class Gathering:
         self._keep(number, summary)
 
     def runs(self) -> Runs:
-        """Return all runs that were taken, in order."""
+        """Return all runs that were taken, in order, without what is only noted."""
         return Runs(self._base)
 
+    @property
+    def count(self) -> int:
+        """How many runs and notes were taken."""
+        (count,) = self._base.execute("SELECT count(*) FROM runs").fetchone()
+        return int(count)
+
+    def taken(self) -> Iterator[RunSummary]:
+        """Iterate over everything that was taken, in order."""
+        for (kept,) in self._base.execute("SELECT summary FROM runs ORDER BY number"):
+            yield pickle.loads(kept)  # noqa: S301 - our own temporary database
+
     def _keep(self, number: int, summary: RunSummary) -> None:
-        row = (number, pickle.dumps(summary))
-        self._base.execute("INSERT OR REPLACE INTO runs VALUES (?, ?)", row)
+        row = (number, pickle.dumps(summary), summary.is_note)
+        self._base.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?)", row)
 
     def _advance(self) -> None:
         """Go on behind the next run, and tell of those that follow it, as far as they are there."""
@@ -123,12 +134,13 @@ class Runs(Sequence[RunSummary]):
 
     def __len__(self) -> int:
         """Return the number of runs."""
-        (count,) = self._base.execute("SELECT count(*) FROM runs").fetchone()
+        (count,) = self._base.execute("SELECT count(*) FROM runs WHERE NOT note").fetchone()
         return int(count)
 
     def __iter__(self) -> Iterator[RunSummary]:
         """Iterate over the runs."""
-        for (kept,) in self._base.execute("SELECT summary FROM runs ORDER BY number"):
+        query = "SELECT summary FROM runs WHERE NOT note ORDER BY number"
+        for (kept,) in self._base.execute(query):
             yield pickle.loads(kept)  # noqa: S301 - our own temporary database
 
     @overload
@@ -141,7 +153,8 @@ class Runs(Sequence[RunSummary]):
             return [self[index] for index in range(*place.indices(len(self)))]
         index = place + len(self) if place < 0 else place
         kept = self._base.execute(
-            "SELECT summary FROM runs ORDER BY number LIMIT 1 OFFSET ?", (max(index, 0),)
+            "SELECT summary FROM runs WHERE NOT note ORDER BY number LIMIT 1 OFFSET ?",
+            (max(index, 0),),
         ).fetchone()
         if kept is None or index < 0:
             raise IndexError(place)

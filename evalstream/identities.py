@@ -14,7 +14,7 @@ ABSENT: Final = bytes(DIGEST_BYTES)
 UNJOINED: Final = -1
 """Stands for the place of a result where a row joins none."""
 
-_RECORD: Final = struct.Struct("<Q16s16sQQQQqQ")
+_RECORD: Final = struct.Struct("<Q16s16sQQQQqQQd")
 _WORD: Final = 8
 _WORDS: Final = _RECORD.size // _WORD
 RECORD_BYTES: Final = _RECORD.size
@@ -22,15 +22,20 @@ SAMPLE_AT: Final = struct.calcsize("<Q")
 INPUT_AT: Final = struct.calcsize("<Q16s")
 """Where the digests of sample and input stand in a record, in bytes."""
 
+_PLACE_WORD: Final = 9
+_OFFSET_WORD: Final = 10
+
 
 class Record(NamedTuple):
     """One row: its line, and digests of what it is.
 
-    `sample` tells which sample of which evaluation the row scores, `input` digests its input
-    within the evaluation, `content` its bytes, and `output` what the model said (0: not looked at).
-    `mark` digests what numbers the repeats of a sample (0: nothing does) and `result` the
-    evaluation_result_id (0: none); `place` is the index of the result that the row joins.
-    `offset` is the byte offset of the row.
+    `sample` tells which sample the row scores under which evaluation_name of which evaluation, its
+    second half whatever the name; `input` digests its input within the evaluation, `content` its
+    bytes, and `output` the choices and what the model said (0: not looked at). `mark` digests what
+    numbers the repeats of a sample (0: nothing does) and `result` the evaluation_result_id (0:
+    none); `place` is the index of the result that the row joins. `offset` is the byte offset of
+    the row, `name` digests evaluation and evaluation_name, and `score` is NaN where no double is
+    the row's score.
     """
 
     line: int
@@ -42,6 +47,21 @@ class Record(NamedTuple):
     result: int
     place: int
     offset: int
+    name: int
+    score: float
+
+    @property
+    def scored(self) -> int:
+        """What tells the result that the row scores: the one that it joins, else the id; 0: none.
+
+        Places are negative here, so that they differ from digests.
+        """
+        return self.result if self.place == UNJOINED else -1 - self.place
+
+    @property
+    def key(self) -> bytes:
+        """What tells the sample within its evaluation, whatever the evaluation_name."""
+        return self.sample[DIGEST_BYTES // 2 :]
 
 
 class Identities:
@@ -72,11 +92,11 @@ class Identities:
 
     def offsets(self) -> list[int]:
         """Return the byte offset of each row."""
-        return self._words(_WORDS - 1)
+        return self._words(_OFFSET_WORD)
 
     def places(self) -> list[int]:
         """Return the place of the result that each row joins."""
-        return memoryview(self.data).cast("q")[_WORDS - 2 :: _WORDS].tolist()
+        return memoryview(self.data).cast("q")[_PLACE_WORD::_WORDS].tolist()
 
     def record(self, index: int) -> Record:
         """Return one row."""

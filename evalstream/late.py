@@ -10,17 +10,24 @@ from typing import Final
 
 from evalstream.findings import Findings
 from evalstream.model import Finding, Flow, Options, RunSummary, Severity
-from evalstream.outlets import is_device
+from evalstream.overwriting import is_device
 from evalstream.progress import Progress
 from evalstream.rules.seal import ES506
 from evalstream.rules.stream import ES006
 from evalstream.run_check import RunCheck
 from evalstream.runs import STDIN, Run
 from evalstream.sources.remote import is_remote
-from evalstream.stopping import STOPPING
 
-SEALING: Final = ("seal_to", "file_path", "force", "dry_run")
-"""The parts of a flow that concern the seal alone."""
+LATER: Final = (
+    "seal_to",
+    "file_path",
+    "create",
+    "force",
+    "dry_run",
+    "expect_rows",
+    "expect_samples",
+)
+"""The parts of a flow that concern the whole run, which is judged once its aggregate is there."""
 
 
 def check_run(
@@ -45,11 +52,15 @@ def check_run(
         told.append(finding)
         show(finding)
 
-    alone = replace(options, ignore=(*options.ignore, ES506.code), flow=replace(flow, seal_to=None))
+    first_flow = replace(flow, **{name: getattr(Flow(), name) for name in LATER})
+    alone = replace(options, ignore=(*options.ignore, ES506.code), flow=first_flow)
     first = RunCheck(Run(run.rows, None), alone, tell, progress).summary()
-    if STOPPING.granted is not None:
+    if first.trouble is not None:
+        # What the copy holds may be less than what was to come.
+        if flow.seal_to is not None:
+            first.tell_unsealed()
         return first
-    later = Flow(**{name: getattr(flow, name) for name in SEALING})
+    later = Flow(**{name: getattr(flow, name) for name in LATER})
     again = replace(options, flow=later, skip_noise=options.skip_noise and not flow.tee)
     unheard = _unheard(told, show)
     second = RunCheck(Run(copy, run.aggregate), again, unheard, progress).summary()

@@ -6,12 +6,15 @@ import re
 from typing import Final, NamedTuple
 
 from evalstream.formats.eee import AGGREGATE_KEYS
+from evalstream.glimpse import GLIMPSED_BYTES, Beginning
+from evalstream.harnesses import log_of
 from evalstream.parsing import fast
 
 JSONL: Final = "jsonl"
 JSON_ARRAY: Final = "json"
 AGGREGATE: Final = "aggregate"
 WIDE: Final = "wide"
+FOREIGN: Final = "foreign"
 
 _WIDE: Final = {
     "UTF-32": re.compile(
@@ -32,11 +35,24 @@ class Layout(NamedTuple):
     detail: str = ""
 
 
-def layout_of(head: bytes, size: int) -> Layout:
+_ROW_MEMBERS: Final = (b'"evaluation_id"', b'"schema_version"')
+"""What rows hold, and logs of harnesses do not."""
+
+_NEAR: Final = 1 << 14
+"""How far into a file its first row begins at the latest, in most files."""
+
+
+def layout_of(head: bytes, size: int, path: str | None = None, *, any_rows: bool = False) -> Layout:
     """Recognise the layout of an unpacked file of `size` bytes by its first bytes.
 
-    Whatever is not surely something else counts as rows, so that its lines are looked at.
+    Whatever is not surely something else counts as rows, so that its lines are looked at. `path`
+    is that of the file, None for a stream, for what is to be said of a harness's log; with
+    `any_rows` such a log is one of rows.
     """
+    if not any_rows and not any(member in head[:_NEAR] for member in _ROW_MEMBERS):
+        log = log_of(Beginning("", head[:GLIMPSED_BYTES]))
+        if log is not None:
+            return Layout(FOREIGN, log.described(path))
     for name, beginning in _WIDE.items():
         if beginning.match(head):
             return Layout(WIDE, name)

@@ -10,11 +10,9 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Any, Final, NamedTuple
 
-from xxhash import xxh3_128_hexdigest
-
-from evalstream import parsing
 from evalstream.aggregate import Aggregate
 from evalstream.model import MEBIBYTE
+from evalstream.record_digest import record_digest
 from evalstream.ties import WORD, Ties, element_word, is_name, word
 
 WORDS: Final = 4
@@ -62,7 +60,7 @@ class RunLinks:
         """Take what the aggregate says of the run."""
         if aggregate is None:
             return
-        self.record = _record(aggregate.document)
+        self.record = record_digest(aggregate.document)
         evaluation = aggregate.evaluation_id
         self.evaluation = word(evaluation) if is_name(evaluation) else None
 
@@ -244,19 +242,3 @@ def _little(words: array[int]) -> array[int]:
     if sys.byteorder == "big":
         words.byteswap()
     return words
-
-
-def _record(document: Mapping[str, Any]) -> str | None:
-    """Digest an aggregate but for what differs between copies; None if it nests too deep."""
-    rest = {name: value for name, value in document.items() if name not in _OF_ONE_COPY}
-    details = rest.get(_DETAILS)
-    if isinstance(details, dict):
-        rest[_DETAILS] = {name: value for name, value in details.items() if name != "file_path"}
-    try:
-        return xxh3_128_hexdigest(parsing.canonical(rest))
-    except RecursionError:
-        return None
-
-
-_DETAILS: Final = "detailed_evaluation_results"
-_OF_ONE_COPY: Final = frozenset({"evaluation_id", "retrieved_timestamp"})

@@ -52,10 +52,14 @@ def check_many(
     show: Callable[[Finding], None],
     *,
     ledger: str | None,
+    overwrite: bool,
     shard: tuple[Shard, PartReporter] | None,
     progress: bool,
 ) -> Outcome:
-    """Check runs, and return what became of them; a shard's go to its part."""
+    """Check runs, and return what became of them; a shard's go to its part.
+
+    With `overwrite` the ledger may replace another file.
+    """
     ours, part = shard or (None, None)
     plan, across = Plan(found, ours), Across()
     gathering = Gathering(plan.numbers(), show, part.run if part else None)
@@ -65,10 +69,10 @@ def check_many(
         checked.summary.links = None
 
     held = replace(options, links=_are_held_together(plan, options))
-    with suppress(Stopped), _opened(ledger, held) as book:
+    with suppress(Stopped), _opened(ledger, held, overwrite=overwrite) as book:
         Batch(plan, held, gathering, book, hear).run(progress=progress)
     gathering.finish()
-    unreached = plan.ours - len(gathering.runs())
+    unreached = plan.ours - gathering.count
     if part is None or ours is None:
         tell_links(across, gathering, options, show)
     else:
@@ -97,21 +101,21 @@ def merge_many(parts: Sequence[Part], options: Options, show: Callable[[Finding]
     return _outcome(gathering, unreached=0)
 
 
-def _opened(ledger: str | None, options: Options) -> Ledger | nullcontext[None]:
+def _opened(ledger: str | None, options: Options, *, overwrite: bool) -> Ledger | nullcontext[None]:
     if ledger is None:
         return nullcontext()
     from evalstream.ledger import Ledger
 
-    return Ledger(ledger, options)
+    return Ledger(ledger, options, overwrite=overwrite)
 
 
 def _are_held_together(plan: Plan, options: Options) -> bool:
     wanted = bool(LINKING & enabled_codes(options))
-    return wanted and plan.count > 1 and options.flow == Flow()
+    return wanted and plan.runs > 1 and options.flow == Flow()
 
 
 def _outcome(gathering: Gathering, unreached: int) -> Outcome:
     totals = Totals(unreached=unreached)
-    for run in gathering.runs():
+    for run in gathering.taken():
         totals.add(run)
     return gathering.runs(), totals

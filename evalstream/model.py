@@ -56,8 +56,31 @@ class Fault(NamedTuple):
     about_rows: bool = False
 
 
+def one_of(values: Iterable[Any]) -> dict[str, Any]:
+    """Return what is expected where several values are right, in the terms of JSON Schema."""
+    return {"enum": list(values)}
+
+
+def of_length(items: int) -> dict[str, Any]:
+    """Return what is expected where a list is to have so many items."""
+    return {"minItems": items, "maxItems": items}
+
+
+def at_least(limit: Any) -> dict[str, Any]:
+    """Return what is expected where a limit and all numbers above it are right."""
+    return {"minimum": limit}
+
+
+def at_most(limit: Any) -> dict[str, Any]:
+    """Return what is expected where a limit and all numbers below it are right."""
+    return {"maximum": limit}
+
+
 class Finding(NamedTuple):
     """One fault or remark with its place, in the order of the output contract.
+
+    `found` is what stands at the pointer. `expected` is what should stand there: the value, or a
+    small JSON Schema where several are right.
 
     `line` counts from 1 over all lines; `offset` is the byte offset of the line in the
     unpacked bytes; `pointer` is a JSON Pointer (RFC 6901) into the row or the aggregate.
@@ -170,9 +193,10 @@ class Flow:
     `tee` is a file that takes every byte as it comes; `passing` says which rows go through to
     standard output (`all` or `valid`); `accepted` and `rejected` are files that take the rows
     apart. `seal_to` is an aggregate that is sealed at the end, with `file_path` as the name of
-    the rows (None: found by itself), even if rows are faulty where `force` says so; `dry_run`
-    shows the change instead of making it. `follow` reads on while a file grows, until it has
-    stood still for `idle_timeout` seconds.
+    the rows (None: found by itself), begun anew where `create` allows it, and in spite of all that
+    speaks against it where `force` says so; `dry_run` shows the change instead of making it.
+    `expect_rows` and `expect_samples` are how many there must be. `follow` reads on while a file
+    grows, until it has stood still for `idle_timeout` seconds.
     """
 
     tee: str | None = None
@@ -181,8 +205,11 @@ class Flow:
     rejected: str | None = None
     seal_to: str | None = None
     file_path: str | None = None
+    create: bool = False
     force: bool = False
     dry_run: bool = False
+    expect_rows: int | None = None
+    expect_samples: int | None = None
     follow: bool = False
     idle_timeout: float = 30.0
 
@@ -204,7 +231,8 @@ class Options:
     Sizes are in bytes. `max_findings` is per code, 0 shows all. `jobs` 0 means as many
     workers as there are usable cores and as the input is worth. `profile` names a set of
     severities and extra rules. With `skip_noise` lines that hold no row are stepped over, or
-    those that `noise`, a regular expression, is found in. `format_name` is the system whose files
+    those that `noise`, a regular expression, is found in. `exclude` are patterns of names that a
+    search of a folder leaves out. `format_name` is the system whose files
     are checked, `auto` where they show it themselves. `executor` names who runs the work, and the
     two options of Dask its scheduler. With `links` a run gathers what ties it to others.
     """
@@ -225,6 +253,7 @@ class Options:
     memory_limit: int = 38 * MEBIBYTE
     profile: str = "default"
     format_name: str = "auto"
+    exclude: tuple[str, ...] = ()
     executor: str = "auto"
     dask_address: str | None = None
     dask_scheduler_file: str | None = None
@@ -263,7 +292,8 @@ class Figures(NamedTuple):
 class ResultSummary(NamedTuple):
     """One result of an aggregate: its claims beside what its rows amount to.
 
-    `rows` counts the rows that join it; `recomputed` is None where they allow no verdict.
+    `rows` counts the rows that join it; `recomputed` is None where they allow no verdict. `claims`
+    counts its figures that rows can confirm, `claims_recomputed` those that were compared.
     """
 
     name: str | None
@@ -271,6 +301,8 @@ class ResultSummary(NamedTuple):
     rows: int
     claimed: Figures
     recomputed: Figures | None
+    claims: int = 0
+    claims_recomputed: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result as the output contract writes it."""
@@ -280,14 +312,45 @@ class ResultSummary(NamedTuple):
             "rows": self.rows,
             "claimed": self.claimed.as_dict(),
             "recomputed": self.recomputed.as_dict() if self.recomputed else None,
+            "claims": {"recomputed": self.claims_recomputed, "of": self.claims},
         }
 
 
-NOT_CHECKED: Final = frozenset({"ES001", "ES005"})
+class Verified(NamedTuple):
+    """What was verified of a run, and how much of it.
+
+    `checksum` and `row_count` tell whether the declared one is that of the rows; None where none
+    is declared, or where the rows were not read to their end. `hashes` counts the rows, of `rows`
+    in all, whose sample_hash is that of their input; `claims` counts the figures of the
+    aggregate that rows can confirm, `claims_recomputed` those that were compared with them.
+    """
+
+    checksum: bool | None = None
+    row_count: bool | None = None
+    hashes: int = 0
+    rows: int = 0
+    claims: int = 0
+    claims_recomputed: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what was verified as the output contract writes it."""
+        return {
+            "checksum": self.checksum,
+            "row_count": self.row_count,
+            "sample_hashes": {"verified": self.hashes, "of": self.rows},
+            "claims": {"recomputed": self.claims_recomputed, "of": self.claims},
+        }
+
+
+NOT_CHECKED: Final = frozenset({"ES001", "ES005", "ES008"})
 """Codes which say that something was not looked at; alone they lead to exit code 3."""
 
 VERDICTS: Final = ("passed", "failed", "incomplete")
 """What can become of a run."""
+
+
+UNSEALED: Final = "it was not sealed"
+"""How a run says that its rows were to be sealed and were not."""
 
 
 @dataclass(slots=True)
@@ -302,7 +365,10 @@ class RunSummary:
     `inputs` is a third document, where a system has one.
     `sealed` is the aggregate that was sealed; `change` is what sealing it would change. `links`
     are what ties the run to others of one call. `unchanged` says when it was checked, of a run
-    that was not checked again since nothing changed.
+    that was not checked again since nothing changed. `verified` says how much was; `selected` and
+    `ignored` are the codes or prefixes by which rules were left out.
+    What `is_note` is not a run: it says what a search left unchecked that does not matter, and how
+    many names it `excluded`.
     """
 
     file: str | None
@@ -327,11 +393,24 @@ class RunSummary:
     change: str | None = None
     links: Any = None
     unchanged: str | None = None
+    verified: Verified | None = None
+    selected: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    is_note: bool = False
+    excluded: int = 0
 
     def count(self, code: str, severity: Severity, times: int) -> None:
         """Count more occurrences of what was found."""
         self.counts[code] = self.counts.get(code, 0) + times
         self.severities[severity] = self.severities.get(severity, 0) + times
+
+    def tell_unsealed(self, reason: str | None = None) -> None:
+        """Say that rows were not sealed, and why if that is not said by now."""
+        said = UNSEALED if reason is None else f"{UNSEALED}: {reason}"
+        if self.trouble is None:
+            self.trouble = said
+        elif UNSEALED not in self.trouble:
+            self.trouble = f"{self.trouble}; {said}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the run as the output contract writes it."""
@@ -346,6 +425,9 @@ class RunSummary:
             "version": self.version,
             "rows": self.rows,
             "verdict": self.verdict,
+            **({} if self.verified is None else {"verified": self.verified.as_dict()}),
+            **({"selected": list(self.selected)} if self.selected else {}),
+            **({"ignored": list(self.ignored)} if self.ignored else {}),
             "checksum": checksum,
             "recipe": self.recipe,
             "results": [result.as_dict() for result in self.results],
@@ -364,6 +446,7 @@ class Totals:
     `verdicts` counts runs by verdict, `counts` occurrences by code and `severities` by severity;
     `unchanged` counts runs that a ledger answered for, `unreached` those that were not looked at
     since the check was stopped before, and `unchecked` those of which something was not.
+    `excluded` counts the names that searches left out.
     """
 
     runs: int = 0
@@ -372,18 +455,21 @@ class Totals:
     unchanged: int = 0
     unreached: int = 0
     unchecked: int = 0
+    excluded: int = 0
     verdicts: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     severities: dict[Severity, int] = field(default_factory=dict)
 
     def add(self, run: RunSummary) -> None:
-        """Count one more run."""
-        self.runs += 1
+        """Count one more run, or what a note says."""
+        self.excluded += run.excluded
+        self.runs += not run.is_note
         self.rows += run.rows
         self.bytes += run.bytes
         self.unchanged += run.unchanged is not None
         self.unchecked += bool(run.trouble or NOT_CHECKED & run.counts.keys())
-        self.verdicts[run.verdict] = self.verdicts.get(run.verdict, 0) + 1
+        if not run.is_note:
+            self.verdicts[run.verdict] = self.verdicts.get(run.verdict, 0) + 1
         for code, count in run.counts.items():
             self.counts[code] = self.counts.get(code, 0) + count
         for severity, count in run.severities.items():
@@ -399,6 +485,7 @@ class Totals:
             "counts": dict(sorted(self.counts.items())),
             **({"unchanged": self.unchanged} if self.unchanged else {}),
             **({"unreached": self.unreached} if self.unreached else {}),
+            **({"excluded": self.excluded} if self.excluded else {}),
         }
 
 

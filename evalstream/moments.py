@@ -45,18 +45,18 @@ class Scores:
         if correct.__class__ is bool:
             self.judged += times
             self.correct += times * correct
-        fixed = _fixed(score)
-        if fixed is None:
+        units = fixed(score)
+        if units is None:
             self.unscored += times
             return
         self.rows += times
-        self.total += times * fixed
-        self.squares += times * fixed * fixed
+        self.total += times * units
+        self.squares += times * units * units
         if not failed:
             self.sound_rows += times
-            self.sound_total += times * fixed
+            self.sound_total += times * units
         if name.__class__ is str and self.subtasks is not None:
-            self._add_subtasks({name: (times, times * fixed)})
+            self._add_subtasks({name: (times, times * units)})
 
     def merge(self, other: Scores) -> None:
         """Add the sums of other rows."""
@@ -109,7 +109,7 @@ class Scores:
             self.subtasks = None
 
 
-def _fixed(score: Any) -> int | None:
+def fixed(score: Any) -> int | None:
     """Return a finite number as a whole number of units, None for anything else."""
     if not isinstance(score, (int, float)) or (
         score.__class__ is float and not math.isfinite(score)

@@ -14,7 +14,12 @@ import orjson
 FAST_DEPTH: Final = 200
 """The nesting that the fast parser follows; it refuses what is deeper."""
 
-VALUE_CHARACTERS: Final = 80
+VALUE_CHARACTERS: Final = 100
+MOST_ITEMS: Final = 20
+MOST_DEPTH: Final = 2
+MOST_BITS: Final = 512
+"""How much of a value a report shows."""
+
 UTF8_MARK: Final = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8, which JSON does not want."""
 
@@ -94,14 +99,42 @@ _DELETE: Final = "\x7f"
 """The one character of ASCII that orjson writes otherwise."""
 
 
-def shorten(value: Any) -> Any:
-    """Cut a value short for a report: numbers stay, long texts and containers are cut."""
+def shorten(value: Any, depth: int = 0) -> Any:
+    """Cut a value short for a report; it keeps its JSON type.
+
+    Long texts and containers are cut, and say how much they are; numbers stay. Whatever is nested
+    deeper than MOST_DEPTH becomes a text.
+    """
     if isinstance(value, (bool, float)) or value is None:
         return value
     if isinstance(value, int):
-        return value if value.bit_length() <= 64 else f"an integer of {value.bit_length()} bits"
-    shown = value if isinstance(value, str) else dumps(value).decode()
-    return shown if len(shown) <= VALUE_CHARACTERS else shown[: VALUE_CHARACTERS - 1] + "…"
+        return (
+            value if value.bit_length() <= MOST_BITS else f"an integer of {value.bit_length()} bits"
+        )
+    if isinstance(value, str):
+        return _short_text(value)
+    if depth == MOST_DEPTH:
+        return _short_text(dumps(value).decode())
+    if isinstance(value, dict):
+        kept = list(value.items())[:MOST_ITEMS]
+        short = {_short_text(str(key)): shorten(item, depth + 1) for key, item in kept}
+        return (
+            short if len(kept) == len(value) else {**short, "…": f"{len(value):,} members in all"}
+        )
+    kept = [shorten(item, depth + 1) for item in value[:MOST_ITEMS]]
+    return kept if len(kept) == len(value) else [*kept, f"… {len(value):,} items in all"]
+
+
+def short_text(value: Any) -> str:
+    """Return a value as a short text for a message: a text as it is, all else as JSON."""
+    return _short_text(value if isinstance(value, str) else dumps(value).decode())
+
+
+def _short_text(text: str) -> str:
+    if len(text) <= VALUE_CHARACTERS:
+        return text
+    end = f"… ({len(text):,} characters)"
+    return text[: VALUE_CHARACTERS - len(end)] + end
 
 
 def _escape(key: Any) -> str:

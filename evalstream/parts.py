@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,6 +21,12 @@ LAYOUT: Final = 1
 
 FOOT_BYTES: Final = 1 << 16
 """The last line of a part is shorter than this."""
+
+
+_BEGINNING: Final = re.compile(
+    rb'\{"(?:code":"[A-Z]+\d+","name":"|run":\{"file":|links":|part":\{"layout":)'
+)
+"""A finding, a run in which nothing was found, or the last lines of a part without runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,11 @@ class PartReporter:
     def __init__(self, output: Output) -> None:
         self._output = output
         self._digest = hashlib.sha256()
+
+    @staticmethod
+    def wrote(head: bytes) -> bool:
+        """Tell by its first bytes whether a file is a part."""
+        return _BEGINNING.match(head) is not None
 
     def finding(self, finding: Finding) -> None:
         """Write one finding."""

@@ -26,7 +26,8 @@ STREAM: Final = 1 << 62
 class Plan:
     """All runs of a call, kept in a database of this process alone.
 
-    With a shard only its runs are handed out; the numbers stay those of all runs.
+    With a shard only its runs are handed out; the numbers stay those of all runs. `count` counts
+    everything that was found, `runs` what there are files to check of.
     """
 
     def __init__(self, found: Iterable[Run | Nothing], shard: Shard | None = None) -> None:
@@ -40,12 +41,13 @@ class Plan:
             """
         )
         digest = hashlib.sha256()
-        self.count = 0
+        self.count = self.runs = 0
         for number, one in enumerate(found):
             digest.update(f"{_name(one)}\n".encode())
             row = (number, _size(one), pickle.dumps(one))
             self._base.execute("INSERT INTO runs VALUES (?, ?, ?, 1)", row)
             self.count += 1
+            self.runs += isinstance(one, Run)
         self.digest = digest.hexdigest()
         if shard is not None:
             self._share(shard)

@@ -147,8 +147,8 @@ def _recipes(
 ) -> tuple[str, tuple[str, ...]]:
     """Choose the algorithm and the recipes that the file can follow, best first.
 
-    The declared algorithm is tried first, then the other. The recipes are those that give
-    every hash that any recipe gives; where no recipe does, those that give most.
+    The declared algorithm is tried first, then the other. The best recipe is chosen as it is in
+    the end, once all rows are known.
     """
     algorithms = _algorithms(aggregate)
     every = ((name, _votes(_explanations(rows, name), len(rows))) for name in algorithms)
@@ -157,9 +157,10 @@ def _recipes(
         return algorithm, (options.recipe,)
     if not votes:
         return algorithm, ()
-    most, preferred = max(votes.values()), eee.VERSIONS[version].preferred_recipe
+    most, library = max(votes.values()), aggregate.library if aggregate else None
+    first = eee.likely_recipe(votes, most, version, library)
     best = [name for name in RECIPES if votes.get(name) == most]
-    return algorithm, tuple(sorted(best, key=lambda name: name != preferred))
+    return algorithm, tuple(dict.fromkeys([first, *best]))
 
 
 def _algorithms(aggregate: Aggregate | None) -> list[str]:

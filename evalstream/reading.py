@@ -7,7 +7,7 @@ from typing import Any
 
 from evalstream import parsing
 from evalstream.formats import eee
-from evalstream.model import Fault
+from evalstream.model import Fault, one_of
 from evalstream.rule import Context
 from evalstream.rules import json, schema
 from evalstream.rules.json import ES113
@@ -88,7 +88,9 @@ class Reader:
             if not eee.is_known(declared, instance=True):
                 message = f"no version that is known; the row is judged by {version}"
                 place: dict[str, Any] = {"pointer": "/schema_version", "found": declared}
-                unknown.append(ES215.fault(message, expected=list(eee.INSTANCE_VERSIONS), **place))
+                unknown.append(
+                    ES215.fault(message, expected=one_of(eee.INSTANCE_VERSIONS), **place)
+                )
         validator = self._validator(version)
         found = list(validator.faults(row))
         faults = schema.explain(found, own=True, version=version)

@@ -22,7 +22,7 @@ from evalstream.outlets import Outlets
 from evalstream.progress import Progress
 from evalstream.rule import Context, Rule
 from evalstream.rules.json import ES102, ES103, ES104, ES113
-from evalstream.rules.stream import ES001, ES002, ES003, ES005
+from evalstream.rules.stream import ES001, ES002, ES003, ES005, ES008
 from evalstream.sources.file import FileSource, read_lines
 from evalstream.sources.remote import is_remote
 from evalstream.sources.stream import StreamSource
@@ -118,8 +118,7 @@ class RowPass:
         except CannotCheck as error:
             self._fail(ES001, str(error))
         except Stopped as stopped:
-            lines = counted(collector.tally.lines, "line")
-            self._cannot(f"stopped by {stopped.name} after {lines}: the verdict is partial")
+            self._cannot(f"stopped by {stopped.name} {_how_far(opened, collector)}")
         finally:
             self.progress.end()
 
@@ -154,7 +153,10 @@ class RowPass:
             blocks = opened.blocks(length, self.options.max_line_bytes)
         under_way: deque[Block] = deque()
         check = partial(check_block, context)
-        for result in run_in_order(backend, check, _noted(blocks, under_way)):
+        noted = _noted(blocks, under_way)
+        # What was read of a stream went its ways already, and is checked before it ends.
+        is_stream = isinstance(source, StreamSource)
+        for result in run_in_order(backend, check, noted, stop_themselves=is_stream):
             yield under_way.popleft(), result
 
     def _ranges(self, source: FileSource, backend: Backend, length: int) -> Iterator[Block | None]:
@@ -186,6 +188,8 @@ class RowPass:
         if found.kind == layout.WIDE:
             message = f"the file is in {found.detail}, not UTF-8; its rows cannot be read"
             self.faults.append(ES102.fault(message, severity=Severity.ERROR))
+        elif found.kind == layout.FOREIGN:
+            self.faults.append(ES008.fault(found.detail))
         else:
             self.faults.append(ES005.fault("this is an aggregate, not a file of rows"))
         self._cannot(f"{self.name}: the rows were not looked at")
@@ -226,6 +230,14 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def _how_far(opened: Opened, collector: Collector) -> str:
+    """Say how much of an input was checked when it was stopped."""
+    lines = counted(collector.tally.lines, "line")
+    begun = len(opened.source.unfinished) if isinstance(opened.source, StreamSource) else 0
+    more = f" and {counted(begun, 'byte')} of the next" if begun else ""
+    return f"after {lines}{more}: the verdict is partial"
 
 
 def _noted(blocks: Iterable[Block | None], under_way: deque[Block]) -> Iterator[Block | None]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 from evalstream.aggregate import Aggregate, Result
+from evalstream.formats import eee
 from evalstream.model import Fault, Options, Severity
 from evalstream.recomputation import Recomputed, recomputed
 from evalstream.samples import Coverage
@@ -58,6 +60,15 @@ class Context:
     judge: Judge | None = None
     links: bool = False
 
+    def version_of(self, row: Mapping[str, Any]) -> str:
+        """Return the version that judges a row: the one that was asked for, else the declared."""
+        if self.options.schema_version != "auto":
+            return self.options.schema_version
+        declared = row.get("schema_version")
+        if isinstance(declared, str):
+            return eee.nearest_version(declared, instance=True)
+        return self.version
+
 
 @dataclass(frozen=True)
 class RunFacts:
@@ -92,8 +103,32 @@ class RunFacts:
         """Every result of the aggregate with what its rows amount to."""
         if self.aggregate is None:
             return []
-        samples = {place: cover.samples for place, cover in self.coverage.covers.items()}
-        return recomputed(self.aggregate, self.tally.scores, samples)
+        return recomputed(self.aggregate, self.tally.scores, self.coverage.covers)
+
+    @cached_property
+    def rowless(self) -> frozenset[int]:
+        """The places of results with an id that no row has, in runs whose rows have such ids."""
+        tally = self.tally
+        if not tally.is_whole or tally.without_result.total() == tally.rows:
+            return frozenset()
+        return frozenset(
+            result.place
+            for result in self.context.results
+            # Rows cannot be told apart by an id that several results carry.
+            if result.id is not None
+            and self.ids[result.id] == 1
+            and result.place not in tally.scores
+        )
+
+    @cached_property
+    def ids(self) -> Counter[str | None]:
+        """How many results have each evaluation_result_id."""
+        return Counter(result.id for result in self.context.results)
+
+    @cached_property
+    def names(self) -> Counter[str | None]:
+        """How many results have each evaluation_name."""
+        return Counter(result.name for result in self.context.results)
 
     def at(self, line: int) -> str:
         """Say where a row stands that is known by the number of its line."""

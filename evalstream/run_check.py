@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -12,27 +13,43 @@ from evalstream.aggregate import Aggregate
 from evalstream.catalog import MAIN_RULES, RULES, enabled_codes
 from evalstream.collector import Collector
 from evalstream.digest import ALGORITHM_OF_LENGTH, ALGORITHMS
-from evalstream.documents import PlacedFault, document_bytes, in_order, read_aggregate
+from evalstream.documents import PlacedFault, Reading, document_bytes, in_order, read_aggregate
 from evalstream.engine import engine_for
 from evalstream.errors import CannotCheck
+from evalstream.expectations import unexpected
+from evalstream.file_faults import FileFaults
 from evalstream.formats import eee
-from evalstream.model import NOT_CHECKED, Fault, Finding, Lines, Options, RunSummary, Severity
+from evalstream.model import (
+    NOT_CHECKED,
+    UNSEALED,
+    Fault,
+    Finding,
+    Lines,
+    Options,
+    RunSummary,
+    Severity,
+    Verified,
+)
+from evalstream.names import is_packed_name, rows_named_like
 from evalstream.outlets import Outlets
 from evalstream.probe import context_of
 from evalstream.progress import Progress
 from evalstream.row_pass import RowPass, reason_of
 from evalstream.rule import RunFacts, place_in
 from evalstream.rules.datastore import ES902, are_undeclared
-from evalstream.rules.identity import file_recipe
+from evalstream.rules.identity import file_recipe, verified_hashes
 from evalstream.rules.json import ES108
 from evalstream.rules.recompute import summaries
-from evalstream.rules.seal import ES506, checksum_algorithms
-from evalstream.rules.stream import ES001, ES002
-from evalstream.runs import STDIN, Run, is_packed_name, printable, rows_named_like
+from evalstream.rules.seal import ES506, checksum_algorithms, is_checksum_right
+from evalstream.rules.stream import ES001, ES002, ES009
+from evalstream.runs import STDIN, Run, printable
 from evalstream.sources.file import FileSource
 
 if TYPE_CHECKING:
-    from evalstream.sealing import Seal
+    from evalstream.sealing import Refusal, Seal
+
+FILE_PATH: Final = "/detailed_evaluation_results/file_path"
+OUTSIDE: Final = "the path leads out of what was named; it was not opened"
 
 JOINING: Final = ("ES6", "ES8")
 """The layers of rules that need rows which were joined with their aggregate."""
@@ -65,7 +82,10 @@ class RunCheck:
         self._trouble: str | None = None
         self._aggregate_faults: list[PlacedFault] = []
         self._aggregate: Aggregate | None = None
+        self._text: bytes | None = None
+        self._standing = Reading(None, [])
         self._seal: Seal | None = None
+        self._refusal: Refusal | None = None
         self._are_whole = self._lacks = False
 
     def summary(self) -> RunSummary:
@@ -87,8 +107,7 @@ class RunCheck:
         name = self._rows_name or self._aggregate_name or ""
         rows = RowPass(name, self._options, self._algorithms(), outlets, self._progress)
         if self._options.flow.is_waited_for:
-            # Loaded and compiled before the first row comes, since somebody waits for it.
-            engine_for(context_of(self._options, self._aggregate, b"")).run(Lines(b"{}\n"))
+            make_ready(self._options, self._aggregate)
         try:
             head = rows.open(self._run.rows) if self._run.rows else b""
             context = context_of(self._options, self._aggregate, head)
@@ -102,9 +121,10 @@ class RunCheck:
                     self._read_aggregate()
                 if self._awaited and self._aggregate is not None:
                     self._cannot("the aggregate came after the rows; its claims were not checked")
-                self._prepare_seal(rows, collector)
-                facts = self._facts(rows, collector)
-                self._speak(rows, facts, collector)
+                for placed in rows.breaks:
+                    collector.note(placed.fault, line=placed.line)
+                facts, faults = self._judged(rows, collector)
+                self._speak(faults, collector)
                 return self._summarised(rows, facts, collector)
             finally:
                 collector.close()
@@ -126,7 +146,8 @@ class RunCheck:
         if path == self._options.flow.seal_to and not os.path.exists(path):
             return
         try:
-            reading = read_aggregate(document_bytes(path), name, self._options)
+            self._text = document_bytes(path)
+            reading = read_aggregate(self._text, name, self._options)
         except (OSError, CannotCheck) as error:
             self._cannot(f"the aggregate cannot be read: {reason_of(error)}")
             fault = ES001.fault(f"cannot be read: {reason_of(error)}")
@@ -137,42 +158,73 @@ class RunCheck:
                 self._cannot("the aggregate could not be read as one")
         if self._run.missing:
             self._cannot(self._run.missing)
-            if ES902.code not in enabled_codes(self._options):
-                pointer = "/detailed_evaluation_results/file_path"
-                fault = ES001.fault(self._run.missing, pointer=pointer)
-                self._aggregate_faults.append(PlacedFault(fault))
+            self._aggregate_faults.extend(map(PlacedFault, self._missing_faults(self._run.missing)))
 
-    def _prepare_seal(self, rows: RowPass, collector: Collector) -> None:
-        """Have the aggregate judged as it will be when it is sealed."""
+    def _missing_faults(self, missing: str) -> Iterator[Fault]:
+        """Say that declared rows are not there, or not where they may be."""
+        leads_out = self._run.leads_out
+        if leads_out is not None:
+            yield ES009.fault(OUTSIDE, pointer=FILE_PATH, found=printable(leads_out))
+        elif ES902.code not in enabled_codes(self._options):
+            yield ES001.fault(missing, pointer=FILE_PATH)
+
+    def _judged(self, rows: RowPass, collector: Collector) -> tuple[RunFacts, FileFaults]:
+        """Judge the files as a whole: as they will be if they are sealed, else as they stand."""
+        flow, seal = self._options.flow, self._prepared_seal(rows, collector)
+        self._standing = standing = Reading(self._aggregate, self._aggregate_faults)
+        if seal is not None:
+            from evalstream.sealing import refusal_of, stopped_before
+
+            sealed, name = seal.read(self._options), self._aggregate_name
+            self._aggregate, self._aggregate_faults = sealed if seal.before else standing
+            self._aggregate_name = printable(seal.path)
+            facts = self._facts(rows, collector, seal.rows)
+            faults = self._file_faults(rows, facts)
+            failing = faults.failing(collector.context)
+            fails = bool(failing) or collector.fails()
+            refusal = refusal_of(facts, sealed, standing, self._trouble, fails=fails)
+            if refusal is None or flow.force:
+                refusal = None if flow.dry_run else stopped_before()
+            if refusal is None:
+                self._seal = seal
+                return facts, faults
+            self._refusal, self._aggregate_name = refusal.beside(failing), name
+            self._aggregate, self._aggregate_faults = standing
+            self._cannot(refusal.trouble and f"{UNSEALED}: {refusal.trouble}")
+        facts = self._facts(rows, collector)
+        faults = self._file_faults(rows, facts)
+        for fault in unexpected(facts):
+            if self._refusal is None and fault.code not in facts.context.enabled:
+                self._cannot(fault.message)
+        return facts, faults if self._refusal is None else self._refusal.added_to(faults)
+
+    def _prepared_seal(self, rows: RowPass, collector: Collector) -> Seal | None:
+        """Return the aggregate as it will be when it is sealed, None where it cannot be."""
         if self._options.flow.seal_to is None:
-            return
+            return None
         from evalstream.sealing import seal_of
 
         try:
-            self._seal = seal_of(self._run, self._options, self._aggregate, rows, collector)
+            return seal_of(self._run, self._options, self._aggregate, self._text, rows, collector)
         except (OSError, CannotCheck) as error:
-            self._cannot(reason_of(error))
-        if self._seal is not None and self._seal.before is not None:
-            name = printable(self._seal.path)
-            reading = read_aggregate(self._seal.after, name, self._options)
-            self._aggregate, self._aggregate_faults = reading.aggregate, reading.faults
-            self._aggregate_name = name
+            self._cannot(f"{UNSEALED}: {reason_of(error)}")
+            return None
 
     def _write_seal(self, summary: RunSummary) -> None:
         """Seal the rows, unless something speaks against it."""
         flow, seal = self._options.flow, self._seal
         if flow.seal_to is None:
             return
-        is_sound = summary.verdict != "failed" and self._are_whole
-        if seal is None or not (is_sound or flow.force):
-            summary.trouble = "; ".join(filter(None, [summary.trouble, "it was not sealed"]))
+        if seal is None:
+            summary.tell_unsealed(None if self._refusal is None else self._refusal.reason)
         elif flow.dry_run:
             summary.change = seal.difference()
         else:
             seal.write()
             summary.sealed = printable(seal.path)
 
-    def _facts(self, rows: RowPass, collector: Collector) -> RunFacts:
+    def _facts(self, rows: RowPass, collector: Collector, sealed_as: str | None = None) -> RunFacts:
+        """Gather what is known; `sealed_as` names the rows as a seal is to name them."""
         aggregate, source = self._aggregate, rows.source
         algorithm = checksum_algorithms(aggregate)[0]
         # Only one rule asks for them, and each takes a look at the disk.
@@ -182,7 +234,7 @@ class RunCheck:
             file=self._rows_name or self._aggregate_name or "",
             context=collector.context,
             tally=collector.tally,
-            path=self._path(rows),
+            path=sealed_as or self._path(rows),
             aggregate=aggregate,
             checksums=rows.digests.get(self._covered(rows), {}),
             diagnose=partial(source.diagnose, algorithm=algorithm) if source else lambda _: None,
@@ -190,17 +242,14 @@ class RunCheck:
             layout=rows.layout,
             coverage=collector.coverage,
             aggregate_path=self._run.aggregate,
-            beside=tuple(filter(os.path.isfile, named_like)),
-            missing=self._run.missing,
+            beside=tuple(filter(_is_file_or_link, named_like)),
+            missing=None if self._run.leads_out else self._run.missing,
             packed=rows.opened.packed if rows.opened is not None else None,
         )
 
     def _path(self, rows: RowPass) -> str | None:
         """Return the path of the file that holds the rows, None for a stream."""
-        flow, source = self._options.flow, rows.source
-        if flow.seal_to is not None:
-            return flow.file_path or flow.tee or self._run.rows
-        if isinstance(source, FileSource):
+        if isinstance(rows.source, FileSource):
             return self._run.rows
         is_file = self._run.rows is not None and os.path.isfile(self._run.rows)
         return self._run.rows if is_file and self._run.rows != STDIN else None
@@ -223,11 +272,10 @@ class RunCheck:
         unpacked = declared is not None and not is_packed_name(declared)
         return "unpacked" if unpacked and "unpacked" in digests else "stored"
 
-    def _speak(self, rows: RowPass, facts: RunFacts, collector: Collector) -> None:
-        """Hand on what concerns whole files: the rows file first, then its aggregate."""
-        for placed in rows.breaks:
-            collector.note(placed.fault, line=placed.line)
-        about_rows, about_aggregate = list(rows.faults), list(self._aggregate_faults)
+    def _file_faults(self, rows: RowPass, facts: RunFacts) -> FileFaults:
+        """Say what is wrong with whole files: the rows file and its aggregate."""
+        about_rows = [*rows.faults, *unexpected(facts)]
+        about_aggregate = list(self._aggregate_faults)
         about_aggregate.extend(map(PlacedFault, self._aggregate_rule_faults(facts)))
         for fault in self._run_faults(facts):
             about = RULES[fault.code].about_aggregate and not fault.about_rows
@@ -235,9 +283,13 @@ class RunCheck:
                 about_aggregate.append(PlacedFault(fault))
             else:
                 about_rows.append(fault)
-        for fault in sorted(about_rows, key=lambda fault: (fault.code, fault.pointer or "")):
+        return FileFaults(about_rows, about_aggregate)
+
+    def _speak(self, faults: FileFaults, collector: Collector) -> None:
+        """Hand on what concerns whole files: the rows file first, then its aggregate."""
+        for fault in sorted(faults.rows, key=lambda fault: (fault.code, fault.pointer or "")):
             collector.note(fault)
-        for placed in in_order(about_aggregate):
+        for placed in in_order(faults.aggregate):
             collector.note(placed.fault, self._aggregate_name, placed.line)
         if collector.tally.unread and not self._failed(collector):
             self._cannot(f"{collector.tally.unread:,} rows could not be read")
@@ -262,8 +314,9 @@ class RunCheck:
 
     def _run_faults(self, facts: RunFacts) -> Iterator[Fault]:
         looked_at = self._run.rows is not None and facts.layout != "unread"
-        if self._run.rows is None and self._run.missing is None and self._aggregate:
-            message = "no rows were found or declared; only the aggregate itself was checked"
+        is_alone = self._run.rows is None and self._run.missing is None and self._aggregate
+        if is_alone and not self._is_documentation:
+            message = "no rows were checked, only the aggregate itself"
             yield ES506.fault(message, severity=Severity.INFO)
         for (code, message, pointer), count, line in facts.tally.remarks:
             said = f"{message} (first {place_in(facts.layout)(line)})"
@@ -282,6 +335,13 @@ class RunCheck:
             if looked_at or rule.about_paths:
                 yield from rule.run(facts)
 
+    @property
+    def _is_documentation(self) -> bool:
+        """Whether there is an aggregate that reports published figures and so has no rows."""
+        if self._run.rows is not None or self._run.missing is not None or self._aggregate is None:
+            return False
+        return self._aggregate.is_documentation
+
     def _cannot(self, reason: str | None) -> None:
         self._trouble = self._trouble or reason
 
@@ -291,6 +351,12 @@ class RunCheck:
         return any(
             severity >= threshold and code not in excused for code, severity in collector.counts
         )
+
+    def _is_refuted(self, facts: RunFacts) -> bool:
+        """Tell whether rows are not as many as was expected, or may not be sealed, for good."""
+        if self._refusal is not None and self._refusal.refutes:
+            return True
+        return any(unexpected(facts))
 
     def _summarised(self, rows: RowPass, facts: RunFacts, collector: Collector) -> RunSummary:
         summary = RunSummary(
@@ -307,20 +373,52 @@ class RunCheck:
         )
         for (code, severity), count in collector.counts.items():
             summary.count(code, severity, count)
-        if self._failed(collector):
+        if self._failed(collector) or self._is_refuted(facts):
             summary.verdict = "failed"
-        elif not self._trouble and self._aggregate is not None and self._rows_name:
+        elif not self._trouble and self._aggregate and (self._rows_name or self._is_documentation):
             summary.verdict = "passed"
         aggregate = self._aggregate
         summary.algorithm = checksum_algorithms(aggregate)[0] if facts.checksums else None
         summary.actual = facts.checksums.get(summary.algorithm or "")
         summary.covers = self._covered(rows) if len(rows.digests) > 1 else None
-        declared = aggregate.claim("checksum") if aggregate else None
+        if self._options.flow.dry_run:
+            # A seal that is only shown is not declared yet.
+            facts = replace(facts, aggregate=self._standing.aggregate)
+        declared = facts.aggregate.claim("checksum") if facts.aggregate else None
         summary.declared = declared if isinstance(declared, str) else None
+        summary.verified = self._verified(facts, summary) if self._rows_name else None
         summary.links = collector.links
         if collector.links is not None:
             collector.links.claim(aggregate)
         return summary
+
+    def _verified(self, facts: RunFacts, summary: RunSummary) -> Verified:
+        """Say what was verified, whether or not a rule speaks of it."""
+        aggregate, rows = facts.aggregate, facts.tally.rows
+        checksum = row_count = None
+        if aggregate is not None and self._are_whole:
+            total = aggregate.claim("total_rows")
+            checksum = None if aggregate.checksum is None else is_checksum_right(facts)
+            row_count = None if total is None else total == rows and not isinstance(total, bool)
+        results = [] if self._awaited else summary.results
+        return Verified(
+            checksum,
+            row_count,
+            verified_hashes(facts),
+            rows,
+            sum(result.claims for result in results),
+            sum(result.claims_recomputed for result in results),
+        )
+
+
+def make_ready(options: Options, aggregate: Aggregate | None = None) -> None:
+    """Load and compile what checks rows before the first one comes, as something waits for it."""
+    engine_for(context_of(options, aggregate, b"")).run(Lines(b"{}\n"))
+
+
+def _is_file_or_link(path: str) -> bool:
+    """Tell whether a file or a link is there; a link is not followed."""
+    return os.path.islink(path) or os.path.isfile(path)
 
 
 def _version(facts: RunFacts) -> str | None:

@@ -12,7 +12,8 @@ from threading import Event
 from typing import Final, NamedTuple
 
 from evalstream.errors import CannotCheck
-from evalstream.runs import STDIN, Run, printable, rows_named_like
+from evalstream.names import rows_named_like
+from evalstream.runs import STDIN, Run, printable
 from evalstream.sources.remote import is_remote, shown
 from evalstream.sources.remote.addresses import S3
 from evalstream.sources.remote.calls import tried
@@ -121,9 +122,15 @@ def _companions(run: Run) -> list[list[str]]:
     if run.aggregate is None:
         return []
     others = (path for path in rows_named_like(run.aggregate) if path != run.rows)
-    # Hardly one is there, and to ask for nothing else takes half the time.
-    there = (path for path in others if os.access(path, os.F_OK))
-    return [[path, os.path.realpath(path)] for path in there if os.path.isfile(path)]
+    # Links are not followed: what they lead to may be outside of what was named.
+    return [[path, _target(path)] for path in others if os.path.lexists(path)]
+
+
+def _target(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
 
 
 def _place_of(name: str) -> str:

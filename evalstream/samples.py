@@ -11,7 +11,8 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from evalstream.firsts import Firsts
-from evalstream.identities import ABSENT, INPUT_AT, SAMPLE_AT, Identities, Record
+from evalstream.identities import ABSENT, SAMPLE_AT, Identities, Record
+from evalstream.moments import fixed
 
 _MODULUS: Final = 1 << 64
 
@@ -24,7 +25,9 @@ class Kind(IntEnum):
     SAME_BYTES = 3
     SAME_REPEAT = 4
     UNMARKED_REPEAT = 5
-    OTHER_OUTPUT = 6
+    RENAMED_REPEAT = 6
+    RENAMED_COPY = 7
+    OTHER_OUTPUT = 8
 
 
 class Remark(NamedTuple):
@@ -42,11 +45,34 @@ class Cover:
 
     `samples` counts distinct ones, `firsts` those that no row of another result had scored
     before, and `digest` is the same for the same set of samples (a sum of their digests).
+    `repeats` counts the rows that are the first with their repeat mark, and `squares` sums up the
+    squares of how many of them each sample has. `products` sums up the products of the scores of
+    all pairs of rows that score the same sample, in units of 2**-2148, each pair once; None where
+    a score is no double.
     """
 
     samples: int = 0
     firsts: int = 0
     digest: int = 0
+    repeats: int = 0
+    squares: int = 0
+    products: int | None = 0
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all samples have the same number of repeats."""
+        # Numbers are all the same where the square of their mean is the mean of their squares.
+        return self.samples * self.squares == self.repeats * self.repeats
+
+    def merge(self, more: Cover) -> None:
+        """Add the samples of other rows; no sample may be in both."""
+        self.samples += more.samples
+        self.firsts += more.firsts
+        self.digest = (self.digest + more.digest) % _MODULUS
+        self.repeats += more.repeats
+        self.squares += more.squares
+        known = self.products is not None and more.products is not None
+        self.products = (self.products or 0) + (more.products or 0) if known else None
 
 
 @dataclass(slots=True)
@@ -66,10 +92,7 @@ class Coverage:
     def merge(self, other: Coverage) -> None:
         """Add the samples of other rows; no sample may be in both."""
         for place, more in other.covers.items():
-            cover = self.of(place)
-            cover.samples += more.samples
-            cover.firsts += more.firsts
-            cover.digest = (cover.digest + more.digest) % _MODULUS
+            self.of(place).merge(more)
 
     def add(self, place: int, word: int, *, first: bool) -> None:
         """Take a sample that is new to a result."""
@@ -77,6 +100,20 @@ class Coverage:
         cover.samples += 1
         cover.firsts += first
         cover.digest = (cover.digest + word) % _MODULUS
+        cover.repeats += 1
+        cover.squares += 1
+
+    def repeat(self, place: int, before: int) -> None:
+        """Take one more repeat of a sample that has some `before`."""
+        cover = self.of(place)
+        cover.repeats += 1
+        cover.squares += 2 * before + 1
+
+    def pair(self, place: int, product: int | None) -> None:
+        """Take the product of a row's score and the sum of the scores of its sample before it."""
+        cover = self.of(place)
+        known = cover.products is not None and product is not None
+        cover.products = (cover.products or 0) + (product or 0) if known else None
 
     def add_firsts(self, places: Sequence[int], words: Sequence[int]) -> None:
         """Take samples that no row had scored before."""
@@ -86,10 +123,7 @@ class Coverage:
                 self.add(place, word, first=True)
             return
         for place, count in counts.items():
-            cover = self.of(place)
-            cover.samples += count
-            cover.firsts += count
-            cover.digest = (cover.digest + sum(words)) % _MODULUS
+            self.of(place).merge(Cover(count, count, sum(words), count, count))
 
 
 class RowStore:
@@ -157,29 +191,33 @@ class SampleIndex:
             group = self._groups[record.sample] = _Group(*self._store.row(first))
         self.grouped += 1
         line = record.line + shift
-        if group.joins(record.place):
-            self.coverage.add(record.place, word, first=False)
-        for kind, earlier in group.look(record, line):
+        found = list(group.look(record, line))
+        is_again = any(kind in _AGAIN for kind, _ in found)
+        group.cover(record, word, self.coverage, is_again=is_again)
+        for kind, earlier in found:
             yield Remark(line, kind, record.offset, earlier)
 
 
+_AGAIN: Final = frozenset({Kind.SAME_BYTES, Kind.SAME_REPEAT, Kind.UNMARKED_REPEAT})
+"""What is said of a row that is no repeat of its own."""
+
+
 class _Group:
-    """The rows of one sample, once there are several."""
+    """The rows of one sample, once there are several.
+
+    `places` holds for each result how many repeats of the sample it has, and the sum of its scores
+    there: a float as long as there is one row, then in units of 2**-1074.
+    """
 
     __slots__ = ("contents", "input", "line", "outputs", "places", "repeats")
 
     def __init__(self, first: Record, line: int) -> None:
         self.line, self.input = line, first.input
         self.contents = {first.content: line}
-        self.repeats = {(first.result, first.mark): line}
-        self.outputs = {first.mark: (first.output, first.result, line)}
-        self.places = {first.place}
-
-    def joins(self, place: int) -> bool:
-        """Tell whether this is the sample's first row under a result."""
-        new = place not in self.places
-        self.places.add(place)
-        return new
+        result = first.scored
+        self.repeats = {(result, first.mark): line}
+        self.outputs = {first.mark: (first.output, result, line)}
+        self.places: dict[int, tuple[int, float | int | None]] = {first.place: (1, first.score)}
 
     def look(self, record: Record, line: int) -> Iterator[tuple[Kind, int]]:
         """Take one more row, and say what is odd about it and with which earlier line."""
@@ -189,46 +227,31 @@ class _Group:
             return
         if record.input != self.input and ABSENT not in (record.input, self.input):
             yield Kind.OTHER_INPUT, self.line
-        repeated = self.repeats.setdefault((record.result, record.mark), line)
+        scored = record.scored
+        repeated = self.repeats.setdefault((scored, record.mark), line)
         if repeated != line:
             yield Kind.SAME_REPEAT if record.mark else Kind.UNMARKED_REPEAT, repeated
             return
-        output, result, before = self.outputs.setdefault(
-            record.mark, (record.output, record.result, line)
-        )
-        if output != record.output and result != record.result and output and record.output:
+        output, other, before = self.outputs.setdefault(record.mark, (record.output, scored, line))
+        if output != record.output and other != scored and output and record.output:
             yield Kind.OTHER_OUTPUT, before
 
-
-class InputIndex:
-    """Finds rows whose input an earlier row showed under another sample_id.
-
-    `store` holds all rows that were taken, those just taken too.
-    """
-
-    def __init__(self, store: RowStore) -> None:
-        self._firsts, self._store = Firsts(INPUT_AT), store
-        self._pairs: set[bytes] = set()
-        self._rows = 0
-
-    def add(self, block: Identities, shift: int) -> list[Remark]:
-        """Take some rows, whose lines start `shift` lines into the file; return what is odd.
-
-        Of each sample that shows an earlier one's input only the first row is told.
-        """
-        firsts, start = self._firsts.add(block), self._rows
-        self._rows += len(block)
-        if firsts is None:
-            return []
-        remarks = []
-        inputs, samples = block.digests(INPUT_AT), block.digests(SAMPLE_AT)
-        for index, first in enumerate(firsts):
-            if first == start + index or inputs[index] == ABSENT:
-                continue
-            earlier, line = self._store.row(first)
-            pair = inputs[index] + samples[index]
-            if earlier.sample != samples[index] and pair not in self._pairs:
-                self._pairs.add(pair)
-                record = block.record(index)
-                remarks.append(Remark(record.line + shift, Kind.SAME_INPUT, record.offset, line))
-        return remarks
+    def cover(self, record: Record, word: int, coverage: Coverage, *, is_again: bool) -> None:
+        """Count one more row, which is none of the sample's repeats if it `is_again` the same."""
+        place = record.place
+        if place not in self.places:
+            self.places[place] = 1, record.score
+            coverage.add(place, word, first=False)
+            return
+        repeats, total = self.places[place]
+        if not is_again:
+            coverage.repeat(place, repeats)
+            repeats += 1
+        before = fixed(total) if isinstance(total, float) else total
+        score = fixed(record.score)
+        if before is None or score is None:
+            coverage.pair(place, None)
+            self.places[place] = repeats, None
+            return
+        coverage.pair(place, before * score)
+        self.places[place] = repeats, before + score

@@ -24,18 +24,22 @@ Row = Mapping[str, Any]
 class Scope:
     """The rows of a block that share version, evaluation, model, name and result.
 
-    `faults` and `remarks` are those of the rules that look at nothing else, `seed` makes
-    digests of samples and inputs differ between evaluations, `place` is that of the result
-    that the rows join. `named` says that none of the ids is blank. `rows` counts them, `first`
+    `faults` and `remarks` are those of the rules that look at nothing else. `evaluation` digests
+    the evaluation_id, and `name` that and the evaluation_name: as seeds they make digests of inputs
+    and samples differ. `place` is that of the result that the rows join. `named` says that none of
+    the ids is blank. `rows` counts them, `first`
     is the line of the first, and `scores` counts what they say. `links` are the words of rows
     that can be held against those of other runs, None where none are to be gathered.
     """
 
     __slots__ = (
-        "doubtful",
+        "evaluation",
         "faults",
         "first",
+        "is_foreign",
+        "is_named",
         "links",
+        "name",
         "named",
         "place",
         "remarks",
@@ -43,7 +47,6 @@ class Scope:
         "rows",
         "sample_ids",
         "scores",
-        "seed",
         "ties",
         "unnamed",
         "version",
@@ -59,14 +62,14 @@ class Scope:
         self.version = (
             version if isinstance(version, str) and version in eee.KNOWN_VERSIONS else None
         )
-        self.seed = xxhash.xxh3_64_intdigest(eee.sample_scope(row).encode())
+        self.evaluation = xxhash.xxh3_64_intdigest(f"{row.get('evaluation_id')}\x1e".encode())
+        self.name = xxhash.xxh3_64_intdigest(eee.sample_scope(row).encode())
         self.unnamed = result is None
         self.result = 0 if result is None else xxhash.xxh3_64_intdigest(f"{result}".encode())
         self.place = UNJOINED if joined is None else joined.place
         self.sample_ids = None if joined is None else joined.sample_ids
-        names = context.evaluation_names or ()
-        known = isinstance(name, str) and name in names
-        self.doubtful = not known or row.get("evaluation_id") != context.evaluation_id
+        self.is_named = name is None or isinstance(name, str)
+        self.is_foreign = row.get("evaluation_id") != context.evaluation_id
         self.scores: dict[tuple[Any, Any, bool], int] = {}
         claimed = context.evaluation_id
         self.ties = ties_of(row, claimed, self.result, joined) if context.links else None
@@ -118,9 +121,13 @@ class Scopes:
                 tally.versions.add(scope.version, first, rows)
             if scope.unnamed:
                 tally.without_result.add(None, first, rows)
+            lacks_id = scope.unnamed and self._join.knows_ids
+            is_quiet = isinstance(name, str) and not scope.faults and not lacks_id
+            if scope.place == UNJOINED and is_quiet:
+                tally.unjoined.add(None, first, rows)
             for fault in scope.remarks:
                 tally.remarks.add(remark_key(fault), first, rows)
-            if scope.doubtful:
+            if scope.is_foreign or scope.faults:
                 tally.doubtful += rows
             if scope.place != UNJOINED:
                 tally.scores.setdefault(scope.place, Scores()).merge(scope.sums(name))

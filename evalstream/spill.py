@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import IO, Final
 
 from evalstream.identities import DIGEST_BYTES, INPUT_AT, RECORD_BYTES, SAMPLE_AT, Identities
-from evalstream.samples import Coverage, InputIndex, Kind, Remark, RowStore, SampleIndex
+from evalstream.input_index import InputIndex
+from evalstream.samples import Coverage, Kind, Remark, RowStore, SampleIndex
 
 PARTITIONS: Final = 64
 BUFFER_BYTES: Final = 1 << 14

@@ -39,9 +39,10 @@ def outcome(report: Report) -> Iterator[bytes]:
 def closing(report: Report) -> bytes:
     """Return the end of the JSON object: how many findings are shown, of how many.
 
-    Where there are several runs, it says also what all of them amount to.
+    Where there are several runs, or names were excluded, it says also what all amounts to.
     """
-    totals = b',"totals":%b' % dumps(report.totals.as_dict()) if report.totals.runs > 1 else b""
+    tells_more = report.totals.runs > 1 or report.totals.excluded
+    totals = b',"totals":%b' % dumps(report.totals.as_dict()) if tells_more else b""
     return b',"shown":%d,"total":%d%b}' % (report.shown, report.total, totals)
 
 
@@ -50,6 +51,8 @@ def total_lines(report: Report) -> Iterator[str]:
     totals = report.totals
     if totals.unreached:
         yield f"{counted(totals.unreached, 'run')} not looked at: the verdict is partial"
+    if totals.excluded:
+        yield f"{counted(totals.excluded, 'name')} left out by --exclude"
     if totals.runs < 2:
         return
     verdicts = [
@@ -68,6 +71,7 @@ COVERED: Final[Mapping[str | None, str]] = {
     "stored": " of the stored bytes",
     "unpacked": " of the unpacked bytes",
     "rows": " of the rows without the noise",
+    "benchmark": " of the benchmark",
 }
 
 
@@ -81,16 +85,48 @@ def run_line(run: RunSummary) -> str:
     if run.format != MAIN_FORMAT:
         name = f"{name} ({' '.join(filter(None, [run.format, run.version]))})"
     verdict = run.verdict.upper() if run.verdict == "failed" else run.verdict
+    limits = _limits(run)
     parts = [counted(run.rows, NOUNS[run.format])] if run.file else []
-    parts += [*severities(run.severities), *_checksum(run)]
-    if run.recipe:
-        parts.append(f"sample_hash follows {run.recipe}")
-    line = f"{name}: {verdict}: {', '.join(parts)}"
+    if run.format == MAIN_FORMAT and run.aggregate and not run.file and not run.trouble:
+        parts = ["an aggregate without rows"]
+    parts += severities(run.severities)
+    line = f"{name}: {verdict}{f' ({limits})' if limits else ''}: {', '.join(parts)}"
+    verified = _verified(run)
+    if verified:
+        line = f"{line}; {', '.join(verified)}"
     if run.unchanged:
         line = f"{line}, unchanged since {run.unchanged}"
     if run.sealed:
         line = f"{line}, sealed by {run.sealed}"
+    if run.format == "harpia" and run.verdict == "incomplete" and not run.trouble:
+        line = f"{line}; there was nothing to compare it with"
     return f"{line}; {run.trouble}" if run.trouble else line
+
+
+def _limits(run: RunSummary) -> str:
+    """Say which rules were left out of a check."""
+    only = f"only {','.join(run.selected)}" if run.selected else ""
+    without = f"without {','.join(run.ignored)}" if run.ignored else ""
+    return ", ".join(filter(None, [only, without]))
+
+
+def _verified(run: RunSummary) -> list[str]:
+    """Say what was verified of a run, and what was not."""
+    verified, parts = run.verified, [_checksum(run)]
+    if verified is None or not run.rows:
+        return list(filter(None, parts))
+    if verified.row_count is not None:
+        parts.append("row count ok" if verified.row_count else "row count not ok")
+    if verified.hashes:
+        recipe = f" ({run.recipe})" if run.recipe else ""
+        of = f"{verified.hashes:,} of {counted(verified.rows, 'row')}"
+        parts.append(f"sample_hash ok in {of}{recipe}")
+    else:
+        parts.append("no sample_hash verified")
+    if verified.claims:
+        of = f"{verified.claims_recomputed:,} of {counted(verified.claims, 'claim')}"
+        parts.append(f"{of} recomputed")
+    return list(filter(None, parts))
 
 
 def result_lines(run: RunSummary) -> Iterator[str]:
@@ -129,11 +165,19 @@ def severities(counts: Mapping[Severity, int]) -> list[str]:
     return parts or ["no findings"]
 
 
-def _checksum(run: RunSummary) -> list[str]:
-    if run.rows and run.declared is None and run.format == MAIN_FORMAT:
-        return ["no checksum to verify"]
-    sound = run.actual is not None and run.declared == run.actual
-    return [f"{run.algorithm}{COVERED[run.covers]} as declared"] if sound else []
+def _checksum(run: RunSummary) -> str | None:
+    """Say whether the checksum is that of the rows; None where no rows were read."""
+    verified = run.verified
+    is_right = run.actual is not None and run.declared == run.actual
+    if verified is not None and run.rows:
+        if run.declared is None:
+            return "no checksum to verify"
+        if verified.checksum is None:
+            return "checksum not verified"
+        is_right = verified.checksum
+        if not is_right:
+            return "checksum not ok"
+    return f"checksum ok ({run.algorithm}{COVERED[run.covers]})" if is_right else None
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:

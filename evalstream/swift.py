@@ -57,13 +57,17 @@ QUIET: Final = frozenset(
         "ES313",
         "ES314",
         "ES315",
+        "ES319",
     }
 )
 """The rules that say nothing of a row that the scanner accepts, or remark what its flags tell."""
 
 _REMARKS: Final = ((Flag.UNANSWERED, NO_ANSWER), (Flag.FOREIGN, FOREIGN_SOURCE))
 _KIND: Final = "interaction_type"
-_ALIASES: Final = {"messages": "turns", "interactions": "turns"}
+_TURNS: Final = "turns"
+"""What the scanner calls the transcript, whatever a version calls it."""
+
+_NULL: Final = {"type": "null"}
 _HEX_DIGITS: Final = {"sha256": 64, "md5": 32}
 _IDS: Final = (
     "schema_version",
@@ -111,6 +115,7 @@ def swift_for(context: Context) -> Swift | None:
         times_generation="generation_time_ms" in timed_members(context),
         keeps_texts=_lists_samples(context) or found is None,
         links=context.links,
+        compares=len(context.results) > 1,
         transcript=shape.transcript.encode(),
     )
     setting = Setting(shape.tables, demands, found)
@@ -133,12 +138,15 @@ def _shape_of(version: str, *, declared: bool) -> _Shape | None:
     schema = builtin_schema(eee.instance_schema_name(version))
     if declared:
         schema = pinned(schema, "schema_version", eee.forms_of(version))
-    members = schema["properties"]
-    transcripts = [name for name in _ALIASES if name in members]
-    if len(transcripts) != 1 or tuple(members[_KIND].get("enum", ())) != eee.INTERACTION_TYPES:
+    members, transcript = schema["properties"], eee.transcript_key(version)
+    if transcript not in members or tuple(members[_KIND].get("enum", ())) != eee.INTERACTION_TYPES:
         return None
+    if schema.get("additionalProperties", True) is not False:
+        # A second transcript, under the key of other versions, is for the rules to judge.
+        others = dict.fromkeys({*eee.TRANSCRIPT_KEYS} - members.keys(), _NULL)
+        schema = {**schema, "properties": {**members, **others}}
     try:
-        return _Shape(tables_of(schema, known_slots(), _KIND, _ALIASES), transcripts[0])
+        return _Shape(tables_of(schema, known_slots(), _KIND, {transcript: _TURNS}), transcript)
     except NotTabled:
         return None
 
@@ -238,7 +246,8 @@ class SwiftPass:
         self._known.append(scope)
         self._scanner.add_scope(
             usual=scope.named and not scope.faults,
-            seed=scope.seed,
+            evaluation=scope.evaluation,
+            name=scope.name,
             result=scope.result,
             place=scope.place,
         )
@@ -247,7 +256,7 @@ class SwiftPass:
         """Keep only rows whose hash is that of their input."""
         compute = self._swift.compute
         digests = [compute(text).hexdigest() for text in rows.texts("covered", "mark")]
-        claims = [text.decode() for text in rows.texts("shown", "choices")]
+        claims = [text.decode() for text in rows.texts("hash", "input")]
         if digests != claims:
             rows.keep([one == other for one, other in zip(digests, claims, strict=True)])
 
@@ -270,7 +279,7 @@ class SwiftPass:
                 said = score, bool(flags & Flag.IS_CORRECT), bool(flags & Flag.FAILED)
                 scope.scores[said] = scope.scores.get(said, 0) + times
         if self._swift.compares_answers:
-            rows.set_outputs(array("Q", self._answers(rows)))
+            rows.add_outputs(self._answers(rows))
         if self._swift.lists_samples:
             self._count_unlisted(rows)
         if self._context.links:
@@ -292,7 +301,7 @@ class SwiftPass:
 
     def _count_unlisted(self, rows: _Rows) -> None:
         """Count rows whose sample is not among those that their result lists."""
-        scopes, samples = rows.column("scope"), rows.texts("sample", "shown")
+        scopes, samples = rows.column("scope"), rows.texts("sample", "hash")
         for place, sample, number in zip(scopes, samples, rows.numbers, strict=True):
             scope = self._known[place]
             if scope.sample_ids is not None and sample.decode() not in scope.sample_ids:
@@ -389,10 +398,11 @@ class _Rows:
             compress(links, chain.from_iterable(repeat(one, LINK_WORDS) for one in self._right))
         )
 
-    def set_outputs(self, digests: array[int]) -> None:
-        """Write digests of what the model said into the records."""
+    def add_outputs(self, digests: Iterator[int]) -> None:
+        """Join digests of what the model said with those of the choices in the records."""
         words = array("Q", self.records)
-        words[_OUTPUT::_RECORD_WORDS] = digests
+        both = zip(words[_OUTPUT::_RECORD_WORDS], digests, strict=True)
+        words[_OUTPUT::_RECORD_WORDS] = array("Q", [choices ^ said for choices, said in both])
         self.records = words.tobytes()
 
     def _all(self, name: str) -> list[int]:

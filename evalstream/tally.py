@@ -65,15 +65,16 @@ class Tally:
     """Counts over the lines of a block, or of a whole file once merged.
 
     `lines` counts all lines, `rows` those that are not blank, `unread` the rows that could
-    not be parsed, `doubtful` those that may not belong to the aggregate's evaluations or name no
-    sample. Keys of `recipes` are the sets of recipes that give a row's hash; an empty
-    set means that none does. Keys of `hash_forms` name what is odd about a hash: `absent`, or
+    not be parsed, `doubtful` those that name another evaluation or no sample, or of whose ids a
+    rule says what is wrong. Keys of `recipes` are the sets of recipes that give a row's hash; an
+    empty set means that none does. Keys of `hash_forms` name what is odd about a hash: `absent`, or
     `dressed` in capitals or a prefix. Keys of `fitting` are the versions that a row fits which
     fails its own. Keys of `remarks` are code, message and pointer of what is remarked of rows
     and said once per file. `scores` sums up the rows that join a result, by its place
-    in the aggregate; `without_result` counts rows without an evaluation_result_id, `unlisted`
-    those whose sample is not in their result's sample_ids, by its place; `noise` counts lines
-    that were stepped over. Lines count from 1 within what was tallied.
+    in the aggregate; `without_result` counts rows without an evaluation_result_id, `unjoined` those
+    that join no result and of which no rule about ids says why, `unlisted` those whose sample is
+    not in their result's sample_ids, by its place; `noise` counts lines that were stepped over.
+    Lines count from 1 within what was tallied.
     """
 
     lines: int = 0
@@ -88,8 +89,17 @@ class Tally:
     without_result: Occurrences[None] = field(default_factory=Occurrences)
     remarks: Occurrences[tuple[str, str, str]] = field(default_factory=Occurrences)
     unlisted: Occurrences[int] = field(default_factory=Occurrences)
+    unjoined: Occurrences[None] = field(default_factory=Occurrences)
     noise: Occurrences[None] = field(default_factory=Occurrences)
     scores: dict[int, Scores] = field(default_factory=dict)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the rows are those of the aggregate; else what is missing is known already.
+
+        Where all rows alike name another evaluation, their sets of samples can still be compared.
+        """
+        return self.rows > 0 and not self.unread and self.doubtful in (0, self.rows)
 
     def merge(self, later: Tally) -> None:
         """Add the tally of the rows that follow directly."""
@@ -102,6 +112,7 @@ class Tally:
         self.fitting.merge(later.fitting, shift)
         self.remarks.merge(later.remarks, shift)
         self.unlisted.merge(later.unlisted, shift)
+        self.unjoined.merge(later.unjoined, shift)
         self.noise.merge(later.noise, shift)
         for place, scores in later.scores.items():
             self.scores.setdefault(place, Scores()).merge(scores)

@@ -11,6 +11,7 @@ from evalstream.model import (
     ResultSummary,
     RunSummary,
     Severity,
+    Verified,
 )
 
 _SEVERITIES = {severity.label: severity for severity in Severity}
@@ -36,7 +37,10 @@ def unpacked_finding(packed: dict[str, Any]) -> Finding:
 def packed_run(summary: RunSummary) -> dict[str, Any]:
     """Return a run as the output contract writes it, with what only the report's end needs."""
     severities = {severity.label: count for severity, count in summary.severities.items()}
-    return {**summary.as_dict(), "severities": severities, "trouble": summary.trouble}
+    note = {"note": True} if summary.is_note else {}
+    excluded = {"excluded": summary.excluded} if summary.excluded else {}
+    more = {"severities": severities, "trouble": summary.trouble, **note, **excluded}
+    return {**summary.as_dict(), **more}
 
 
 def unpacked_run(packed: dict[str, Any]) -> RunSummary:
@@ -61,7 +65,12 @@ def unpacked_run(packed: dict[str, Any]) -> RunSummary:
         severities={_SEVERITIES[label]: count for label, count in packed["severities"].items()},
         trouble=packed["trouble"],
         results=[_unpacked_result(result) for result in packed["results"]],
+        verified=_unpacked_verified(packed.get("verified")),
+        selected=tuple(packed.get("selected", ())),
+        ignored=tuple(packed.get("ignored", ())),
         sealed=packed.get("sealed"),
+        is_note=packed.get("note", False),
+        excluded=packed.get("excluded", 0),
     )
 
 
@@ -73,6 +82,22 @@ def _unpacked_result(packed: dict[str, Any]) -> ResultSummary:
         rows=packed["rows"],
         claimed=_unpacked_figures(packed["claimed"]),
         recomputed=None if recomputed is None else _unpacked_figures(recomputed),
+        claims=packed["claims"]["of"],
+        claims_recomputed=packed["claims"]["recomputed"],
+    )
+
+
+def _unpacked_verified(packed: dict[str, Any] | None) -> Verified | None:
+    if packed is None:
+        return None
+    hashes, claims = packed["sample_hashes"], packed["claims"]
+    return Verified(
+        packed["checksum"],
+        packed["row_count"],
+        hashes["verified"],
+        hashes["of"],
+        claims["of"],
+        claims["recomputed"],
     )
 
 

@@ -1,6 +1,7 @@
 """The development corpus that may lie beside a checkout: where it is and how to read it."""
 
 import json
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -105,6 +106,37 @@ def value_at(document: Any, place: str) -> Any:
         key = step.replace("~1", "/").replace("~0", "~")
         document = document[int(key)] if isinstance(document, list) else document[key]
     return document
+
+
+def lay_out_store(store: Path) -> list[tuple[Path, Path | None]]:
+    """Lay the corpus out as a datastore: each record where its path of then, or its model, says.
+
+    The paths of rows are declared as they are now; nothing else is changed.
+    """
+    placed: list[tuple[Path, Path | None]] = []
+    for pair in expectations("eee-pairs/expected.json")["pairs"]:
+        if pair.get("aggregate_facts"):
+            root = CORPUS / "eee-pairs" / pair["id"]
+            rows = root / pair["instance"] if pair.get("instance_facts") else None
+            placed.append(_place(store, root / pair["aggregate"], pair["aggregate"], rows))
+    for one in expectations("eee-aggregates/expected.json")["files"]:
+        path = CORPUS / "eee-aggregates" / one["file"]
+        placed.append(_place(store, path, one["path"], None))
+    return placed
+
+
+def _place(store: Path, source: Path, declared: str, rows: Path | None) -> tuple[Path, Path | None]:
+    place = store / declared[declared.index("data/") :]
+    document = json.loads(source.read_bytes())
+    place.parent.mkdir(parents=True, exist_ok=True)
+    target = place.with_name(f"{place.stem}_samples.jsonl") if rows is not None else None
+    if rows is not None and target is not None:
+        shutil.copy(rows, target)
+        details = document.get("detailed_evaluation_results")
+        if isinstance(details, dict):
+            details["file_path"] = target.relative_to(store).as_posix()
+    place.write_text(json.dumps(document))
+    return place, target
 
 
 def _without_repeated_negation(said: Errors) -> Errors:

@@ -142,7 +142,8 @@ class _Edit:
         self._load(pair)
         self._later: list[Callable[[], None]] = []
         self._algorithm = "sha256"
-        self._missing = self._alone = self._grows = False
+        self._missing = self._alone = self._claims = self._grows = False
+        self._beside: dict[str, str] = {}
         self._pack: Callable[[bytes], bytes] = lambda data: data
         self._options: dict[str, Any] = {}
 
@@ -171,6 +172,10 @@ class _Edit:
         if not self._missing:
             rows.write_bytes(self._pack(data))
         aggregate.write_text(json.dumps(self._document, indent=2, ensure_ascii=False) + "\n")
+        for name, text in self._beside.items():
+            (rows.parent / name).write_text(text, encoding="utf-8")
+        if self._beside or self._claims:
+            return Case(folder if self._beside else aggregate, None, self._options)
         return Case(rows, None if self._alone else aggregate, self._options, self._grows)
 
     def _counts(self, line: bytes) -> bool:
@@ -269,6 +274,14 @@ class _Edit:
     def _aggregate_removed(self, pointer: str) -> None:
         self._later.append(lambda: _remove(self._document, pointer))
 
+    def _aggregate_alone(self) -> None:
+        """Name the aggregate alone, which leads to its rows."""
+        self._claims = True
+
+    def _put_beside(self, name: str, text: str) -> None:
+        """Put a file beside the rows, and search their folder."""
+        self._beside[name] = text
+
     def _seal(self, algorithm: str) -> None:
         self._algorithm = algorithm
 
@@ -277,7 +290,7 @@ class _Edit:
         if value is None:
             self._options[name] = True
             return
-        listed = name in ("select", "ignore")
+        listed = name in ("select", "ignore", "exclude")
         self._options[name] = int(value) if value.isdecimal() else (value,) if listed else value
 
     def _schema(self, text: str) -> None:
@@ -310,6 +323,8 @@ class _Edit:
         (r"folder (\S+)", _folder),
         (r"aggregate (/\S+) = (.+)", _aggregate_set),
         (r"aggregate (/\S+) removed", _aggregate_removed),
+        (r"aggregate alone", _aggregate_alone),
+        (r"beside (\S+) = (.+)", _put_beside),
         (r"seal (md5|sha256)", _seal),
         (r"file gzip( cut)?", _file_gzip),
         (r"option --(\S+)", _option),

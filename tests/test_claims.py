@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from evalstream.claims import WHOLE_BELOW, Claims, agrees, claims_of
 from evalstream.model import Severity
 from evalstream.moments import MOST_SUBTASKS, Scores
 from evalstream.recomputation import Recomputed
+from evalstream.samples import Cover
 
 NUMBERS = st.one_of(
     st.sampled_from([0, 1, True, False, 0.0, 1.0, 0.5, -0.0, 5e-324, 1e308, -1e308, 10**400]),
@@ -120,11 +121,21 @@ def test_too_many_subtasks_give_no_mean_over_them_however_they_come() -> None:
         ("0.75", 0.7449, False),
         ("0.75", Fraction(745, 1000), True),
         ("75", 75.3, True),
-        ("75", 75.9, True),
+        ("75", 75.9, False),
+        ("0.8", 0.899, False),
+        ("0.89", 0.8999, False),
+        ("0.899", 0.8999, True),
+        ("-0.899", -0.8999, True),
+        ("0.899", 0.9, False),
+        ("75.123", 75.1239, True),
+        ("75.12", 75.129, False),
         ("75", 76.0, False),
         ("1", 0.75, False),
         ("1", 0.999, False),
         ("1.0", 0.96, False),
+        ("1.0", 0.9994, False),
+        ("1.0", 0.9996, True),
+        ("0.0", 0.04, False),
         ("1.0", 1, True),
         ("0", 0.004, False),
         ("0", 0, True),
@@ -172,9 +183,9 @@ def agrees_in_fractions(claim: Decimal, exact: Fraction) -> bool:
     if difference <= max(max(abs(claimed), abs(exact)) / 10**9, Fraction(1, 10**12)):
         return True
     if claimed.denominator == 1 and abs(claimed) < WHOLE_BELOW:
-        return False
-    cut_off = 0 <= abs(exact) - abs(claimed) < unit and claimed * exact >= 0
-    return difference <= unit / 2 or cut_off
+        return difference <= Fraction(1, 2000)
+    truncated = 0 <= abs(exact) - abs(claimed) < unit and claimed * exact >= 0
+    return difference <= unit / 2 or (truncated and unit <= Fraction(1, 1000))
 
 
 @given(claim=WRITTEN, other=WRITTEN, nudge=NUDGES, is_near=st.booleans())
@@ -191,6 +202,7 @@ def test_digits_are_compared_exactly(
 
 def squares_in_fractions(claim: Decimal, decimals: int) -> tuple[Fraction, Fraction]:
     """Return the squares of the least and the largest number that a claim may stand for."""
+    """Both have at least three decimals, so that they may have been truncated."""
     size, unit, stray = abs(Fraction(claim)), Fraction(1, 10**decimals), Fraction(1, 10**9)
     return max((size - unit / 2) * (1 - stray), Fraction(0)) ** 2, (
         (size + unit) * (1 + stray)
@@ -285,7 +297,11 @@ FOUR = [1, 1, 1, 0]
     ("scores", "changes", "expected", "words"),
     [
         (FOUR, {}, set(), ""),
-        (FOUR, {SCORE: 0.8}, set(), ""),
+        (FOUR, {SCORE: 0.8}, {"ES801"}, "only once it is rounded to so few digits"),
+        (FOUR, {SCORE: 0.6}, {"ES801"}, "is not the claimed score"),
+        ([1, 1, 0], {SCORE: 0.67}, {"ES801"}, "only once it is rounded"),
+        ([1, 1, 0], {SCORE: 0.667}, set(), ""),
+        ([1, 1, 0], {SCORE: 0.666}, set(), ""),
         (FOUR, {SCORE: 0.74}, {"ES801"}, "mean of the scores of 4 rows"),
         (FOUR, {SCORE: 75}, {"ES801"}, "in percent"),
         (FOUR, {SCORE: 1}, {"ES801"}, "mean of the scores of 4 rows"),
@@ -293,11 +309,17 @@ FOUR = [1, 1, 1, 0]
         (FOUR, {SCORE: 0.5, "metric_config/metric_name": "std"}, set(), ""),
         (FOUR, {SCORE: 0.25, "metric_config/metric_name": "stderr"}, set(), ""),
         (FOUR, {SCORE: 0.31, "metric_config/metric_name": "stderr"}, {"ES801"}, "standard error"),
-        (FOUR, {SCORE: 0.5}, {"ES801"}, "standard deviation of the rows"),
+        (FOUR, {SCORE: 0.5}, {"ES801"}, "standard deviation of the scores"),
         (FOUR, {f"{UNCERTAINTY}/num_samples": 4}, set(), ""),
         (FOUR, {f"{UNCERTAINTY}/num_samples": 3}, {"ES802"}, "has 4 rows"),
-        (FOUR, {f"{UNCERTAINTY}/num_samples": 5, SCORE: 0.1}, {"ES802", "ES804"}, "covers 5"),
-        (FOUR, {"source_data/samples_number": 9, SCORE: 0.1}, {"ES804"}, "covers 9"),
+        (FOUR, {f"{UNCERTAINTY}/num_samples": 5}, {"ES802", "ES804"}, "agrees with these rows"),
+        (
+            FOUR,
+            {f"{UNCERTAINTY}/num_samples": 5, SCORE: 0.1},
+            {"ES802", "ES804"},
+            "is not the claimed",
+        ),
+        (FOUR, {"source_data/samples_number": 9, SCORE: 0.1}, {"ES801"}, "is not the claimed"),
         (FOUR, {f"{UNCERTAINTY}/standard_deviation": 0.5}, set(), ""),
         (FOUR, {f"{UNCERTAINTY}/standard_deviation": 0.433}, set(), ""),
         (FOUR, {f"{UNCERTAINTY}/standard_deviation": 0.6}, {"ES803"}, "n-1 or over n"),
@@ -309,6 +331,42 @@ FOUR = [1, 1, 1, 0]
             {f"{UNCERTAINTY}/standard_error": {"value": 0.31, "method": "bootstrap"}},
             set(),
             "",
+        ),
+        (
+            FOUR,
+            {f"{UNCERTAINTY}/standard_error": {"value": 0.01, "method": "bootstrap"}},
+            {"ES803"},
+            "far from that of the scores",
+        ),
+        (
+            FOUR,
+            {f"{UNCERTAINTY}/standard_error": {"value": 0.25, "method": "clustered"}},
+            {"ES804"},
+            "standard_error could not be recomputed: the method 'clustered' is not known",
+        ),
+        (
+            FOUR * 10,
+            {
+                f"{UNCERTAINTY}/confidence_interval": {
+                    "lower": 0.61,
+                    "upper": 0.88,
+                    "method": "percentile bootstrap",
+                }
+            },
+            set(),
+            "",
+        ),
+        (
+            FOUR * 10,
+            {
+                f"{UNCERTAINTY}/confidence_interval": {
+                    "lower": 0.745,
+                    "upper": 0.755,
+                    "method": "bootstrap",
+                }
+            },
+            {"ES803"},
+            "far wider or narrower",
         ),
         (FOUR, {f"{UNCERTAINTY}/confidence_interval": {"lower": 0.26, "upper": 1}}, set(), ""),
         (
@@ -324,7 +382,24 @@ FOUR = [1, 1, 1, 0]
             {"ES803"},
             "neither the normal nor the Wilson",
         ),
-        (["one", 1, 1, 0], {}, {"ES804"}, "no score that counts"),
+        (["one", 1, 1, 0], {}, {"ES804"}, "1 row without a score that counts"),
+        # Only the metric's own name makes a score another statistic than the mean.
+        (FOUR, {SCORE: 0.5, "evaluation_name": "vqav2-test-std"}, {"ES801"}, "not the claimed"),
+        (FOUR, {"evaluation_name": "vqav2-test-std"}, set(), ""),
+        (FOUR, {SCORE: 0.5, "metric_config/metric_name": "std-2 accuracy"}, {"ES801"}, "the mean"),
+        (FOUR, {"metric_config/metric_name": "score_std"}, set(), ""),
+        (FOUR, {SCORE: 0.5, "metric_config/metric_id": "inspect_ai.std"}, set(), ""),
+        (FOUR, {SCORE: 0.25, "metric_config/metric_kind": "stderr2"}, set(), ""),
+        (
+            FOUR,
+            {
+                SCORE: 0.5,
+                "metric_config/metric_name": "accuracy",
+                "metric_config/metric_kind": "std",
+            },
+            {"ES801"},
+            "the mean",
+        ),
     ],
 )
 def test_what_the_rows_bear_out(
@@ -363,11 +438,57 @@ def test_repeats_count_as_rows_or_samples(tmp_path: Path) -> None:
         row["input"]["raw"] = f"Question {number % 2}?"
         row["metadata"]["epoch"] = str(number // 2)
     for count, codes in ((4, set()), (2, set()), (3, {"ES802"})):
-        changes = {f"{UNCERTAINTY}/num_samples": count, f"{UNCERTAINTY}/standard_deviation": 9}
-        report = run(tmp_path, rows, changes)
+        report = run(tmp_path, rows, {f"{UNCERTAINTY}/num_samples": count})
         assert set(report.counts) == codes
     (result,) = report.runs[0].results
     assert (result.rows, result.recomputed.samples) == (4, 2)
+
+
+@pytest.mark.parametrize("limit", [1, 1 << 24])
+def test_uncertainty_may_be_that_of_samples_each_with_the_mean_of_its_repeats(
+    tmp_path: Path, limit: int
+) -> None:
+    scores = [[1, 0], [1, 1], [0, 0], [0.25, 0.5]]
+    rows = scored([row[epoch] for epoch in range(2) for row in scores])
+    for number, row in enumerate(rows):
+        row["sample_id"] = f"s{number % 4}"
+        row["input"]["raw"] = f"Question {number % 4}?"
+        row["metadata"]["epoch"] = str(number // 4)
+    means = [sum(row) / 2 for row in scores]
+    score = statistics.mean(means)
+    by_samples, by_rows = statistics.stdev(means), statistics.stdev(chain(*scores))
+    for deviation, error, codes in (
+        (by_samples, by_samples / 2, set()),
+        (by_rows, by_rows / math.sqrt(8), set()),
+        (statistics.pstdev(means), statistics.pstdev(means) / 2, set()),
+        (by_samples, by_rows / 2, {"ES803"}),
+        (9, by_samples / 2, {"ES803"}),
+    ):
+        changes = {
+            SCORE: score,
+            f"{UNCERTAINTY}/standard_deviation": deviation,
+            f"{UNCERTAINTY}/standard_error": {"value": error},
+        }
+        report = run(tmp_path, rows, changes, memory_limit=limit)
+        assert set(report.counts) == codes, (deviation, error)
+        assert report.runs[0].verified.claims_recomputed == 3
+    assert report.runs[0].results[0].recomputed.standard_deviation == pytest.approx(by_samples)
+
+
+def test_uneven_repeats_are_reported_and_leave_uncertainty_open(tmp_path: Path) -> None:
+    rows = scored([1, 0, 1])
+    again = json.loads(json.dumps(rows[0]))
+    again["metadata"]["epoch"] = "2"
+    changes = {SCORE: 0.75, f"{UNCERTAINTY}/standard_deviation": 9}
+    report = run(tmp_path, [*rows, again], changes)
+    assert report.counts == {"ES804": 1}
+    assert report.runs[0].verified.claims_recomputed == 1
+    report = run(tmp_path, [*rows, again], {**changes, f"{UNCERTAINTY}/standard_deviation": 0.5})
+    assert report.counts == {}
+    path, aggregate = tmp_path / "rows.jsonl", tmp_path / "aggregate.json"
+    (finding,) = evalstream.check(path, aggregate=aggregate, select=("ES610",))
+    assert (finding.code, finding.severity) == ("ES610", Severity.WARNING)
+    assert "3 samples have 4 repeats, some more than others" in finding.message
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -379,7 +500,7 @@ def test_the_report_is_the_same_for_any_cut(
     monkeypatch.setattr(row_pass, "SMALLEST_BLOCK_BYTES", size)
     monkeypatch.setattr(row_pass, "WORTH_A_POOL_BYTES", 0)
     rows = scored([0.1 * (number % 7) for number in range(60)])
-    report = run(tmp_path, rows, {SCORE: 0.3}, jobs=jobs)
+    report = run(tmp_path, rows, {SCORE: 0.29}, jobs=jobs)
     (result,) = report.runs[0].results
     values = [Fraction(row["evaluation"]["score"]) for row in rows]
     assert result.recomputed.score == float(sum(values) / 60)
@@ -403,7 +524,9 @@ def test_names_join_where_only_one_result_bears_them(tmp_path: Path) -> None:
     aggregate.write_text(json.dumps(document))
     report = evalstream.check(path, aggregate=aggregate, select=("ES8",))
     assert report.counts == {"ES804": 2}
-    assert {finding.severity for finding in report} == {Severity.INFO}
+    assert {finding.severity for finding in report} == {Severity.WARNING}
+    assert all("2 results have its evaluation_name" in finding.message for finding in report)
+    assert report.runs[0].verified.claims_recomputed == 0
     assert [result.recomputed for result in report.runs[0].results] == [None, None]
 
 
@@ -436,7 +559,8 @@ def test_wilson_intervals_are_those_of_the_textbook(
     scores = Scores()
     scores.add("n", 1, True, failed=False, times=successes)
     scores.add("n", 0, False, failed=False, times=rows - successes)
-    entry = Recomputed(None, claims_of(b'{"evaluation_results": [{}]}')[0], scores, rows)  # type: ignore[arg-type]
+    claims = claims_of(b'{"evaluation_results": [{}]}')[0]
+    entry = Recomputed(None, claims, scores, Cover(rows, rows, 0, rows, rows))  # type: ignore[arg-type]
     assert any(
         low == pytest.approx(lower, abs=1e-5) and high == pytest.approx(upper, abs=1e-5)
         for low, high in entry.intervals(0.95)

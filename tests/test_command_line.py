@@ -145,7 +145,7 @@ def test_output_is_the_report_and_nothing_is_left_beside_it(
 def test_a_signal_leaves_a_partial_report_and_nothing_beside_it(
     here: Path, environment: dict[str, str], number: signal.Signals, code: int
 ) -> None:
-    (here / "report").write_text("old")
+    (here / "report").write_text("run.jsonl: passed: 8 rows")
     before = set(os.listdir(here))
     with start(here, environment, "-", "--output", "report") as process:
         assert process.stderr is not None

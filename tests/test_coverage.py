@@ -77,9 +77,30 @@ def test_one_id_with_two_inputs_is_an_error(tmp_path: Path) -> None:
     rows = fanned_out()
     rows[3] = hashed({**rows[3], "input": {**rows[3]["input"], "raw": "Another?"}}, "json-list")
     assert check(tmp_path, rows) == [("ES407", "error", 4)]
+
+
+def test_other_choices_are_another_copy_and_no_other_input(tmp_path: Path) -> None:
+    rows = fanned_out()
     rows[3] = {**rows[2], "evaluation_result_id": "f1"}
     rows[3]["input"] = {**rows[2]["input"], "choices": ["5", "7"]}
+    assert check(tmp_path, rows) == [("ES608", "warning", 4)]
+    rows[3] = {**rows[2], "metadata": {"epoch": "2"}, "input": rows[3]["input"]}
+    assert "ES608" not in {code for code, _, _ in check(tmp_path, rows)}
+
+
+def test_differing_references_are_another_input_whatever_the_recipe(tmp_path: Path) -> None:
+    rows = [hashed(row, "concat-first") for row in fanned_out()]
+    rows[3]["input"] = {**rows[3]["input"], "reference": [*rows[3]["input"]["reference"], "42"]}
     assert check(tmp_path, rows) == [("ES407", "error", 4)]
+
+
+def test_a_digit_that_moves_into_the_question_makes_another_input(tmp_path: Path) -> None:
+    first, second = fanned_out(1)[0], fanned_out(2)[2]
+    first["input"] = {"raw": "2 + 2 = 4", "reference": ["5"]}
+    second["input"] = {"raw": "2 + 2 = 45", "reference": []}
+    rows = [hashed(row, "concat") for row in (first, second)]
+    assert rows[0]["sample_hash"] == rows[1]["sample_hash"]
+    assert not [found for found in check(tmp_path, rows) if found[0] == "ES407"]
 
 
 def test_one_input_under_two_ids_is_a_warning_once(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -16,6 +17,7 @@ from evalstream.ledger_export import FORMS
 
 CHECKOUT = Path(__file__).parent.parent
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+SECURITY = (CHECKOUT / "SECURITY.md").read_text(encoding="utf-8")
 DECISIONS = (CHECKOUT / "docs" / "decisions.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
 SHOWN = [block for block in BLOCKS if len(block.splitlines()) > 1]
@@ -55,12 +57,34 @@ def test_links_lead_somewhere(link: str) -> None:
 
 
 def test_the_readme_names_only_what_exists() -> None:
-    for code in re.findall(r"\b(?:ES|INF|HAR|EVG)\d{3}\b", README + DECISIONS):
+    for code in re.findall(r"\b(?:ES|INF|HAR|EVG)\d{3}\b", README + DECISIONS + SECURITY):
         assert code in RULES
     for line in README.splitlines():
         known = FORMS if "evalstream ledger" in line else {one.value for one in REPORTERS}
         for name in re.findall(r"--format (\w+)", line):
             assert name in known
+
+
+def test_pipes_fail_with_the_program_that_writes_into_them() -> None:
+    blocks = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+    piped = [block for block in blocks if "| evalstream" in block]
+    assert piped
+    for block in piped:
+        assert block.startswith("set -o pipefail\n")
+
+
+def test_the_security_policy_names_only_what_exists() -> None:
+    for path in re.findall(r"`(tests/\w+\.py)`", SECURITY):
+        assert (CHECKOUT / path).exists()
+    shown = subprocess.run(
+        [sys.executable, "-m", "evalstream", "check", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "COLUMNS": "200"},
+    )
+    for option in re.findall(r"`(--[a-z-]+)", SECURITY):
+        assert option in shown.stdout
 
 
 def test_every_dependency_has_its_reason() -> None:

@@ -1,8 +1,11 @@
 """Rows held against earlier ones: found exactly, in order, however much memory there is."""
 
 import hashlib
+import itertools
+import math
 from collections import defaultdict
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +18,7 @@ import evalstream
 from evalstream import firsts, row_pass
 from evalstream.identities import ABSENT, Identities, pack
 from evalstream.repeats import BYTES_PER_ROW, IdentityIndex
-from evalstream.samples import Kind, Remark
+from evalstream.samples import Cover, Kind, Remark
 
 
 class Entry(NamedTuple):
@@ -27,8 +30,22 @@ class Entry(NamedTuple):
     mark: int
     result: int
     place: int
+    name: int
+    score: float
     variant: int
     blank: int
+
+    @property
+    def key(self) -> bytes:
+        """What tells the sample, whatever the evaluation_name."""
+        return self.sample[8:]
+
+    @property
+    def scored(self) -> tuple[str, int] | None:
+        """What tells the result: the one that is joined, else the id."""
+        if self.place >= 0:
+            return "place", self.place
+        return ("id", self.result) if self.result else None
 
     @property
     def content(self) -> int:
@@ -50,6 +67,8 @@ ENTRIES = st.lists(
         mark=SMALL,
         result=SMALL,
         place=st.integers(-1, 2),
+        name=SMALL,
+        score=st.sampled_from([0.0, 1.0, 0.1, -5e-324, 1e308, math.nan]),
         variant=st.integers(0, 1),
         blank=SMALL,
     ),
@@ -75,8 +94,7 @@ def odd(entry: Entry, earlier: list[tuple[int, Entry]]) -> list[tuple[Kind, int]
     """Say what is odd about one row, as the rules' documentation tells it."""
     found: list[tuple[Kind, int]] = []
     shown = [(line, other) for line, other in earlier if other.input == entry.input != ABSENT]
-    if shown and entry.sample not in [other.sample for _, other in shown]:
-        found.append((Kind.SAME_INPUT, shown[0][0]))
+    found += shared(entry, shown)
     same = [(line, other) for line, other in earlier if other.sample == entry.sample]
     bytes_too = [line for line, other in same if other.content == entry.content]
     if bytes_too:
@@ -86,35 +104,79 @@ def odd(entry: Entry, earlier: list[tuple[int, Entry]]) -> list[tuple[Kind, int]
     if ABSENT not in (entry.input, same[0][1].input) and entry.input != same[0][1].input:
         found.append((Kind.OTHER_INPUT, same[0][0]))
     repeats = [
-        line for line, other in same if (other.result, other.mark) == (entry.result, entry.mark)
+        line for line, other in same if (other.scored, other.mark) == (entry.scored, entry.mark)
     ]
     if repeats:
         kind = Kind.SAME_REPEAT if entry.mark else Kind.UNMARKED_REPEAT
         return [*found, (kind, repeats[0])]
-    copies = [(line, other.output) for line, other in same if other.mark == entry.mark]
-    if copies and entry.output and copies[0][1] not in (0, entry.output):
+    copies = [(line, other) for line, other in same if other.mark == entry.mark]
+    if copies and entry.output and copies[0][1].output not in (0, entry.output):
         found.append((Kind.OTHER_OUTPUT, copies[0][0]))
     return found
 
 
-def naive_cover(entries: Sequence[Entry]) -> dict[int, tuple[int, int, int]]:
-    """Count the samples under each place, those first seen there, and sum their digests."""
-    samples: dict[int, set[bytes]] = defaultdict(set)
+def shared(entry: Entry, shown: list[tuple[int, Entry]]) -> list[tuple[Kind, int]]:
+    """Say what is odd about a row in the light of earlier ones that show the same input."""
+    found: list[tuple[Kind, int]] = []
+    named = [line for line, other in shown if other.name == entry.name]
+    scored = [(line, other) for line, other in shown if other.scored == entry.scored is not None]
+    if entry.sample not in [other.sample for _, other in shown]:
+        if named:
+            found.append((Kind.SAME_INPUT, named[0]))
+        elif scored and scored[0][1].key != entry.key:
+            found.append((Kind.SAME_INPUT, scored[0][0]))
+    repeats = [
+        (line, other)
+        for line, other in scored
+        if (other.key, other.mark) == (entry.key, entry.mark)
+    ]
+    if repeats and repeats[0][1].sample != entry.sample:
+        line, other = repeats[0]
+        is_copy = not entry.mark and other.score != entry.score
+        found.append((Kind.RENAMED_COPY if is_copy else Kind.RENAMED_REPEAT, line))
+        return found
+    alike = [(line, other) for line, other in scored if other.key == entry.key]
+    if alike and alike[0][1].sample != entry.sample:
+        found.append((Kind.RENAMED_COPY, alike[0][0]))
+    return found
+
+
+def naive_cover(entries: Sequence[Entry]) -> dict[int, Cover]:
+    """Count the samples under each place, and what else is told of them."""
+    grouped: dict[int, dict[bytes, list[Entry]]] = defaultdict(lambda: defaultdict(list))
     firsts: dict[bytes, int] = {}
+    repeats: dict[tuple[int, bytes], int] = defaultdict(int)
+    earlier: list[tuple[int, Entry]] = []
     for entry in entries:
-        samples[entry.place].add(entry.sample)
+        is_again = AGAIN & {kind for kind, _ in odd(entry, earlier)}
+        repeats[entry.place, entry.sample] += not (is_again and grouped[entry.place][entry.sample])
+        grouped[entry.place][entry.sample].append(entry)
         firsts.setdefault(entry.sample, entry.place)
+        earlier.append((len(earlier), entry))
     return {
-        place: (
-            len(known),
+        place: Cover(
+            len(samples),
             sum(first == place for first in firsts.values()),
-            sum(int.from_bytes(sample[:8], "little") for sample in known) % (1 << 64),
+            sum(int.from_bytes(sample[:8], "little") for sample in samples) % (1 << 64),
+            sum(repeats[place, sample] for sample in samples),
+            sum(repeats[place, sample] ** 2 for sample in samples),
+            products(list(samples.values())),
         )
-        for place, known in samples.items()
+        for place, samples in grouped.items()
     }
 
 
-Found = tuple[list[Remark], dict[int, tuple[int, int, int]], bool]
+def products(samples: Sequence[Sequence[Entry]]) -> int | None:
+    """Sum up the products of the scores of all pairs of rows of one sample, in 2**-2148."""
+    pairs = [pair for rows in samples for pair in itertools.combinations(rows, 2)]
+    if any(math.isnan(row.score) for pair in pairs for row in pair):
+        return None
+    exact = sum(Fraction(one.score) * Fraction(other.score) for one, other in pairs)
+    return int(exact * 2**2148)
+
+
+AGAIN = {Kind.SAME_BYTES, Kind.SAME_REPEAT, Kind.UNMARKED_REPEAT}
+Found = tuple[list[Remark], dict[int, Cover], bool]
 
 
 def indexed(entries: Sequence[Entry], sizes: Sequence[int], limit: int) -> Found:
@@ -141,15 +203,12 @@ def indexed_once(entries: Sequence[Entry], sizes: Sequence[int], limit: int) -> 
             line += 1 + entry.blank
             data += pack(
                 line, entry.sample, entry.input, entry.content, entry.output, entry.mark,
-                entry.result, entry.place, 10 * (shift + line),
+                entry.result, entry.place, 10 * (shift + line), entry.name, entry.score,
             )  # fmt: skip
         remarks.extend(index.add(Identities(bytes(data)), shift))
         shift += line
     remarks.extend(index.late())
-    covers = {
-        place: (cover.samples, cover.firsts, cover.digest)
-        for place, cover in index.coverage.covers.items()
-    }
+    covers = index.coverage.covers
     index.close()
     return remarks, covers, index.spilled
 
@@ -180,6 +239,8 @@ def test_many_rows_on_disk_are_still_in_order(samples: int) -> None:
             mark=number % 2,
             result=number % 5,
             place=number % 2,
+            name=number % 3,
+            score=number % 4 / 3,
             variant=number % 7,
             blank=0,
         )
@@ -269,7 +330,7 @@ def test_without_a_mark_other_contents_are_a_warning(
     [
         {"sample_id": "other"},
         {"evaluation_id": "other"},
-        {"evaluation_name": "other"},
+        {"evaluation_name": "other", "input": {"raw": "another", "reference": ["input"]}},
         {"evaluation_result_id": "other"},
     ],
 )

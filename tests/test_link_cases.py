@@ -36,11 +36,11 @@ EXPECTED = {
     "total-rows-missing": "W506",
     "total-rows-float": "",  # 4.0 is an integer
     "file-changed-later": "E501",
-    "row-dropped-later": "E501 E503",
+    "row-dropped-later": "E501 E503 W610",
     "evaluation-id-one-row": "E601",
     "evaluation-id-all-rows": "E601",
     "model-id-one-row": "E602",
-    "evaluation-name-unknown": "W605",
+    "evaluation-name-unknown": "W605 W409",  # the sample's other repeat has its old name
     "sample-hash-wrong": "E401",
     "sample-hash-null": "W406",
     "sample-hash-missing": "W406",
@@ -49,7 +49,7 @@ EXPECTED = {
     "sample-hash-sorted-json": "",
     "sample-hash-mixed-recipes": "E403",
     "reference-changed": "E401 E407",
-    "sample-id-twice": "E407 W407 E409",
+    "sample-id-twice": "E407 W407 E409 W610",
     "whole-row-twice": "E408",
     "schema-version-mixed": "W215 E205",  # 0.2.1 knows no evaluation_result_id
     "schema-fault-one-row": "E202",

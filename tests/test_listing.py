@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rows import REPOSITORY
 from test_remote import CREDENTIALS, SECRETS, Store, _quick, bucket, s3, site, web
 
 import evalstream
 from evalstream.finding import find_runs
-from evalstream.runs import NO_ENDING, Nothing, Run
+from evalstream.names import NO_ENDING
+from evalstream.runs import Nothing, Run
 from evalstream.sources.remote import Listed, limits, listed, listing, read_each
+from evalstream.unrecognised import Unrecognised
 
 fsspec = pytest.importorskip("fsspec")
 s3fs = pytest.importorskip("s3fs")
@@ -61,7 +64,8 @@ class Place:
 
     def found(self, below: str = "/") -> list[Any]:
         """Return the pairs found, below the prefix."""
-        return [self._plain(run) for run in find_runs([self.prefix + below])]
+        runs = find_runs([self.prefix + below])
+        return [self._plain(run) for run in runs if not isinstance(run, Unrecognised)]
 
     def _plain(self, run: Run | Nothing) -> Any:
         if isinstance(run, Nothing):
@@ -74,7 +78,7 @@ class Place:
 def test_a_prefix_is_like_a_folder(store: Place) -> None:
     store.put("z.jsonl", "b/two_samples.jsonl", "b/two.json", "a/one.jsonl", "a/one.json")
     store.put("a/.hidden/x.jsonl", ".x.jsonl", "a/notes.txt", "ab.c/x.jsonl", "ab/x.jsonl")
-    store.put("a/claims.json", declared="a/rows/x.jsonl")
+    store.put("a/claims.json", declared="rows/x.jsonl")
     store.put("a/rows/x.jsonl")
     expected = [
         ("z.jsonl", None),
@@ -88,10 +92,10 @@ def test_a_prefix_is_like_a_folder(store: Place) -> None:
     assert store.found("/a") == expected[1:3]
     assert store.found("/none/") in ([NOTHING], ["it could not be listed: it was not found"])
     runs = list(find_runs([store.prefix, f"{store.prefix}/z.jsonl", f"{store.prefix}/b/two.json"]))
-    assert len(runs) == len(expected)
+    assert len([run for run in runs if isinstance(run, Run)]) == len(expected)
 
 
-NOTHING = "the prefix holds no rows file and no aggregate"
+NOTHING = "the prefix holds nothing that can be checked"
 
 
 def test_runs_are_those_that_a_folder_would_have(store: Place) -> None:
@@ -119,6 +123,47 @@ def test_runs_are_those_that_a_folder_would_have(store: Place) -> None:
             if isinstance(run, Run)
         ]
     assert store.found() == local
+
+
+def test_what_no_format_takes_is_counted(store: Place) -> None:
+    store.put("a/x_samples.jsonl", "a/x.json")
+    for name, data in (
+        ("a/run.jsonl.zip", b""), ("README.md", b""), ("config.json", b"{}"), ("list.json", b"[]"),
+        ("b/like.json", b'{"schema_version": "0.3.0"}'), ("metric.yaml", METRIC),
+        ("x.yml", b"a: 1"),
+    ):  # fmt: skip
+        store._keep(name, data)
+    left = list(find_runs([f"{store.prefix}/"]))[-1]
+    assert isinstance(left, Unrecognised)
+    assert left.leaves_open
+    assert {one.kind: (one.number, one.first) for one in left.kinds} == {
+        "rows_like": (1, ("a/run.jsonl.zip",)),
+        "aggregate_like": (1, ("b/like.json",)),
+        "stored_document": (1, ("metric.yaml",)),
+        "json": (2, ("config.json", "list.json")),
+        "other": (2, ("README.md", "x.yml")),
+    }
+    excluded = list(find_runs([f"{store.prefix}/"], exclude=["*.zip", "b", "*.y*ml", "*g.json"]))
+    assert isinstance(excluded[-1], Unrecognised)
+    assert (excluded[-1].excluded, excluded[-1].leaves_open) == (5, False)
+
+
+METRIC = b"id: m\nname: m\ndirection: higher_is_better\n"
+
+
+def test_documents_of_other_formats_are_found_in_a_store(store: Place) -> None:
+    examples = REPOSITORY / "examples"
+    for name in ("evaluation.json", "benchmark.json"):
+        store._keep(f"i/{name}", (examples / "infereval" / name).read_bytes())
+    store._keep("log.json", b'{"status": "success", "eval": {"task": "t", "model": "m"}}')
+    runs = list(find_runs([f"{store.prefix}/"]))
+    assert [type(run).__name__ for run in runs] == ["ForeignLog", "Run"]
+    run = runs[1]
+    assert isinstance(run, Run)
+    assert (run.format, run.rows) == ("infereval", f"{store.prefix}/i/evaluation.json")
+    assert run.aggregate == f"{store.prefix}/i/benchmark.json"
+    (log,) = find_runs([f"{store.prefix}/log.json"])
+    assert "convert inspect" in getattr(log, "reason", "")
 
 
 def test_what_a_list_tells_goes_with_the_run(s3: Store) -> None:

@@ -1,6 +1,7 @@
 """The recipes of sample_hash: what each hashes, and how a file's recipe is found out."""
 
 import hashlib
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -33,9 +34,22 @@ TEXTS = st.one_of(
 )
 
 
-def report_of(rows: list[Row], folder: Path, version: str = "0.2.0", **named: Any) -> Report:
-    """Check some rows with the aggregate that seals them."""
+def report_of(
+    rows: list[Row],
+    folder: Path,
+    version: str = "0.2.0",
+    library: str | None = None,
+    algorithm: str | None = "sha256",
+    **named: Any,
+) -> Report:
+    """Check some rows with the aggregate that seals them, as a harness wrote it."""
     path, aggregate = write_run(folder, bytes_of(rows), version)
+    document = json.loads(aggregate.read_bytes())
+    if library is not None:
+        document["eval_library"] = {"name": library, "version": "1"}
+    if algorithm is None:
+        del document["detailed_evaluation_results"]["hash_algorithm"]
+    aggregate.write_text(json.dumps(document))
     return evalstream.check(path, aggregate=aggregate, **named)
 
 
@@ -144,29 +158,61 @@ def test_one_row_with_two_references_settles_the_recipe(
 ) -> None:
     rows = [hashed(row, recipe) for row in sound_rows("0.3.0", PROBED_ROWS + 30)]
     rows[place] = hashed(two_references(rows[place]), recipe)
-    report = report_of(rows, tmp_path, "0.3.0")
+    library = "HELM" if recipe == "concat-first" else None
+    report = report_of(rows, tmp_path, "0.3.0", library)
     assert report.runs[0].recipe == recipe
     assert told(report) == {("ES402", "info")}
 
 
-def test_two_rows_that_settle_it_differently_are_mixed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", [0, 5, PROBED_ROWS + 20])
+def test_one_reference_more_than_was_hashed_is_a_wrong_hash(tmp_path: Path, place: int) -> None:
+    rows = [hashed(row, "concat") for row in sound_rows("0.3.0", PROBED_ROWS + 30)]
+    rows[place]["input"]["reference"].append("also right")
+    report = report_of(rows, tmp_path, "0.3.0")
+    assert report.runs[0].recipe == "concat"
+    (finding,) = [finding for finding in report if finding.code == "ES401"]
+    assert f"concat-first (first on line {place + 1:,})" in finding.message
+    assert report.counts["ES401"] == 1
+    assert report.runs[0].verified.hashes == len(rows) - 1
+    assert report.exit_code == 1
+
+
+@pytest.mark.parametrize("count", [5, 8])
+@pytest.mark.parametrize(
+    ("library", "severity"),
+    [("HELM", "info"), ("crfm-helm", "info"), (None, "warning"), ("whelmed", "warning")],
+)
+def test_many_rows_with_several_references_settle_the_recipe(
+    tmp_path: Path, count: int, library: str | None, severity: str
+) -> None:
+    rows = [hashed(row, "concat-first") for row in sound_rows("0.3.0", 8)]
+    rows[:count] = [hashed(two_references(row), "concat-first") for row in rows[:count]]
+    report = report_of(rows, tmp_path, "0.3.0", library)
+    assert report.runs[0].recipe == "concat-first"
+    assert told(report) == {("ES402", severity)}
+    (finding,) = [finding for finding in report if finding.code == "ES402"]
+    assert "references behind the first are covered by no hash" in finding.message
+
+
+def test_few_rows_of_another_recipe_are_the_finding(tmp_path: Path) -> None:
     rows = [hashed(row, "concat") for row in sound_rows("0.3.0", PROBED_ROWS + 30)]
     rows[1] = hashed(two_references(rows[1]), "concat")
     rows[-1] = hashed(two_references(rows[-1]), "concat-first")
     report = report_of(rows, tmp_path, "0.3.0")
-    assert report.runs[0].recipe is None
-    assert told(report) == {("ES403", "error")}
-    assert report.counts["ES403"] == 1
+    assert report.runs[0].recipe == "concat"
+    assert told(report) == {("ES401", "error"), ("ES402", "info")}
+    assert report.counts["ES401"] == 1
 
 
 @pytest.mark.parametrize("place", [2, PROBED_ROWS + 20])
 def test_mixed_recipes_are_named_with_their_first_lines(tmp_path: Path, place: int) -> None:
-    rows = sound_rows("0.3.0", PROBED_ROWS + 30)
-    rows[place] = hashed(rows[place], "json-str")
+    rows = sound_rows("0.3.0", 2 * place - 1)
+    rows[place:] = [hashed(row, "json-str") for row in rows[place:]]
     report = report_of(rows, tmp_path, "0.3.0")
-    assert report.counts.get("ES403") == 1
+    assert report.counts.get("ES403") == place - 1
     (message,) = [finding.message for finding in report if finding.code == "ES403"]
-    assert f"json-str on 1 (first on line {place + 1:,})" in message
+    assert f"json-str on {place - 1:,} (first on line {place + 1:,})" in message
+    assert report.runs[0].recipe is None
     assert report.exit_code == 1
 
 
@@ -256,8 +302,12 @@ def test_rows_without_a_hash_are_counted(tmp_path: Path) -> None:
     some = report_of(rows, tmp_path, "0.3.0")
     assert (told(some), some.counts["ES406"]) == ({("ES406", "warning")}, 2)
     none = report_of([{**row, "sample_hash": None} for row in rows], tmp_path, "0.3.0")
-    assert (told(none), none.counts["ES406"]) == ({("ES406", "info")}, 8)
-    assert none.exit_code == 0
+    assert (told(none), none.counts["ES406"]) == ({("ES406", "warning")}, 8)
+    assert "the inputs are unverified" in next(iter(none)).message
+    without = [{**row, "sample_hash": None} for row in rows]
+    unnamed = report_of(without, tmp_path, "0.3.0", algorithm=None)
+    assert (told(unnamed), unnamed.counts["ES406"]) == ({("ES406", "info")}, 8)
+    assert none.exit_code == unnamed.exit_code == 0
 
 
 def test_a_reference_that_is_no_text_is_never_explained(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from evalstream.model import (
     RunSummary,
     Severity,
     Totals,
+    Verified,
 )
 from evalstream.output import Output
 from evalstream.reporters.github import GithubReporter
@@ -56,7 +57,7 @@ TYPE = finding(
     offset=1000,
     pointer="/evaluation/score",
     keyword="type",
-    expected=["boolean", "number"],
+    expected={"type": ["boolean", "number"]},
     found="0.5",
     sample_id="arith-003",
 )
@@ -96,10 +97,18 @@ def failed_run() -> RunSummary:
         severities={Severity.ERROR: 6, Severity.WARNING: 1234, Severity.INFO: 1},
         results=[
             ResultSummary(
-                "größe", "acc", 10, Figures(0.75, 0.43, None, 5), Figures(0.8125, 0.4, 0.1, 5)
+                "größe",
+                "acc",
+                10,
+                Figures(0.75, 0.43, None, 5),
+                Figures(0.8125, 0.4, 0.1, 5),
+                claims=3,
+                claims_recomputed=2,
             ),
             ResultSummary("größe", None, 0, Figures(None, None, None, None), None),
         ],
+        verified=Verified(False, True, 1111, 2345, 3, 2),
+        ignored=("ES7", "ES801"),
     )
 
 
@@ -146,14 +155,15 @@ ES406 hash-absent: 1,234
 
 ES501 checksum-mismatch: 1
   zwölf/aggregate.json /detailed_evaluation_results/checksum: error: 50% gone: 1, 2
-      expected 00ff, found 11ee
+      expected "00ff", found "11ee"
 
 ES508 weak-algorithm: 1
   zwölf/aggregate.json: info: md5 finds accidents
-      found md5
+      found "md5"
 
-zwölf/run.jsonl with zwölf/aggregate.json: FAILED: 2,345 rows, 6 errors, 1,234 warnings, \
-1 remark, sample_hash follows concat
+zwölf/run.jsonl with zwölf/aggregate.json: FAILED (without ES7,ES801): 2,345 rows, \
+6 errors, 1,234 warnings, 1 remark; checksum not ok, row count ok, \
+sample_hash ok in 1,111 of 2,345 rows (concat), 2 of 3 claims recomputed
   acc: claims 0.75, recomputed 0.8125 from 10 rows of 5 samples
   größe: claims no score, not recomputed from 0 rows
 nichts: incomplete: 0 rows, no findings; nothing to check: no rows
@@ -170,8 +180,9 @@ expecting value at column 9 (byte 9)
 ::error file=zwölf/aggregate.json,title=ES501 checksum-mismatch::\
 /detailed_evaluation_results/checksum: 50%25 gone: 1, 2
 ::notice file=zwölf/aggregate.json,title=ES508 weak-algorithm::md5 finds accidents
-evalstream: zwölf/run.jsonl with zwölf/aggregate.json: FAILED: 2,345 rows, 6 errors, \
-1,234 warnings, 1 remark, sample_hash follows concat
+evalstream: zwölf/run.jsonl with zwölf/aggregate.json: FAILED (without ES7,ES801): \
+2,345 rows, 6 errors, 1,234 warnings, 1 remark; checksum not ok, row count ok, \
+sample_hash ok in 1,111 of 2,345 rows (concat), 2 of 3 claims recomputed
 evalstream: nichts: incomplete: 0 rows, no findings; nothing to check: no rows
 evalstream: 2 runs: 1 FAILED, 1 incomplete, 2,345 rows, 6 errors, 1,234 warnings, 1 remark
 """
@@ -185,7 +196,8 @@ LINES = [
     (
         '{"code":"ES202","name":"wrong-type","severity":"error","file":"zwölf/run.jsonl","line":3,'
         '"offset":1000,"pointer":"/evaluation/score","keyword":"type",'
-        '"message":"string where boolean or number is expected","expected":["boolean","number"],'
+        '"message":"string where boolean or number is expected",'
+        '"expected":{"type":["boolean","number"]},'
         '"found":"0.5","sample_id":"arith-003"}'
     ),
     (
@@ -208,13 +220,17 @@ TOOL = f'"schema":1,"tool":{{"name":"evalstream","version":"{evalstream.__versio
 RUNS = (
     '"runs":[{"file":"zwölf/run.jsonl","aggregate":"zwölf/aggregate.json","format":"eee",'
     '"version":"0.2.0","rows":2345,"verdict":"failed",'
+    '"verified":{"checksum":false,"row_count":true,'
+    '"sample_hashes":{"verified":1111,"of":2345},"claims":{"recomputed":2,"of":3}},'
+    '"ignored":["ES7","ES801"],'
     '"checksum":{"algorithm":"sha256","declared":"00ff","actual":"11ee"},"recipe":"concat",'
     '"results":[{"evaluation_name":"größe","evaluation_result_id":"acc","rows":10,'
     '"claimed":{"score":0.75,"standard_deviation":0.43,"standard_error":null,"num_samples":5},'
-    '"recomputed":{"score":0.8125,"standard_deviation":0.4,"standard_error":0.1,"num_samples":5}},'
+    '"recomputed":{"score":0.8125,"standard_deviation":0.4,"standard_error":0.1,"num_samples":5},'
+    '"claims":{"recomputed":2,"of":3}},'
     '{"evaluation_name":"größe","evaluation_result_id":null,"rows":0,'
     '"claimed":{"score":null,"standard_deviation":null,"standard_error":null,"num_samples":null},'
-    '"recomputed":null}],'
+    '"recomputed":null,"claims":{"recomputed":0,"of":0}}],'
     '"counts":{"ES103":1,"ES202":4,"ES406":1234,"ES501":1,"ES508":1},"seconds":1.235,'
     '"bytes":9876},'
     '{"file":"nichts","aggregate":null,"format":"eee","version":null,"rows":0,'
@@ -248,7 +264,7 @@ def test_the_fixture_looks_as_promised(render: Render, reporter: type[Any], expe
 def test_a_sound_run_is_one_line_of_text(render: Render) -> None:
     sound = RunSummary("run.jsonl", "aggregate.json", "eee", rows=1, verdict="passed")
     sound.algorithm, sound.declared, sound.actual = "md5", "ab", "ab"
-    expected = "run.jsonl with aggregate.json: passed: 1 row, no findings, md5 as declared\n"
+    expected = "run.jsonl with aggregate.json: passed: 1 row, no findings; checksum ok (md5)\n"
     assert render(TextReporter, [], sound) == expected
     assert render(GithubReporter, [], sound) == f"evalstream: {expected}"
 

@@ -1,18 +1,22 @@
 """Tests that guard the catalogue: names, documentation, and the examples in it."""
 
 import json
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from edits import Case, apply, sections
 
 from evalstream.aggregate import Aggregate
 from evalstream.catalog import RULES
-from evalstream.model import Finding, Options, Severity
+from evalstream.model import Excerpt, Finding, Options, Severity
+from evalstream.parsing import shorten
 from evalstream.rule import Context, Rule
+from evalstream.summary import run_line
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 PAIRS = Path(__file__).resolve().parent / "pairs"
@@ -53,6 +57,9 @@ NAMES = {
     "ES004": "changed-while-read",
     "ES005": "nothing-to-check",
     "ES006": "noise-skipped",
+    "ES007": "unrecognised-file",
+    "ES008": "foreign-format",
+    "ES009": "outside-the-input",
     "ES101": "invalid-utf8",
     "ES102": "byte-order-mark",
     "ES103": "invalid-json",
@@ -101,6 +108,7 @@ NAMES = {
     "ES315": "mislabelled-interaction",
     "ES316": "credential",
     "ES317": "model-id-shape",
+    "ES319": "two-transcripts",
     "ES401": "sample-hash-mismatch",
     "ES402": "other-recipe",
     "ES403": "mixed-recipes",
@@ -127,6 +135,7 @@ NAMES = {
     "ES607": "uneven-fan-out",
     "ES608": "disagreeing-copies",
     "ES609": "sample-list",
+    "ES610": "uneven-repeats",
     "ES701": "aggregate-score",
     "ES702": "uncertainty",
     "ES703": "standard-error",
@@ -137,12 +146,15 @@ NAMES = {
     "ES801": "score-not-reproduced",
     "ES802": "sample-count",
     "ES803": "uncertainty-not-reproduced",
-    "ES804": "partial-rows",
+    "ES804": "claim-not-recomputed",
     "ES901": "datastore-path",
     "ES902": "orphan",
     "ES903": "repeated-aggregate",
     "ES904": "overlapping-files",
     "ES905": "drifted-sample",
+    "ES906": "reused-uuid",
+    "ES908": "case-collision",
+    "ES910": "foreign-directory",
     "EVG101": "document-shape",
     "EVG102": "empty-range",
     "EVG201": "task-with-unknown-metric",
@@ -283,10 +295,12 @@ def test_the_good_example_is_sound(rule: Rule, here: Path) -> None:
 
 
 @every_rule
-def test_an_ignored_rule_is_silent(rule: Rule, here: Path) -> None:
+def test_an_ignored_rule_is_silent_and_the_verdict_names_it(rule: Rule, here: Path) -> None:
     report = apply_example(rule, "Bad", here).check(ignore=(rule.code,))
     assert rule.code not in report.counts
     assert rule.code not in {finding.code for finding in report}
+    assert all(run.ignored == (rule.code,) for run in report.runs)
+    assert all(f"without {rule.code})" in run_line(run) for run in report.runs)
 
 
 @every_rule
@@ -294,6 +308,35 @@ def test_a_selected_rule_speaks_alone(rule: Rule, here: Path) -> None:
     report = apply_example(rule, "Bad", here).check(select=(rule.code,))
     assert set(report.counts) == {rule.code}
     assert {finding.code for finding in report} == {rule.code}
+    assert all(f"(only {rule.code})" in run_line(run) for run in report.runs)
+
+
+@every_rule
+def test_found_is_what_stands_at_the_pointer(rule: Rule, here: Path) -> None:
+    for finding in apply_example(rule, "Bad", here).check():
+        if finding.found is None or isinstance(finding.found, Excerpt) or finding.pointer is None:
+            continue
+        stands = resolve_pointer(document_of(finding), finding.pointer)
+        if isinstance(stands, float) and not math.isfinite(stands):
+            stands = {math.inf: "Infinity", -math.inf: "-Infinity"}.get(stands, "NaN")
+        assert finding.found == shorten(stands), finding
+        assert type(finding.found) is type(shorten(stands)), finding
+
+
+def document_of(finding: Finding) -> Any:
+    """Return the document that a finding's pointer leads into: a row, or a whole file."""
+    text = Path(finding.file).read_bytes()
+    if finding.line is not None and finding.file.endswith(".jsonl"):
+        return json.loads(text.split(b"\n")[finding.line - 1])
+    return yaml.safe_load(text) if finding.file.endswith(".yaml") else json.loads(text)
+
+
+def resolve_pointer(document: Any, pointer: str) -> Any:
+    """Return what stands at a JSON Pointer. Raises LookupError where nothing does."""
+    for part in pointer.split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        document = document[int(name) if isinstance(document, list) else name]
+    return document
 
 
 @every_rule

@@ -105,6 +105,8 @@ def run_in_order(
     function: Callable[[Work], Result],
     tasks: Iterable[Work | None],
     lost: Lost[Work, Result] | None = None,
+    *,
+    stop_themselves: bool = False,
 ) -> Iterator[Result]:
     """Run `function` over tasks and yield the results in the order of the tasks.
 
@@ -114,10 +116,10 @@ def run_in_order(
     again runs alone. For one that kills its worker even then, `lost` says what stands for its
     result; without it, WorkerLost is raised. Raises what `function` raises, and EngineLost where
     there is nobody left to run anything. Who stops the process gets what is under way before
-    Stopped is raised.
+    Stopped is raised; tasks that `stop_themselves` are asked on until they raise it.
     """
     waiting: deque[_Submitted[Work]] = deque()
-    source = _Source(tasks)
+    source = _Source(tasks, stop_themselves=stop_themselves)
     executor = backend.start()
     try:
         while True:
@@ -151,15 +153,16 @@ def run_in_order(
 class _Source(Generic[Work]):
     """Tasks as they come; it `rests` at a lull, at its end, and where the process is to stop."""
 
-    def __init__(self, tasks: Iterable[Work | None]) -> None:
-        self._tasks = iter(tasks)
+    def __init__(self, tasks: Iterable[Work | None], *, stop_themselves: bool) -> None:
+        self._tasks, self._stop_themselves = iter(tasks), stop_themselves
         self._stopped: Stopped | None = None
         self.rests = self.ended = False
 
     def next(self) -> Work | None:
         """Return the next task, None where it rests."""
         try:
-            STOPPING.check()
+            if not self._stop_themselves:
+                STOPPING.check()
             task = next(self._tasks)
         except StopIteration:
             self.ended, task = True, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from evalstream.model import Finding, Report, Severity
@@ -11,11 +12,20 @@ from evalstream.summary import counted, run_line, total_lines
 LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
 
+_BEGINNING: Final = re.compile(rb"::(?:error|warning|notice) file=|evalstream: ")
+"""A finding, or the line of a run."""
+
+
 class GithubReporter:
     """Writes each finding as a workflow command as it comes."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
+
+    @staticmethod
+    def wrote(head: bytes) -> bool:
+        """Tell by its first bytes whether a file is such a report."""
+        return _BEGINNING.match(head) is not None
 
     def finding(self, finding: Finding) -> None:
         """Write one annotation."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from evalstream.findings import Findings
 from evalstream.model import Finding, Report
 from evalstream.output import Output
 from evalstream.parsing import dumps
 from evalstream.summary import closing, outcome
+
+_BEGINNING: Final = re.compile(rb'\{"schema":\d+,"tool":\{"name":"evalstream"')
 
 
 class JsonReporter:
@@ -15,6 +20,11 @@ class JsonReporter:
     def __init__(self, output: Output) -> None:
         self._output = output
         self._findings = Findings()
+
+    @staticmethod
+    def wrote(head: bytes) -> bool:
+        """Tell by its first bytes whether a file is such a report."""
+        return _BEGINNING.match(head) is not None
 
     def finding(self, finding: Finding) -> None:
         """Keep one finding."""

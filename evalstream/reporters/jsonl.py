@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from evalstream.model import Finding, Report
 from evalstream.output import Output
 from evalstream.parsing import dumps
 from evalstream.summary import closing, outcome
+
+_BEGINNING: Final = re.compile(
+    rb'\{"code":"[A-Z]+\d+","name":"[a-z0-9-]+","severity":"|\{"summary":\{"schema":\d+,"tool":'
+)
+"""A finding, or the summary where nothing was found."""
 
 
 class JsonLinesReporter:
@@ -13,6 +21,11 @@ class JsonLinesReporter:
 
     def __init__(self, output: Output) -> None:
         self._output = output
+
+    @staticmethod
+    def wrote(head: bytes) -> bool:
+        """Tell by its first bytes whether a file is such a report."""
+        return _BEGINNING.match(head) is not None
 
     def finding(self, finding: Finding) -> None:
         """Write one finding."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -15,12 +16,25 @@ IN_MEMORY: Final = 1_000
 """How many findings of each code are kept in memory: there are over a hundred codes."""
 
 
+_BEGINNING: Final = re.compile(
+    rb"\s*(?:[A-Z]{2,3}\d{3} [a-z0-9-]+: "
+    rb"|[^\n]*: (?:passed|FAILED|incomplete|not checked)\b"
+    rb"|[\d,]+ runs? not looked at)"
+)
+"""A finding, the line of a run, or that of runs which were not reached."""
+
+
 class TextReporter:
     """Keeps the findings by code and writes at the end."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
         self._groups: dict[str, Findings] = {}
+
+    @staticmethod
+    def wrote(head: bytes) -> bool:
+        """Tell by its first bytes whether a file is such a report."""
+        return _BEGINNING.match(head) is not None
 
     def finding(self, finding: Finding) -> None:
         """Keep one finding in its group."""
@@ -83,19 +97,38 @@ def _lines(finding: Finding) -> Iterator[str]:
         yield f"      {finding.found.excerpt}"
         yield f"      {' ' * finding.found.caret}^"
         return
-    values = [
-        f"{word} {_shown(value)}"
-        for word, value in (("expected", finding.expected), ("found", finding.found))
-        if value is not None
-    ]
+    values = []
+    if finding.expected is not None:
+        values.append(f"expected {_wanted(finding.expected)}")
+    if finding.found is not None:
+        values.append(f"found {_shown(finding.found)}")
     if values:
         yield f"      {', '.join(values)}"
 
 
 def _shown(value: object) -> str:
-    if isinstance(value, list):
-        return " or ".join(map(_shown, value))
-    return value if isinstance(value, str) and value.isalnum() else dumps(value).decode()
+    return dumps(value).decode()
+
+
+def _wanted(expected: object) -> str:
+    """Write what is expected, a small JSON Schema in words."""
+    if not isinstance(expected, dict) or len(expected) != 1:
+        return _shown(expected)
+    ((keyword, value),) = expected.items()
+    if keyword == "enum" and isinstance(value, list):
+        return f"one of {', '.join(map(_shown, value))}"
+    if keyword == "type":
+        return " or ".join(value) if isinstance(value, list) else str(value)
+    words = _LIMITS.get(keyword)
+    return _shown(expected) if words is None else f"{words} {_shown(value)}"
+
+
+_LIMITS: Final = {
+    "minimum": "at least",
+    "maximum": "at most",
+    "exclusiveMinimum": "more than",
+    "exclusiveMaximum": "less than",
+}
 
 
 def _printable(text: str) -> str:

@@ -8,21 +8,26 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from evalstream.aggregate import RESULTS, Aggregate, bound, number
-from evalstream.claims import NOTHING, ROUNDING, Claims
+from evalstream.aggregate import (
+    LEVELS,
+    RESULTS,
+    UNKNOWN_LEVEL,
+    Aggregate,
+    bound,
+    is_alike,
+    number,
+)
+from evalstream.claims import Claims
 from evalstream.formats import eee
-from evalstream.model import Fault, Severity
+from evalstream.model import Fault, Severity, at_least, at_most
 from evalstream.rule import Rule
-
-UNKNOWN_LEVEL: Final = -1
-"""The score of an unknown level, where has_unknown_level is true."""
 
 PLACEHOLDER: Final = -1
 """What some leaderboards write where there is no score."""
 
 DEPLOYMENT: Final = ("deployment_type", "model_availability")
-_EPOCH = re.compile(r"[0-9]{9,10}(?:\.[0-9]+)?")
-"""Seconds since 1970, between 1973 and 2286; milliseconds have three digits more."""
+_EPOCH = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE]\+?[0-9]+)?")
+"""A Unix time as the schema asks for it; how precise it is, and of what age, is not judged."""
 
 Place = dict[str, Any]
 
@@ -33,27 +38,24 @@ def _aggregate_score(aggregate: Aggregate) -> Iterator[Fault]:
         lowest, highest = bound(metric.get("min_score")), bound(metric.get("max_score"))
         where = f"{RESULTS}/{place}"
         if lowest is not None and highest is not None and lowest > highest:
-            found: Place = {"found": metric["min_score"], "expected": metric["max_score"]}
+            expected = at_most(metric["max_score"])
+            found: Place = {"found": metric["min_score"], "expected": expected}
             pointer = f"{where}/metric_config/min_score"
             yield ES701.fault("min_score is above max_score", pointer=pointer, **found)
             continue
-        if score is None or metric.get("score_type") == "levels":
+        if score is None or metric.get("score_type") == LEVELS:
             continue
         at: Place = {"pointer": f"{where}/score_details/score", "found": score}
         if not math.isfinite(score):
             yield ES701.fault("the score is not finite", **at)
-        elif lowest is not None and score < lowest and not _alike(score, lowest):
+        elif lowest is not None and score < lowest and not is_alike(score, lowest):
             message = "the score is below the metric's min_score"
             if score == PLACEHOLDER:
                 message += "; leave a result without a score out, -1 is read as one"
-            yield ES701.fault(message, expected=lowest, **at)
-        elif highest is not None and score > highest and not _alike(score, highest):
-            yield ES701.fault("the score is above the metric's max_score", expected=highest, **at)
-
-
-def _alike(score: float, limit: float) -> bool:
-    """Tell whether a score strays from a bound only as far as sums of floats do."""
-    return math.isclose(score, limit, rel_tol=float(ROUNDING), abs_tol=float(NOTHING))
+            yield ES701.fault(message, expected=at_least(lowest), **at)
+        elif highest is not None and score > highest and not is_alike(score, highest):
+            message = "the score is above the metric's max_score"
+            yield ES701.fault(message, expected=at_most(highest), **at)
 
 
 def _uncertainty(aggregate: Aggregate) -> Iterator[Fault]:
@@ -83,7 +85,7 @@ def _interval(interval: Mapping[str, Any], where: str, claims: Claims | None) ->
         yield ES702.fault("confidence_level is not within 0 and 1", pointer=pointer, found=level)
     if lower is None or upper is None:
         return
-    found = [lower, upper]
+    found = dict(interval)
     if not (math.isfinite(lower) and math.isfinite(upper)):
         yield ES702.fault("a bound of the interval is not finite", pointer=where, found=found)
     elif lower > upper:
@@ -106,7 +108,8 @@ def _standard_error(aggregate: Aggregate) -> Iterator[Fault]:
             expected = float(deviation / Decimal(samples).sqrt())
             message = "standard_error is not standard_deviation / sqrt(num_samples)"
             pointer = f"{RESULTS}/{place}/score_details/uncertainty/standard_error/value"
-            yield ES703.fault(message, pointer=pointer, expected=expected, found=float(error))
+            found = _number_as_written(error)
+            yield ES703.fault(message, pointer=pointer, expected=expected, found=found)
 
 
 def _evaluation_id_shape(aggregate: Aggregate) -> Iterator[Fault]:
@@ -114,14 +117,14 @@ def _evaluation_id_shape(aggregate: Aggregate) -> Iterator[Fault]:
     if identity is not None:
         parts = identity.split("/")
         place: Place = {"pointer": "/evaluation_id", "found": identity}
-        if len(parts) < 3 or not all(part.strip() for part in parts):
-            message = "evaluation_id is not eval_name/model_id/retrieved_timestamp"
+        if len(parts) < 2:
+            message = "evaluation_id has no separator; write eval_name/model_id/retrieved_timestamp"
             yield ES704.fault(message, **place)
-        elif not _EPOCH.fullmatch(parts[-1]):
-            yield ES704.fault("evaluation_id does not end in seconds since 1970", **place)
+        elif not all(part.strip() for part in parts):
+            yield ES704.fault("evaluation_id has an empty part", **place)
     retrieved = aggregate.document.get("retrieved_timestamp")
     if isinstance(retrieved, str) and not _EPOCH.fullmatch(retrieved):
-        message = "retrieved_timestamp is not in seconds since 1970"
+        message = "retrieved_timestamp is not a number of seconds since 1970"
         yield ES704.fault(message, pointer="/retrieved_timestamp", found=retrieved)
 
 
@@ -167,7 +170,7 @@ def _level_score(aggregate: Aggregate) -> Iterator[Fault]:
     for place, result in aggregate.indexed_results():
         metric, score = _object(result, "metric_config"), _score(result)
         levels = metric.get("level_names")
-        if metric.get("score_type") != "levels" or score is None or not isinstance(levels, list):
+        if metric.get("score_type") != LEVELS or score is None or not isinstance(levels, list):
             continue
         if score == UNKNOWN_LEVEL and metric.get("has_unknown_level") is True:
             continue
@@ -177,6 +180,15 @@ def _level_score(aggregate: Aggregate) -> Iterator[Fault]:
                 message += "; -1 needs has_unknown_level"
             pointer = f"{RESULTS}/{place}/score_details/score"
             yield ES708.fault(message, pointer=pointer, found=score)
+
+
+def _number_as_written(claim: Decimal) -> int | float:
+    """Return a claim as the JSON number that it is in the document."""
+    return (
+        int(claim)
+        if claim == claim.to_integral_value() and claim.as_tuple().exponent == 0
+        else float(claim)
+    )
 
 
 def _score(result: Mapping[str, Any]) -> float | None:
@@ -256,17 +268,23 @@ ES704: Final = Rule(
     "ES704",
     "evaluation-id-shape",
     Severity.WARNING,
-    "evaluation_id is not eval_name/model_id/retrieved_timestamp, or a timestamp no Unix epoch",
+    "evaluation_id without a separator or with an empty part, or a timestamp that is not a number",
     """
-    What it finds: an evaluation_id of fewer than three parts or with an empty one, and a last
-    part or a retrieved_timestamp that is not in seconds since 1970.
+    What it finds: an evaluation_id without a slash, or with nothing between two slashes, before
+    the first or after the last; and a retrieved_timestamp that is not a number, which the schema
+    asks for in Unix time. Neither the number of parts nor the form of any is judged: producers
+    end ids in times, dates, hashes or names.
 
-    Why it matters: the id is what keeps two runs of one model apart.
+    Why it matters: the id is what keeps two runs of one model apart, and readers sort records
+    by the number in retrieved_timestamp.
 
     Bad:
-        aggregate /retrieved_timestamp = "2025-10-09T08:53:20Z"
+        rows /evaluation_id = "tiny-arithmetic//1760000000"
+        aggregate /evaluation_id = "tiny-arithmetic//1760000000"
 
     Good:
+        rows /evaluation_id = "tiny-arithmetic/acorn-7b@cd543a14aaaa"
+        aggregate /evaluation_id = "tiny-arithmetic/acorn-7b@cd543a14aaaa"
         aggregate /retrieved_timestamp = "1760000000.25"
     """,
     aggregate=_evaluation_id_shape,

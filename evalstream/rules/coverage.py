@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from evalstream.aggregate import RESULTS, Result
 from evalstream.model import Fault, Severity
 from evalstream.rule import Rule, RunFacts, Where
+from evalstream.sample_groups import samples_beside
 from evalstream.samples import Kind, Remark
-
-
-def _whole(facts: RunFacts) -> bool:
-    """Tell whether the rows are those of the aggregate; else what is missing is known already.
-
-    Where all rows alike name another evaluation, their sets of samples can still be compared.
-    """
-    tally = facts.tally
-    return tally.rows > 0 and not tally.unread and tally.doubtful in (0, tally.rows)
+from evalstream.summary import counted
 
 
 def _result_without_rows(facts: RunFacts) -> Iterator[Fault]:
-    times = Counter(result.id for result in facts.context.results)
+    yield from _rows_without_result(facts)
     identified = [result for result in facts.context.results if result.id is not None]
-    if not identified or not _whole(facts):
+    if not identified or not facts.tally.is_whole:
         return
     lacking = facts.tally.without_result.total()
     if lacking:
@@ -34,13 +27,23 @@ def _result_without_rows(facts: RunFacts) -> Iterator[Fault]:
             f"(first {facts.at(first)})"
         )
         yield ES604.fault(message, count=lacking)
-    if lacking == facts.tally.rows - facts.tally.unread:
-        return
     for result in identified:
-        # Rows cannot be told apart by an id that several results carry, which has its own rule.
-        if result.place not in facts.tally.scores and times[result.id] == 1:
+        if result.place in facts.rowless:
             pointer = f"{RESULTS}/{result.place}/evaluation_result_id"
             yield ES604.fault("no row scores this result", pointer=pointer, found=result.id)
+
+
+def _rows_without_result(facts: RunFacts) -> Iterator[Fault]:
+    """Name the rows that count in no claim; where no row joins any of the results, ES804 speaks."""
+    if facts.aggregate is None or (facts.context.results and not facts.tally.scores):
+        return
+    for _, count, line in facts.tally.unjoined:
+        if facts.context.results:
+            message = "rows join no result by their evaluation_name, though other rows join one"
+        else:
+            message = "rows join no result, since the aggregate has none"
+        message += f", and count in no claim (first {facts.at(line)})"
+        yield ES604.fault(message, count=count, about_rows=True)
 
 
 def _uneven_fan_out(facts: RunFacts) -> Iterator[Fault]:
@@ -48,7 +51,7 @@ def _uneven_fan_out(facts: RunFacts) -> Iterator[Fault]:
 
     Results over the splits of a dataset share no sample; they are not uneven.
     """
-    for results in _together(facts).values() if _whole(facts) else ():
+    for results in _together(facts).values() if facts.tally.is_whole else ():
         covers = {result.place: facts.coverage.of(result.place) for result in results}
         sets = {(cover.samples, cover.digest) for cover in covers.values()}
         distinct = sum(cover.firsts for cover in covers.values())
@@ -66,6 +69,17 @@ def _uneven_fan_out(facts: RunFacts) -> Iterator[Fault]:
             yield ES607.fault(message, pointer=f"{RESULTS}/{result.place}")
 
 
+def _uneven_repeats(facts: RunFacts) -> Iterator[Fault]:
+    for result in facts.context.results if facts.tally.is_whole else ():
+        cover = facts.coverage.of(result.place)
+        if result.place in facts.tally.scores and not cover.is_even:
+            message = (
+                f"its {counted(cover.samples, 'sample')} have {cover.repeats:,} repeats, some more "
+                "than others; those with more of them count more"
+            )
+            yield ES610.fault(message, pointer=f"{RESULTS}/{result.place}")
+
+
 def _together(facts: RunFacts) -> Mapping[tuple[str | None, str | None], list[Result]]:
     """Group the results that have rows by evaluation and dataset."""
     groups: dict[tuple[str | None, str | None], list[Result]] = defaultdict(list)
@@ -76,12 +90,12 @@ def _together(facts: RunFacts) -> Mapping[tuple[str | None, str | None], list[Re
 
 
 def _other_output(remark: Remark, where: Where) -> Fault:
-    message = f"another output than {where(remark.earlier)}, which scores the same sample"
-    return ES608.fault(message, pointer="/output")
+    message = f"other choices or another output than {where(remark.earlier)}, which scores the same sample"
+    return ES608.fault(message)
 
 
 def _sample_list(facts: RunFacts) -> Iterator[Fault]:
-    for result in facts.context.results if _whole(facts) else ():
+    for result in facts.context.results if facts.tally.is_whole else ():
         if result.place in facts.tally.scores:
             yield from _samples_number(facts, result)
             yield from _sample_ids(facts, result)
@@ -94,7 +108,7 @@ def _samples_number(facts: RunFacts, result: Result) -> Iterator[Fault]:
     """
     declared, claims = result.samples_number, facts.aggregate.claims if facts.aggregate else {}
     samples, joined = _samples(facts, result), facts.tally.scores[result.place].joined
-    if declared is None or declared in (samples, joined, facts.coverage.distinct()):
+    if declared is None or declared in (samples, joined, samples_beside(facts, result)):
         return
     if samples < declared and claims[result.place].num_samples in (samples, joined):
         return
@@ -114,7 +128,7 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Fault]:
     for count, line in unlisted:
         message = f"rows score samples that sample_ids does not list (first {facts.at(line)})"
         yield ES609.fault(message, pointer=pointer, count=count)
-    if not unlisted and samples < listed != facts.coverage.distinct():
+    if not unlisted and samples < listed != samples_beside(facts, result):
         message = f"sample_ids lists {listed:,} samples, the rows score {samples:,} of them"
         yield ES609.fault(message, pointer=pointer)
 
@@ -127,10 +141,11 @@ ES604: Final = Rule(
     "ES604",
     "result-without-rows",
     Severity.WARNING,
-    "a result with an id has no rows, or rows lack the id while the aggregate defines ids",
+    "a result with an id has no rows, or rows join none of the results",
     """
-    What it finds: a result with an evaluation_result_id that no row carries, and rows without
-    an evaluation_result_id where the aggregate's results have them.
+    What it finds: a result with an evaluation_result_id that no row carries, rows without an
+    evaluation_result_id where the aggregate's results have them, and rows that join no result by
+    their evaluation_name where others do.
 
     Why it matters: such a result stands without the samples it was made of, and such rows
     support no claim.
@@ -175,10 +190,10 @@ ES608: Final = Rule(
     "ES608",
     "disagreeing-copies",
     Severity.WARNING,
-    "the same sample has different output under different results",
+    "the same sample has different choices or output under different results",
     """
     What it finds: rows that score the same repeat of a sample under different results, and
-    show another output or transcript. (Another input is ES407.)
+    show other choices, another output or another transcript. (Another input is ES407.)
 
     Why it matters: the metrics were measured on different answers, or a copy was edited.
 
@@ -214,6 +229,30 @@ ES609: Final = Rule(
     about_aggregate=True,
 )
 
-RULES: Final = (ES604, ES607, ES608, ES609)
+ES610: Final = Rule(
+    "ES610",
+    "uneven-repeats",
+    Severity.WARNING,
+    "samples of one result have different numbers of repeats",
+    """
+    What it finds: a result whose rows repeat some samples more often than others, by the repeat
+    marks (metadata.epoch, repeat, trial or seed) of its rows. Rows that are the same repeat twice
+    are ES408 and ES409.
+
+    Why it matters: the mean over the rows weighs samples by their repeats. Rows got lost, or
+    samples with a good score were added again.
+
+    Bad:
+        row 1 repeated
+        row 2 /metadata/epoch = 2
+
+    Good:
+        row 1 /metadata/epoch = 2
+    """,
+    run=_uneven_repeats,
+    about_aggregate=True,
+)
+
+RULES: Final = (ES604, ES607, ES608, ES609, ES610)
 
 REMARKS: Final[Mapping[Kind, Callable[[Remark, Where], Fault]]] = {Kind.OTHER_OUTPUT: _other_output}

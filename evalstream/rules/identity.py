@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evalstream.digest import (
@@ -22,26 +22,29 @@ from evalstream.tally import Tally
 
 POINTER: Final = "/sample_hash"
 _SAME: Final = "the same evaluation, result and sample"
+_RENAMED: Final = "the same evaluation, result, sample and input"
 UNEXPLAINED: Final[frozenset[str]] = frozenset()
-HashJudge = Callable[[Mapping[str, Any], int, Tally], tuple[Fault | None, str | None]]
-"""Returns what is wrong with a row's hash, and a text that rows with the same input share."""
+MIXED_FROM: Final = 4
+"""A file is a mixture where one in so many rows follows another recipe than most do."""
+
+HashJudge = Callable[[Mapping[str, Any], int, Tally], Fault | None]
+"""Returns what is wrong with a row's hash."""
 
 
 def hash_judge(context: Context) -> HashJudge:
     """Return the function that judges a row's sample_hash, counts it, and says what is wrong.
 
     The recipe that the file follows is tried first; one digest settles a sound row. Only a
-    row that it does not explain is tried under every recipe. The digest under the file's
-    recipe also tells inputs apart, whatever the row itself claims.
+    row that it does not explain is tried under every recipe.
     """
     slowly = _slow_judge(context)
     if not context.recipes:
-        return lambda row, line, tally: (slowly(row, line, tally, None), eee.input_text(row))
+        return lambda row, line, tally: slowly(row, line, tally, None)
     compute = getattr(hashlib, context.algorithm)
     primary = context.recipes[0]
     covered, same = RECIPES[primary], same_for_one_reference(primary)
 
-    def judge(row: Mapping[str, Any], line: int, tally: Tally) -> tuple[Fault | None, str | None]:
+    def judge(row: Mapping[str, Any], line: int, tally: Tally) -> Fault | None:
         digest = text = None
         try:
             sample = row["input"]
@@ -50,13 +53,13 @@ def hash_judge(context: Context) -> HashJudge:
             digest = compute(text).hexdigest()
             if digest == row["sample_hash"] and (reference.__class__ is str or len(reference) <= 1):
                 tally.recipes.add(same, line)
-                return None, digest
+                return None
         except (KeyError, TypeError, AttributeError, UnicodeEncodeError):
             pass
         if eee.hash_input(row) is None:
             digest = None
         known = None if digest is None or text is None else (text, digest)
-        return slowly(row, line, tally, known), digest
+        return slowly(row, line, tally, known)
 
     return judge
 
@@ -138,6 +141,19 @@ def _same_repeat(remark: Remark, where: Where) -> Fault:
     return ES409.fault(message, pointer="/sample_id")
 
 
+def _renamed_repeat(remark: Remark, where: Where) -> Fault:
+    message = f"{_RENAMED} as {where(remark.earlier)}, under another evaluation_name"
+    return ES409.fault(message, pointer="/evaluation_name")
+
+
+def _renamed_copy(remark: Remark, where: Where) -> Fault:
+    message = (
+        f"{_RENAMED} as {where(remark.earlier)}, under another evaluation_name and with another "
+        "score or repeat mark"
+    )
+    return ES409.fault(message, pointer="/evaluation_name", severity=Severity.WARNING)
+
+
 def _unmarked_repeat(remark: Remark, where: Where) -> Fault:
     message = (
         f"{_SAME} as {where(remark.earlier)}, other contents, and no epoch, repeat, trial or "
@@ -147,43 +163,89 @@ def _unmarked_repeat(remark: Remark, where: Where) -> Fault:
 
 
 def file_recipe(facts: RunFacts) -> str | None:
-    """Return the recipe that explains every hash that can be explained, None if none does.
+    """Return the recipe that the file follows, None if its rows follow several, or none."""
+    recipe, others = _followed(facts)
+    return None if _is_mixture(facts, others) else recipe
 
-    The preferred recipe of the version wins where several explain all rows.
+
+def verified_hashes(facts: RunFacts) -> int:
+    """Return how many rows have the hash that the file's recipe gives for their input."""
+    recipe = file_recipe(facts)
+    return sum(count for names, count, _ in facts.tally.recipes if recipe in names)
+
+
+Explained = tuple[frozenset[str], int, int]
+"""The recipes that give the hashes of some rows, how many these are, and the first line."""
+
+
+def _followed(facts: RunFacts) -> tuple[str | None, list[Explained]]:
+    """Return the recipe that most rows follow, and the rows that only other recipes explain.
+
+    A recipe that only few rows force is not the file's, even if it explains the others as well.
     """
-    explained = [names for names, _, _ in facts.tally.recipes if names]
-    common = frozenset.intersection(*explained) if explained else UNEXPLAINED
-    if facts.context.options.recipe in common:
-        return facts.context.options.recipe
-    preferred = eee.VERSIONS[facts.context.version].preferred_recipe
-    ordered = sorted(common, key=lambda name: (name != preferred, list(RECIPES).index(name)))
-    return ordered[0] if ordered else None
+    explained = [entry for entry in facts.tally.recipes if entry[0]]
+    if not explained:
+        return None, []
+    counts = {
+        name: sum(count for names, count, _ in explained if name in names) for name in RECIPES
+    }
+    recipe, rows = facts.context.options.recipe, sum(count for _, count, _ in explained)
+    if recipe == "auto":
+        recipe = eee.likely_recipe(counts, rows, facts.context.version, facts.context.library)
+    return recipe, [entry for entry in explained if recipe not in entry[0]]
+
+
+def _is_mixture(facts: RunFacts, others: Sequence[Explained]) -> bool:
+    """Tell whether more than a few rows follow other recipes than the file's."""
+    rows = sum(count for names, count, _ in facts.tally.recipes if names)
+    return others != [] and MIXED_FROM * sum(count for _, count, _ in others) >= rows
 
 
 def _other_recipe(facts: RunFacts) -> Iterator[Fault]:
     recipe = file_recipe(facts)
     preferred = eee.VERSIONS[facts.context.version].preferred_recipe
     if recipe and recipe != preferred and facts.context.options.recipe == "auto":
-        yield ES402.fault(
-            f"sample_hash follows {recipe}; version {facts.context.version} prefers {preferred}",
-            expected=preferred,
-            found=recipe,
+        message = (
+            f"sample_hash follows {recipe}; version {facts.context.version} prefers {preferred}"
         )
+        severity = None
+        if _forces_first_references(facts, recipe):
+            message += "; references behind the first are covered by no hash"
+            severity = None if eee.is_helm(facts.context.library) else Severity.WARNING
+        yield ES402.fault(message, severity=severity)
+
+
+def _forces_first_references(facts: RunFacts, recipe: str) -> bool:
+    """Tell whether rows have references that only a recipe explains which leaves them out."""
+    forced = frozenset({recipe})
+    return recipe == eee.OF_HELM and any(names == forced for names, _, _ in facts.tally.recipes)
 
 
 def _mixed_recipes(facts: RunFacts) -> Iterator[Fault]:
-    explained = [(names, count, line) for names, count, line in facts.tally.recipes if names]
-    if not explained or file_recipe(facts) is not None:
+    _, others = _followed(facts)
+    if not _is_mixture(facts, others):
         return
     parts = [
         f"{' or '.join(sorted(names))} on {count:,} (first {facts.at(line)})"
-        for names, count, line in explained
+        for names, count, line in facts.tally.recipes
+        if names
     ]
-    counts = {
-        name: sum(count for names, count, _ in explained if name in names) for name in RECIPES
-    }
-    others = sum(count for _, count, _ in explained) - max(counts.values())
-    yield ES403.fault(f"rows follow different recipes: {'; '.join(parts)}", count=others)
+    count = sum(count for _, count, _ in others)
+    yield ES403.fault(f"rows do not agree on one recipe: {'; '.join(parts)}", count=count)
+
+
+def _few_other_recipes(facts: RunFacts) -> Iterator[Fault]:
+    """Report the few rows that only another recipe than the file's explains."""
+    recipe, others = _followed(facts)
+    if _is_mixture(facts, others):
+        return
+    for names, count, line in others:
+        message = (
+            f"not the {facts.context.algorithm} of the row's input under the recipe {recipe}, "
+            f"which most rows follow, but under {' or '.join(sorted(names))} "
+            f"(first {facts.at(line)})"
+        )
+        yield ES401.fault(message, count=count)
 
 
 def _unverifiable_hash(facts: RunFacts) -> Iterator[Fault]:
@@ -191,25 +253,39 @@ def _unverifiable_hash(facts: RunFacts) -> Iterator[Fault]:
     unexplained = tally.recipes.count(UNEXPLAINED)
     if not unexplained or facts.context.recipes:
         return
-    first = next(line for names, _, line in tally.recipes if not names)
     if tally.recipes.total() == unexplained and options.recipe == "auto":
         message = (
-            f"no known recipe gives any of the hashes (first {facts.at(first)}); "
+            f"no known recipe gives any of the hashes (first {facts.at(_first_unexplained(tally))}); "
             "they could not be verified"
         )
         yield ES404.fault(message, count=unexplained)
-    else:
+
+
+def _unexplained_hashes(facts: RunFacts) -> Iterator[Fault]:
+    yield from _few_other_recipes(facts)
+    tally, options = facts.tally, facts.context.options
+    unexplained = tally.recipes.count(UNEXPLAINED)
+    if not unexplained or facts.context.recipes:
+        return
+    if tally.recipes.total() != unexplained or options.recipe != "auto":
         message = (
-            f"no known recipe gives these hashes (first {facts.at(first)}), though it gives "
-            "others; name the recipe with --recipe to list the lines"
+            f"no known recipe gives these hashes (first {facts.at(_first_unexplained(tally))}), "
+            "though it gives others; name the recipe with --recipe to list the lines"
         )
         yield ES401.fault(message, count=unexplained)
+
+
+def _first_unexplained(tally: Tally) -> int:
+    return next(line for names, _, line in tally.recipes if not names)
 
 
 def _malformed_hash(facts: RunFacts) -> Iterator[Fault]:
     dressed = facts.tally.hash_forms.count("dressed")
     if dressed:
-        message = "sample_hash written in capitals or with a prefix; plain lower-case hex is usual"
+        message = (
+            "sample_hash written in capitals, with a prefix or with blanks; plain lower-case hex is "
+            "usual"
+        )
         yield ES405.fault(message, count=dressed, severity=Severity.WARNING)
     aggregate, tally = facts.aggregate, facts.tally
     declared = aggregate.hash_algorithm if aggregate else None
@@ -229,8 +305,16 @@ def _hash_absent(facts: RunFacts) -> Iterator[Fault]:
     if not absent:
         return
     first = next(line for form, _, line in facts.tally.hash_forms if form == "absent")
+    algorithm = facts.aggregate.claim("hash_algorithm") if facts.aggregate else None
     if absent == facts.tally.rows - facts.tally.unread:
-        yield ES406.fault("no row has a sample_hash", count=absent)
+        if algorithm is None:
+            yield ES406.fault("no row has a sample_hash", count=absent)
+        else:
+            message = (
+                "no row has a sample_hash, though the aggregate names a hash_algorithm; the inputs "
+                "are unverified"
+            )
+            yield ES406.fault(message, count=absent, severity=Severity.WARNING)
     else:
         message = f"some rows lack sample_hash, others have it (first {facts.at(first)})"
         yield ES406.fault(message, count=absent, severity=Severity.WARNING)
@@ -243,7 +327,9 @@ ES401: Final = Rule(
     "sample_hash is not the digest of this row's input under the file's recipe",
     """
     What it finds: a row whose sample_hash is not what the file's recipe gives for its
-    input.raw and input.reference, nor what any other known recipe gives.
+    input.raw and input.reference, nor what any other known recipe gives. Where most rows follow
+    one recipe and less than a quarter of them only another one, those are counted in one finding: a
+    further reference that was added to a row later looks like this.
 
     Why it matters: the hash is what lets two runs be compared sample by sample. If it does
     not match, the question or the reference was changed after hashing, or the hash was.
@@ -254,6 +340,7 @@ ES401: Final = Rule(
     Good:
         row 2 /output/raw = "another output: the hash does not cover it"
     """,
+    run=_unexplained_hashes,
 )
 
 ES402: Final = Rule(
@@ -263,7 +350,9 @@ ES402: Final = Rule(
     "the file is consistent under a recipe that is not the preferred one of its version",
     """
     What it finds: all hashes agree under one known recipe, but not under the one that the
-    file's version prefers (concat, and json-list from 0.3.0 on).
+    file's version prefers (concat, and json-list from 0.3.0 on). Where rows have several
+    references and only concat-first gives their hashes, which leaves out all but the first, it is a
+    warning, unless the aggregate names HELM, whose converter hashes so.
 
     Why it matters: hashes of different recipes never match, so samples of this file cannot be
     joined by hash with those of files that follow the preferred recipe.
@@ -283,13 +372,15 @@ ES403: Final = Rule(
     Severity.ERROR,
     "rows of one file follow different recipes",
     """
-    What it finds: every hash is right under some recipe, but no recipe is right for all rows.
+    What it finds: every hash is right under some recipe, but a quarter of the rows or more
+    follow only another recipe than most do. (Fewer rows are ES401.)
 
-    Why it matters: the file was put together from parts, or a row was replaced; hashes within
-    it cannot be compared.
+    Why it matters: the file was put together from parts; hashes within it cannot be compared.
 
     Bad:
         row 2 hash json-list
+        row 3 hash json-list
+        row 4 hash json-list
 
     Good:
         row 2 hash concat
@@ -344,11 +435,13 @@ ES406: Final = Rule(
     "ES406",
     "hash-absent",
     Severity.INFO,
-    "rows without sample_hash; a warning when only some rows lack it",
+    "rows without sample_hash; a warning where hashes are expected",
     """
-    What it finds: rows that carry no sample_hash, with their number.
+    What it finds: rows that carry no sample_hash, with their number. It is a warning where other
+    rows have one, and where the aggregate names a hash_algorithm.
 
-    Why it matters: without it nobody can tell whether two runs were given the same sample.
+    Why it matters: without it a changed question or reference does not show, and two runs cannot be
+    compared sample by sample.
 
     Bad:
         row 2 /sample_hash removed
@@ -365,9 +458,10 @@ ES407: Final = Rule(
     Severity.ERROR,
     "same sample_id, different input, within one evaluation; one input under two ids is a warning",
     """
-    What it finds: a row whose input (raw, reference, choices) differs from that of the first
-    row with its sample_id under the same evaluation_id and evaluation_name. As a warning, once
-    for each sample: an input that an earlier row shows under another sample_id.
+    What it finds: a row whose input (raw and all references, not the choices) differs from that
+    of the first row with its sample_id under the same evaluation_id and evaluation_name. As a
+    warning, once for each sample: an input that an earlier row shows under another sample_id, in
+    the same evaluation_name or under the same result.
 
     Why it matters: runs are compared sample by sample; with two questions under one id the
     comparison is between different questions, with one under two ids it counts twice.
@@ -408,8 +502,9 @@ ES409: Final = Rule(
     "same evaluation, result, sample_id and repeat as an earlier row",
     """
     What it finds: two rows that score the same sample under the same result with the same
-    repeat mark (metadata.epoch, repeat, trial or seed). Where no mark exists and the contents
-    differ it is a warning: the rows may be repeats that nobody numbered.
+    repeat mark (metadata.epoch, repeat, trial or seed), also where they have different
+    evaluation_names and show the same input. Where no mark exists and the contents differ (under
+    different names: the scores) it is a warning: the rows may be repeats without a number.
 
     Why it matters: a sample that counts twice shifts the score.
 
@@ -431,5 +526,7 @@ REMARKS: Final[Mapping[Kind, Callable[[Remark, Where], Fault]]] = {
     Kind.SAME_BYTES: _same_bytes,
     Kind.SAME_REPEAT: _same_repeat,
     Kind.UNMARKED_REPEAT: _unmarked_repeat,
+    Kind.RENAMED_REPEAT: _renamed_repeat,
+    Kind.RENAMED_COPY: _renamed_copy,
 }
 """What to say of rows that have to do with an earlier one."""

@@ -72,14 +72,12 @@ _CHARACTERS_OF_A_KEY: Final = 12
 
 
 def _answer_leak(context: Context) -> RowCheck:
-    del context
-
     def check(row: Row) -> Iterable[Fault]:
         sample: Any = row.get("input")
         raw = sample.get("raw") if sample.__class__ is dict else None
         if raw.__class__ is not str:
             return ()
-        if _spoken_in(raw, row):
+        if _spoken_in(raw, row, context.version_of(row)):
             return (ES312.fault("input.raw holds what the assistant said", pointer="/input/raw"),)
         # The last choice ends many a question, and may be the right one.
         references = () if sample.get("choices") else _texts(sample.get("reference"))
@@ -90,13 +88,13 @@ def _answer_leak(context: Context) -> RowCheck:
     return check
 
 
-def _spoken_in(raw: str, row: Row) -> bool:
+def _spoken_in(raw: str, row: Row, version: str) -> bool:
     """Tell whether a question ends in the output, or has an assistant's turn within.
 
     Either begins a line, or stands behind a speaker's name, and ends a line. Elsewhere an answer
     quotes the question, or repeats one of its choices or examples.
     """
-    output, transcript = row.get("output"), eee.transcript(row)
+    output, transcript = row.get("output"), eee.transcript(row, version)
     ending = raw.rstrip()
     for said in _telling(output.get("raw") if output.__class__ is dict else None):
         if ending.endswith(said) and _begins_line(raw, len(ending) - len(said)):

@@ -7,11 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any, Final
 
 from evalstream.aggregate import RESULTS, Aggregate
-from evalstream.formats import eee
-from evalstream.model import Fault, Severity
+from evalstream.model import Fault, Severity, one_of
 from evalstream.rule import Context, RowCheck, Rule
-
-EXPECTED_SHOWN: Final = 5
 
 
 def _foreign_evaluation(context: Context) -> RowCheck | None:
@@ -33,28 +30,20 @@ def _unknown_result(context: Context) -> RowCheck | None:
         # There is no aggregate; one without any result knows none of the rows' results.
         return None
     ids = {result.id for result in context.results if result.id is not None}
-    expected = sorted(ids)[:EXPECTED_SHOWN]
+    expected = one_of(sorted(ids))
 
     def check(row: Mapping[str, Any]) -> tuple[Fault, ...]:
         found = row.get("evaluation_result_id")
         if found.__class__ is not str or found in ids:
             return ()
         # Before 0.2.2 the key means nothing by itself: rows may hold whatever keys they like.
-        if not ids and _version(row, context) in _WITHOUT_RESULT_IDS:
+        if not ids and context.version_of(row) in _WITHOUT_RESULT_IDS:
             return ()
         message = "evaluation_result_id is no result of the aggregate"
         pointer = "/evaluation_result_id"
         return (ES603.fault(message, pointer=pointer, expected=expected, found=found),)
 
     return check
-
-
-def _version(row: Mapping[str, Any], context: Context) -> str:
-    """Return the version that a row is to be read by."""
-    declared = row.get("schema_version")
-    if isinstance(declared, str):
-        return eee.nearest_version(declared, instance=True)
-    return context.version
 
 
 def _unknown_evaluation_name(context: Context) -> RowCheck | None:
@@ -72,12 +61,17 @@ def _unknown_evaluation_name(context: Context) -> RowCheck | None:
         datasets, repositories, *(_tasks(name) for name in context.evaluation_names)
     )
     joined = {result.id: result.name for result in context.results if result.id is not None}
+    ids = {result.name: result.id for result in context.results}
     message = "evaluation_name is none of the aggregate's results"
     check = _expecting(ES605, "evaluation_name", context.evaluation_names, message)
 
     def check_unless_at_home(row: Mapping[str, Any]) -> Iterable[Fault]:
         found = row.get("evaluation_name")
-        if found.__class__ is not str or found in names:
+        if found.__class__ is not str:
+            return ()
+        if found in ids:
+            return _of_another(row, joined, ids)
+        if found in names:
             return ()
         if found.rpartition("/")[2] in datasets or _is_below(found, names):
             return ()
@@ -87,6 +81,20 @@ def _unknown_evaluation_name(context: Context) -> RowCheck | None:
         return check(row)
 
     return check_unless_at_home
+
+
+def _of_another(
+    row: Mapping[str, Any], joined: Mapping[str, str | None], ids: Mapping[str | None, str | None]
+) -> Iterable[Fault]:
+    """Say where a row has the name of one result and the id of another; subtasks may."""
+    identity, found = row.get("evaluation_result_id"), row["evaluation_name"]
+    name = joined.get(identity) if identity.__class__ is str else None
+    if name is None or name == found or _is_subtask(found, name):
+        return ()
+    message = (
+        f"evaluation_name is that of the result {ids[found]}, and evaluation_result_id is another's"
+    )
+    return (ES605.fault(message, pointer="/evaluation_name", expected=name, found=found),)
 
 
 def _tasks(name: str) -> Iterator[str]:
@@ -125,7 +133,7 @@ def _repeated_result(aggregate: Aggregate) -> Iterator[Fault]:
 
 def _expecting(rule: Rule, member: str, sound: Set[str], message: str) -> RowCheck:
     """Return a check that a member, where it is a text, is one of the sound ones."""
-    expected: Any = sorted(sound)[:EXPECTED_SHOWN] if len(sound) > 1 else next(iter(sound))
+    expected: Any = one_of(sorted(sound)) if len(sound) > 1 else next(iter(sound))
 
     def check(row: Mapping[str, Any]) -> tuple[Fault, ...]:
         found = row.get(member)
@@ -204,10 +212,10 @@ ES605: Final = Rule(
     "ES605",
     "unknown-evaluation-name",
     Severity.WARNING,
-    "evaluation_name is none of the aggregate's",
+    "evaluation_name is none of the aggregate's, or that of another result than the id",
     """
-    What it finds: a row whose evaluation_name is neither the name nor the dataset of a result
-    in the aggregate, nor the task in a name such as `accuracy on arc_easy for scorer choice`.
+    What it finds: a row whose evaluation_name is that of another result than the one that its
+    evaluation_result_id names, or is neither the name nor the dataset of a result in the aggregate, nor the task in a name such as `accuracy on arc_easy for scorer choice`.
     The dataset may stand with its organisation, and a subtask behind its whole and a slash or
     colon; rows that join a result by id may name its subtasks in other ways.
 

@@ -1,32 +1,28 @@
-"""ES8: claims held against what the rows amount to."""
+"""ES8: claims compared with what the rows amount to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
 from evalstream.aggregate import RESULTS
-from evalstream.model import Fault, Figures, ResultSummary, Severity
-from evalstream.recomputation import (
-    USUAL_LEVEL,
-    Recomputed,
-    as_float,
-    fits,
+from evalstream.claim_check import (
+    NOT_REPRODUCED,
+    NUM_SAMPLES,
+    RESAMPLED,
+    SCORE,
+    claims_made,
+    mismatches,
+    name_of,
+    open_claims,
+    without_verdict,
 )
+from evalstream.claims import Agreement
+from evalstream.model import Fault, Figures, ResultSummary, Severity
+from evalstream.parsing import resolve
+from evalstream.recomputation import Recomputed, as_float, fits
 from evalstream.rule import Rule, RunFacts
 from evalstream.summary import counted
-
-
-def results_of(facts: RunFacts) -> list[Recomputed]:
-    """Return the results that rows join and that can be judged: every row was read and scored."""
-    if facts.tally.unread:
-        return []
-    return [
-        entry
-        for entry in facts.recomputed
-        if entry.scores is not None and entry.scores.rows and not entry.scores.unscored
-    ]
 
 
 def summaries(facts: RunFacts) -> Iterator[ResultSummary]:
@@ -40,142 +36,127 @@ def summaries(facts: RunFacts) -> Iterator[ResultSummary]:
             claims.num_samples,
         )
         recomputed = None
-        if scores is not None and scores.rows and not scores.unscored and not facts.tally.unread:
-            score, deviation, error = entry.score(), entry.deviation(), entry.error()
-            recomputed = Figures(as_float(score), deviation, error, entry.samples)
-        rows = 0 if scores is None else scores.joined
-        yield ResultSummary(entry.result.name, entry.result.id, rows, claimed, recomputed)
+        if without_verdict(entry, facts) is None:
+            score = as_float(entry.score())
+            recomputed = Figures(score, entry.deviation, entry.error, entry.samples)
+        made = len(claims_made(claims))
+        yield ResultSummary(
+            name=entry.result.name,
+            id=entry.result.id,
+            rows=0 if scores is None else scores.joined,
+            claimed=claimed,
+            recomputed=recomputed,
+            claims=made,
+            claims_recomputed=made - len(open_claims(entry, facts)),
+        )
+
+
+def _judged(facts: RunFacts) -> Iterator[Recomputed]:
+    """Iterate over the results that rows join and give a verdict on."""
+    return (entry for entry in facts.recomputed if without_verdict(entry, facts) is None)
 
 
 def _score_not_reproduced(facts: RunFacts) -> Iterator[Fault]:
-    for entry in results_of(facts):
-        claimed, score = entry.claims.score, entry.score()
-        if claimed is None or score is None or entry.partial or fits(claimed, score, 1):
+    for entry in _judged(facts):
+        score, found = entry.score(), entry.score_agreement()
+        if found is Agreement.FULL or entry.is_partial:
             continue
-        rows = entry.scores.rows if entry.scores else 0
-        other = entry.other_definition()
-        message = (
-            f"the {entry.statistic or 'mean'} of the scores of {counted(rows, 'row')} is not the "
-            "claimed score" + (f", which is {other}" if other else "")
-        )
-        pointer = f"{RESULTS}/{entry.result.place}/score_details/score"
-        yield ES801.fault(message, pointer=pointer, expected=as_float(score), found=float(claimed))
+        if found is Agreement.NONE:
+            fault = ES801.fault(_not_reproduced(entry))
+        else:
+            message = (
+                f"{_value(entry)} is the claimed score only once it is rounded to so few digits"
+            )
+            fault = ES801.fault(message, severity=Severity.INFO)
+        yield _placed(facts, entry, SCORE, fault, as_float(score))
+
+
+def _not_reproduced(entry: Recomputed) -> str:
+    other = entry.other_definition()
+    return f"{_value(entry)} is not the claimed score" + (f", which is {other}" if other else "")
+
+
+def _value(entry: Recomputed) -> str:
+    rows = entry.scores.rows if entry.scores else 0
+    name = "mean" if entry.is_mean else entry.statistic
+    return f"the {name} of the scores of {counted(rows, 'row')}"
 
 
 def _sample_count(facts: RunFacts) -> Iterator[Fault]:
-    for entry in results_of(facts):
+    for entry in _judged(facts):
         claimed, scores = entry.claims.num_samples, entry.scores
         if claimed is None or scores is None:
             continue
-        if claimed in (scores.joined, entry.samples, scores.sound_rows):
+        if claimed in (scores.joined, entry.samples) or _is_without_errors(entry):
             continue
         message = f"num_samples is {claimed:,}, but the result has {counted(scores.joined, 'row')}"
         if entry.samples != scores.joined:
             message += f", of {counted(entry.samples, 'sample')}"
-        pointer = f"{RESULTS}/{entry.result.place}/score_details/uncertainty/num_samples"
-        yield ES802.fault(message, pointer=pointer, expected=scores.joined, found=claimed)
+        yield _placed(facts, entry, NUM_SAMPLES, ES802.fault(message), scores.joined)
+
+
+def _is_without_errors(entry: Recomputed) -> bool:
+    """Tell whether num_samples counts the rows without an error, as the score then has to, too."""
+    scores, score = entry.scores, entry.claims.score
+    if scores is None or entry.claims.num_samples != scores.sound_rows:
+        return False
+    mean = scores.mean_without_errors()
+    return score is None or mean is None or fits(score, mean, 1)
 
 
 def _uncertainty_not_reproduced(facts: RunFacts) -> Iterator[Fault]:
-    for entry in results_of(facts):
-        scale = entry.scale()
-        repeated = entry.scores is not None and entry.samples < entry.scores.joined
-        # Repeats of a sample are reduced to one score first, in ways that the rows do not tell.
-        if scale is None or entry.partial or repeated or entry.statistic:
-            continue
-        yield from _deviation(entry, scale)
-        yield from _error(entry, scale)
-        yield from _interval(entry, scale)
+    for entry in _judged(facts):
+        for place, message, expected, is_rough in mismatches(entry, facts):
+            fault = ES803.fault(message, severity=Severity.INFO if is_rough else None)
+            yield _placed(facts, entry, place, fault, expected)
 
 
-def _deviation(entry: Recomputed, scale: int) -> Iterator[Fault]:
-    claimed = entry.claims.deviation
-    values = [entry.deviation(), entry.deviation(sample=False)]
-    yield from _unless_fitting(entry, claimed, values, scale, "standard_deviation")
-
-
-def _error(entry: Recomputed, scale: int) -> Iterator[Fault]:
-    # An error that contradicts the deviation beside it is a matter of the aggregate itself.
-    if entry.claims.has_analytic_error and entry.claims.error_follows():
-        values = [entry.error(), entry.error(sample=False)]
-        member = "standard_error/value"
-        yield from _unless_fitting(entry, entry.claims.error, values, scale, member)
-
-
-def _unless_fitting(
-    entry: Recomputed,
-    claimed: Decimal | None,
-    values: list[float | None],
-    scale: int,
-    member: str,
-) -> Iterator[Fault]:
-    known = [value for value in values if value is not None]
-    if claimed is None or not known or any(fits(claimed, value, scale) for value in known):
-        return
-    message = f"{member.partition('/')[0]} does not follow from the scores, over n-1 or over n"
-    pointer = f"{_uncertainty(entry)}/{member}"
-    yield ES803.fault(message, pointer=pointer, expected=known[0] * scale, found=float(claimed))
-
-
-def _interval(entry: Recomputed, scale: int) -> Iterator[Fault]:
-    claims = entry.claims
-    if claims.lower is None or claims.upper is None or not claims.has_closed_interval:
-        return
-    level = USUAL_LEVEL if claims.level is None else float(claims.level)
-    intervals = list(entry.intervals(level))
-    for lower, upper in intervals:
-        low, high = _clipped(entry, lower, upper)
-        if (fits(claims.lower, lower, scale) or fits(claims.lower, low, scale)) and (
-            fits(claims.upper, upper, scale) or fits(claims.upper, high, scale)
-        ):
-            return
-    if intervals:
-        expected = [bound * scale for bound in intervals[0]]
-        found = [float(claims.lower), float(claims.upper)]
-        message = "the interval is neither the normal nor the Wilson one of the rows"
-        pointer = f"{_uncertainty(entry)}/confidence_interval"
-        yield ES803.fault(message, pointer=pointer, expected=expected, found=found)
-
-
-def _clipped(entry: Recomputed, lower: float, upper: float) -> tuple[float, float]:
-    """Cut an interval off at the bounds of the metric."""
-    least, most = entry.result.minimum, entry.result.maximum
-    return (
-        lower if least is None else max(lower, least),
-        upper if most is None else min(upper, most),
-    )
-
-
-def _uncertainty(entry: Recomputed) -> str:
-    return f"{RESULTS}/{entry.result.place}/score_details/uncertainty"
-
-
-def _partial_rows(facts: RunFacts) -> Iterator[Fault]:
+def _claim_not_recomputed(facts: RunFacts) -> Iterator[Fault]:
     if facts.tally.unread or not facts.tally.rows:
         return
     for entry in facts.recomputed:
-        reason = _why_not_recomputed(entry, facts.recomputed)
-        if reason is not None and entry.claims.score is not None:
-            pointer = f"{RESULTS}/{entry.result.place}/score_details/score"
-            yield ES804.fault(f"{reason}; the score could not be recomputed", pointer=pointer)
+        left_open = open_claims(entry, facts)
+        if not left_open or entry.result.place in facts.rowless or _is_ambiguous(entry, facts):
+            continue
+        if entry.is_partial or without_verdict(entry, facts) is not None:
+            yield _open_result(facts, entry, left_open)
+            continue
+        for place, reason in left_open.items():
+            if reason not in (RESAMPLED, NOT_REPRODUCED):
+                message = f"{name_of(place)} could not be recomputed: {reason}"
+                yield _placed(facts, entry, place, ES804.fault(message))
 
 
-def _why_not_recomputed(entry: Recomputed, entries: list[Recomputed]) -> str | None:
-    """Say why the rows give no verdict on a claimed score, None where they do.
+def _is_ambiguous(entry: Recomputed, facts: RunFacts) -> bool:
+    """Tell whether several results have the id of one, of which another rule speaks."""
+    return entry.result.id is not None and facts.ids[entry.result.id] > 1
 
-    A result with an id that no row carries is a matter of another rule.
-    """
-    result, scores = entry.result, entry.scores
-    if scores is None:
-        if result.id is not None:
-            return None
-        named = [other for other in entries if other.result.name == result.name]
-        if len(named) > 1:
-            return f"{len(named):,} results bear this name, so that rows cannot be joined by it"
-        return "no row bears the name of this result"
-    if entry.partial:
-        return f"the claim covers {entry.covered:,} samples, but it has {counted(scores.joined, 'row')}"
-    return f"{scores.unscored:,} rows have no score that counts" if scores.unscored else None
+
+def _open_result(facts: RunFacts, entry: Recomputed, left_open: dict[str, str]) -> Fault:
+    """Say why nothing of a result could be recomputed; a part of the rows that agrees is an info."""
+    place, reason = next(iter(left_open.items()))
+    claims = counted(len(left_open), "claim")
+    if without_verdict(entry, facts) is None:
+        message = f"{claims} cannot be confirmed: {reason}"
+    else:
+        message = f"{claims} could not be recomputed: {reason}"
+    if not entry.is_partial or entry.claims.score is None:
+        return _placed(facts, entry, place, ES804.fault(message))
+    if entry.score_agreement() is not Agreement.NONE:
+        message += "; the score agrees with these rows"
+        return _placed(facts, entry, place, ES804.fault(message, severity=Severity.INFO))
+    message += f"; {_value(entry)} is not the claimed score"
+    return _placed(facts, entry, place, ES804.fault(message), as_float(entry.score()))
+
+
+def _placed(
+    facts: RunFacts, entry: Recomputed, place: str, fault: Fault, expected: Any = None
+) -> Fault:
+    """Give a fault its place below a result, and what is claimed there as it stands."""
+    pointer = f"{RESULTS}/{entry.result.place}/{place}"
+    results = facts.aggregate.document["evaluation_results"] if facts.aggregate else []
+    found = resolve(results, [entry.result.place, *place.split("/")])
+    return fault._replace(pointer=pointer, expected=expected, found=found)
 
 
 ES801: Final = Rule(
@@ -184,11 +165,14 @@ ES801: Final = Rule(
     Severity.WARNING,
     "the mean of the joined rows' scores is not the claimed score",
     """
-    What it finds: a result whose score is not the mean of the scores of its rows, to the digits
-    it was written with. Rows join by evaluation_result_id, else by an evaluation_name that only
-    one result bears. Names another definition that gives the claim, if one does: percent,
-    rows with errors left out, the share of is_correct, the mean over subtasks. A metric that is
-    named a standard deviation or error is held against that.
+    What it finds: a result whose score is not the mean of the scores of its rows: the mean does
+    not round to it at the digits it was written with. From three decimals on a truncated score
+    counts as well. A score of one or two digits that agrees only once the mean is rounded is an
+    info. Rows join by evaluation_result_id, else by an evaluation_name that only one result has.
+    The message names another definition that gives the claim, if one does: percent, rows with
+    errors left out, the share of is_correct, the mean over subtasks. A metric whose own name
+    (metric_name, metric_id or metric_kind) ends in a standard deviation, standard error or variance
+    is compared with that.
 
     Why it matters: the number that is published is not what the samples show.
 
@@ -196,7 +180,7 @@ ES801: Final = Rule(
         aggregate /evaluation_results/0/score_details/score = 0.9
 
     Good:
-        aggregate /evaluation_results/0/score_details/score = 0.8
+        aggregate /evaluation_results/0/score_details/score = 0.750
     """,
     run=_score_not_reproduced,
     about_aggregate=True,
@@ -230,10 +214,12 @@ ES803: Final = Rule(
     Severity.WARNING,
     "deviation, standard error or interval do not follow from the rows",
     """
-    What it finds: a standard_deviation that is that of the rows' scores neither over n-1 nor
-    over n, an analytic standard_error that is not the deviation over the root of n, and a
-    confidence_interval that is neither the normal nor the Wilson one. Nothing is said of
-    resampling methods, nor where the score itself is not reproduced.
+    What it finds: a standard_deviation that is that of the scores neither over n-1 nor over n, an
+    analytic standard_error that is not the deviation over the root of n, and a confidence_interval
+    that is neither the normal nor the Wilson one. Where every sample has the same number of
+    repeats, n may also be the number of samples, each with the mean of its repeats. A figure of a
+    bootstrap is a finding if it is far from the closed form. Where the score itself is not
+    reproduced, nothing is said.
 
     Why it matters: it decides which differences between models are taken for real.
 
@@ -249,15 +235,18 @@ ES803: Final = Rule(
 
 ES804: Final = Rule(
     "ES804",
-    "partial-rows",
-    Severity.INFO,
-    "fewer rows than the claim covers: no verdict on the score",
+    "claim-not-recomputed",
+    Severity.WARNING,
+    "a claim that the rows neither confirm nor refute",
     """
-    What it finds: a result whose score cannot be recomputed: its num_samples (else
-    samples_number) is larger than the number of rows that join it, rows have no score, or
-    no row can be joined with it by name.
+    What it finds: a result whose figures could not be recomputed: no row joins it, its num_samples
+    is larger than the number of its rows, or rows have no score. Also an uncertainty whose method
+    is not known, and one over samples with different numbers of repeats. It is an info where
+    num_samples says that the rows are a part and the score agrees with them. A result with an id
+    that no row has is ES604.
 
-    Why it matters: the claim may be right, but these rows do not show it.
+    Why it matters: the claim may be right, but these rows do not show it. The summary counts how
+    many claims were recomputed.
 
     Bad:
         aggregate /evaluation_results/0/score_details/uncertainty/num_samples = 5000
@@ -265,7 +254,7 @@ ES804: Final = Rule(
     Good:
         aggregate /evaluation_results/0/score_details/uncertainty/num_samples = 8
     """,
-    run=_partial_rows,
+    run=_claim_not_recomputed,
     about_aggregate=True,
 )
 

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, Final
 
-from evalstream.aggregate import Join, Result, number
+from evalstream.aggregate import LEVELS, UNKNOWN_LEVEL, Join, Result, is_alike, number
 from evalstream.formats import eee
-from evalstream.model import Fault, Severity
+from evalstream.model import Fault, Severity, at_least, at_most
 from evalstream.rule import Context, RowCheck, Rule
+from evalstream.summary import counted
 
 Row = Mapping[str, Any]
 
@@ -63,11 +64,9 @@ def _terminal_answer(context: Context) -> RowCheck:
 
 
 def _attribution_turn(context: Context) -> RowCheck:
-    del context
-
     def check(row: Row) -> Iterable[Fault]:
         answers = row.get("answer_attribution")
-        turns = _turns(row)
+        turns = _turns(row, context.version_of(row))
         if answers.__class__ is not list or not answers or turns is None:
             return ()
         single = row.get("interaction_type") == eee.SINGLE_TURN
@@ -85,20 +84,19 @@ def _attribution_turn(context: Context) -> RowCheck:
 
 
 def _attribution_source(context: Context) -> RowCheck:
-    del context
-
     def check(row: Row) -> Iterable[Fault]:
         answers, kind = row.get("answer_attribution"), row.get("interaction_type")
         if answers.__class__ is not list or not answers or kind not in eee.INTERACTION_TYPES:
             return ()
-        single, transcript = kind == eee.SINGLE_TURN, eee.transcript(row)
-        key, turns = ("messages", None) if transcript is None else (transcript[0], transcript[1])
+        version, single = context.version_of(row), kind == eee.SINGLE_TURN
+        transcript, key = eee.transcript(row, version), eee.transcript_key(version)
+        turns = None if transcript is None else len(transcript[1])
         faults, foreign = [], False
         for place, answer in enumerate(answers):
             source = _member(answer, "source")
             if source.__class__ is not str:
                 continue
-            doubt = source_doubt(source, None if turns is None else len(turns), single=single)
+            doubt = source_doubt(source, turns, single=single)
             if doubt is Severity.WARNING:
                 faults.append(
                     ES303.fault(
@@ -127,14 +125,24 @@ def _correct_versus_score(context: Context) -> RowCheck:
         result = join.result(row)
         if score == 1 and _grades(row, result):
             return ()
-        if result is not None:
-            bounds = (result.minimum or 0, 1 if result.maximum is None else result.maximum)
-            if result.lower_is_better or result.score_type == "levels" or bounds != (0, 1):
-                return ()
+        if result is not None and not _is_extreme(score, result):
+            return ()
         message = f"is_correct is {str(correct).lower()}, and the score is {int(score)}"
         return (ES307.fault(message, pointer="/evaluation/is_correct", found=correct),)
 
     return check
+
+
+def _is_extreme(score: Any, result: Result) -> bool:
+    """Tell whether 0 is the worst score of a result's metric, or 1 the best.
+
+    Bounds with some room, such as a max_score of 1.01, make no other scale of it.
+    """
+    if result.lower_is_better or result.score_type == LEVELS:
+        return False
+    lowest = 0 if result.minimum is None else result.minimum
+    highest = 1 if result.maximum is None else result.maximum
+    return lowest > -1 if score == 0 else highest < 2
 
 
 def _score_out_of_bounds(context: Context) -> RowCheck | None:
@@ -148,18 +156,15 @@ def _score_out_of_bounds(context: Context) -> RowCheck | None:
         if score.__class__ not in _NUMBERS or lowest <= score <= highest:
             return ()
         result = join.result(row)
-        if result is None or not _bounds(result, score):
+        broken = None if result is None else _broken_bound(result, score)
+        if broken is None:
             return ()
+        message, expected = broken
+        severity = (
+            Severity.WARNING if row.get("evaluation_result_id").__class__ is not str else None
+        )
         place: dict[str, Any] = {"pointer": "/evaluation/score", "found": score}
-        if row.get("evaluation_result_id").__class__ is not str:
-            place["severity"] = Severity.WARNING
-        if result.minimum is not None and score < result.minimum:
-            message = "the score is below the metric's min_score"
-            return (ES308.fault(message, expected=result.minimum, **place),)
-        if result.maximum is not None and score > result.maximum:
-            message = "the score is above the metric's max_score"
-            return (ES308.fault(message, expected=result.maximum, **place),)
-        return ()
+        return (ES308.fault(message, expected=expected, severity=severity, **place),)
 
     return check
 
@@ -167,22 +172,54 @@ def _score_out_of_bounds(context: Context) -> RowCheck | None:
 def common_bounds(context: Context) -> tuple[float, float]:
     """Return the bounds within which a score is sound whatever result its row joins.
 
-    Where results contradict each other the lower bound is above the upper one.
+    Where results contradict each other, and where one has levels, the lower bound is above the
+    upper one.
     """
-    minima = [result.minimum for result in context.results if result.minimum is not None]
-    maxima = [result.maximum for result in context.results if result.maximum is not None]
+    if any(result.score_type == LEVELS for result in context.results):
+        return math.inf, -math.inf
+    bounds = [_bounds(result) for result in context.results]
+    minima = [least for least, _ in bounds if least is not None]
+    maxima = [most for _, most in bounds if most is not None]
     return max(minima, default=-math.inf), min(maxima, default=math.inf)
 
 
-def _bounds(result: Result, score: Any) -> bool:
-    """Tell whether a result bounds a score: not with bounds that are the wrong way round.
-
-    Of a levels metric -1 stands for the level that is not known.
-    """
-    if result.score_type == "levels" and score == -1:
-        return False
+def _bounds(result: Result) -> tuple[float | None, float | None]:
+    """Return the bounds of a result's scores; those of a binary metric are 0 and 1 by themselves."""
     lowest, highest = result.minimum, result.maximum
-    return lowest is None or highest is None or lowest <= highest
+    if result.score_type == "binary" and lowest is None and highest is None:
+        return 0, 1
+    return lowest, highest
+
+
+def _broken_bound(result: Result, score: Any) -> tuple[str, Any] | None:
+    """Say which bound of a result a score breaks, and what is expected, None where it breaks none.
+
+    Bounds that are the wrong way round are those of no score. Scores may stray from a bound as far
+    as sums of floats do.
+    """
+    if result.score_type == LEVELS and result.levels is not None:
+        return _broken_level(result.levels, score, unknown=result.has_unknown_level)
+    if score == UNKNOWN_LEVEL and result.has_unknown_level:
+        return None
+    least, most = _bounds(result)
+    if least is not None and most is not None and least > most:
+        return None
+    if least is not None and score < least and not is_alike(score, least):
+        return "the score is below the metric's min_score", at_least(least)
+    if most is not None and score > most and not is_alike(score, most):
+        return "the score is above the metric's max_score", at_most(most)
+    return None
+
+
+def _broken_level(levels: int, score: Any, *, unknown: bool) -> tuple[str, Any] | None:
+    """Say why a score is no index of so many levels; that of the unknown level may be one."""
+    lowest = UNKNOWN_LEVEL if unknown else 0
+    message = f"the score is not an index of the {counted(levels, 'level')} in level_names"
+    if score < lowest:
+        return message, at_least(lowest)
+    if score >= levels:
+        return message, at_most(levels - 1)
+    return None if score == int(score) else (message, {"type": "integer"})
 
 
 def _grades(row: Row, result: Result | None) -> bool:
@@ -239,7 +276,7 @@ def _timing(context: Context) -> RowCheck:
             ES310.fault(
                 f"{member} is above latency_ms",
                 pointer=f"/performance/{member}",
-                expected=latency,
+                expected=at_most(latency),
                 found=performance[member],
             )
             for member in members
@@ -326,12 +363,12 @@ def _model_id_shape(context: Context) -> RowCheck:
     return check
 
 
-def _turns(row: Row) -> set[Any] | None:
+def _turns(row: Row, version: str) -> set[Any] | None:
     """Return the turns that an answer can come from, None where that cannot be told."""
     kind = row.get("interaction_type")
     if kind == eee.SINGLE_TURN:
         return {0}
-    transcript = eee.transcript(row)
+    transcript = eee.transcript(row, version)
     if kind not in eee.INTERACTION_TYPES or transcript is None:
         return None
     numbers = [_member(turn, "turn_idx") for turn in transcript[1]]
@@ -495,8 +532,9 @@ ES308: Final = Rule(
     "a score outside the metric's bounds; a warning where the row joins by name only",
     """
     What it finds: a score below min_score or above max_score of the metric that the row joins,
-    by evaluation_result_id, or, as a warning, by its name. Bounds that are the wrong way
-    round are those of no score, and -1 may stand for the level that is not known.
+    by evaluation_result_id, or, as a warning, by its name. A binary metric without bounds has 0 and
+    1. A score of levels is an index of level_names, or -1 with has_unknown_level. Bounds that are
+    the wrong way round are those of no score.
 
     Why it matters: percent were taken for shares, or the row belongs to another metric.
 

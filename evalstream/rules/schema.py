@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from evalstream.aggregate import RESULTS, Aggregate
 from evalstream.formats import eee
-from evalstream.model import Fault, Severity
+from evalstream.model import Fault, Severity, one_of
 from evalstream.parsing import pointer, type_name
 from evalstream.rule import Rule, RunFacts
 from evalstream.schema_fault import SchemaFault
@@ -54,11 +55,27 @@ def _unsaid(branches: Sequence[SchemaFault], plain: Sequence[SchemaFault]) -> li
     ]
 
 
+def null_bounds(aggregate: Aggregate) -> Iterator[Fault]:
+    """Find continuous metrics without a bound, where a profile demands what the schema does not."""
+    for place, result in aggregate.indexed_results():
+        metric = result.get("metric_config")
+        if not isinstance(metric, dict) or metric.get("score_type") != "continuous":
+            continue
+        for member in ("min_score", "max_score"):
+            if member in metric and metric[member] is None:
+                message = (
+                    f"{member} is null; a datastore asks a continuous metric for a number,"
+                    ' or for "Infinity" or "-Infinity"'
+                )
+                where = f"{RESULTS}/{place}/metric_config/{member}"
+                yield ES212.fault(message, pointer=where)
+
+
 def fits_another(version: str, fitting: Sequence[str]) -> Iterator[Fault]:
     """Name the versions that a document fits which fails the version that judges it."""
     if fitting:
         message = f"fits {_listed(fitting)}, though not {version}; {_judge_by(fitting[0])}"
-        yield ES216.fault(message, pointer="/schema_version", expected=list(fitting), found=version)
+        yield ES216.fault(message, pointer="/schema_version", expected=one_of(fitting))
 
 
 def _file_fits_another(facts: RunFacts) -> Iterator[Fault]:
@@ -69,7 +86,7 @@ def _file_fits_another(facts: RunFacts) -> Iterator[Fault]:
         return
     names = [name for name in eee.INSTANCE_VERSIONS if name in common]
     message = f"every row fits {_listed(names)}, and none its own version; {_judge_by(names[0])}"
-    yield ES216.fault(message, expected=names)
+    yield ES216.fault(message, expected=one_of(names))
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -100,7 +117,18 @@ def _plain(fault: SchemaFault, *, own: bool) -> Fault:
         rule, message = _SAYINGS.get(fault.keyword, _other)(fault)
     # By position: by name it takes twice as long, and a file may have a fault in every row.
     place = pointer(fault.path)
-    return Fault(rule.code, message, place, fault.keyword, fault.expected, fault.found)
+    found = None if fault.member is not None else fault.found
+    return Fault(rule.code, message, place, fault.keyword, _expected(fault), found)
+
+
+def _expected(fault: SchemaFault) -> Any:
+    """Return what a schema wants: its one value, else the keyword with its payload."""
+    wanted = fault.expected
+    if wanted is None or fault.keyword == "const":
+        return wanted
+    if fault.keyword == "type" and len(wanted) == 1:
+        return {"type": wanted[0]}
+    return {fault.keyword: wanted}
 
 
 def _branch(fault: SchemaFault, version: str) -> Fault:
@@ -116,7 +144,7 @@ def _branch(fault: SchemaFault, version: str) -> Fault:
     if fault.keyword == "required":
         return rule.fault(f"a {kind} row needs {fault.member}", **place)
     what = f"{type_name(fault.found)} where a {kind} row needs {_types(fault.expected)}"
-    return rule.fault(what, **place, expected=fault.expected, found=fault.found)
+    return rule.fault(what, **place, expected=_expected(fault), found=fault.found)
 
 
 def _in_string_map(fault: SchemaFault) -> bool:
@@ -408,7 +436,9 @@ ES212: Final = _rule(
     """
     What it finds: score_type levels without level_names or has_unknown_level, continuous
     without min_score or max_score. Below 0.2.3 the schema also asks for the levels fields
-    where score_type is absent.
+    where score_type is absent. From 0.2.3 on the schema allows null for a bound; with
+    `--profile datastore` null under score_type continuous is found, too: a scale without a
+    bound has "Infinity" or "-Infinity" there.
 
     Why it matters: a score on an unknown scale cannot be compared.
 

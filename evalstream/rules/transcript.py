@@ -19,10 +19,8 @@ _OTHER_ROLES: Final = frozenset({"system", "developer", "user", "human", "tool",
 
 
 def _turn_order(context: Context) -> RowCheck:
-    del context
-
     def check(row: Row) -> Iterable[Fault]:
-        transcript = eee.transcript(row)
+        transcript = eee.transcript(row, context.version_of(row))
         if transcript is None:
             return ()
         key, turns = transcript
@@ -40,10 +38,8 @@ def _turn_order(context: Context) -> RowCheck:
 
 
 def _dangling_tool_call(context: Context) -> RowCheck:
-    del context
-
     def check(row: Row) -> Iterable[Fault]:
-        transcript = eee.transcript(row)
+        transcript = eee.transcript(row, context.version_of(row))
         return () if transcript is None else list(_tool_faults(*transcript))
 
     return check
@@ -80,28 +76,29 @@ def _answer_faults(pointer: str, turn: Mapping[str, Any], called: set[str]) -> I
 
 
 def _miscounted_turns(context: Context) -> RowCheck:
-    del context
-
     def check(row: Row) -> Iterable[Fault]:
-        transcript, evaluation = eee.transcript(row), row.get("evaluation")
+        transcript = eee.transcript(row, context.version_of(row))
+        evaluation = row.get("evaluation")
         if transcript is None or evaluation.__class__ is not dict:
             return ()
         if row.get("interaction_type") not in eee.TRANSCRIPT_TYPES:
             return ()
-        turns = transcript[1]
-        return [*_miscounted(row, len(turns)), *_miscounted_calls(evaluation, turns)]
+        turns, version = transcript[1], context.version_of(row)
+        return [
+            *_miscounted(evaluation, len(turns), version),
+            *_miscounted_calls(evaluation, turns),
+        ]
 
     return check
 
 
-def _miscounted(row: Row, turns: int) -> Iterator[Fault]:
-    evaluation = row["evaluation"]
+def _miscounted(evaluation: Row, turns: int, version: str) -> Iterator[Fault]:
     claimed, pointer = evaluation.get("num_turns"), "/evaluation/num_turns"
     if claimed.__class__ in _NUMBERS and claimed != turns:
         message = "num_turns is not the number of turns in the transcript"
         yield ES306.fault(message, pointer=pointer, expected=turns, found=claimed)
     # An explicit null is the schema's business where it may not stand.
-    null = "num_turns" in evaluation and row.get("schema_version") in eee.WITHOUT_NULLS
+    null = "num_turns" in evaluation and version in eee.OLDEST
     if claimed is None and not null:
         message = "num_turns is missing, though the row has a transcript"
         yield ES306.fault(message, pointer="/evaluation", expected=turns)
@@ -116,10 +113,9 @@ def _miscounted_calls(evaluation: Mapping[str, Any], turns: list[Any]) -> Iterat
 
 
 def _mislabelled_interaction(context: Context) -> RowCheck:
-    del context
-
     def check(row: Row) -> Iterable[Fault]:
-        kind, transcript = row.get("interaction_type"), eee.transcript(row)
+        kind = row.get("interaction_type")
+        transcript = eee.transcript(row, context.version_of(row))
         if transcript is None or not transcript[1] or kind not in eee.TRANSCRIPT_TYPES:
             return ()
         turns = transcript[1]
@@ -131,6 +127,18 @@ def _mislabelled_interaction(context: Context) -> RowCheck:
             message = f"multi_turn, and the assistant has {spoken} turn{'s'[spoken:]}"
             return (ES315.fault(message, **place),)
         return ()
+
+    return check
+
+
+def _two_transcripts(context: Context) -> RowCheck:
+    def check(row: Row) -> Iterable[Fault]:
+        if any(row.get(key) is None for key in eee.TRANSCRIPT_KEYS):
+            return ()
+        own = eee.transcript_key(context.version_of(row))
+        other = next(key for key in eee.TRANSCRIPT_KEYS if key != own)
+        message = f"the row holds both {own} and {other}; only {own} is judged in this version"
+        return (ES319.fault(message, pointer=f"/{other}"),)
 
     return check
 
@@ -235,4 +243,25 @@ ES315: Final = Rule(
     row=_mislabelled_interaction,
 )
 
-RULES: Final = (ES304, ES305, ES306, ES315)
+ES319: Final = Rule(
+    "ES319",
+    "two-transcripts",
+    Severity.WARNING,
+    "the row holds interactions and messages; the version's own key is judged",
+    """
+    What it finds: a row with both `interactions` and `messages`. Version 0.2.0 calls the transcript
+    `interactions`, every later one `messages`; only that one is judged.
+
+    Why it matters: readers that know the other key see another conversation than the one that was
+    checked.
+
+    Bad:
+        row 6 /messages = []
+
+    Good:
+        row 6 /messages = null
+    """,
+    row=_two_transcripts,
+)
+
+RULES: Final = (ES304, ES305, ES306, ES315, ES319)

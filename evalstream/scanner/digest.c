@@ -60,9 +60,11 @@ static void write_word(byte *to, uint64_t word) {
         to[place] = (byte)(word >> (56 - 8 * place));
 }
 
-void write_wide_digest(const byte *bytes, size_t length, uint64_t seed, byte digest[16]) {
+void write_digests(
+    const byte *bytes, size_t length, uint64_t seed, uint64_t other, byte digest[16]
+) {
     write_word(digest, xxh64(bytes, length, seed));
-    write_word(digest + 8, xxh64(bytes, length, seed ^ FIFTH));
+    write_word(digest + 8, xxh64(bytes, length, other ^ FIFTH));
 }
 
 bool has_digest(const struct hasher *hasher, const byte *bytes, size_t length, const byte *hex) {

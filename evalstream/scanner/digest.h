@@ -8,8 +8,11 @@
 /* https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md */
 uint64_t xxh64(const byte *bytes, size_t length, uint64_t seed);
 
-/* Write two of them, with seeds of their own, the first byte of each the highest one. */
-void write_wide_digest(const byte *bytes, size_t length, uint64_t seed, byte digest[16]);
+/* Write two of them, the first byte of each the highest one; the `other` seed is changed so that
+   two equal seeds give two digests. */
+void write_digests(
+    const byte *bytes, size_t length, uint64_t seed, uint64_t other, byte digest[16]
+);
 
 enum { MOST_STATE_BYTES = 512, MOST_DIGEST_BYTES = 64 };
 

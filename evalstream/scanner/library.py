@@ -76,7 +76,8 @@ COLUMNS: Final = (
     "turns",
     "turns_end",
     "sample",
-    "shown",
+    "hash",
+    "input",
     "choices",
     "covered",
     "mark",
@@ -100,6 +101,7 @@ class Demands(Structure):
         ("times_generation", c_int32),
         ("keeps_texts", c_int32),
         ("links", c_int32),
+        ("compares", c_int32),
         ("transcript", c_char * 16),
     )
 
@@ -115,7 +117,13 @@ class _Tables(Structure):
 
 
 class _Scope(Structure):
-    _fields_ = (("usual", c_uint64), ("seed", c_uint64), ("result", c_uint64), ("place", c_int64))
+    _fields_ = (
+        ("usual", c_uint64),
+        ("evaluation", c_uint64),
+        ("name", c_uint64),
+        ("result", c_uint64),
+        ("place", c_int64),
+    )
 
 
 class _Scan(Structure):
@@ -335,9 +343,11 @@ class Scanner:
         pairs = zip(ids[::2], ids[1::2], strict=True)
         return [self._data[start:stop] if stop else None for start, stop in pairs]
 
-    def add_scope(self, *, usual: bool, seed: int, result: int, place: int) -> None:
+    def add_scope(
+        self, *, usual: bool, evaluation: int, name: int, result: int, place: int
+    ) -> None:
         """Give the scope of the new ids the next number, from 0 on; see `scanner.h`."""
-        scope = _Scope(usual, seed, result, place)
+        scope = _Scope(usual, evaluation, name, result, place)
         self._library.add_scope(self._handle, byref(scope))
 
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-static const char BETWEEN = '\x1e', BEHIND = '\x1f';
+static const char BETWEEN = '\x1e', BEHIND = '\x1f', APART = '\xff';
 
 void start_facts(struct facts *facts) {
     facts->references.span = facts->reference_room;
@@ -419,13 +419,13 @@ bool write_row(
         write_decoded(texts, &sample->span);
     else
         write_bytes(texts, sample->start, (size_t)(sample->stop - sample->start));
-    at->shown = texts->size;
-    if (demands->recipe == NO_RECIPE) {
-        write_decoded(texts, text_of(facts, RAW));
-        write_bytes(texts, &BETWEEN, facts->references.count > 0);
-        write_joined(texts, &facts->references);
-    } else {
-        write_decoded(texts, text_of(facts, HASH));
+    at->hash = texts->size;
+    write_decoded(texts, text_of(facts, HASH));
+    at->input = texts->size;
+    write_decoded(texts, text_of(facts, RAW));
+    for (size_t place = 0; place < facts->references.count; place++) {
+        write_bytes(texts, &APART, 1);
+        write_decoded(texts, &facts->references.span[place]);
     }
     at->choices = texts->size;
     write_joined(texts, &facts->choices);

@@ -41,6 +41,7 @@ struct demands {
     int32_t times_generation;        /* whether generation_time_ms is within latency_ms */
     int32_t keeps_texts;             /* whether the texts of rows are wanted */
     int32_t links;                   /* whether it is wanted what ties rows to those of other runs */
+    int32_t compares;                /* whether rows of one sample are compared: their choices, too */
     char transcript[16];             /* what the transcript is called */
 };
 
@@ -58,7 +59,8 @@ enum flag {
 /* Where the texts of a row are: one behind the other, each ends where the next one starts. */
 struct row_texts {
     uint64_t sample;    /* sample_id */
-    uint64_t shown;     /* sample_hash, or input.raw and input.reference where there is none */
+    uint64_t hash;      /* sample_hash, if there is one */
+    uint64_t input;     /* input.raw and all of input.reference, parted by what no UTF-8 holds */
     uint64_t choices;   /* input.choices */
     uint64_t covered;   /* what sample_hash is the digest of */
     uint64_t mark;      /* what tells the repeats of a sample apart */

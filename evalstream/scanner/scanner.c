@@ -124,24 +124,29 @@ static bool is_rightly_hashed(
 ) {
     return !scanner->hasher.start || scanner->demands.recipe == NO_RECIPE ||
            has_digest(&scanner->hasher, texts->data + at->covered, at->mark - at->covered,
-                      texts->data + at->shown);
+                      texts->data + at->hash);
 }
 
 static void write_record(
     const struct scan *scan, const struct scope *scope, const struct row *row,
-    const byte *texts, struct record *record
+    const byte *texts, bool compares, struct record *record
 ) {
     const struct row_texts *const at = &row->texts;
-    const uint64_t sample_seed = row->flags & NUMBERED ? ~scope->seed : scope->seed;
+    const uint64_t turned = row->flags & NUMBERED ? ~(uint64_t)0 : 0;
+    const size_t choices = at->covered - at->choices;
     record->line = scan->line;
-    write_wide_digest(texts + at->sample, at->shown - at->sample, sample_seed, record->sample);
-    write_wide_digest(texts + at->shown, at->covered - at->shown, scope->seed, record->input);
+    write_digests(texts + at->sample, at->hash - at->sample, scope->name ^ turned,
+                  scope->evaluation ^ turned, record->sample);
+    write_digests(texts + at->input, at->choices - at->input, scope->evaluation,
+                  scope->evaluation, record->input);
     record->content = xxh64(scan->bytes + row->start, row->stop - row->start, 0);
-    record->output = 0;
+    record->output = compares && choices ? xxh64(texts + at->choices, choices, 0) : 0;
     record->mark = at->raw > at->mark ? xxh64(texts + at->mark, at->raw - at->mark, 0) : 0;
     record->result = scope->result;
     record->place = scope->place;
     record->offset = scan->offsets ? scan->offsets[scan->line - 1] : scan->base + row->start;
+    record->name = scope->name;
+    record->score = row->score;
 }
 
 static void write_link(
@@ -149,7 +154,7 @@ static void write_link(
 ) {
     const struct row_texts *const at = &row->texts;
     const uint64_t numbered = row->flags & NUMBERED ? 1 : 0;
-    link->sample = xxh64(texts + at->sample, at->shown - at->sample, numbered);
+    link->sample = xxh64(texts + at->sample, at->hash - at->sample, numbered);
     link->input = xxh64(texts + at->raw, at->reference - at->raw, link->sample);
     link->input = xxh64(texts + at->reference, at->end - at->reference, link->input);
     link->input += link->input == 0;
@@ -191,7 +196,8 @@ static bool look(struct scanner *scanner, struct scan *scan, struct texts *texts
     place(scan, &facts->slot[OUTPUT], &row->output);
     place(scan, &facts->slot[TURNS], &row->turns);
     struct record *const record = &scan->records[scan->record_count];
-    write_record(scan, &scanner->scope[scope], row, texts->data, record);
+    const bool compares = scanner->demands.compares != 0;
+    write_record(scan, &scanner->scope[scope], row, texts->data, compares, record);
     if (scanner->demands.links)
         write_link(row, texts->data, record, &scan->links[scan->record_count]);
     return true;

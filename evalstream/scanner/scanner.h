@@ -27,7 +27,8 @@ struct record {
     byte sample[DIGEST_BYTES], input[DIGEST_BYTES];
     uint64_t content, output, mark, result;
     int64_t place;
-    uint64_t offset;
+    uint64_t offset, name;
+    double score;
 };
 
 /* What ties an accepted row to those of other runs; see `ties`. */
@@ -35,9 +36,10 @@ struct link {
     uint64_t sample, input, line, offset;
 };
 
-/* What rows with the same ids have in common; rows of a scope that is not `usual` are refused. */
+/* What rows with the same ids have in common; rows of a scope that is not `usual` are refused.
+   `evaluation` digests their evaluation_id, `name` that and their evaluation_name. */
 struct scope {
-    uint64_t usual, seed, result;
+    uint64_t usual, evaluation, name, result;
     int64_t place;
 };
 
