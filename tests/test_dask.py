@@ -1,11 +1,13 @@
 """A Dask cluster as the one who runs the work: the same results, whoever dies meanwhile."""
 
+import asyncio
 import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -45,6 +47,7 @@ STARTS_SECONDS = 120.0
 ENDS_SECONDS = 120.0
 DRIVER = """
 import sys
+import threading
 from evalstream.errors import EngineLost
 from evalstream.executors import dask, run_in_order
 from evalstream.stopping import STOPPING, Stopped
@@ -198,6 +201,26 @@ def test_a_task_runs_again_whatever_it_said_before(shared: Machines, tmp_path: P
         tasks = [Block(str(rows), 0, len(text), len(text), rows.stat().st_ino)]
         (lines,) = run_in_order(backend, partial(_lines, 100), tasks)
         assert lines == text
+
+
+def test_a_task_that_is_given_up_takes_no_other_with_it(
+    shared: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit = joined(shared).beside
+    client = submit.__self__._client
+    fetch = client._gather_remote
+
+    async def slowly(*arguments: Any) -> Any:
+        fetching.set()
+        await asyncio.sleep(0.2)
+        return await fetch(*arguments)
+
+    fetching = threading.Event()
+    monkeypatch.setattr(client, "_gather_remote", slowly)
+    first, second = (submit(slow, block) for block in blocks(2))
+    assert fetching.wait(STARTS_SECONDS)
+    first.cancel()
+    assert second.result(STARTS_SECONDS) == 1
 
 
 def _lines(longest: int, block: Block) -> bytes:

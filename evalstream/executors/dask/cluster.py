@@ -115,22 +115,38 @@ class Cluster:
                 raise EngineLost(f"the worker {worker} {wrong}")
 
     async def _outcome(self, theirs: Any) -> Any:
-        """Wait for a task. Raises as `submit` says."""
-        waited = asyncio.ensure_future(theirs)
-        try:
-            await asyncio.wait({waited, self._lost}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            if not waited.done():
-                waited.cancel()
-        if not waited.done():
-            raise EngineLost(self._lost.result())
-        fault = asyncio.CancelledError() if waited.cancelled() else waited.exception()
+        """Wait for a task, and fetch what it returned. Raises as `submit` says."""
+        from distributed import wait
+
+        with self._client.as_current():
+            done = asyncio.ensure_future(wait([theirs]))  # type: ignore[no-untyped-call]
+        await self._unless_lost(done)
+        # Results travel together: if one that is under way were given up, others would be lost.
+        answer = asyncio.ensure_future(theirs)
+        answer.add_done_callback(_heard)
+        await self._unless_lost(answer, keep=True)
+        fault = asyncio.CancelledError() if answer.cancelled() else answer.exception()
         if fault is not None:
             raise self._meant(fault) from fault
-        result, failure = pickle.loads(waited.result())  # noqa: S301 - from workers that run what we send
+        result, failure = pickle.loads(answer.result())  # noqa: S301 - from workers that run what we send
         if failure is not None:
             raise failure
         return result
+
+    async def _unless_lost(self, waited: asyncio.Future[Any], keep: bool = False) -> None:
+        """Wait until something is done, which goes on without us only if it is to be kept.
+
+        Raises EngineLost.
+        """
+        try:
+            await asyncio.wait({waited, self._lost}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            if not keep:
+                waited.cancel()
+            raise
+        if not waited.done():
+            waited.cancel()
+            raise EngineLost(self._lost.result())
 
     async def _watch(self) -> None:
         """Count the workers now and then, and notice where nothing will come any more."""
@@ -163,6 +179,12 @@ class Cluster:
     def _loss(self, error: BaseException) -> EngineLost:
         said = " ".join(str(error).split())[:300]
         return EngineLost(f"{self._name} was lost: {type(error).__name__}: {said}")
+
+
+def _heard(answer: asyncio.Future[Any]) -> None:
+    """Take note of what an answer raised, since asyncio complains of what is not looked at."""
+    if not answer.cancelled():
+        answer.exception()
 
 
 def _wrong_with(answer: Any, expected: dict[str, str]) -> str | None:
