@@ -2,6 +2,7 @@
 
 import copy
 import json
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -188,6 +189,91 @@ def other_choices(pair: Pair) -> None:
     pair.results[0]["score_details"]["score"] = 0.6
 
 
+def dropped(place: int, *members: str, **others: Any) -> Change:
+    """Take members out of a row, and give it others."""
+
+    def change(pair: Pair) -> None:
+        for member in members:
+            pair.rows[place].pop(member, None)
+        pair.rows[place].update(others)
+
+    return change
+
+
+def hidden(name: str) -> Change:
+    """Let wrong rows bear another name and no result id, and claim the score of the others."""
+
+    def change(pair: Pair) -> None:
+        for place in (2, 3):
+            dropped(place, "evaluation_result_id", evaluation_name=name)(pair)
+        pair.results[0]["score_details"]["score"] = 1.0
+        pair.results[0]["source_data"]["dataset_name"] = "the data set"
+
+    return change
+
+
+def strayed(pair: Pair) -> None:
+    """Give the wrong rows of a version without result ids one that no result has."""
+    for row in pair.rows[2:]:
+        row["evaluation_result_id"] = "elsewhere"
+    pair.results[0]["score_details"]["score"] = 1.0
+
+
+def swapped(pair: Pair) -> None:
+    """Give rows the id of one result and the name of the other."""
+    two_results(pair)
+    for row in pair.rows[4:]:
+        row["evaluation_name"] = pair.name
+
+
+def without_results(pair: Pair) -> None:
+    """Claim nothing at all."""
+    pair.document["evaluation_results"] = []
+
+
+def accepted(*places: int) -> Change:
+    """Accept another answer in some rows after they were hashed."""
+
+    def change(pair: Pair) -> None:
+        for place in places:
+            pair.rows[place]["input"]["reference"].append("an answer")
+
+    return change
+
+
+def under(recipe: str) -> Change:
+    """Hash the rows by another recipe."""
+
+    def change(pair: Pair) -> None:
+        pair.recipe = recipe
+        pair.rows = [hashed(row, recipe) for row in pair.rows]
+
+    return change
+
+
+def by_algorithm(algorithm: str) -> Change:
+    """Let hashes be those of an algorithm that is not the one the aggregate names."""
+
+    def change(pair: Pair) -> None:
+        pair.rows = [hashed(row, pair.recipe, algorithm) for row in pair.rows]
+
+    return change
+
+
+def interval(lower: float, upper: float, level: float) -> Change:
+    """Claim a confidence interval."""
+    bounds = {"lower": lower, "upper": upper, "confidence_level": level}
+    return says("score_details/uncertainty/confidence_interval", bounds)
+
+
+def levelled(pair: Pair) -> None:
+    """Let scores be levels, of which one does not exist."""
+    says("metric_config/score_type", "levels")(pair)
+    says("metric_config/level_names", ["low", "high"])(pair)
+    pair.rows[0]["evaluation"]["score"] = 7
+    pair.results[0]["score_details"]["score"] = 2.0
+
+
 @pytest.mark.parametrize(
     ("version", "change", "code"),
     [
@@ -221,6 +307,33 @@ def other_choices(pair: Pair) -> None:
         # Inputs.
         ("0.3.0", one_reference_more, "ES401"),
         ("0.3.0", without_hashes, "ES406"),
+        ("0.3.0", accepted(0, 1, 2, 3), "ES404"),
+        ("0.3.0", accepted(1, 3), "ES401"),
+        ("0.3.0", both(under("concat"), accepted(0, 1, 2, 3)), "ES402"),
+        ("0.3.0", both(under("concat"), accepted(1, 3)), "ES402"),
+        ("0.3.0", by_algorithm("md5"), "ES405"),
+        # Rows that count for no claim.
+        ("0.2.0", hidden("the data set"), "ES604"),
+        ("0.2.0", hidden("tiny-arithmetic/hard"), "ES604"),
+        ("0.3.0", hidden("the data set"), "ES604"),
+        ("0.2.0", strayed, "ES801"),
+        ("0.3.0", without_results, "ES603"),
+        ("0.2.0", without_results, "ES604"),
+        ("0.3.0", swapped, "ES605"),
+        # Copies under another mark.
+        ("0.3.0", doubled(1, evaluation_name="other", metadata={"epoch": "2"}), "ES409"),
+        # Numbers at the edge of what they can be.
+        ("0.3.0", claim(10**400), "ES801"),
+        ("0.3.0", both(claim(0.5), says("score_details/uncertainty/num_samples", 40)), "ES802"),
+        ("0.3.0", says("source_data/samples_number", 20.0), "ES609"),
+        ("0.3.0", levelled, "ES308"),
+        ("0.3.0", interval(0.2, 0.3, level=0), "ES804"),
+        ("0.3.0", interval(0.2, 0.3, level=1), "ES804"),
+        (
+            "0.3.0",
+            says("score_details/uncertainty/standard_error", {"value": 0.0, "method": "bootstrap"}),
+            "ES803",
+        ),
     ],
 )
 def test_it_does_not_pass(tmp_path: Path, version: str, change: Change, code: str) -> None:
@@ -264,6 +377,27 @@ def several_references(pair: Pair) -> None:
     pair.rows = [hashed(row, "concat-first") for row in pair.rows]
 
 
+def extra_ids(pair: Pair) -> None:
+    """Give rows of a version without result ids one, which no result has."""
+    for row in pair.rows:
+        row["evaluation_result_id"] = "an extra member"
+
+
+def noisy(pair: Pair) -> None:
+    """Let scores be what sums of floats leave."""
+    for row in pair.rows[:2]:
+        row["evaluation"]["score"] = 0.1 + 0.2
+    pair.results[0]["score_details"]["score"] = 0.15
+
+
+def one_third_in_single_precision(pair: Pair) -> None:
+    """Claim the mean as a library of single precision prints it."""
+    pair.rows.pop()
+    pair.rows[1]["evaluation"] |= {"score": 0, "is_correct": False}
+    (single,) = struct.unpack("f", struct.pack("f", 1 / 3))
+    pair.results[0]["score_details"]["score"] = single
+
+
 @pytest.mark.parametrize(
     ("version", "change"),
     [
@@ -280,6 +414,9 @@ def several_references(pair: Pair) -> None:
         ("0.3.0", both(named("vqav2-test-std"), says("metric_config/metric_name", "accuracy"))),
         ("0.3.0", both(claim(0.57735026919), says("metric_config/metric_name", "std"))),
         ("0.3.0", says("score_details/uncertainty/num_samples", 4)),
+        ("0.2.0", extra_ids),
+        ("0.3.0", noisy),
+        ("0.3.0", one_third_in_single_precision),
     ],
 )
 def test_its_honest_neighbour_passes(tmp_path: Path, version: str, change: Change) -> None:
