@@ -69,7 +69,7 @@ def _shown(run: Run, options: Options) -> Run:
     try:
         kind = _kind(is_hurried=is_hurried)
     except OSError:
-        return run  # why it is not read is told when it is
+        return run  # its check says why it cannot be read
     if kind is None or kind not in _PLACES:
         return run
     place = _PLACES[kind]

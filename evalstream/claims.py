@@ -146,7 +146,7 @@ def claims_of(text: bytes) -> dict[int, Claims]:
 
 
 SINGLE_DIGITS: Final = 9
-"""Every number of single precision is told by so many digits; more show that it was one."""
+"""Every number of single precision is known by so many digits; more show that it was one."""
 
 LARGEST_SINGLE: Final = 3e38
 FLOAT: Final = struct.Struct("f")

@@ -1,4 +1,4 @@
-"""Names that a search leaves out because it was told to."""
+"""Names that a search leaves out on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many rows and samples the caller expects, held against those that there are."""
+"""How many rows and samples the caller expects, compared with those that there are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evalstream.summary import counted
 def unexpected(facts: RunFacts) -> Iterator[Fault]:
     """Say where the rows are not as many as expected; nothing where they were not all read.
 
-    A sample is told by its evaluation, its evaluation_name and its id. Where results score
+    A sample is known by its evaluation, its evaluation_name and its id. Where results score
     samples under names of their own, as metrics do, each result may have all of them.
     """
     flow, rows = facts.context.options.flow, facts.tally.rows

@@ -109,7 +109,7 @@ class Output:
             if error.errno != errno.EINVAL:  # as pipes and terminals have it
                 raise
         if self._temporary is not None and self._path is not None:
-            # Its lock ends when it is closed, and it is nobody else's before.
+            # Its lock ends when it is closed, and it has no other owner before.
             self._temporary.become(self._path)
             self._temporary = None
             _sync_folder(os.path.dirname(self._path) or ".")
@@ -119,7 +119,7 @@ class Output:
         if path is None:
             return _patient(standard)
         if os.path.exists(path) and not os.path.isfile(path):
-            # A named pipe is opened only once somebody reads from it.
+            # A named pipe is opened only once a reader opens it.
             with STOPPING.waiting():
                 return PatientWriter(os.open(path, os.O_WRONLY), owned=True)
         if self._live:

@@ -24,7 +24,7 @@ def journaled(ledger: str | None) -> list[str]:
 class Outputs:
     """The files that a call writes, to be compared with those that it reads as they are found.
 
-    A file is told by device and inode, whatever leads to it, and one that is not there yet by the
+    A file is known by device and inode, whatever leads to it, and one that is not there yet by the
     path that links lead to. Devices and pipes are not written over. Raises UsageError where two
     outputs are one file.
     """

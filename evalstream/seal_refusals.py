@@ -43,7 +43,7 @@ def unfit(after: Iterable[PlacedFault], before: Iterable[PlacedFault]) -> Iterat
     """Say what the seal would break in its aggregate that is not broken there yet.
 
     `after` and `before` are the faults of the aggregate as it would be and as it is. A path that
-    breaks its pattern is told in any case, with what to do.
+    breaks its pattern is reported in any case, with what to do.
     """
     known = {key_of(placed.fault) for placed in before}
     for fault in (placed.fault for placed in after):

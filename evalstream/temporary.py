@@ -93,7 +93,7 @@ def _names(path: str) -> Iterator[str]:
 
 
 def _claimed(name: str, *, makes: bool) -> int | None:
-    """Open and lock a file that nobody has; None where there is none. It may be made."""
+    """Open and lock a file that has no owner; None where there is none. It may be made."""
     if not _OURS.enter(name):
         return None
     try:

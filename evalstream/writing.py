@@ -32,7 +32,7 @@ def write_all(descriptor: int, data: Bytes) -> None:
     room.register(descriptor, select.POLLOUT)
     while left:
         _await_room(room)
-        # More than fits may take for ever, and only a signal that is yet to come ends that.
+        # More than fits may never be taken, and only a signal that is yet to come ends that.
         most = select.PIPE_BUF if STOPPING.wish is not None else MEBIBYTE
         left = left[os.write(descriptor, left[:most]) :]
 

@@ -77,7 +77,7 @@ class Prefix:
         """Look into objects, some at once.
 
         Those that have their rows beside them by name are not read: `x.json` is the aggregate
-        of `x_samples.jsonl`, and whoever checks the two sees what it declares. Rows are not read
+        of `x_samples.jsonl`, and the check of the two shows what it declares. Rows are not read
         either, as their check recognises what is none.
         """
         files = list(files)

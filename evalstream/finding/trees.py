@@ -143,7 +143,7 @@ class Tree:
         return self._between(b"", _FOLDER + b"\xff")
 
     def unlooked(self) -> Iterator[list[Known]]:
-        """Iterate over the files that nobody looked into or claimed, in order, many at once."""
+        """Iterate over the files that no format looked into or claimed, in order, many at once."""
         return self._between(b"", _FOLDER + b"\xff", "kind IS NULL AND claimed IS NULL")
 
     def of_kind(self, kind: int) -> Iterator[Known]:

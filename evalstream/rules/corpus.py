@@ -223,7 +223,7 @@ ES908: Final = Rule(
     """
     What it finds: where several runs are checked in one call, a file of a run, or a folder above
     it, whose path differs from an earlier one in the case of its letters alone. Each further
-    spelling of a name in a folder is told once, at the first file that shows it.
+    spelling of a name in a folder is reported once, at the first file that shows it.
 
     Why it matters: file systems of Windows and macOS do not tell the two apart. Of two files one
     overwrites the other when the store is copied there, and two folders become one.

@@ -215,9 +215,10 @@ ES605: Final = Rule(
     "evaluation_name is none of the aggregate's, or that of another result than the id",
     """
     What it finds: a row whose evaluation_name is that of another result than the one that its
-    evaluation_result_id names, or is neither the name nor the dataset of a result in the aggregate, nor the task in a name such as `accuracy on arc_easy for scorer choice`.
-    The dataset may stand with its organisation, and a subtask behind its whole and a slash or
-    colon; rows that join a result by id may name its subtasks in other ways.
+    evaluation_result_id names, or is neither the name nor the dataset of a result in the
+    aggregate, nor the task in a name such as `accuracy on arc_easy for scorer choice`. The dataset
+    may stand with its organisation, and a subtask behind its whole and a slash or colon; rows that
+    join a result by id may name its subtasks in other ways.
 
     Why it matters: before 0.2.2 the name is the only key that joins rows with results; a row
     that joins none supports no claim.

@@ -168,7 +168,7 @@ def looked_at(path: str, kind: str) -> _Found | Nothing:
             return _Found(path, kind, found.get("benchmark_id"), found.get("benchmark_hash"))
     except (OSError, CannotCheck) as error:
         if kind in (EVALUATION, BENCHMARK):
-            return _Found(path, kind, None)  # why it cannot be read is told when it is checked
+            return _Found(path, kind, None)  # its check says why it cannot be read
         return Nothing(path, f"cannot be read: {reason_of(error)}", readable=False, format=NAME)
     message = "it has items, but nothing else of a benchmark or an evaluation"
     return Nothing(path, f"{message}; --format-name {NAME} checks it alone", format=NAME)
