@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import struct
+import sys
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 DIGEST_BYTES: Final = 16
@@ -20,7 +21,12 @@ _WORDS: Final = _RECORD.size // _WORD
 RECORD_BYTES: Final = _RECORD.size
 SAMPLE_AT: Final = struct.calcsize("<Q")
 INPUT_AT: Final = struct.calcsize("<Q16s")
-"""Where the digests of sample and input stand in a record, in bytes."""
+CONTENT_AT: Final = struct.calcsize("<Q16s16s")
+KEY_AT: Final = SAMPLE_AT + DIGEST_BYTES // 2
+"""Where the digests of sample, input and content and the key stand in a record, in bytes."""
+
+KEY_BYTES: Final = 8
+"""The length of the digest of the content, and of the key."""
 
 _PLACE_WORD: Final = 9
 _OFFSET_WORD: Final = 10
@@ -59,9 +65,14 @@ class Record(NamedTuple):
         return self.result if self.place == UNJOINED else -1 - self.place
 
     @property
+    def word(self) -> int:
+        """The first eight bytes of `sample` as a number."""
+        return int.from_bytes(self.sample[:_WORD], sys.byteorder)
+
+    @property
     def key(self) -> bytes:
         """What tells the sample within its evaluation, whatever the evaluation_name."""
-        return self.sample[DIGEST_BYTES // 2 :]
+        return self.sample[-KEY_BYTES:]
 
 
 class Identities:
@@ -101,6 +112,10 @@ class Identities:
     def record(self, index: int) -> Record:
         """Return one row."""
         return Record(*_RECORD.unpack_from(self.data, index * RECORD_BYTES))
+
+    def records(self) -> Iterator[Record]:
+        """Iterate over the rows."""
+        return map(Record._make, _RECORD.iter_unpack(self.data))
 
     def shifted(self, shift: int) -> bytes:
         """Return the packed records, `shift` added to their lines."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from evalstream.firsts import Firsts
 from evalstream.identities import ABSENT, INPUT_AT, SAMPLE_AT, Identities, Record
@@ -13,13 +13,15 @@ from evalstream.samples import Kind, Remark, RowStore
 class InputIndex:
     """Finds rows whose input an earlier row showed under another sample_id or evaluation_name.
 
-    `store` holds all rows that were taken, those just taken too.
+    `store` holds all rows that were taken, those just taken too. `grouped` counts the rows that
+    show an input under several.
     """
 
     def __init__(self, store: RowStore) -> None:
+        self.grouped = 0
         self._firsts, self._store = Firsts(INPUT_AT), store
         self._alike = _Alike()
-        self._groups: dict[bytes, _Shown] = {}
+        self._groups: dict[bytes, Shown] = {}
         self._rows = 0
 
     def add(self, block: Identities, shift: int) -> list[Remark]:
@@ -38,14 +40,21 @@ class InputIndex:
                 if self._store.row(first)[0].sample == samples[number - start]:
                     self._alike.add(first, number)
                     continue
-                group = self._groups[shown] = _Shown(
-                    map(self._store.row, self._alike.rows_like(first))
-                )
+                group = self._groups[shown] = self._group(first)
+            self.grouped += 1
             record = block.record(number - start)
             line = record.line + shift
             for kind, earlier in group.look(record, line):
                 remarks.append(Remark(line, kind, record.offset, earlier))
         return remarks
+
+    def _group(self, first: int) -> Shown:
+        """Begin a group with a first row and those that are like it."""
+        group = Shown()
+        for row in self._alike.rows_like(first):
+            list(group.look(*self._store.row(row)))
+            self.grouped += 1
+        return group
 
 
 class _Alike:
@@ -76,31 +85,41 @@ class _Alike:
         return [first, *reversed(rows)]
 
 
-class _Shown:
+class FirstsShown:
+    """The first row of each evaluation_name and of each result among rows that show one input."""
+
+    __slots__ = ("_names", "_results")
+
+    def __init__(self) -> None:
+        self._names: dict[int, int] = {}
+        self._results: dict[int, tuple[bytes, int]] = {}
+
+    def add(self, record: Record, line: int) -> tuple[int, bytes, int]:
+        """Take a row; return the line of its name's first row, and key and line of its result's."""
+        named = self._names.setdefault(record.name, line)
+        return named, *self._results.setdefault(record.scored, (record.key, line))
+
+
+class Shown:
     """Rows that show one input under several sample_ids or evaluation_names.
 
-    `samples` are those that were seen; `names` and `results` hold the first row of each
-    evaluation_name and result, `scored` that of each sample in a result, and `repeats` that of each
-    of its repeats there.
+    `samples` are those that were seen; `firsts` holds the first rows of names and results, `scored`
+    that of each sample in a result, and `repeats` that of each of its repeats there.
     """
 
-    __slots__ = ("names", "repeats", "results", "samples", "scored")
+    __slots__ = ("firsts", "repeats", "samples", "scored")
 
-    def __init__(self, rows: Iterable[tuple[Record, int]]) -> None:
+    def __init__(self, firsts: FirstsShown | None = None) -> None:
         self.samples: set[bytes] = set()
-        self.names: dict[int, int] = {}
-        self.results: dict[int, tuple[bytes, int]] = {}
+        self.firsts = FirstsShown() if firsts is None else firsts
         self.scored: dict[tuple[int, bytes], tuple[bytes, int]] = {}
         self.repeats: dict[tuple[int, bytes, int], tuple[bytes, float, int]] = {}
-        for record, line in rows:
-            list(self.look(record, line))
 
     def look(self, record: Record, line: int) -> Iterator[tuple[Kind, int]]:
         """Take one more row, and say what is odd about it and with which earlier line."""
         is_new = record.sample not in self.samples
         self.samples.add(record.sample)
-        named = self.names.setdefault(record.name, line)
-        key, before = self.results.setdefault(record.scored, (record.key, line))
+        named, key, before = self.firsts.add(record, line)
         if is_new and named != line:
             yield Kind.SAME_INPUT, named
         elif is_new and record.scored and key != record.key:

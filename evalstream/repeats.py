@@ -20,6 +20,12 @@ BYTES_PER_LATER_ROW: Final = 980
 """What it costs besides where an earlier row scores the same sample, measured for pairs."""
 
 
+BYTES_PER_GROUPED_ROW: Final = 700
+"""What it costs besides where an earlier row shows the same input as another sample."""
+
+_MOST_BYTES_PER_ROW: Final = BYTES_PER_ROW + BYTES_PER_LATER_ROW + BYTES_PER_GROUPED_ROW
+
+
 class IdentityIndex:
     """Finds what is odd about rows in the light of earlier ones.
 
@@ -72,14 +78,16 @@ class IdentityIndex:
             self._spill.close()
 
     def _fits(self, more: int) -> bool:
-        used = (self._rows + more) * BYTES_PER_ROW + self._samples.grouped * BYTES_PER_LATER_ROW
+        used = (self._rows + more) * BYTES_PER_ROW
+        used += self._samples.grouped * BYTES_PER_LATER_ROW
+        used += self._inputs.grouped * BYTES_PER_GROUPED_ROW
         return used <= self._limit
 
     def _moved_to_disk(self) -> Spill:
         """Move every record to disk; what was odd about them is reported already."""
         store, self._store = self._store, RowStore()
         self._samples, self._inputs = SampleIndex(self._store), InputIndex(self._store)
-        spill = Spill(max(1, self._limit // (BYTES_PER_ROW + BYTES_PER_LATER_ROW)))
+        spill = Spill(max(1, self._limit // _MOST_BYTES_PER_ROW))
         for shift, block in store.release():
             spill.add(block, shift)
         return spill

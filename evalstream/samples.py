@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from operator import itemgetter
@@ -163,7 +163,7 @@ class SampleIndex:
         self.coverage = Coverage()
         self.grouped = 0
         self._firsts, self._store = Firsts(SAMPLE_AT), store
-        self._groups: dict[bytes, _Group] = {}
+        self._groups: dict[bytes, SampleGroup] = {}
         self._rows = 0
 
     def add(self, block: Identities, shift: int) -> list[Remark]:
@@ -188,12 +188,11 @@ class SampleIndex:
         """Take a row whose sample was first scored by row number `first`."""
         group = self._groups.get(record.sample)
         if group is None:
-            group = self._groups[record.sample] = _Group(*self._store.row(first))
+            group = self._groups[record.sample] = SampleGroup(*self._store.row(first))
         self.grouped += 1
         line = record.line + shift
         found = list(group.look(record, line))
-        is_again = any(kind in _AGAIN for kind, _ in found)
-        group.cover(record, word, self.coverage, is_again=is_again)
+        group.cover(record, word, self.coverage, is_again=says_again(found))
         for kind, earlier in found:
             yield Remark(line, kind, record.offset, earlier)
 
@@ -202,7 +201,12 @@ _AGAIN: Final = frozenset({Kind.SAME_BYTES, Kind.SAME_REPEAT, Kind.UNMARKED_REPE
 """What is said of a row that is no repeat of its own."""
 
 
-class _Group:
+def says_again(found: Iterable[tuple[Kind, int]]) -> bool:
+    """Tell whether a row is no repeat of its own, by what is odd about it."""
+    return any(kind in _AGAIN for kind, _ in found)
+
+
+class SampleGroup:
     """The rows of one sample, once there are several.
 
     `places` holds for each result how many repeats of the sample it has, and the sum of its scores
@@ -224,7 +228,11 @@ class _Group:
         earlier = self.contents.setdefault(record.content, line)
         if earlier != line:
             yield Kind.SAME_BYTES, earlier
-            return
+        else:
+            yield from self.look_at_new(record, line)
+
+    def look_at_new(self, record: Record, line: int) -> Iterator[tuple[Kind, int]]:
+        """Do as `look` does, for a row of which no copy came before."""
         if record.input != self.input and ABSENT not in (record.input, self.input):
             yield Kind.OTHER_INPUT, self.line
         scored = record.scored

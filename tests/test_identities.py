@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import math
+import tracemalloc
 from collections import defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
@@ -251,6 +252,36 @@ def test_many_rows_on_disk_are_still_in_order(samples: int) -> None:
     assert covers == naive_cover(entries)
     assert found == indexed(entries, [1], 1 << 30)[0]
     assert found == naive(entries)
+
+
+@pytest.mark.parametrize("samples", [1, 8_000])
+@pytest.mark.parametrize("inputs", [1, 8_000])
+@pytest.mark.parametrize("contents", [1, 8_000])
+def test_memory_is_bounded_whatever_rows_have_in_common(
+    samples: int, inputs: int, contents: int
+) -> None:
+    def records(start: int) -> bytes:
+        return b"".join(
+            pack(
+                line, digest(number % samples), digest(number % inputs + 1), number % contents,
+                0, 0, 1, 0, 10 * number, 1, 0.5,
+            )
+            for line, number in enumerate(range(start, start + 500), 1)
+        )  # fmt: skip
+
+    def digest(number: int) -> bytes:
+        return hashlib.md5(str(number).encode()).digest()
+
+    index = IdentityIndex(1 << 18)
+    tracemalloc.start()
+    for start in range(0, 8_000, 500):
+        index.add(Identities(records(start)), start)
+    for _ in index.late():
+        pass
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    index.close()
+    assert peak < 3 << 20
 
 
 def _repeats() -> bytes:
