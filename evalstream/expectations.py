@@ -8,19 +8,19 @@ from evalstream.identities import UNJOINED
 from evalstream.model import Fault, Severity
 from evalstream.rule import RunFacts
 from evalstream.rules.recompute import ES802
-from evalstream.rules.seal import ES503, LOOKED_AT
+from evalstream.rules.seal import ES503, LOOKED_AT, NO_ROWS
 from evalstream.sample_groups import is_even
 from evalstream.summary import counted
 
 
 def unexpected(facts: RunFacts) -> Iterator[Fault]:
-    """Say where the rows are not as many as expected; nothing where they were not all read.
+    """Say where the rows are not as many as expected; nothing where they could not be read.
 
     A sample is known by its evaluation, its evaluation_name and its id. Where results score
     samples under names of their own, as metrics do, each result may have all of them.
     """
     flow, rows = facts.context.options.flow, facts.tally.rows
-    if facts.layout not in LOOKED_AT:
+    if facts.layout not in (*LOOKED_AT, NO_ROWS):
         return
     if flow.expect_rows not in (None, rows):
         message = f"--expect-rows is {flow.expect_rows:,}, and there are {counted(rows, 'row')}"

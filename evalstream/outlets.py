@@ -57,6 +57,12 @@ def check_flow(flow: Flow, inputs: Sequence[str], aggregate: str | None) -> None
         )
 
 
+def refuse_rowless(flow: Flow, name: str) -> None:
+    """Raise UsageError where rows are to go somewhere, and `name` has none."""
+    if flow.passing or flow.tee or flow.accepted or flow.rejected or flow.follow:
+        raise UsageError(f"{name} has no rows that could go somewhere")
+
+
 def one_run_for(flow: Flow) -> str:
     """Say what needs exactly one rows file, and was given others."""
     if replace(flow, expect_rows=None, expect_samples=None) == Flow():

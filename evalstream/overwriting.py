@@ -11,9 +11,11 @@ from typing import Final
 from evalstream.errors import UsageError
 from evalstream.runs import STDIN, printable
 from evalstream.sources.remote import is_remote
+from evalstream.temporary import temporary_names
 
 STDOUT: Final = "/dev/stdout"
-"""Stands for what standard output leads to, which may be a file that is read as well."""
+STDERR: Final = "/dev/stderr"
+"""Stand for what standard output and error lead to, which may be a file that is read as well."""
 
 
 def journaled(ledger: str | None) -> list[str]:
@@ -25,19 +27,29 @@ class Outputs:
     """The files that a call writes, to be compared with those that it reads as they are found.
 
     A file is known by device and inode, whatever leads to it, and one that is not there yet by the
-    path that links lead to. Devices and pipes are not written over. Raises UsageError where two
-    outputs are one file.
+    path that links lead to. Its temporary file is written as well, also one that an earlier call
+    left. Devices and pipes are not written over. Raises UsageError where two outputs are one file.
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths: dict[object, str] = {}
         for path in paths:
+            self._temporary(path)
             identity = _identity(os.path.join(os.curdir, path) if path == STDIN else path)
             if identity in self._paths:
                 other = _shown(self._paths[identity])
                 raise UsageError(f"{_shown(path)} would be written over {other}, another output")
             if identity is not None:
                 self._paths[identity] = path
+
+    def _temporary(self, path: str) -> None:
+        """Take what lies where the temporary file of an output may come to lie."""
+        if is_remote(path) or path in (STDOUT, STDERR) or "\0" in path:
+            return
+        for name in temporary_names(os.path.realpath(path)):
+            identity = _identity(name) if os.path.isfile(name) else None
+            if identity is not None:
+                self._paths.setdefault(identity, path)
 
     def __bool__(self) -> bool:
         """Tell whether anything is written."""
@@ -87,4 +99,5 @@ def _identity(path: str) -> object:
 
 
 def _shown(path: str) -> str:
-    return {STDIN: "standard input", STDOUT: "standard output"}.get(path) or printable(path)
+    names = {STDIN: "standard input", STDOUT: "standard output", STDERR: "standard error"}
+    return names.get(path) or printable(path)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from evalstream.aggregate import Aggregate
+from evalstream.aggregate import DETAILS, Aggregate
 from evalstream.catalog import MAIN_RULES, RULES, enabled_codes
 from evalstream.collector import Collector
 from evalstream.digest import ALGORITHM_OF_LENGTH, ALGORITHMS
@@ -31,7 +31,7 @@ from evalstream.model import (
     Verified,
 )
 from evalstream.names import is_packed_name, rows_named_like
-from evalstream.outlets import Outlets
+from evalstream.outlets import Outlets, refuse_rowless
 from evalstream.probe import context_of
 from evalstream.progress import Progress
 from evalstream.row_pass import RowPass, reason_of
@@ -40,7 +40,7 @@ from evalstream.rules.datastore import ES902, are_undeclared
 from evalstream.rules.identity import file_recipe, verified_hashes
 from evalstream.rules.json import ES108
 from evalstream.rules.recompute import summaries
-from evalstream.rules.seal import ES506, checksum_algorithms, is_checksum_right
+from evalstream.rules.seal import ES506, NO_ROWS, checksum_algorithms, is_checksum_right
 from evalstream.rules.stream import ES001, ES002, ES009
 from evalstream.runs import STDIN, Run, printable
 from evalstream.sources.file import FileSource
@@ -87,15 +87,22 @@ class RunCheck:
         self._seal: Seal | None = None
         self._refusal: Refusal | None = None
         self._are_whole = self._lacks = False
+        self._missing = run.missing
 
     def summary(self) -> RunSummary:
-        """Do everything, and say what became of the run."""
+        """Do everything, and say what became of the run. Raises UsageError as well."""
+        if self._run.rows is None and self._missing is None:
+            refuse_rowless(self._options.flow, self._aggregate_name or "")
         if not self._awaited:
             self._read_aggregate()
         outlets = Outlets(self._options, self._algorithms())
         try:
             outlets.open()
-            summary = self._summary(outlets)
+            rows = self._row_pass(outlets)
+            summary = self._summary(rows)
+            if rows.opened is None:
+                # What the files held before stays where no row came.
+                outlets.drop(CannotCheck("the rows cannot be opened"))
             outlets.finish()
         except BaseException as error:
             outlets.drop(error)
@@ -103,15 +110,20 @@ class RunCheck:
         self._write_seal(summary)
         return summary
 
-    def _summary(self, outlets: Outlets) -> RunSummary:
+    def _row_pass(self, outlets: Outlets) -> RowPass:
         name = self._rows_name or self._aggregate_name or ""
         rows = RowPass(name, self._options, self._algorithms(), outlets, self._progress)
+        if self._run.rows is None and self._missing is None:
+            rows.layout = NO_ROWS
+        return rows
+
+    def _summary(self, rows: RowPass) -> RunSummary:
         if self._options.flow.is_waited_for:
             make_ready(self._options, self._aggregate)
         try:
             head = rows.open(self._run.rows) if self._run.rows else b""
             context = context_of(self._options, self._aggregate, head)
-            collector = Collector(context, name, self._show)
+            collector = Collector(context, rows.name, self._show)
             try:
                 rows.run(collector)
                 self._cannot(rows.trouble)
@@ -156,9 +168,11 @@ class RunCheck:
             self._aggregate, self._aggregate_faults = reading.aggregate, reading.faults
             if reading.aggregate is None:
                 self._cannot("the aggregate could not be read as one")
-        if self._run.missing:
-            self._cannot(self._run.missing)
-            self._aggregate_faults.extend(map(PlacedFault, self._missing_faults(self._run.missing)))
+            elif self._run.rows is None and self._missing is None:
+                self._missing = _unnamed_rows(reading.aggregate)
+        if self._missing:
+            self._cannot(self._missing)
+            self._aggregate_faults.extend(map(PlacedFault, self._missing_faults(self._missing)))
 
     def _missing_faults(self, missing: str) -> Iterator[Fault]:
         """Say that declared rows are not there, or not where they may be."""
@@ -166,7 +180,7 @@ class RunCheck:
         if leads_out is not None:
             yield ES009.fault(OUTSIDE, pointer=FILE_PATH, found=printable(leads_out))
         elif ES902.code not in enabled_codes(self._options):
-            yield ES001.fault(missing, pointer=FILE_PATH)
+            yield ES001.fault(missing, pointer=FILE_PATH if self._run.missing else DETAILS)
 
     def _judged(self, rows: RowPass, collector: Collector) -> tuple[RunFacts, FileFaults]:
         """Judge the files as a whole: as they will be if they are sealed, else as they stand."""
@@ -243,7 +257,7 @@ class RunCheck:
             coverage=collector.coverage,
             aggregate_path=self._run.aggregate,
             beside=tuple(filter(_is_file_or_link, named_like)),
-            missing=None if self._run.leads_out else self._run.missing,
+            missing=None if self._run.leads_out else self._missing,
             packed=rows.opened.packed if rows.opened is not None else None,
         )
 
@@ -314,7 +328,7 @@ class RunCheck:
 
     def _run_faults(self, facts: RunFacts) -> Iterator[Fault]:
         looked_at = self._run.rows is not None and facts.layout != "unread"
-        is_alone = self._run.rows is None and self._run.missing is None and self._aggregate
+        is_alone = self._run.rows is None and self._missing is None and self._aggregate
         if is_alone and not self._is_documentation:
             message = "no rows were checked, only the aggregate itself"
             yield ES506.fault(message, severity=Severity.INFO)
@@ -338,7 +352,7 @@ class RunCheck:
     @property
     def _is_documentation(self) -> bool:
         """Whether there is an aggregate that reports published figures and so has no rows."""
-        if self._run.rows is not None or self._run.missing is not None or self._aggregate is None:
+        if self._run.rows is not None or self._missing is not None or self._aggregate is None:
             return False
         return self._aggregate.is_documentation
 
@@ -419,6 +433,14 @@ def make_ready(options: Options, aggregate: Aggregate | None = None) -> None:
 def _is_file_or_link(path: str) -> bool:
     """Tell whether a file or a link is there; a link is not followed."""
     return os.path.islink(path) or os.path.isfile(path)
+
+
+def _unnamed_rows(aggregate: Aggregate) -> str | None:
+    """Say that rows are not there which an aggregate seals without a name, None where none are."""
+    claims = [name for name in ("checksum", "total_rows") if aggregate.claim(name)]
+    if aggregate.claim("file_path") is not None or not claims:
+        return None
+    return f"the rows of its {' and '.join(claims)} were not found, and no file_path names them"
 
 
 def _version(facts: RunFacts) -> str | None:

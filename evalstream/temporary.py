@@ -35,7 +35,7 @@ class TemporaryFile:
 
     def __init__(self, path: str) -> None:
         self.name, self.descriptor = "", -1
-        for name in _names(path):
+        for name in temporary_names(path):
             descriptor = _claimed(name, makes=not self.name)
             if descriptor is None:
                 continue
@@ -83,7 +83,8 @@ class _Ours:
 _OURS: Final = _Ours()
 
 
-def _names(path: str) -> Iterator[str]:
+def temporary_names(path: str) -> Iterator[str]:
+    """Name the files that may be the temporary one of a path, there or not."""
     folder, name = os.path.split(os.path.abspath(path))
     written = os.fsencode(name)
     if len(written) > LONGEST_NAME:

@@ -15,7 +15,7 @@ from evalstream.cli.replacing import refuse_foreign
 from evalstream.model import Flow, Options, Report, Reporter
 from evalstream.outlets import outputs_of
 from evalstream.output import Output
-from evalstream.overwriting import STDOUT, journaled, refuse_overwriting
+from evalstream.overwriting import STDERR, STDOUT, journaled, refuse_overwriting
 from evalstream.reporters.text import LiveTextReporter
 from evalstream.runs import printable
 from evalstream.stopping import STOPPING, Stopped
@@ -31,9 +31,9 @@ class Target(NamedTuple):
 
     def outputs(self, flow: Flow) -> list[str]:
         """Return the files that the report, and rows that are passed on, go to."""
-        takes_standard = self.output is None or flow.passing is not None
-        named = [] if self.output is None else [self.output]
-        return [*named, STDOUT] if takes_standard else named
+        report = STDOUT if flow.passing is None else STDERR
+        named = [report if self.output is None else self.output]
+        return named if flow.passing is None else [STDOUT, *named]
 
     def check(self) -> None:
         """Raise UsageError where the report would replace what evalstream did not write."""

@@ -18,6 +18,9 @@ CHECKSUM: Final = f"{DETAILS}/checksum"
 LOOKED_AT: Final = ("jsonl", "json")
 """The layouts of files whose rows were looked at."""
 
+NO_ROWS: Final = "none"
+"""Stands for the layout where there is no file of rows."""
+
 
 def checksum_algorithms(aggregate: Aggregate | None) -> tuple[str, ...]:
     """Return which digests of the rows file are needed: the declared algorithm's first.
