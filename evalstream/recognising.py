@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Collection, Iterator
 from importlib import import_module
 from typing import Any, Final, NamedTuple
@@ -55,6 +56,20 @@ def beginning_of(path: str) -> Beginning:
     A FIFO or a device shows nothing, and is not waited for.
     """
     return Beginning(path, b"".join(_pieces(path, GLIMPSED_BYTES))[:GLIMPSED_BYTES], _whole(path))
+
+
+def lines_of(path: str) -> Iterator[bytes]:
+    """Iterate over the lines of a local file, unpacked, each once it is whole.
+
+    Of a line of more than LARGEST_LOOK bytes only the beginning is given, as the last one.
+    """
+    held = b""
+    for piece in _pieces(path, sys.maxsize):
+        *lines, held = (held + piece).split(b"\n")
+        yield from lines
+        if len(held) > LARGEST_LOOK:
+            break
+    yield held
 
 
 def _whole(path: str) -> Any:

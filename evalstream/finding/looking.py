@@ -8,12 +8,13 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from evalstream.finding.aside import are_all_aside, aside_by_members, members_of
 from evalstream.formats import eee, evalguard, harpia, infereval
 from evalstream.formats.eee import AGGREGATE_KEYS, AGGREGATE_MEMBERS
 from evalstream.glimpse import ARRAY, GLIMPSED_BYTES, LINES, OBJECT, Beginning
 from evalstream.names import is_packed_json_name
 from evalstream.parsing import UTF8_MARK
-from evalstream.recognising import FOREIGN, LARGEST_LOOK, Kind, beginning_of, kind_of
+from evalstream.recognising import FOREIGN, LARGEST_LOOK, Kind, beginning_of, kind_of, lines_of
 from evalstream.unrecognised import EVENTS, INDEX, REPORT
 
 LARGEST_AGGREGATE: Final = 256 << 20
@@ -94,8 +95,15 @@ def looked(text: bytes, name: str = "") -> Look:
 
 
 def look_at_data(path: str) -> Look:
-    """Look at the beginning of a local file that is no JSON document by its name."""
-    return look_of(beginning_of(path))
+    """Look at a local file that is no JSON document by its name: at its beginning.
+
+    All of it is looked at where it seems to hold no data, since rows may follow.
+    """
+    look = look_of(beginning_of(path))
+    is_aside = look.detail in (INDEX, REPORT, EVENTS)
+    if is_aside and not are_all_aside(lines_of(path), look.detail or ""):
+        return Look(OTHER)
+    return look
 
 
 def look_of(file: Beginning) -> Look:
@@ -107,20 +115,14 @@ def look_of(file: Beginning) -> Look:
         return Look(LIKE_AGGREGATE if is_like else OTHER)
     if kind is not None:
         return _recognised(kind, file)
-    aside = _aside(file)
-    if aside is not None:
-        return Look(ASIDE, detail=aside)
     keys = file.seen.keys
+    aside = aside_by_members(keys)
+    if aside in (INDEX, REPORT):
+        return Look(ASIDE, detail=aside)
     is_row = not eee.ROW_MEMBERS.isdisjoint(keys) and infereval.kind_by_signs(keys) is None
     if not keys or not file.seen.is_whole or is_row:
         return Look(OTHER)
-    return Look(STRANGE, detail=EVENTS if "event" in keys else None)
-
-
-def _aside(file: Beginning) -> str | None:
-    """Tell what a datastore or evalstream itself writes beside data."""
-    members = file.seen.keys | file.seen.inner
-    return next((kind for kind, sign in _ASIDE if sign <= members), None)
+    return Look(STRANGE, detail=aside)
 
 
 def _recognised(kind: Kind, file: Beginning) -> Look:
@@ -187,8 +189,8 @@ def _looked_closely(text: bytes, name: str) -> Look:
     keys = frozenset(document) if isinstance(document, dict) else file.seen.keys
     if kind is not None:
         return Look(LIKE_AGGREGATE, detail=eee.NAME)
-    aside = _aside(file)
-    if aside is not None:
+    aside = aside_by_members(members_of(text.removeprefix(UTF8_MARK)))
+    if aside in (INDEX, REPORT):
         return Look(ASIDE, detail=aside)
     like = OTHER if AGGREGATE_MEMBERS.isdisjoint(keys) else LIKE_AGGREGATE
     return Look(like, detail=_likeness(keys))
@@ -216,16 +218,6 @@ def _is_sound(text: bytes) -> bool:
         return False
     return True
 
-
-_ASIDE: Final = (
-    (INDEX, frozenset({"object_uuid", "object_path", "sha256"})),
-    (INDEX, frozenset({"entries_path", "manifest_core_sha256"})),
-    (REPORT, frozenset({"code", "name", "severity", "file", "message"})),
-    (REPORT, frozenset({"run", "number", "run/verdict"})),
-    (REPORT, frozenset({"summary", "summary/tool", "summary/runs"})),
-    (REPORT, frozenset({"schema", "tool", "runs", "findings", "shown", "total"})),
-)
-"""Members of a store's index files, and of what evalstream reports."""
 
 _HARPIA_INPUT: Final = Kind(harpia.NAME, harpia.INPUT)
 UNSURE_INPUT: Final = f"{harpia.NAME} {UNSURE}"
