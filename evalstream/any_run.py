@@ -6,14 +6,17 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Final
 
-from evalstream.formats import eee
-from evalstream.glimpse import ARRAY, GLIMPSED_BYTES, NOTHING, Beginning, glimpsed
+from evalstream.catalog import enabled_codes
+from evalstream.collector import finding_of
+from evalstream.formats import UNKNOWN, eee
+from evalstream.glimpse import ARRAY, GLIMPSED_BYTES, NOTHING, OBJECT, Beginning, glimpsed
 from evalstream.idle import refuse_idle
 from evalstream.late import check_run
-from evalstream.model import Finding, Options, RunSummary
+from evalstream.model import Fault, Finding, Options, RunSummary
 from evalstream.progress import Progress
+from evalstream.rules.stream import ES005
 from evalstream.run_check import make_ready
-from evalstream.runs import STDIN, Run
+from evalstream.runs import STDIN, Run, printable
 from evalstream.sources.compressed import compression_of
 from evalstream.standard_input import STANDARD_INPUT
 from evalstream.stopping import Stopped
@@ -30,6 +33,8 @@ _PLACES: Final = {
 """Where documents stand in a run, by their format and kind; rows are what they are taken for."""
 
 _MAGIC_BYTES: Final = 6
+
+UNCHECKED: Final = "nothing was checked: {}"
 
 LULL_SECONDS: Final = 0.005
 """How long a line waits for what may follow it where something waits for the rows."""
@@ -50,6 +55,9 @@ def check_any(
         except Stopped as stopped:
             trouble = f"stopped by {stopped.name} before any row came"
             return RunSummary(run.rows, None, run.format, trouble=trouble)
+        if not run.format:
+            fault = ES005.fault(UNKNOWN)
+            return not_checked(Run(STDIN, None), fault, UNCHECKED.format(UNKNOWN), options, show)
         refuse_idle(options, run.format)
     summary: RunSummary
     if run.format == eee.NAME:
@@ -61,8 +69,27 @@ def check_any(
     return summary
 
 
+def not_checked(
+    run: Run, fault: Fault, trouble: str, options: Options, show: Callable[[Finding], None]
+) -> RunSummary:
+    """Say of a run why nothing of it was checked, and show the finding that says so."""
+    rows, aggregate = (
+        None if path is None else printable(path) for path in (run.rows, run.aggregate)
+    )
+    summary = RunSummary(rows, aggregate, run.format, trouble=trouble)
+    summary.selected, summary.ignored = options.select, options.ignore
+    if fault.code in enabled_codes(options):
+        finding = finding_of(fault, rows or aggregate or "", options.profile)
+        summary.count(fault.code, finding.severity, 1)
+        show(finding)
+    return summary
+
+
 def _shown(run: Run, options: Options) -> Run:
-    """Return the run that standard input shows to be; rows where nothing shows another."""
+    """Return the run that standard input shows to be; rows where nothing shows another.
+
+    The format is empty where it is a document, and of none that is known.
+    """
     is_hurried = options.flow.is_waited_for
     if is_hurried:
         make_ready(options)
@@ -70,6 +97,8 @@ def _shown(run: Run, options: Options) -> Run:
         kind = _kind(is_hurried=is_hurried)
     except OSError:
         return run  # its check says why it cannot be read
+    if kind is None and not is_hurried and _is_other_document(STANDARD_INPUT.seen):
+        return Run(STDIN, None, format="")
     if kind is None or kind not in _PLACES:
         return run
     place = _PLACES[kind]
@@ -95,6 +124,14 @@ def _kind(*, is_hurried: bool) -> tuple[str, str] | None:
 def _pauses(seen: bytes) -> bool:
     """Tell whether a line is there, and no more comes for a while."""
     return b"\n" in seen and not STANDARD_INPUT.wait(LULL_SECONDS)
+
+
+def _is_other_document(seen: bytes) -> bool:
+    """Tell whether bytes are one JSON object over several lines, which rows are not."""
+    shown = glimpsed(seen)
+    if shown.kind != OBJECT or not shown.is_whole or b"\n" not in seen.strip():
+        return False
+    return Beginning("", seen, lambda: seen).document is not None
 
 
 def _kind_of(seen: bytes) -> tuple[str, str] | None:

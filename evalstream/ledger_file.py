@@ -156,6 +156,7 @@ def _refuse_others(path: str, kind: type[EvalstreamError], *, may_begin: bool) -
             head = file.read(_HEADER_BYTES)
     except FileNotFoundError as error:
         if may_begin:
+            _refuse_journal(path, kind)
             return
         raise kind(f"{name}: there is no such ledger") from error
     except OSError as error:
@@ -172,6 +173,16 @@ def _refuse_others(path: str, kind: type[EvalstreamError], *, may_begin: bool) -
     _refuse_layout(int.from_bytes(head[60:64]), name, kind)
 
 
+def _refuse_journal(path: str, kind: type[EvalstreamError]) -> None:
+    """Refuse to begin a ledger beside a journal, which SQLite would delete. Raises `kind`."""
+    journal = f"{os.path.realpath(path)}-journal"
+    if os.path.lexists(journal) and (not os.path.isfile(journal) or os.path.getsize(journal)):
+        raise kind(
+            f"{_printable(journal)}: this is there without a ledger, and beginning one would "
+            "delete it; name another ledger, or remove it"
+        )
+
+
 def _is_ours(head: bytes) -> bool:
     is_marked = int.from_bytes(head[68:72]) == APPLICATION and len(head) == _HEADER_BYTES
     return head.startswith(_MAGIC) and is_marked
@@ -184,8 +195,11 @@ def _remove_other(path: str) -> None:
         if head and not _is_ours(head):
             place = os.path.realpath(path)
             journal = f"{place}-journal"
+            has_journal = _head(journal).startswith(_JOURNAL_MAGIC)
+            if not has_journal:
+                _refuse_journal(path, CannotWrite)
             os.unlink(place)
-            if _head(journal).startswith(_JOURNAL_MAGIC):
+            if has_journal:
                 os.unlink(journal)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain, groupby, islice
 from typing import Final, NamedTuple
 
-from evalstream.any_run import check_any
+from evalstream.any_run import UNCHECKED, check_any, not_checked
 from evalstream.catalog import enabled_codes
 from evalstream.collector import finding_of
 from evalstream.errors import WorkerLost
@@ -103,7 +103,7 @@ def check_planned(options: Options, planned: Planned, progress: Progress) -> Che
         return _left(planned, found, options)
     if isinstance(found, Nothing):
         rule = ES008 if isinstance(found, ForeignLog) else ES005 if found.readable else ES001
-        trouble, fault = f"nothing was checked: {found.reason}", rule.fault(found.reason)
+        trouble, fault = UNCHECKED.format(found.reason), rule.fault(found.reason)
         return _not_checked(planned, trouble, fault, options)
     findings = Findings()
     summary = check_any(found, options, findings.append, progress)
@@ -117,17 +117,10 @@ def could_not(planned: Planned, reason: str, options: Options) -> Checked:
 
 def _not_checked(planned: Planned, trouble: str, fault: Fault, options: Options) -> Checked:
     found = planned.found
-    run = Run(found.path, None) if isinstance(found, Nothing) else found
-    rows, aggregate = (
-        None if path is None else printable(path) for path in (run.rows, run.aggregate)
-    )
-    summary = RunSummary(rows, aggregate, found.format, trouble=trouble)
-    summary.selected, summary.ignored = options.select, options.ignore
-    if fault.code not in enabled_codes(options):
-        return Checked(planned.number, summary, [])
-    finding = finding_of(fault, name_of(found), options.profile)
-    summary.count(fault.code, finding.severity, 1)
-    return Checked(planned.number, summary, [finding])
+    run = Run(found.path, None, format=found.format) if isinstance(found, Nothing) else found
+    findings: list[Finding] = []
+    summary = not_checked(run, fault, trouble, options, findings.append)
+    return Checked(planned.number, summary, findings)
 
 
 def _left(planned: Planned, found: Unrecognised, options: Options) -> Checked:

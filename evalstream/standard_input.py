@@ -16,6 +16,11 @@ class StandardInput:
         self._seen = bytearray()
         self._reader: Reader | None = None
 
+    @property
+    def seen(self) -> bytes:
+        """The bytes that were peeked at."""
+        return bytes(self._seen)
+
     def peek(self) -> bytes | None:
         """Wait for more bytes, and return all that have come; None where no more come.
 

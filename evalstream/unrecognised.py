@@ -22,6 +22,7 @@ DOCUMENT_LINK: Final = "document_link"
 DANGLING_LINK: Final = "dangling_link"
 HIDDEN_LINK: Final = "hidden_link"
 SPECIAL: Final = "special"
+UNREADABLE: Final = "unreadable"
 STORED_DOCUMENT: Final = "stored_document"
 JSON: Final = "json"
 INDEX: Final = "index"
@@ -53,6 +54,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     DANGLING_LINK: Kind("link that leads nowhere", "links that lead nowhere"),
     HIDDEN_LINK: Kind("link to a hidden folder", "links to hidden folders"),
     SPECIAL: Kind("FIFO, socket or device", "FIFOs, sockets or devices"),
+    UNREADABLE: Kind("file that cannot be read", "files that cannot be read"),
     STORED_DOCUMENT: Kind(
         "EvalGuard document in a store", "EvalGuard documents in a store, which are checked locally"
     ),

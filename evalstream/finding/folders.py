@@ -142,7 +142,7 @@ def _link_out(below: str) -> str:
 
 def _may_be_data(below: str) -> bool:
     """Tell whether a link may lead to data by its name, or to a folder with data in it."""
-    return not below.lower().endswith(_NO_DATA)
+    return is_like_rows(below) or not below.lower().endswith(_NO_DATA)
 
 
 _NO_DATA: Final = (

@@ -12,10 +12,10 @@ from evalstream.finding.aside import are_all_aside, aside_by_members, members_of
 from evalstream.formats import eee, evalguard, harpia, infereval
 from evalstream.formats.eee import AGGREGATE_KEYS, AGGREGATE_MEMBERS
 from evalstream.glimpse import ARRAY, GLIMPSED_BYTES, LINES, OBJECT, Beginning
-from evalstream.names import is_packed_json_name
+from evalstream.names import is_packed_json_name, is_rows_name
 from evalstream.parsing import UTF8_MARK
 from evalstream.recognising import FOREIGN, LARGEST_LOOK, Kind, beginning_of, kind_of, lines_of
-from evalstream.unrecognised import EVENTS, INDEX, REPORT
+from evalstream.unrecognised import EVENTS, INDEX, REPORT, UNREADABLE
 
 LARGEST_AGGREGATE: Final = 256 << 20
 
@@ -97,13 +97,25 @@ def looked(text: bytes, name: str = "") -> Look:
 def look_at_data(path: str) -> Look:
     """Look at a local file that is no JSON document by its name: at its beginning.
 
-    All of it is looked at where it seems to hold no data, since rows may follow.
+    All of it is looked at where it seems to hold no data, since rows may follow. What is named
+    like rows is read by their check, which says why it cannot be.
     """
-    look = look_of(beginning_of(path))
+    file = beginning_of(path)
+    if not file.head and not is_rows_name(path) and _holds_bytes(path):
+        return Look(ASIDE, detail=UNREADABLE)
+    look = look_of(file)
     is_aside = look.detail in (INDEX, REPORT, EVENTS)
     if is_aside and not are_all_aside(lines_of(path), look.detail or ""):
         return Look(OTHER)
     return look
+
+
+def _holds_bytes(path: str) -> bool:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size > 0
 
 
 def look_of(file: Beginning) -> Look:

@@ -33,7 +33,7 @@ from evalstream.finding.pairing import Found, Place
 from evalstream.finding.prefixes import Prefix
 from evalstream.finding.searching import TOO_LARGE_TOLD, identified, log_found, runs_in
 from evalstream.finding.walking import real_path
-from evalstream.formats import NAMES, eee, evalguard, harpia, infereval
+from evalstream.formats import UNKNOWN, eee, evalguard, harpia, infereval
 from evalstream.keeping import Keeping, stored
 from evalstream.names import NO_ENDING, ends_like_ours, is_json_name, is_rows_name, is_yaml_name
 from evalstream.recognising import beginning_of
@@ -42,8 +42,6 @@ from evalstream.sources.remote import is_remote
 
 _LOOKS: Final = 1024
 """How many folders are remembered: rows and their aggregate are often named one after the other."""
-
-UNKNOWN: Final = f"not a document of a known format ({', '.join(NAMES)}); --format-name names one"
 
 
 class Search:
