@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -20,6 +21,7 @@ from evalstream.runs import STDIN
 from evalstream.schema import builtin_validator
 from evalstream.sources.remote import is_remote
 from evalstream.standard_input import STANDARD_INPUT
+from evalstream.standing import Watch
 from evalstream.versions import versions_that_fit
 
 ABSORBING: Final = frozenset({ES502.code, ES503.code, ES505.code, ES702.code})
@@ -43,8 +45,11 @@ class Reading(NamedTuple):
     faults: list[PlacedFault]
 
 
-def document_bytes(path: str) -> bytes:
-    """Return the bytes of a document, of a local or remote file. Raises OSError, CannotCheck."""
+def document_bytes(path: str, watch: Watch | None = None) -> bytes:
+    """Return the bytes of a document, of a local or remote file. Raises OSError, CannotCheck.
+
+    How a local one looked goes to `watch`.
+    """
     if is_remote(path):
         from evalstream.sources.remote import read_whole
 
@@ -52,6 +57,8 @@ def document_bytes(path: str) -> bytes:
     if path == STDIN:
         return STANDARD_INPUT.whole(LARGEST_DOCUMENT)
     with open(path, "rb", buffering=0) as file:
+        if watch is not None:
+            watch.add(path, os.fstat(file.fileno()))
         return file.readall()
 
 

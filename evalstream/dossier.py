@@ -14,9 +14,10 @@ from evalstream.model import NOT_CHECKED, Fault, Finding, Options, RunSummary
 from evalstream.row_pass import reason_of
 from evalstream.rule import Context
 from evalstream.rules.schema import explain
-from evalstream.rules.stream import ES001
+from evalstream.rules.stream import ES001, changed_while_read
 from evalstream.runs import Run, printable
 from evalstream.schema import builtin_validator
+from evalstream.standing import Watch
 
 
 class Dossier:
@@ -24,7 +25,8 @@ class Dossier:
 
     `collector` takes what is found in records, block by block; everything else is noted, and
     handed on in order (file, line, code, pointer) once the run is `closed`. `trouble` says what
-    kept documents from being checked.
+    kept documents from being checked. `watch` is shown how files look when they are opened; one
+    that looks otherwise in the end leaves the verdict open.
     """
 
     def __init__(self, run: Run, options: Options, show: Callable[[Finding], None]) -> None:
@@ -35,6 +37,8 @@ class Dossier:
         self.collector = Collector(self.context, self.name, show)
         self.trouble: str | None = None
         self.size = 0
+        self.watch = Watch()
+        self._changed: set[str] = set()
         self._noted: list[tuple[str, int | None, Fault]] = []
 
     def read(self, path: str, noun: str) -> dict[str, Any] | None:
@@ -56,7 +60,7 @@ class Dossier:
     def bytes(self, path: str) -> bytes | None:
         """Return the bytes of a document, None where it cannot be read, which is then noted."""
         try:
-            text = document_bytes(path)
+            text = document_bytes(path, self.watch)
         except (OSError, CannotCheck) as error:
             reason = reason_of(error)
             self.note(ES001.fault(f"cannot be read: {reason}"), printable(path))
@@ -79,12 +83,22 @@ class Dossier:
         for fault in faults:
             self.note(fault, file)
 
+    def tell_change(self, change: str, file: str | None = None) -> None:
+        """Note once that a file is not what was read; without a name it is the run's first."""
+        name = file or self.name
+        if name not in self._changed:
+            self._changed.add(name)
+            self.note(changed_while_read(change), name)
+            self.cannot(f"{name} changed while it was checked: {change}")
+
     def cannot(self, reason: str | None) -> None:
         """Say what kept something from being checked; the first reason is told."""
         self.trouble = self.trouble or reason
 
     def closed(self, *, rows: int = 0, version: str | None = None) -> RunSummary:
         """Hand on what was noted, and return what became of the run; `rows` counts its records."""
+        for path, change in self.watch.changes():
+            self.tell_change(change, printable(path))
         files = {name: place for place, name in enumerate(dict.fromkeys(self._names()))}
         for file, line, fault in sorted(self._noted, key=lambda noted: _order(files, *noted)):
             self.collector.note(fault, file, line)
@@ -103,10 +117,11 @@ class Dossier:
         for (code, severity), count in self.collector.counts.items():
             summary.count(code, severity, count)
         threshold = self.options.threshold
-        if any(
+        fails = any(
             severity >= threshold and code not in NOT_CHECKED
             for code, severity in self.collector.counts
-        ):
+        )
+        if fails and not self._changed:
             summary.verdict = "failed"
         elif self.trouble is None:
             summary.verdict = "passed"

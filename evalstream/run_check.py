@@ -41,14 +41,16 @@ from evalstream.rules.identity import file_recipe, verified_hashes
 from evalstream.rules.json import ES108
 from evalstream.rules.recompute import summaries
 from evalstream.rules.seal import ES506, checksum_algorithms, is_checksum_right
-from evalstream.rules.stream import ES001, ES002, ES009
+from evalstream.rules.stream import ES001, ES002, ES009, changed_while_read
 from evalstream.runs import STDIN, Run, printable
 from evalstream.sources.file import FileSource
+from evalstream.standing import Watch
 
 if TYPE_CHECKING:
     from evalstream.sealing import Refusal, Seal
 
 FILE_PATH: Final = "/detailed_evaluation_results/file_path"
+CHANGED: Final = "changed while it was checked"
 OUTSIDE: Final = "the path leads out of what was named; it was not opened"
 
 JOINING: Final = ("ES6", "ES8")
@@ -86,7 +88,8 @@ class RunCheck:
         self._standing = Reading(None, [])
         self._seal: Seal | None = None
         self._refusal: Refusal | None = None
-        self._are_whole = self._lacks = False
+        self._are_whole = self._lacks = self._changed = False
+        self._watch = Watch()
 
     def summary(self) -> RunSummary:
         """Do everything, and say what became of the run."""
@@ -123,7 +126,9 @@ class RunCheck:
                     self._cannot("the aggregate came after the rows; its claims were not checked")
                 for placed in rows.breaks:
                     collector.note(placed.fault, line=placed.line)
+                self._compare_aggregate()
                 facts, faults = self._judged(rows, collector)
+                self._distrust(facts.changed and f"the rows file {CHANGED}: {facts.changed}")
                 self._speak(faults, collector)
                 return self._summarised(rows, facts, collector)
             finally:
@@ -146,7 +151,7 @@ class RunCheck:
         if path == self._options.flow.seal_to and not os.path.exists(path):
             return
         try:
-            self._text = document_bytes(path)
+            self._text = document_bytes(path, self._watch)
             reading = read_aggregate(self._text, name, self._options)
         except (OSError, CannotCheck) as error:
             self._cannot(f"the aggregate cannot be read: {reason_of(error)}")
@@ -159,6 +164,18 @@ class RunCheck:
         if self._run.missing:
             self._cannot(self._run.missing)
             self._aggregate_faults.extend(map(PlacedFault, self._missing_faults(self._run.missing)))
+
+    def _compare_aggregate(self) -> None:
+        """Note whether the aggregate is still what was read."""
+        for _, change in self._watch.changes():
+            self._aggregate_faults.append(PlacedFault(changed_while_read(change)))
+            self._distrust(f"the aggregate {CHANGED}: {change}")
+
+    def _distrust(self, reason: str | None) -> None:
+        """Let no verdict be given of a file that changed: what was found is of no one state."""
+        self._cannot(reason)
+        if reason is not None:
+            self._changed, self._are_whole = True, False
 
     def _missing_faults(self, missing: str) -> Iterator[Fault]:
         """Say that declared rows are not there, or not where they may be."""
@@ -373,7 +390,9 @@ class RunCheck:
         )
         for (code, severity), count in collector.counts.items():
             summary.count(code, severity, count)
-        if self._failed(collector) or self._is_refuted(facts):
+        if self._changed:
+            summary.verdict = "incomplete"
+        elif self._failed(collector) or self._is_refuted(facts):
             summary.verdict = "failed"
         elif not self._trouble and self._aggregate and (self._rows_name or self._is_documentation):
             summary.verdict = "passed"

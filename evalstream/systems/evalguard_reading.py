@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Final, NamedTuple
 
 from evalstream.documents import document_bytes
@@ -28,6 +29,7 @@ from evalstream.runs import STDIN
 from evalstream.schema import builtin_schema
 from evalstream.sources.remote import is_remote
 from evalstream.standard_input import STANDARD_INPUT
+from evalstream.standing import Watch
 from evalstream.systems.evalguard_files import File
 from evalstream.yaml_documents import INVALID, OLDER, Yaml, line_at, read_yaml
 from evalstream.yaml_scalars import Mark, settle
@@ -64,10 +66,10 @@ class Reading(NamedTuple):
         return line_at(self.mark, place)
 
 
-def bytes_of(path: str) -> bytes | None:
+def bytes_of(path: str, watch: Watch) -> bytes | None:
     """Return the bytes of a document, None where there are too many.
 
-    Raises OSError, and CannotCheck for a remote one.
+    How a local one looked goes to `watch`. Raises OSError, and CannotCheck for a remote one.
     """
     if is_remote(path):
         text = document_bytes(path)
@@ -75,6 +77,7 @@ def bytes_of(path: str) -> bytes | None:
         text = STANDARD_INPUT.whole(LARGEST_DOCUMENT)
     else:
         with open(path, "rb") as file:
+            watch.add(path, os.fstat(file.fileno()))
             text = file.read(LARGEST_DOCUMENT + 1)
     return text if len(text) <= LARGEST_DOCUMENT else None
 

@@ -41,7 +41,7 @@ def read_benchmark(dossier: Dossier, path: str) -> ReadBenchmark:
     """Read a benchmark, packed or not, and note everything that is wrong with it by itself."""
     name = printable(path)
     try:
-        with closing(Document(path)) as document:
+        with closing(Document(path, dossier.watch)) as document:
             text = document.whole()
     except (OSError, CannotCheck) as error:
         rule = ES002 if isinstance(error, BrokenCompression) else ES001

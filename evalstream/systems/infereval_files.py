@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import IO, Any, Final
 
+from xxhash import xxh3_128
+
 from evalstream.documents import LARGEST_DOCUMENT
 from evalstream.errors import CannotCheck
 from evalstream.formats import NAMES
@@ -28,7 +30,7 @@ from evalstream.sources.compressed import Unpacked, compression_of
 from evalstream.sources.remote import RemoteReader, is_remote
 from evalstream.sources.stream import READ_BYTES, Descriptor, Rewound, Stored
 from evalstream.standard_input import STANDARD_INPUT
-from evalstream.standing import change_of
+from evalstream.standing import Watch
 
 MAGIC_BYTES: Final = 6
 """How many bytes tell a compression."""
@@ -37,11 +39,12 @@ MAGIC_BYTES: Final = 6
 class Document:
     """A document whose bytes can be read from the first on again and again.
 
-    What comes only once, from standard input or a pipe, is kept on disk meanwhile. Raises
-    OSError where it cannot be opened.
+    What comes only once, from standard input or a pipe, is kept on disk meanwhile. How a local
+    file looks goes to `watch`. Raises OSError where it cannot be opened.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, watch: Watch | None = None) -> None:
+        self._reads: set[bytes] = set()
         self._path = path
         self._kept: IO[bytes] | None = None
         self._opened: os.stat_result | None = None
@@ -51,6 +54,8 @@ class Document:
             self._kept = _copied(path)
         elif not is_remote(path):
             self._opened = os.stat(path)
+            if watch is not None:
+                watch.add(path, self._opened)
 
     @property
     def size(self) -> int:
@@ -59,7 +64,7 @@ class Document:
 
     def pieces(self) -> Iterator[bytes]:
         """Iterate over the bytes, unpacked. Raises OSError and CannotCheck."""
-        reader = self._reader()
+        reader, digest = self._reader(), xxh3_128()
         try:
             start = b""
             while len(start) < MAGIC_BYTES and (data := reader.read()):
@@ -68,7 +73,9 @@ class Document:
             if packed is not None:
                 reader = Unpacked(reader, packed)
             while data := reader.read():
+                digest.update(data)
                 yield data
+            self._reads.add(digest.digest())
         finally:
             reader.close()
 
@@ -82,9 +89,9 @@ class Document:
                 raise CannotCheck(f"a document of more than {most:,} MiB is not read into memory")
         return bytes(held)
 
-    def changed(self) -> str | None:
-        """Say what changed since the document was opened, where that can be told."""
-        return None if self._opened is None else change_of(self._path, self._opened)
+    def difference(self) -> str | None:
+        """Say whether the bytes were other ones when they were read to their end once more."""
+        return "its bytes were others when it was read again" if len(self._reads) > 1 else None
 
     def close(self) -> None:
         """Let go of what was kept."""
