@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from evalstream.bounds import Held, refuse_many_values
 from evalstream.catalog import enabled_codes
 from evalstream.collector import Collector
 from evalstream.documents import document_bytes, read_document
 from evalstream.errors import CannotCheck
+from evalstream.fault_parts import fault_parts
 from evalstream.model import NOT_CHECKED, Fault, Finding, Options, RunSummary
 from evalstream.row_pass import reason_of
 from evalstream.rule import Context
@@ -18,6 +20,7 @@ from evalstream.rules.stream import ES001, changed_while_read
 from evalstream.runs import Run, printable
 from evalstream.schema import builtin_validator
 from evalstream.standing import Watch
+from evalstream.stopping import STOPPING
 
 
 class Dossier:
@@ -39,6 +42,7 @@ class Dossier:
         self.size = 0
         self.watch = Watch()
         self._changed: set[str] = set()
+        self._held = Held()
         self._noted: list[tuple[str, int | None, Fault]] = []
 
     def read(self, path: str, noun: str) -> dict[str, Any] | None:
@@ -61,6 +65,7 @@ class Dossier:
         """Return the bytes of a document, None where it cannot be read, which is then noted."""
         try:
             text = document_bytes(path, self.watch)
+            refuse_many_values(text)
         except (OSError, CannotCheck) as error:
             reason = reason_of(error)
             self.note(ES001.fault(f"cannot be read: {reason}"), printable(path))
@@ -69,14 +74,17 @@ class Dossier:
         self.size += len(text)
         return text
 
-    def schema_faults(self, schema: str, value: Any, code: str) -> list[Fault]:
-        """Return everything that one of our schemas says against a value, under one code."""
-        faults = explain(builtin_validator(schema, self.options.engine).faults(value), own=True)
-        return [fault._replace(code=code) for fault in faults]
+    def schema_faults(self, schema: str, value: Any, code: str) -> Iterator[Fault]:
+        """Give everything that one of our schemas says against a value, under one code."""
+        validator = builtin_validator(schema, self.options.engine)
+        for part in fault_parts(validator, value):
+            yield from (fault._replace(code=code) for fault in explain(part, own=True))
 
     def note(self, fault: Fault, file: str | None = None, line: int | None = None) -> None:
         """Take a fault of a document; without a name it is the run's first."""
-        self._noted.append((file or self.name, line, fault))
+        STOPPING.check()
+        if self._held.takes(fault, file or self.name):
+            self._noted.append((file or self.name, line, fault))
 
     def note_all(self, faults: Iterable[Fault], file: str | None = None) -> None:
         """Take the faults of a document."""
@@ -99,6 +107,8 @@ class Dossier:
         """Hand on what was noted, and return what became of the run; `rows` counts its records."""
         for path, change in self.watch.changes():
             self.tell_change(change, printable(path))
+        for name, fault in self._held.rest():
+            self._noted.append((name or self.name, None, fault))
         files = {name: place for place, name in enumerate(dict.fromkeys(self._names()))}
         for file, line, fault in sorted(self._noted, key=lambda noted: _order(files, *noted)):
             self.collector.note(fault, file, line)

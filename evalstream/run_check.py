@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from evalstream.aggregate import Aggregate
+from evalstream.bounds import held_of
 from evalstream.catalog import MAIN_RULES, RULES, enabled_codes
 from evalstream.collector import Collector
 from evalstream.digest import ALGORITHM_OF_LENGTH, ALGORITHMS
@@ -293,8 +294,8 @@ class RunCheck:
         """Say what is wrong with whole files: the rows file and its aggregate."""
         about_rows = [*rows.faults, *unexpected(facts)]
         about_aggregate = list(self._aggregate_faults)
-        about_aggregate.extend(map(PlacedFault, self._aggregate_rule_faults(facts)))
-        for fault in self._run_faults(facts):
+        about_aggregate.extend(map(PlacedFault, held_of(self._aggregate_rule_faults(facts))))
+        for fault in held_of(self._run_faults(facts)):
             about = RULES[fault.code].about_aggregate and not fault.about_rows
             if about and facts.aggregate is not None:
                 about_aggregate.append(PlacedFault(fault))

@@ -62,10 +62,13 @@ class Validator(Protocol):
         """The accepting pass."""
 
     def fits(self, value: Any) -> bool:
-        """Tell whether a value fits that is known to hold no infinite number."""
+        """Tell whether a value fits that is known to hold no infinite number.
+
+        Raises RecursionError for one that is nested too deep.
+        """
 
     def faults(self, value: Any) -> Iterable[SchemaFault]:
-        """Say everything that is wrong with `value`."""
+        """Say everything that is wrong with `value`. Raises RecursionError as above."""
 
 
 def compile_schema(schema: Any, engine: str = "auto", *, trusted: bool = True) -> Validator:
@@ -185,7 +188,10 @@ class _RustValidator:
         return lambda value: fits(value) and finite(value)
 
     def fits(self, value: Any) -> bool:
-        fits: bool = self._compiled.is_valid(value)
+        try:
+            fits: bool = self._compiled.is_valid(value)
+        except ValueError as error:
+            raise _meant(error) from error
         return fits
 
     def faults(self, value: Any) -> list[SchemaFault]:
@@ -194,6 +200,8 @@ class _RustValidator:
         except _EmptyKeyError:
             renamed = _renamed(value, "", _EMPTY_KEY)
             return list(map(_with_empty_keys, self._faults(renamed)))
+        except ValueError as error:
+            raise _meant(error) from error
 
     @cached_property
     def _explaining(self) -> tuple[tuple[str, ...], Callable[[Any], Iterable[Any]]]:
@@ -346,6 +354,11 @@ def _true_path(steps: Iterable[str | int], root: Any) -> tuple[Path_, Any]:
         path.append(key)
     _require_keys(node)
     return tuple(path), node
+
+
+def _meant(error: ValueError) -> Exception:
+    """Return Python's own error for what jsonschema-rs says of more than 255 levels of nesting."""
+    return RecursionError(str(error)) if "ecursion" in str(error) else error
 
 
 class _EmptyKeyError(Exception):

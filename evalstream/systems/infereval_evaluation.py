@@ -6,6 +6,7 @@ from contextlib import closing
 from itertools import chain
 from typing import Any
 
+from evalstream.bounds import refuse_many_values
 from evalstream.dossier import Dossier
 from evalstream.errors import BrokenCompression, CannotCheck
 from evalstream.formats.infereval import BENCHMARK, EVALUATION, ITEMS, kind_by_members
@@ -102,6 +103,7 @@ class EvaluationCheck:
             most = self._options.max_line_bytes
             self._fail(ES003, f"what stands round the items is longer than {most:,} bytes")
             return None
+        refuse_many_values(envelope.text)
         text = read_envelope(envelope, self._options.max_depth)
         for fault, line in text.faults:
             self._dossier.note(fault, line=line)
