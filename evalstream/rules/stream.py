@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from evalstream.linear import linear_search
 from evalstream.model import Fault, Options, Severity
 from evalstream.rule import Rule, RunFacts
 
@@ -32,8 +32,8 @@ def noise_check(options: Options) -> Callable[[bytes], bool]:
     if not options.skip_noise:
         return lambda _: False
     if options.noise is not None:
-        pattern = re.compile(options.noise.encode())
-        return lambda line: pattern.search(line) is not None
+        is_found = linear_search(options.noise)
+        return lambda line: is_found(line.decode(errors="replace"))
     return lambda line: not line.lstrip().startswith(b"{") and ROW_MARK not in line
 
 
