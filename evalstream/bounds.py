@@ -26,7 +26,9 @@ MOST_YAML_NODES: Final = 200_000
 MOST_OF_A_KIND: Final = 10_000
 """How many findings of one code are held of a document; the others are counted."""
 
-CHUNK_BYTES: Final = MEBIBYTE
+CHUNK_BYTES: Final = 16 * MEBIBYTE
+MANY: Final = 10_000
+"""After how many findings a signal is heard, each time."""
 
 _STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _EMPTY: Final = re.compile(rb"\[[ \t\r\n]*+\]|\{[ \t\r\n]*+\}")
@@ -68,9 +70,10 @@ def read_regular(descriptor: int, status: os.stat_result, most: int) -> bytes:
     if status.st_size > most:
         raise too_many_bytes(most)
     pieces, left = [], most + 1
-    size = min(status.st_size + 1, 16 * CHUNK_BYTES)
+    size = min(status.st_size + 1, CHUNK_BYTES)
     while data := os.read(descriptor, min(left, size)):
-        STOPPING.check()
+        if len(data) == CHUNK_BYTES:
+            STOPPING.check()
         pieces.append(data)
         left -= len(data)
         if not left:
@@ -84,13 +87,20 @@ def is_device(status: os.stat_result) -> bool:
 
 
 class Held:
-    """Counts findings by document, code and severity, and says which of them are held."""
+    """Counts findings by document, code and severity, and says which of them are held.
+
+    Where they are very many a signal is heard between them; else it waits for the report.
+    """
 
     def __init__(self) -> None:
+        self._seen = 0
         self._counts: dict[tuple[str | None, str, Severity | None], int] = {}
 
     def takes(self, fault: Fault, file: str | None = None) -> bool:
-        """Count a finding, and tell whether it is one of the first of its kind."""
+        """Count a finding, and tell whether it is one of the first of its kind. Raises Stopped."""
+        self._seen += 1
+        if self._seen % MANY == 0:
+            STOPPING.check()
         key = file, fault.code, fault.severity
         held = self._counts.get(key, 0)
         if held < MOST_OF_A_KIND:
@@ -111,7 +121,6 @@ def held_of(faults: Iterable[Fault]) -> Iterator[Fault]:
     """Give the first findings of each kind, and one for all others of it. Raises Stopped."""
     held = Held()
     for fault in faults:
-        STOPPING.check()
         if held.takes(fault):
             yield fault
     yield from (fault for _, fault in held.rest())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Final, NamedTuple
 
 from evalstream.aggregate import Aggregate
@@ -75,7 +76,7 @@ def document_bytes(path: str, watch: Watch | None = None, *, most: int = MOST_JS
     if path == STDIN:
         return read_bounded(STANDARD_INPUT.reader(), most)
     # A named pipe is opened only once somebody writes into it.
-    with STOPPING.waiting():
+    with nullcontext() if os.path.isfile(path) else STOPPING.waiting():
         descriptor = os.open(path, os.O_RDONLY)
     try:
         status = os.fstat(descriptor)

@@ -20,7 +20,6 @@ from evalstream.rules.stream import ES001, changed_while_read
 from evalstream.runs import Run, printable
 from evalstream.schema import builtin_validator
 from evalstream.standing import Watch
-from evalstream.stopping import STOPPING
 
 
 class Dossier:
@@ -82,7 +81,6 @@ class Dossier:
 
     def note(self, fault: Fault, file: str | None = None, line: int | None = None) -> None:
         """Take a fault of a document; without a name it is the run's first."""
-        STOPPING.check()
         if self._held.takes(fault, file or self.name):
             self._noted.append((file or self.name, line, fault))
 
