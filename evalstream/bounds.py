@@ -16,12 +16,12 @@ MOST_JSON_BYTES: Final = 256 * MEBIBYTE
 """How many bytes a document in JSON may have: it is read into memory, wherever it comes from."""
 
 MOST_JSON_VALUES: Final = 500_000
-"""How many values a document in JSON may hold, containers among them and names not: each takes a
-hundred bytes of memory or more, and may break a few rules."""
+"""How many values a document in JSON may hold, containers among them and names not: each takes
+memory many times its text, and may break a few rules."""
 
 MOST_YAML_BYTES: Final = 8 * MEBIBYTE
 MOST_YAML_NODES: Final = 200_000
-"""How many nodes a document in YAML may have, aliases unfolded: each takes 10 microseconds."""
+"""How many nodes a document in YAML may have, aliases unfolded: so many take about a second."""
 
 MOST_OF_A_KIND: Final = 10_000
 """How many findings of one code are held of a document; the others are counted."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 from evalstream.errors import CannotCheck, UsageError
 
 MOST_STEPS: Final = 100_000
-"""How many steps back a pattern that needs them may take in one text: about 10 ms."""
+"""How many steps back a pattern that needs them may take in one text: about 5 ms."""
 
 Search = Callable[[str], bool]
 
