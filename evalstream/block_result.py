@@ -54,7 +54,8 @@ class BlockResult(NamedTuple):
     `faults` are in order of line, code and pointer, and hold at most `max_findings` per code
     and severity (all with 0, and where rows are rejected); `counts` is exact. `fates` tells, by
     line from 1, which lines are not accepted, where rows go different ways. `links` are what ties
-    rows to those of other runs, where that is gathered.
+    rows to those of other runs, where that is gathered. `read` digests the bytes of a block that a
+    worker read by itself.
     """
 
     faults: list[Located]
@@ -63,6 +64,7 @@ class BlockResult(NamedTuple):
     identities: Identities
     fates: Mapping[int, Fate]
     links: Sequence[tuple[Ties, bytes]] = ()
+    read: bytes = b""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel from a worker with faults as plain tuples, which takes half as long."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +15,7 @@ from evalstream.formats import NAMES as FORMATS
 from evalstream.formats import eee
 from evalstream.found_files import apart
 from evalstream.inputs import find_all
+from evalstream.linear import linear_search
 from evalstream.model import Flow, Options, Report, Reporter
 from evalstream.outlets import check_flow, outputs_of
 from evalstream.overwriting import Outputs, journaled
@@ -172,9 +172,9 @@ def _with_pattern(options: Options) -> Options:
     if options.noise is None:
         return options
     try:
-        re.compile(options.noise)
-    except re.error as error:
-        raise UsageError(f"the pattern of noise is no regular expression: {error}") from error
+        linear_search(options.noise)
+    except UsageError as error:
+        raise UsageError(f"the pattern of noise: {error}") from error
     return replace(options, skip_noise=True)
 
 

@@ -7,10 +7,11 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from io import RawIOBase
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from xxhash import xxh64_digest
 
+from evalstream.block_digests import Cuts, RunningStretches, Stretches
 from evalstream.errors import WorkerLost
 from evalstream.model import Bytes
 from evalstream.parsing import ascii_text
@@ -186,11 +187,24 @@ class RunningDigest:
         return digests
 
 
-class FileDigest:
-    """Digest of the first `size` bytes of an open file, taken piece by piece or beside others."""
+class Digested(NamedTuple):
+    """The hex digests of a file, by algorithm, and those of its stretches where wanted."""
 
-    def __init__(self, file: RawIOBase, size: int, algorithms: Sequence[str]) -> None:
+    digests: dict[str, str]
+    stretches: Stretches | None = None
+
+
+class FileDigest:
+    """Digest of the first `size` bytes of an open file, taken piece by piece or beside others.
+
+    With `cuts` those of its stretches are taken of the same bytes.
+    """
+
+    def __init__(
+        self, file: RawIOBase, size: int, algorithms: Sequence[str], cuts: Cuts | None = None
+    ) -> None:
         self._file, self._size, self._digest = file, size, RunningDigest(algorithms)
+        self._stretches = None if cuts is None else RunningStretches(size, cuts)
         self._done = 0
         self._error: OSError | None = None
         self._cancelled = False
@@ -200,17 +214,6 @@ class FileDigest:
         """Take the whole file in a thread; an error is kept for `result`."""
         self._thread = threading.Thread(target=self._run, name="evalstream-digest", daemon=True)
         self._thread.start()
-
-    def advance(self, end: int) -> None:
-        """Take the bytes up to an offset. Raises OSError."""
-        buffer = memoryview(bytearray(min(CHUNK_BYTES, max(end - self._done, 1))))
-        self._file.seek(self._done)
-        while self._done < end and not self._cancelled:
-            count = self._file.readinto(buffer[: end - self._done])
-            if not count:
-                raise OSError("the file became shorter while it was read")
-            self._digest.update(buffer[:count])
-            self._done += count
 
     def take(self, data: bytes) -> None:
         """Take the next bytes, which were read already."""
@@ -223,19 +226,36 @@ class FileDigest:
         if self._thread is not None:
             self._thread.join()
 
-    def result(self) -> dict[str, str]:
-        """Take what is left and return the hex digests. Raises OSError of the reading."""
+    def result(self) -> Digested:
+        """Take what is left and return the digests. Raises OSError of the reading."""
         if self._thread is not None:
             self._thread.join()
         else:
-            self.advance(self._size)
+            self._read_on()
         if self._error is not None:
             raise self._error
-        return self._digest.result()
+        stretches = None if self._stretches is None else self._stretches.result()
+        return Digested(self._digest.result(), stretches)
+
+    def _read_on(self) -> None:
+        """Take the bytes from the last that was taken on. Raises OSError."""
+        if self._done == self._size:
+            return
+        buffer = bytearray(min(CHUNK_BYTES, self._size - self._done))
+        self._file.seek(self._done)
+        with memoryview(buffer) as view:
+            while self._done < self._size and not self._cancelled:
+                count = self._file.readinto(view[: self._size - self._done])
+                if not count:
+                    raise OSError("the file became shorter while it was read")
+                self._digest.update(view[:count])
+                if self._stretches is not None:
+                    self._stretches.update(buffer, count)
+                self._done += count
 
     def _run(self) -> None:
         try:
-            self.advance(self._size)
+            self._read_on()
         except OSError as error:
             self._error = error
 
@@ -243,21 +263,15 @@ class FileDigest:
 class DistantDigest:
     """Digest of a file that somebody else takes, as `future` tells; `name` is the file's."""
 
-    def __init__(self, future: Future[dict[str, str]], name: str) -> None:
+    def __init__(self, future: Future[Digested], name: str) -> None:
         self._future, self._name = future, name
-
-    def start(self) -> None:
-        """Do nothing: it was begun before."""
-
-    def advance(self, end: int) -> None:
-        """Do nothing: it goes on by itself."""
 
     def cancel(self) -> None:
         """Stop early, if it has not begun."""
         self._future.cancel()
 
-    def result(self) -> dict[str, str]:
-        """Wait for the hex digests. Raises OSError of the reading, and WorkerLost."""
+    def result(self) -> Digested:
+        """Wait for the digests. Raises OSError of the reading, and WorkerLost."""
         # Who has no workers need not load what they are made of.
         from concurrent.futures import BrokenExecutor
 

@@ -2,31 +2,52 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Final, NamedTuple
 
 from evalstream.aggregate import Aggregate
+from evalstream.bounds import (
+    MOST_JSON_BYTES,
+    held_of,
+    read_bounded,
+    read_regular,
+    refuse_many_values,
+)
 from evalstream.claims import claims_of
+from evalstream.fault_parts import fault_parts
 from evalstream.formats import eee
 from evalstream.model import Fault, Options, one_of
 from evalstream.parsing import UTF8_MARK
 from evalstream.profiles import PROFILES
 from evalstream.rules.aggregate import ES702
-from evalstream.rules.json import BEGINS_WITH_MARK, ES102, ES108, ObjectReading, read_object
+from evalstream.rules.json import (
+    BEGINS_WITH_MARK,
+    ES102,
+    ES108,
+    ES113,
+    ObjectReading,
+    read_object,
+)
 from evalstream.rules.schema import ES215, fits_another, null_bounds
 from evalstream.rules.schema import explain as explain_schema
 from evalstream.rules.seal import ES502, ES503, ES505
 from evalstream.runs import STDIN
 from evalstream.schema import builtin_validator
 from evalstream.sources.remote import is_remote
+from evalstream.sources.stream import Descriptor
 from evalstream.standard_input import STANDARD_INPUT
+from evalstream.standing import Watch
+from evalstream.stopping import STOPPING
 from evalstream.versions import versions_that_fit
 
 ABSORBING: Final = frozenset({ES502.code, ES503.code, ES505.code, ES702.code})
 """Rules that say more than the schema's own finding at the same place."""
 
-LARGEST_DOCUMENT: Final = 1 << 30
-"""How many bytes a remote document may have: it is read into memory."""
+TOO_DEEP: Final = "nested too deep to be judged by the schema"
+BOUNDS: Final = ("/min_score", "/max_score")
 
 
 class PlacedFault(NamedTuple):
@@ -43,20 +64,37 @@ class Reading(NamedTuple):
     faults: list[PlacedFault]
 
 
-def document_bytes(path: str) -> bytes:
-    """Return the bytes of a document, of a local or remote file. Raises OSError, CannotCheck."""
+def document_bytes(path: str, watch: Watch | None = None, *, most: int = MOST_JSON_BYTES) -> bytes:
+    """Return the bytes of a document, of a local or remote file, `most` of them in any case.
+
+    How a local one looked goes to `watch`. Raises OSError, CannotCheck, and Stopped.
+    """
     if is_remote(path):
         from evalstream.sources.remote import read_whole
 
-        return read_whole(path, LARGEST_DOCUMENT)
+        return read_whole(path, most)
     if path == STDIN:
-        return STANDARD_INPUT.whole(LARGEST_DOCUMENT)
-    with open(path, "rb", buffering=0) as file:
-        return file.readall()
+        return read_bounded(STANDARD_INPUT.reader(), most)
+    # A named pipe is opened only once somebody writes into it.
+    with nullcontext() if os.path.isfile(path) else STOPPING.waiting():
+        descriptor = os.open(path, os.O_RDONLY)
+    try:
+        status = os.fstat(descriptor)
+        if watch is not None:
+            watch.add(path, status)
+        if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
+            return read_regular(descriptor, status, most)
+        return read_bounded(Descriptor(descriptor), most)
+    finally:
+        os.close(descriptor)
 
 
 def read_document(text: bytes, options: Options, noun: str) -> ObjectReading:
-    """Read a document, which may begin with a byte order mark; `noun` says what it is."""
+    """Read a document, which may begin with a byte order mark; `noun` says what it is.
+
+    Raises CannotCheck for one of too many values.
+    """
+    refuse_many_values(text)
     reading = read_object(text.removeprefix(UTF8_MARK), options.max_depth, torn=False, noun=noun)
     if not text.startswith(UTF8_MARK):
         return reading
@@ -65,13 +103,17 @@ def read_document(text: bytes, options: Options, noun: str) -> ObjectReading:
 
 
 def read_aggregate(text: bytes, name: str, options: Options) -> Reading:
-    """Read an aggregate; `name` is what reports call it."""
+    """Read an aggregate; `name` is what reports call it. Raises as `read_document` does."""
     reading = read_document(text, options, "an aggregate")
     faults = [PlacedFault(fault, line) for fault, line in reading.faults]
     if reading.value is None:
         return Reading(None, faults)
     aggregate = Aggregate(name, reading.value, claims_of(text.removeprefix(UTF8_MARK)))
-    faults.extend(map(PlacedFault, reading.concerned(_schema_faults(aggregate, options))))
+    said = held_of(reading.concerned(_schema_faults(aggregate, options)))
+    try:
+        faults.extend(map(PlacedFault, said))
+    except RecursionError:
+        return Reading(None, [*faults, PlacedFault(ES113.fault(TOO_DEEP))])
     return Reading(aggregate, faults)
 
 
@@ -94,12 +136,16 @@ def _schema_faults(aggregate: Aggregate, options: Options) -> Iterator[Fault]:
             )
     validator = builtin_validator(eee.aggregate_schema_name(version), options.engine)
     document = aggregate.document
-    faults = explain_schema(validator.faults(document), own=True, version=version)
-    yield from faults
+    said: set[str | None] = set()
+    fails = False
+    for part in fault_parts(validator, document):
+        faults = explain_schema(part, own=True, version=version)
+        fails = fails or bool(faults)
+        said.update(fault.pointer for fault in faults if (fault.pointer or "").endswith(BOUNDS))
+        yield from faults
     if PROFILES[options.profile].demands_bounds:
-        said = {fault.pointer for fault in faults}
         yield from (fault for fault in null_bounds(aggregate) if fault.pointer not in said)
-    if faults:
+    if fails:
         version = version.partition("+")[0]
         fitting = versions_that_fit(document, version, options.engine, instance=False)
         yield from fits_another(version, fitting)
@@ -117,21 +163,17 @@ def _absorbed(faults: list[PlacedFault]) -> list[PlacedFault]:
         if placed.fault.code == ES108.code or placed.fault.pointer not in none - {None}
     ]
     speaking = {placed.fault.pointer for placed in faults if placed.fault.code in ABSORBING}
+    keywords: dict[str | None, str] = {}
+    for placed in faults:
+        if placed.fault.keyword and placed.fault.pointer in speaking:
+            keywords.setdefault(placed.fault.pointer, placed.fault.keyword)
     kept = []
     for placed in faults:
         fault = placed.fault
         if fault.keyword and fault.pointer in speaking:
             continue
         if fault.code in ABSORBING:
-            keyword = next(
-                (
-                    other.fault.keyword
-                    for other in faults
-                    if other.fault.keyword and other.fault.pointer == fault.pointer
-                ),
-                None,
-            )
-            fault = fault._replace(keyword=keyword)
+            fault = fault._replace(keyword=keywords.get(fault.pointer))
         kept.append(placed._replace(fault=fault))
     return kept
 

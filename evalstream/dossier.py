@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from evalstream.bounds import Held, refuse_many_values
 from evalstream.catalog import enabled_codes
 from evalstream.collector import Collector
 from evalstream.documents import document_bytes, read_document
 from evalstream.errors import CannotCheck
+from evalstream.fault_parts import fault_parts
 from evalstream.model import NOT_CHECKED, Fault, Finding, Options, RunSummary
 from evalstream.row_pass import reason_of
 from evalstream.rule import Context
 from evalstream.rules.schema import explain
-from evalstream.rules.stream import ES001
+from evalstream.rules.stream import ES001, changed_while_read
 from evalstream.runs import Run, printable
 from evalstream.schema import builtin_validator
+from evalstream.standing import Watch
 
 
 class Dossier:
@@ -24,7 +27,8 @@ class Dossier:
 
     `collector` takes what is found in records, block by block; everything else is noted, and
     handed on in order (file, line, code, pointer) once the run is `closed`. `trouble` says what
-    kept documents from being checked.
+    kept documents from being checked. `watch` is shown how files look when they are opened; one
+    that looks otherwise in the end leaves the verdict open.
     """
 
     def __init__(self, run: Run, options: Options, show: Callable[[Finding], None]) -> None:
@@ -35,6 +39,9 @@ class Dossier:
         self.collector = Collector(self.context, self.name, show)
         self.trouble: str | None = None
         self.size = 0
+        self.watch = Watch()
+        self._changed: set[str] = set()
+        self._held = Held()
         self._noted: list[tuple[str, int | None, Fault]] = []
 
     def read(self, path: str, noun: str) -> dict[str, Any] | None:
@@ -56,7 +63,8 @@ class Dossier:
     def bytes(self, path: str) -> bytes | None:
         """Return the bytes of a document, None where it cannot be read, which is then noted."""
         try:
-            text = document_bytes(path)
+            text = document_bytes(path, self.watch)
+            refuse_many_values(text)
         except (OSError, CannotCheck) as error:
             reason = reason_of(error)
             self.note(ES001.fault(f"cannot be read: {reason}"), printable(path))
@@ -65,19 +73,29 @@ class Dossier:
         self.size += len(text)
         return text
 
-    def schema_faults(self, schema: str, value: Any, code: str) -> list[Fault]:
-        """Return everything that one of our schemas says against a value, under one code."""
-        faults = explain(builtin_validator(schema, self.options.engine).faults(value), own=True)
-        return [fault._replace(code=code) for fault in faults]
+    def schema_faults(self, schema: str, value: Any, code: str) -> Iterator[Fault]:
+        """Give everything that one of our schemas says against a value, under one code."""
+        validator = builtin_validator(schema, self.options.engine)
+        for part in fault_parts(validator, value):
+            yield from (fault._replace(code=code) for fault in explain(part, own=True))
 
     def note(self, fault: Fault, file: str | None = None, line: int | None = None) -> None:
         """Take a fault of a document; without a name it is the run's first."""
-        self._noted.append((file or self.name, line, fault))
+        if self._held.takes(fault, file or self.name):
+            self._noted.append((file or self.name, line, fault))
 
     def note_all(self, faults: Iterable[Fault], file: str | None = None) -> None:
         """Take the faults of a document."""
         for fault in faults:
             self.note(fault, file)
+
+    def tell_change(self, change: str, file: str | None = None) -> None:
+        """Note once that a file is not what was read; without a name it is the run's first."""
+        name = file or self.name
+        if name not in self._changed:
+            self._changed.add(name)
+            self.note(changed_while_read(change), name)
+            self.cannot(f"{name} changed while it was checked: {change}")
 
     def cannot(self, reason: str | None) -> None:
         """Say what kept something from being checked; the first reason is told."""
@@ -85,6 +103,10 @@ class Dossier:
 
     def closed(self, *, rows: int = 0, version: str | None = None) -> RunSummary:
         """Hand on what was noted, and return what became of the run; `rows` counts its records."""
+        for path, change in self.watch.changes():
+            self.tell_change(change, printable(path))
+        for name, fault in self._held.rest():
+            self._noted.append((name or self.name, None, fault))
         files = {name: place for place, name in enumerate(dict.fromkeys(self._names()))}
         for file, line, fault in sorted(self._noted, key=lambda noted: _order(files, *noted)):
             self.collector.note(fault, file, line)
@@ -103,10 +125,11 @@ class Dossier:
         for (code, severity), count in self.collector.counts.items():
             summary.count(code, severity, count)
         threshold = self.options.threshold
-        if any(
+        fails = any(
             severity >= threshold and code not in NOT_CHECKED
             for code, severity in self.collector.counts
-        ):
+        )
+        if fails and not self._changed:
             summary.verdict = "failed"
         elif self.trouble is None:
             summary.verdict = "passed"

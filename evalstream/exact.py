@@ -17,9 +17,9 @@ EXCERPT_CHARACTERS: Final = 60
 SPLICE_CANDIDATES: Final = 64
 
 _RAW_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]+")
-_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]|[^\s\[\]{}",:]+', re.DOTALL)
+_STRUCTURE = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]|[^\s\[\]{}",:]+', re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_FIRST_KEY = re.compile(r'\s*(\{\s*"(?:[^"\\]|\\.)*"\s*:)')
+_FIRST_KEY = re.compile(r'\s*+(\{\s*+"(?:[^"\\]++|\\.)*+"\s*+:)')
 _LARGEST_FLOAT = sys.float_info.max
 
 

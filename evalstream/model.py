@@ -342,8 +342,11 @@ class Verified(NamedTuple):
         }
 
 
-NOT_CHECKED: Final = frozenset({"ES001", "ES005", "ES008"})
-"""Codes which say that something was not looked at; alone they lead to exit code 3."""
+NOT_CHECKED: Final = frozenset({"ES001", "ES004", "ES005", "ES008"})
+"""Codes which say that something was not looked at for sure; alone they lead to exit code 3."""
+
+MORE: Final = "more findings of this kind, which are counted and not told one by one"
+"""What stands for the findings of a document that are not held."""
 
 VERDICTS: Final = ("passed", "failed", "incomplete")
 """What can become of a run."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from evalstream.errors import MissingExtra, UsageError
+from evalstream.linear import bounded_search
 from evalstream.parsing import resolve
 from evalstream.schema_fault import Path_, SchemaFault, is_optional, known_members, payload_of
 
@@ -18,7 +20,8 @@ class PortableValidator:
 
     def __init__(self, schema: Any, *, trusted: bool) -> None:
         self._schema = schema
-        self._reference = _reference_validator(schema)
+        self._trusted = trusted
+        self._reference = _reference_validator(schema, trusted=trusted)
         self._fits = _fast_check(schema) if trusted else self._reference.is_valid
 
     def accepts(self, value: Any) -> bool:
@@ -55,7 +58,7 @@ class PortableValidator:
                 return
             seen.add((path, route))
             known = known_members(self._schema, path)
-            for member in _concerned(error, found):
+            for member in _concerned(error, found, trusted=self._trusted):
                 yield fault.about(member, resolve(found, (member,)), known)
         elif error.validator in ("oneOf", "anyOf"):
             branches: list[list[SchemaFault]] = [[] for _ in error.validator_value]
@@ -66,7 +69,7 @@ class PortableValidator:
             yield fault
 
 
-def _reference_validator(schema: Any) -> Any:
+def _reference_validator(schema: Any, *, trusted: bool) -> Any:
     try:
         import jsonschema
     except ImportError as error:
@@ -78,14 +81,89 @@ def _reference_validator(schema: Any) -> Any:
     except jsonschema.SchemaError as error:
         raise UsageError(f"not a usable JSON Schema: {error.message}") from error
 
-    def pattern(_: Any, expression: str, value: Any, __: Any) -> Iterator[Any]:
-        if isinstance(value, str) and not re.search(_ecma(expression), value):
-            yield jsonschema.ValidationError("does not match the pattern")
-
     import referencing
 
-    patterned = jsonschema.validators.extend(draft, {"pattern": pattern})
+    if trusted:
+        own = {"pattern": _pattern_of(jsonschema, trusted=True)}
+    else:
+        _refuse_patterns(schema)
+        own = _own_keywords(jsonschema)
+    patterned = jsonschema.validators.extend(draft, own)
     return patterned(schema, registry=referencing.Registry())
+
+
+def _pattern_of(jsonschema: Any, *, trusted: bool) -> Callable[..., Iterator[Any]]:
+    """Return the keyword `pattern`, as ECMA 262 has it."""
+
+    def pattern(_: Any, expression: str, value: Any, __: Any) -> Iterator[Any]:
+        if isinstance(value, str) and not _search(expression, trusted=trusted)(value):
+            yield jsonschema.ValidationError("does not match the pattern")
+
+    return pattern
+
+
+def _own_keywords(jsonschema: Any) -> dict[str, Callable[..., Iterator[Any]]]:
+    """Return the keywords that search for patterns of a user, without backtracking at will."""
+
+    def pattern_properties(validator: Any, patterns: Any, value: Any, _: Any) -> Iterator[Any]:
+        for expression, inner in patterns.items() if isinstance(value, dict) else ():
+            for name in filter(bounded_search(expression), value):
+                yield from validator.descend(value[name], inner, path=name, schema_path=expression)
+
+    def additional(validator: Any, allowed: Any, value: Any, schema: Any) -> Iterator[Any]:
+        others = _others(schema, value) if isinstance(value, dict) else []
+        for name in others if isinstance(allowed, dict) else ():
+            yield from validator.descend(value[name], allowed, path=name)
+        if allowed is False and others:
+            yield jsonschema.ValidationError("has members that are not known")
+
+    return {
+        "pattern": _pattern_of(jsonschema, trusted=False),
+        "patternProperties": pattern_properties,
+        "additionalProperties": additional,
+    }
+
+
+def _search(expression: str, *, trusted: bool) -> Callable[[str], Any]:
+    """Return what searches for a pattern in a text."""
+    if trusted:
+        return re.compile(_ecma(expression)).search
+    return bounded_search(expression)
+
+
+def _others(schema: Any, found: dict[str, Any], *, trusted: bool = False) -> list[str]:
+    """Return the members that neither `properties` nor `patternProperties` speaks of."""
+    named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    searches = [_search(pattern, trusted=trusted) for pattern in patterns]
+    return [
+        name
+        for name in found
+        if name not in named and not any(is_found(name) for is_found in searches)
+    ]
+
+
+_DATA: Final = frozenset({"const", "default", "enum", "examples"})
+"""Keywords whose values are no schemas."""
+
+
+def _refuse_patterns(node: Any) -> None:
+    """Raise UsageError for patterns that are none, and where the library would search by itself."""
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, list):
+            waiting += one
+        if not isinstance(one, dict):
+            continue
+        waiting += [inner for keyword, inner in one.items() if keyword not in _DATA]
+        patterns = one.get("patternProperties")
+        for expression in [one.get("pattern"), *(patterns if isinstance(patterns, dict) else ())]:
+            if isinstance(expression, str):
+                bounded_search(expression)
+        if isinstance(patterns, dict) and "unevaluatedProperties" in json.dumps(node):
+            raise UsageError(
+                "the portable engine does not judge unevaluatedProperties beside patternProperties"
+            )
 
 
 @contextlib.contextmanager
@@ -121,18 +199,13 @@ def _with_ecma_patterns(node: Any) -> Any:
     }
 
 
-def _concerned(error: Any, found: dict[str, Any]) -> list[str]:
+def _concerned(error: Any, found: dict[str, Any], *, trusted: bool) -> list[str]:
     """Name the members that a `required` or `additionalProperties` error is about."""
     if error.validator == "required":
         return [name for name in error.validator_value if name not in found]
-    named, patterns = error.schema.get("properties", {}), error.schema.get("patternProperties", {})
     if isinstance(error.validator_value, dict):
         return []
-    return [
-        name
-        for name in found
-        if name not in named and not any(re.search(pattern, name) for pattern in patterns)
-    ]
+    return _others(error.schema, found, trusted=trusted)
 
 
 def _fast_check(schema: Any) -> Callable[[Any], bool]:

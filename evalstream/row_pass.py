@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from evalstream import layout
+from evalstream.block_digests import digest_of_lines
 from evalstream.block_result import BlockResult
 from evalstream.collector import Collector
 from evalstream.documents import PlacedFault
@@ -130,6 +131,8 @@ class RowPass:
     def _check(self, opened: Opened, collector: Collector) -> None:
         try:
             for block, result in self._results(opened, collector.context):
+                if isinstance(opened.source, FileSource):
+                    opened.source.note_checked(result.read)
                 findings = collector.add(result, block.places)
                 if isinstance(opened.source, StreamSource):
                     self.outlets.take(block, result, findings, opened.rest(block.offset))
@@ -162,15 +165,16 @@ class RowPass:
     def _ranges(self, source: FileSource, backend: Backend, length: int) -> Iterator[Block | None]:
         """Return the byte ranges of a file, which is digested beside them.
 
-        A short file was read whole when it was opened, and need not be read again.
+        What this process checks it reads and digests once; of what workers read by themselves the
+        digests are compared.
         """
+        if backend.name == "serial":
+            source.start_digest(self.algorithms)
+            return source.lines(length, self.options.max_line_bytes)
         if backend.beside is not None:
-            source.digest_abroad(self.algorithms, backend.beside)
+            source.digest_abroad(self.algorithms, length, backend.beside)
             return source.blocks(length, abroad=True)
-        source.start_digest(self.algorithms)
-        if backend.name == "serial" and source.size <= length and source.is_in_hand:
-            return iter([source.in_hand()])
-        return source.digested(source.blocks(length), beside=backend.name != "serial")
+        return source.digest_beside(self.algorithms, length, source.blocks(length))
 
     def _break_off(self, trouble: ArrayTrouble, rows: int) -> None:
         """Say where an array of rows stops making sense; what follows cannot be looked at."""
@@ -209,14 +213,14 @@ def check_block(context: Context, block: Block) -> BlockResult:
     """Check one block in whatever process this is; the task that executors run."""
     if block.data is None:
         lines = read_lines(block, context.options.max_line_bytes)
-    else:
-        lines = Lines(
-            block.data,
-            base=block.offset,
-            final=block.final,
-            places=block.places,
-            overlong=block.overlong,
-        )
+        return engine_for(context).run(lines)._replace(read=digest_of_lines(lines))
+    lines = Lines(
+        block.data,
+        base=block.offset,
+        final=block.final,
+        places=block.places,
+        overlong=block.overlong,
+    )
     return engine_for(context).run(lines)
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from evalstream.aggregate import DETAILS, Aggregate
+from evalstream.bounds import held_of
 from evalstream.catalog import MAIN_RULES, RULES, enabled_codes
 from evalstream.collector import Collector
 from evalstream.digest import ALGORITHM_OF_LENGTH, ALGORITHMS
@@ -41,14 +42,16 @@ from evalstream.rules.identity import file_recipe, verified_hashes
 from evalstream.rules.json import ES108
 from evalstream.rules.recompute import summaries
 from evalstream.rules.seal import ES506, NO_ROWS, checksum_algorithms, is_checksum_right
-from evalstream.rules.stream import ES001, ES002, ES009
+from evalstream.rules.stream import ES001, ES002, ES009, changed_while_read
 from evalstream.runs import STDIN, Run, printable
 from evalstream.sources.file import FileSource
+from evalstream.standing import Watch
 
 if TYPE_CHECKING:
     from evalstream.sealing import Refusal, Seal
 
 FILE_PATH: Final = "/detailed_evaluation_results/file_path"
+CHANGED: Final = "changed while it was checked"
 OUTSIDE: Final = "the path leads out of what was named; it was not opened"
 
 JOINING: Final = ("ES6", "ES8")
@@ -86,8 +89,9 @@ class RunCheck:
         self._standing = Reading(None, [])
         self._seal: Seal | None = None
         self._refusal: Refusal | None = None
-        self._are_whole = self._lacks = False
+        self._are_whole = self._lacks = self._changed = False
         self._missing = run.missing
+        self._watch = Watch()
 
     def summary(self) -> RunSummary:
         """Do everything, and say what became of the run. Raises UsageError as well."""
@@ -135,7 +139,9 @@ class RunCheck:
                     self._cannot("the aggregate came after the rows; its claims were not checked")
                 for placed in rows.breaks:
                     collector.note(placed.fault, line=placed.line)
+                self._compare_aggregate()
                 facts, faults = self._judged(rows, collector)
+                self._distrust(facts.changed and f"the rows file {CHANGED}: {facts.changed}")
                 self._speak(faults, collector)
                 return self._summarised(rows, facts, collector)
             finally:
@@ -158,7 +164,7 @@ class RunCheck:
         if path == self._options.flow.seal_to and not os.path.exists(path):
             return
         try:
-            self._text = document_bytes(path)
+            self._text = document_bytes(path, self._watch)
             reading = read_aggregate(self._text, name, self._options)
         except (OSError, CannotCheck) as error:
             self._cannot(f"the aggregate cannot be read: {reason_of(error)}")
@@ -173,6 +179,18 @@ class RunCheck:
         if self._missing:
             self._cannot(self._missing)
             self._aggregate_faults.extend(map(PlacedFault, self._missing_faults(self._missing)))
+
+    def _compare_aggregate(self) -> None:
+        """Note whether the aggregate is still what was read."""
+        for _, change in self._watch.changes():
+            self._aggregate_faults.append(PlacedFault(changed_while_read(change)))
+            self._distrust(f"the aggregate {CHANGED}: {change}")
+
+    def _distrust(self, reason: str | None) -> None:
+        """Let no verdict be given of a file that changed: what was found is of no one state."""
+        self._cannot(reason)
+        if reason is not None:
+            self._changed, self._are_whole = True, False
 
     def _missing_faults(self, missing: str) -> Iterator[Fault]:
         """Say that declared rows are not there, or not where they may be."""
@@ -290,8 +308,8 @@ class RunCheck:
         """Say what is wrong with whole files: the rows file and its aggregate."""
         about_rows = [*rows.faults, *unexpected(facts)]
         about_aggregate = list(self._aggregate_faults)
-        about_aggregate.extend(map(PlacedFault, self._aggregate_rule_faults(facts)))
-        for fault in self._run_faults(facts):
+        about_aggregate.extend(map(PlacedFault, held_of(self._aggregate_rule_faults(facts))))
+        for fault in held_of(self._run_faults(facts)):
             about = RULES[fault.code].about_aggregate and not fault.about_rows
             if about and facts.aggregate is not None:
                 about_aggregate.append(PlacedFault(fault))
@@ -387,7 +405,9 @@ class RunCheck:
         )
         for (code, severity), count in collector.counts.items():
             summary.count(code, severity, count)
-        if self._failed(collector) or self._is_refuted(facts):
+        if self._changed:
+            summary.verdict = "incomplete"
+        elif self._failed(collector) or self._is_refuted(facts):
             summary.verdict = "failed"
         elif not self._trouble and self._aggregate and (self._rows_name or self._is_documentation):
             summary.verdict = "passed"

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
 from evalstream.errors import UsageError
+from evalstream.linear import stepping_options
 from evalstream.parsing import resolve
 from evalstream.schema_fault import (
+    UNDECIDED,
     Path_,
     SchemaFault,
     is_optional,
@@ -62,10 +64,13 @@ class Validator(Protocol):
         """The accepting pass."""
 
     def fits(self, value: Any) -> bool:
-        """Tell whether a value fits that is known to hold no infinite number."""
+        """Tell whether a value fits that is known to hold no infinite number.
+
+        Raises RecursionError for one that is nested too deep.
+        """
 
     def faults(self, value: Any) -> Iterable[SchemaFault]:
-        """Say everything that is wrong with `value`."""
+        """Say everything that is wrong with `value`. Raises RecursionError as above."""
 
 
 def compile_schema(schema: Any, engine: str = "auto", *, trusted: bool = True) -> Validator:
@@ -172,7 +177,8 @@ class _RustValidator:
 
     def __init__(self, schema: Any, *, trusted: bool) -> None:
         self._schema, self._trusted = schema, trusted
-        self._compiled = _compiled(schema)
+        self._options = None if trusted else stepping_options()
+        self._compiled = _compiled(schema, options=self._options)
         self._demands: dict[Path_, _Demand] = {}
 
     @cached_property
@@ -185,7 +191,10 @@ class _RustValidator:
         return lambda value: fits(value) and finite(value)
 
     def fits(self, value: Any) -> bool:
-        fits: bool = self._compiled.is_valid(value)
+        try:
+            fits: bool = self._compiled.is_valid(value)
+        except ValueError as error:
+            raise _meant(error) from error
         return fits
 
     def faults(self, value: Any) -> list[SchemaFault]:
@@ -193,7 +202,13 @@ class _RustValidator:
             return self._faults(value)
         except _EmptyKeyError:
             renamed = _renamed(value, "", _EMPTY_KEY)
-            return list(map(_with_empty_keys, self._faults(renamed)))
+            found = list(map(_with_empty_keys, self._faults(renamed)))
+            if not found and not self._compiled.is_valid(value):
+                # A pattern of the schema finds the other name, and not the empty one.
+                return [SchemaFault((), "patternProperties", ("patternProperties",), None, value)]
+            return found
+        except ValueError as error:
+            raise _meant(error) from error
 
     @cached_property
     def _explaining(self) -> tuple[tuple[str, ...], Callable[[Any], Iterable[Any]]]:
@@ -205,7 +220,7 @@ class _RustValidator:
         """
         schema = self._schema
         if not self._trusted or "$ref" in schema:
-            return (), _compiled(schema, mask="").iter_errors
+            return (), _compiled(schema, mask="", options=self._options).iter_errors
         rest = {keyword: demand for keyword, demand in schema.items() if keyword != "required"}
         return tuple(schema.get("required", ())), _compiled(rest, mask="").iter_errors
 
@@ -230,6 +245,10 @@ class _RustValidator:
             return (SchemaFault(path, known[0], route, known[1], found, None, known[2]),)
         kind = error.kind
         keyword, payload = kind.name, kind.as_dict()
+        if keyword == "pattern" and "error" in payload:
+            # Some patterns are found or not only after more steps than are taken.
+            pattern = _pattern_at(self._schema, error.schema_path)
+            return (SchemaFault(path, UNDECIDED, route, pattern, found, None),)
         if keyword == "required":
             return (SchemaFault(path, keyword, route, None, None, payload["property"]),)
         if "unexpected" in payload:
@@ -267,12 +286,22 @@ def _is_fixed(route: Path_) -> bool:
     return path_of(route) is not None
 
 
-def _compiled(schema: Any, *, mask: str | None = None) -> Any:
-    """Compile a schema; `mask` stands for values in messages, which nobody reads here."""
+def _pattern_at(schema: Any, route: Iterable[str | int]) -> str:
+    """Return the pattern at a place in a schema: a value, or the name of one."""
+    steps = tuple(route)
+    found = resolve(schema, steps)
+    return found if isinstance(found, str) else str(steps[-1])
+
+
+def _compiled(schema: Any, *, mask: str | None = None, options: Any = None) -> Any:
+    """Compile a schema; `mask` stands for values in messages, which nobody reads here.
+
+    `options` say how its patterns are searched for.
+    """
     import jsonschema_rs
 
     try:
-        return jsonschema_rs.validator_for(schema, offline=True, mask=mask)
+        return jsonschema_rs.validator_for(schema, offline=True, mask=mask, pattern_options=options)
     except Exception as error:
         reason = str(error).partition("\n")[0]
         raise UsageError(f"not a usable JSON Schema: {reason}") from error
@@ -346,6 +375,11 @@ def _true_path(steps: Iterable[str | int], root: Any) -> tuple[Path_, Any]:
         path.append(key)
     _require_keys(node)
     return tuple(path), node
+
+
+def _meant(error: ValueError) -> Exception:
+    """Return Python's own error for what jsonschema-rs says of more than 255 levels of nesting."""
+    return RecursionError(str(error)) if "ecursion" in str(error) else error
 
 
 class _EmptyKeyError(Exception):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from evalstream.parsing import resolve
 
 Path_ = tuple[str | int, ...]
+
+UNDECIDED: Final = "undecided pattern"
+"""Stands for the keyword where a pattern took too many steps; the fault expects the pattern."""
 
 
 class SchemaFault(NamedTuple):

@@ -41,13 +41,6 @@ class StandardInput:
         self._reader = None
         return Rewound(seen, reader) if seen else reader
 
-    def whole(self, most: int) -> bytes:
-        """Return all bytes, or as many as show that there are more than `most`. Raises OSError."""
-        reader, held = self.reader(), bytearray()
-        while len(held) <= most and (data := reader.read()):
-            held += data
-        return bytes(held)
-
     def _opened(self) -> Reader:
         if sys.stdin is None:
             raise OSError("standard input is closed")

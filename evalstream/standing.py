@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 
@@ -79,7 +80,11 @@ def _marks(status: os.stat_result) -> list[int]:
 
 
 def change_of(path: str, before: os.stat_result) -> str | None:
-    """Say what changed about a file since it was opened, None if nothing did."""
+    """Say what changed about a file since it was opened, None if nothing did.
+
+    The change time (ctime) moves with every write, also where the modification time is put back
+    behind it; it moves with other permissions or one more hard link, too.
+    """
     try:
         now = os.stat(path)
     except OSError:
@@ -90,4 +95,29 @@ def change_of(path: str, before: os.stat_result) -> str | None:
         return f"{before.st_size:,} bytes when it was opened, {now.st_size:,} at the end"
     if now.st_mtime_ns != before.st_mtime_ns:
         return "its modification time moved"
+    if now.st_ctime_ns != before.st_ctime_ns:
+        return (
+            "its change time (ctime) moved: it was written to, or its permissions or links changed"
+        )
     return None
+
+
+class Watch:
+    """How local files looked when they were opened, to tell in the end which of them changed."""
+
+    def __init__(self) -> None:
+        self._seen: list[tuple[str, os.stat_result]] = []
+
+    def add(self, path: str, status: os.stat_result) -> None:
+        """Take a file that is open; only regular ones are watched."""
+        if stat.S_ISREG(status.st_mode):
+            self._seen.append((path, status))
+
+    def changes(self) -> Iterator[tuple[str, str]]:
+        """Give each file that is no longer what it was, by its first path, and what changed."""
+        told: set[str] = set()
+        for path, status in self._seen:
+            change = None if path in told else change_of(path, status)
+            if change is not None:
+                told.add(path)
+                yield path, change

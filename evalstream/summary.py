@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from evalstream._version import __version__
-from evalstream.model import VERDICTS, Report, RunSummary, Severity
+from evalstream.model import MORE, VERDICTS, Finding, Report, RunSummary, Severity
 from evalstream.parsing import dumps
 
 SCHEMA: Final = 1
@@ -178,6 +178,12 @@ def _checksum(run: RunSummary) -> str | None:
         if not is_right:
             return "checksum not ok"
     return f"checksum ok ({run.algorithm}{COVERED[run.covers]})" if is_right else None
+
+
+def occurrences(finding: Finding) -> str:
+    """Return in brackets how many rows, or findings, a finding stands for; "" for itself alone."""
+    noun = "finding" if finding.message == MORE else "row"
+    return f" ({counted(finding.count, noun)})" if finding.count else ""
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:

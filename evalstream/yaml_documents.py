@@ -7,9 +7,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
+from evalstream.bounds import MOST_YAML_BYTES, MOST_YAML_NODES, TooLarge
 from evalstream.errors import MissingExtra
 from evalstream.exact import EXCERPT_CHARACTERS, Trouble
+from evalstream.model import MEBIBYTE
 from evalstream.parsing import pointer, shorten
+from evalstream.stopping import STOPPING
 from evalstream.yaml_scalars import (
     CORE_TAGS,
     Mark,
@@ -56,8 +59,12 @@ def read_yaml(text: bytes, max_depth: int) -> Yaml:
     """Read the one document in a text, and say everything that is wrong with it.
 
     No tag makes an object, aliases unfold to at most a million characters, and time and memory
-    grow with the text alone. Raises MissingExtra where PyYAML is not installed.
+    grow with the text alone. Raises MissingExtra where PyYAML is not installed, TooLarge for a
+    text of too many bytes or nodes, and Stopped.
     """
+    if len(text) > MOST_YAML_BYTES:
+        most = MOST_YAML_BYTES // MEBIBYTE
+        raise TooLarge(f"it has more than {most} MiB, the most that a document in YAML may have")
     try:
         characters = text.decode()
     except UnicodeDecodeError as error:
@@ -130,7 +137,7 @@ def _placed(
 class _Anchored(NamedTuple):
     """A node that aliases can stand for: how much it unfolds to, and how deep it nests.
 
-    `key` is its text, where it is a scalar.
+    `key` is its text, where it is a scalar; `nodes` counts it and those in it, aliases unfolded.
     """
 
     value: Any
@@ -138,6 +145,7 @@ class _Anchored(NamedTuple):
     weight: int
     height: int
     key: str | None
+    nodes: int = 1
 
 
 class _Frame:
@@ -147,7 +155,7 @@ class _Frame:
         self.line, self.anchor, self.is_map = line, anchor, is_map
         self.value: Any = {} if is_map else []
         self.marks: Any = {} if is_map else []
-        self.weight, self.height = 1, 1
+        self.weight, self.height, self.nodes = 1, 1, 1
         self.key: str | None = None
         self.waits_for_key = is_map
         self.times: dict[str, int] = {}
@@ -171,7 +179,7 @@ class _Composer:
         self._text, self._restored = _without_old_breaks(characters)
         self._frames: list[_Frame] = []
         self._anchors: dict[str, _Anchored | None] = {}
-        self._unfolded = 0
+        self._unfolded = self._nodes = 0
         self._documents = 0
         self._spelled = False
         self._readable = True
@@ -192,6 +200,7 @@ class _Composer:
         }
         try:
             for event in _events(yaml, self._text):
+                STOPPING.check()
                 action = actions.get(type(event))
                 if action is not None:
                     action(event)
@@ -227,6 +236,7 @@ class _Composer:
         if is_plain and text == "<<" and self._wants_key():
             self._refuse("merge keys (<<) are no part of YAML 1.2; write the members out", event)
         mark = Mark(self._line(event), None, spelling)
+        self._count()
         self._take(_Anchored(value, mark, len(text) + 1, 0, text), event.anchor)
 
     def _meaning(self, text: str, event: Any) -> Any:
@@ -251,9 +261,10 @@ class _Composer:
             self._refuse(f"the alias {shorten(event.anchor)!r} {reason}", event)
             known = _Anchored(None, Mark(self._line(event)), 1, 0, None)
         self._unfolded += known.weight
-        if self._unfolded > MOST_UNFOLDED:
-            message = f"the aliases unfold to more than {MOST_UNFOLDED:,} characters"
-            self._refuse(message, event, stop=True)
+        self._nodes += known.nodes
+        if self._unfolded > MOST_UNFOLDED or self._nodes > MOST_YAML_NODES:
+            most = f"{MOST_UNFOLDED:,} characters or {MOST_YAML_NODES:,} nodes"
+            self._refuse(f"the aliases unfold to more than {most}", event, stop=True)
         if len(self._frames) + known.height > self._max_depth:
             self._too_deep(event)
         self._take(known, None)
@@ -273,13 +284,15 @@ class _Composer:
             self._too_deep(event)
         if event.anchor is not None:
             self._anchors[event.anchor] = None
+        self._count()
         self._frames.append(_Frame(self._line(event), event.anchor, is_map=is_map))
 
     def _end(self, event: Any) -> None:
         del event
         frame = self._frames.pop()
         mark = Mark(frame.line, frame.marks)
-        anchored = _Anchored(frame.value, mark, frame.weight, frame.height, None)
+        weight, height, nodes = frame.weight, frame.height, frame.nodes
+        anchored = _Anchored(frame.value, mark, weight, height, None, nodes)
         self._take(anchored, frame.anchor)
 
     def _take(self, node: _Anchored, anchor: str | None) -> None:
@@ -291,6 +304,7 @@ class _Composer:
             return
         frame = self._frames[-1]
         frame.weight += node.weight
+        frame.nodes += node.nodes
         frame.height = max(frame.height, node.height + 1)
         if not frame.is_map:
             frame.value.append(node.value)
@@ -313,6 +327,13 @@ class _Composer:
             message = f"the key {shorten(key)!r} stands more than once in one object"
             place = pointer(self._path())
             self._troubles.append(Trouble("duplicate-key", message, line=line, pointer=place))
+
+    def _count(self) -> None:
+        """Count one more node. Raises TooLarge."""
+        self._nodes += 1
+        if self._nodes > MOST_YAML_NODES:
+            message = f"it has more than {MOST_YAML_NODES:,} nodes, the most that YAML may have"
+            raise TooLarge(message)
 
     def _wants_key(self) -> bool:
         return bool(self._frames) and self._frames[-1].waits_for_key

@@ -435,6 +435,31 @@ def test_a_file_that_is_split_over_a_cluster_gets_the_same_report(
     assert len(sent) > 10
 
 
+def test_other_bytes_than_workers_of_a_cluster_checked_do_not_pass(
+    shared: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = bytes_of(sound_rows(count=40))
+    rows, aggregate = write_run(tmp_path, data)
+    submit = connection.Cluster.submit
+
+    def digested_first(
+        self: connection.Cluster, function: Callable[..., Any], task: Any
+    ) -> Future[Any]:
+        future = submit(self, function, task)
+        if function is digest_whole:
+            future.result()
+            rows.write_bytes(data.replace(b"Question 20", b"Question 2O", 1))
+        return future
+
+    monkeypatch.setattr("evalstream.sources.file.change_of", lambda *_: None)
+    monkeypatch.setattr(row_pass, "CLUSTER_BLOCK_BYTES", 4000)
+    monkeypatch.setattr(connection.Cluster, "submit", digested_first)
+    settings = {"executor": "dask", "dask_address": shared.address, "ignore": ("ES401",)}
+    summary, findings = check_run(rows, aggregate, **settings)
+    assert summary.verdict == "incomplete"
+    assert [finding.code for finding in findings if finding.code == "ES004"]
+
+
 def test_a_file_whose_cluster_is_not_there_does_not_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -455,7 +480,7 @@ def test_a_digest_whose_workers_die_is_not_taken_for_one(tmp_path: Path) -> None
     source = FileSource(str(rows))
     failed: Future[Any] = Future()
     failed.set_exception(connection.TaskKilled("four times"))
-    source.digest_abroad(["sha256"], lambda function, task: failed)
+    source.digest_abroad(["sha256"], 9, lambda function, task: failed)
     with pytest.raises(WorkerLost, match="died each time it took the file's digest"):
         source.checksums()
     source.close()

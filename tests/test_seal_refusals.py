@@ -387,7 +387,8 @@ def test_rows_are_sealed_in_the_aggregate_they_were_checked_against(
     _changed_while_rows_are_read(aggregate, monkeypatch)
     report = seal(rows, aggregate)
     assert report.exit_code == 3
-    assert "is not what the rows were checked against" in (report.runs[0].trouble or "")
+    assert "changed while it was checked" in (report.runs[0].trouble or "")
+    assert "it was not sealed" in (report.runs[0].trouble or "")
 
 
 def _changed_while_rows_are_read(aggregate: Path, monkeypatch: pytest.MonkeyPatch) -> None:

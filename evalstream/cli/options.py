@@ -96,7 +96,10 @@ MaxFindings = Annotated[
 ]
 NoValues = Annotated[
     bool,
-    typer.Option("--no-values", help="Show no values found in the data; names, ids, figures and what was expected stay."),
+    typer.Option(
+        "--no-values",
+        help="Show no values found in the data; names, ids, figures and what was expected stay.",
+    ),
 ]
 Jobs = Annotated[int, typer.Option(metavar="N", help="Worker processes; 0 uses every core.")]
 ShowProgress = Annotated[

@@ -7,7 +7,7 @@ from typing import Final
 
 from evalstream.model import Finding, Report, Severity
 from evalstream.output import Output
-from evalstream.summary import counted, run_line, total_lines
+from evalstream.summary import occurrences, run_line, total_lines
 
 LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
@@ -34,7 +34,7 @@ class GithubReporter:
             place += f",line={finding.line}"
         title = _property(f"{finding.code} {finding.name}")
         where = f"{finding.pointer}: " if finding.pointer else ""
-        count = f" ({counted(finding.count, 'row')})" if finding.count else ""
+        count = occurrences(finding)
         message = _text(f"{where}{finding.message}{count}")
         self._output.write(f"::{LEVELS[finding.severity]} {place},title={title}::{message}\n")
 

@@ -10,7 +10,7 @@ from evalstream.findings import Findings
 from evalstream.model import Excerpt, Finding, Report
 from evalstream.output import Output
 from evalstream.parsing import dumps
-from evalstream.summary import counted, result_lines, run_line, total_lines
+from evalstream.summary import occurrences, result_lines, run_line, total_lines
 
 IN_MEMORY: Final = 1_000
 """How many findings of each code are kept in memory: there are over a hundred codes."""
@@ -90,7 +90,7 @@ def _group(findings: Findings, count: int) -> Iterator[str]:
 def _lines(finding: Finding) -> Iterator[str]:
     place = finding.file if finding.line is None else f"{finding.file}:{finding.line}"
     pointer = f" {finding.pointer}" if finding.pointer else ""
-    count = f" ({counted(finding.count, 'row')})" if finding.count else ""
+    count = occurrences(finding)
     sample = f" [sample {finding.sample_id}]" if finding.sample_id is not None else ""
     yield f"  {place}{pointer}: {finding.severity.label}: {finding.message}{count}{sample}"
     if isinstance(finding.found, Excerpt):

@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from evalstream.aggregate import RESULTS, Aggregate
 from evalstream.formats import eee
+from evalstream.linear import undecided
 from evalstream.model import Fault, Severity, one_of
 from evalstream.parsing import pointer, type_name
 from evalstream.rule import Rule, RunFacts
-from evalstream.schema_fault import SchemaFault
+from evalstream.schema_fault import UNDECIDED, SchemaFault
 
 Saying = tuple[Rule, str]
 """Which rule a schema fault breaks, and the message."""
@@ -118,7 +119,8 @@ def _plain(fault: SchemaFault, *, own: bool) -> Fault:
     # By position: by name it takes twice as long, and a file may have a fault in every row.
     place = pointer(fault.path)
     found = None if fault.member is not None else fault.found
-    return Fault(rule.code, message, place, fault.keyword, _expected(fault), found)
+    keyword = "pattern" if fault.keyword == UNDECIDED else fault.keyword
+    return Fault(rule.code, message, place, keyword, _expected(fault), found)
 
 
 def _expected(fault: SchemaFault) -> Any:
@@ -126,6 +128,8 @@ def _expected(fault: SchemaFault) -> Any:
     wanted = fault.expected
     if wanted is None or fault.keyword == "const":
         return wanted
+    if fault.keyword == UNDECIDED:
+        return {"pattern": wanted}
     if fault.keyword == "type" and len(wanted) == 1:
         return {"type": wanted[0]}
     return {fault.keyword: wanted}
@@ -183,6 +187,10 @@ def _too_few(fault: SchemaFault) -> Saying:
 def _mismatch(fault: SchemaFault) -> Saying:
     del fault
     return ES213, "does not match the pattern"
+
+
+def _undecided(fault: SchemaFault) -> Saying:
+    return ES213, f"{undecided(fault.expected)}: not accepted"
 
 
 def _other(fault: SchemaFault) -> Saying:
@@ -578,4 +586,5 @@ _SAYINGS: Final[dict[str, Callable[[SchemaFault], Saying]]] = {
     "minItems": _too_few,
     "oneOf": _no_variant,
     "pattern": _mismatch,
+    UNDECIDED: _undecided,
 }

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from evalstream.linear import linear_search
 from evalstream.model import Fault, Options, Severity
 from evalstream.rule import Rule, RunFacts
 
 
 def _changed_while_read(facts: RunFacts) -> Iterator[Fault]:
     if facts.changed:
-        yield ES004.fault(f"the file changed while it was read: {facts.changed}")
+        yield changed_while_read(facts.changed)
+
+
+def changed_while_read(change: str) -> Fault:
+    """Say of a file, whichever of a run's it is, what changed about it."""
+    return ES004.fault(f"the file changed while it was read: {change}")
 
 
 ROW_MARK: Final = b'"schema_version"'
@@ -27,8 +32,8 @@ def noise_check(options: Options) -> Callable[[bytes], bool]:
     if not options.skip_noise:
         return lambda _: False
     if options.noise is not None:
-        pattern = re.compile(options.noise.encode())
-        return lambda line: pattern.search(line) is not None
+        is_found = linear_search(options.noise)
+        return lambda line: is_found(line.decode(errors="replace"))
     return lambda line: not line.lstrip().startswith(b"{") and ROW_MARK not in line
 
 
@@ -100,13 +105,18 @@ ES003: Final = Rule(
 ES004: Final = Rule(
     "ES004",
     "changed-while-read",
-    Severity.WARNING,
-    "size, modification time or inode changed between opening and the end",
+    Severity.ERROR,
+    "a file changed between opening and the end, or other bytes were checked than digested",
     """
-    What it finds: a rows file that another process wrote to or replaced during the check.
-    Only the bytes that were there at the start are checked.
+    What it finds: a rows file, an aggregate or another document of a run that another process
+    wrote to or replaced during the check: its size, modification time, change time (ctime), inode
+    or device is another one in the end. Where workers read the rows by themselves, the bytes that
+    they checked are compared with those that were digested, whatever the times say. Only as many
+    bytes are checked as were there at the start. Other permissions, another owner and one more
+    hard link move the change time as well, and cannot be told from a write. Of a stream nothing
+    can be told. The verdict is incomplete, whatever else was found, and the exit code 3.
 
-    Why it matters: the verdict may be of a half-written file.
+    Why it matters: the verdict would be of a half-written file, or of two halves of two files.
 
     Bad:
         file grows while read
@@ -115,6 +125,7 @@ ES004: Final = Rule(
         file unchanged
     """,
     run=_changed_while_read,
+    about_paths=True,
 )
 
 ES005: Final = Rule(

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from io import RawIOBase
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from evalstream.digest import DistantDigest, FileDigest, RunningDigest
+from evalstream.block_digests import Cuts, Stretches, digest_of_head, first_difference
+from evalstream.digest import Digested, DistantDigest, FileDigest, RunningDigest
 from evalstream.model import MEBIBYTE, TOO_LONG_BY, Block, Lines
 from evalstream.standing import change_of
 
 TAIL_BYTES: Final = 1 << 14
 DIAGNOSED_LINE_BYTES: Final = 16 * MEBIBYTE
+SHORTER: Final = "the file became shorter while it was read"
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -24,7 +26,8 @@ Beside = Callable[[Callable[[Any], Any], Any], "Future[Any]"]
 class Whole(NamedTuple):
     """A whole file that is to be digested: its first `size` bytes, in some algorithms.
 
-    `inode` and `modified`, in nanoseconds, tell it from a later one of the same name.
+    `inode` and `modified`, in nanoseconds, tell it from a later one of the same name. `cuts` says
+    of which stretches digests are wanted as well.
     """
 
     path: str
@@ -32,6 +35,7 @@ class Whole(NamedTuple):
     inode: int
     modified: int
     algorithms: tuple[str, ...]
+    cuts: Cuts
 
 
 class FileSource:
@@ -46,25 +50,43 @@ class FileSource:
         self._opened = os.fstat(self._file.fileno())
         self.size = self._opened.st_size
         self._digest: FileDigest | DistantDigest | None = None
-        self._whole = b""
+        self._head = b""
+        self._length = 0
+        self._checked = bytearray()
+        self._stretches: Stretches | None = None
 
     def head(self, size: int = 8 * MEBIBYTE) -> bytes:
         """Return the first bytes, at most `size`."""
         self._file.seek(0)
-        data = self._file.read(min(size, self.size)) or b""
-        self._whole = data if len(data) == self.size else b""
-        return data
+        self._head = self._file.read(min(size, self.size)) or b""
+        return self._head
 
-    @property
-    def is_in_hand(self) -> bool:
-        """Whether the file is not empty, and its head was all of it."""
-        return bool(self._whole)
+    def lines(self, length: int, longest: int) -> Iterator[Block]:
+        """Iterate over blocks of whole lines with their bytes, about `length` of them.
 
-    def in_hand(self) -> Block:
-        """Return a file whose head was all of it as one block with its bytes, and digest them."""
-        if isinstance(self._digest, FileDigest):
-            self._digest.take(self._whole)
-        return Block(self.path, 0, self.size, self.size, data=self._whole, final=True)
+        What was read for the head is not read again, and the digest is taken of the very bytes
+        that the blocks hold. Of a line longer than `longest` bytes only so much is kept that it
+        shows as too long. Raises OSError.
+        """
+        held: list[bytes] = []
+        size = offset = 0
+        for piece, final in self._pieces(length):
+            start = 0
+            while start < len(piece):
+                is_long = size > longest
+                stop = (piece.find if is_long else piece.rfind)(b"\n", start) + 1
+                if final and not (is_long and stop):
+                    stop = len(piece)
+                more = piece[start : stop or None]
+                start, size = start + len(more), size + len(more)
+                if not is_long:
+                    held.append(more)
+                if stop:
+                    data, ends = b"".join(held), final and start == len(piece)
+                    yield Block(
+                        self.path, offset, size, self.size, data=data, final=ends, overlong=is_long
+                    )
+                    offset, size, held = offset + size, 0, []
 
     def blocks(self, length: int, *, abroad: bool = False) -> Iterator[Block]:
         """Iterate over byte ranges of `length` bytes that cover the file.
@@ -77,37 +99,52 @@ class FileSource:
             size = min(length, self.size - offset)
             yield Block(self.path, offset, size, self.size, inode, modified=modified)
 
-    def digested(self, blocks: Iterator[Block], *, beside: bool) -> Iterator[Block]:
-        """Yield blocks and digest the file, in a thread beside the workers or block by block.
+    def start_digest(self, algorithms: Sequence[str]) -> None:
+        """Begin a digest of the file, of bytes that are read here."""
+        self._digest = FileDigest(self._file, self.size, algorithms)
+
+    def digest_beside(
+        self, algorithms: Sequence[str], length: int, blocks: Iterator[Block]
+    ) -> Iterator[Block]:
+        """Yield blocks of `length` bytes, and digest the file in a thread beside the workers.
 
         The thread begins behind the first block: with it workers are forked.
         """
+        digest = FileDigest(self._file, self.size, algorithms, self._cuts(length))
+        self._digest = digest
         for block in blocks:
             yield block
-            if self._digest is None:
-                continue
-            if not beside:
-                self._digest.advance(block.offset + block.length)
-            elif not block.offset:
-                self._digest.start()
+            if not block.offset:
+                digest.start()
 
-    def start_digest(self, algorithms: Sequence[str]) -> None:
-        """Begin a digest of the file."""
-        self._digest = FileDigest(self._file, self.size, algorithms)
+    def digest_abroad(self, algorithms: Sequence[str], length: int, beside: Beside) -> None:
+        """Begin a digest of the file in one task more, which `beside` runs.
 
-    def digest_abroad(self, algorithms: Sequence[str], beside: Beside) -> None:
-        """Begin a digest of the file in one task more, which `beside` runs."""
-        status = self._opened
-        whole = Whole(self.path, self.size, status.st_ino, status.st_mtime_ns, tuple(algorithms))
+        `length` is that of the blocks which workers check.
+        """
+        status, cuts = self._opened, self._cuts(length)
+        numbers = self.size, status.st_ino, status.st_mtime_ns
+        whole = Whole(self.path, *numbers, tuple(algorithms), cuts)
         self._digest = DistantDigest(beside(digest_whole, whole), self.path)
+
+    def note_checked(self, digest: bytes) -> None:
+        """Take the digest of the lines that a worker read of the next block."""
+        self._checked += digest
 
     def checksums(self) -> dict[str, str]:
         """Wait for the digest and return it, by algorithm. Raises OSError."""
-        return self._digest.result() if self._digest is not None else {}
+        if self._digest is None:
+            return {}
+        digests, self._stretches = self._digest.result()
+        return digests
 
     def changed(self) -> str | None:
-        """Say what changed since the file was opened, None if nothing did."""
-        return change_of(self.path, self._opened)
+        """Say what changed since the file was opened, None if nothing did.
+
+        Bytes that were other ones when they were checked than when they were digested are a
+        change, whatever the file's times say.
+        """
+        return change_of(self.path, self._opened) or self._differing()
 
     def diagnose(self, declared: str, algorithm: str) -> str | None:
         """Find out in one more pass why the file has not the declared digest, if that can be."""
@@ -118,6 +155,37 @@ class FileSource:
         if self._digest is not None:
             self._digest.cancel()
         self._file.close()
+
+    def _pieces(self, length: int) -> Iterator[tuple[bytes, bool]]:
+        """Iterate over the bytes, which are digested; say which are the last. Raises OSError."""
+        digest = self._digest if isinstance(self._digest, FileDigest) else None
+        done = 0
+        while done < self.size:
+            piece = self._head[done : done + length]
+            if not piece:
+                self._file.seek(done)
+                piece = self._file.read(min(length, self.size - done)) or b""
+            if not piece:
+                raise OSError(SHORTER)
+            if digest is not None:
+                digest.take(piece)
+            done += len(piece)
+            yield piece, done == self.size
+
+    def _cuts(self, length: int) -> Cuts:
+        self._length = length
+        return Cuts(length, len(self._head))
+
+    def _differing(self) -> str | None:
+        """Say where other bytes were checked than digested, None where there are no such."""
+        if self._stretches is None:
+            return None
+        head, blocks = self._stretches
+        block = first_difference(blocks, bytes(self._checked))
+        if block is None and head == digest_of_head(self._head):
+            return None
+        place = (block or 0) * self._length
+        return f"from byte {place:,} on other bytes were checked than digested"
 
 
 def read_lines(block: Block, longest: int) -> Lines:
@@ -143,14 +211,14 @@ def read_lines(block: Block, longest: int) -> Lines:
     return Lines(data, start, block.offset - before, tail, final)
 
 
-def digest_whole(whole: Whole) -> dict[str, str]:
-    """Return the hex digests of a file, by algorithm; the task that takes them elsewhere.
+def digest_whole(whole: Whole) -> Digested:
+    """Return the digests of a file; the task that takes them elsewhere.
 
     Raises OSError when the file cannot be read or is no longer the one that was opened.
     """
     with open(whole.path, "rb", buffering=0) as file:
         _refuse_another(file, whole.inode, whole.modified)
-        return FileDigest(file, whole.size, whole.algorithms).result()
+        return FileDigest(file, whole.size, whole.algorithms, whole.cuts).result()
 
 
 def _refuse_another(file: RawIOBase, inode: int, modified: int) -> None:
@@ -166,7 +234,7 @@ def _read_exactly(file: RawIOBase, size: int) -> bytes:
     while len(data) < size:
         piece = file.read(size - len(data))
         if not piece:
-            raise OSError("the file became shorter while it was read")
+            raise OSError(SHORTER)
         data += piece
     return data
 

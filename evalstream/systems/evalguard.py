@@ -195,7 +195,7 @@ class _Check:
         """Return the bytes of a file, None where that is noted as what cannot be done."""
         name = printable(file.path)
         try:
-            text = bytes_of(file.path)
+            text = bytes_of(file.path, self._dossier.watch)
         except (OSError, CannotCheck) as error:
             reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
             self._dossier.note(ES001.fault(f"cannot be read: {reason}"), name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
+from evalstream.bounds import TooLarge, refuse_many_values
 from evalstream.documents import document_bytes
 from evalstream.exact import Trouble
 from evalstream.formats.evalguard import (
@@ -24,16 +25,14 @@ from evalstream.parsing import UTF8_MARK, fast, type_name
 from evalstream.recognising import FOREIGN, kind_of
 from evalstream.rules.evalguard import EVG101
 from evalstream.rules.json import BEGINS_WITH_MARK, ES102, ES109, explain, read_object
-from evalstream.runs import STDIN
 from evalstream.schema import builtin_schema
-from evalstream.sources.remote import is_remote
-from evalstream.standard_input import STANDARD_INPUT
+from evalstream.standing import Watch
 from evalstream.systems.evalguard_files import File
 from evalstream.yaml_documents import INVALID, OLDER, Yaml, line_at, read_yaml
 from evalstream.yaml_scalars import Mark, settle
 
 LARGEST_DOCUMENT: Final = 32 << 20
-"""How many bytes a document may have; all are held in memory at once."""
+"""How many bytes a document in JSON may have; all are held in memory at once."""
 
 LARGEST_PLACED: Final = 1 << 20
 """How many bytes a JSON document may have to be told by its lines."""
@@ -64,27 +63,28 @@ class Reading(NamedTuple):
         return line_at(self.mark, place)
 
 
-def bytes_of(path: str) -> bytes | None:
+def bytes_of(path: str, watch: Watch) -> bytes | None:
     """Return the bytes of a document, None where there are too many.
 
-    Raises OSError, and CannotCheck for a remote one.
+    How a local one looked goes to `watch`. Raises OSError, and CannotCheck for a remote one.
     """
-    if is_remote(path):
-        text = document_bytes(path)
-    elif path == STDIN:
-        text = STANDARD_INPUT.whole(LARGEST_DOCUMENT)
-    else:
-        with open(path, "rb") as file:
-            text = file.read(LARGEST_DOCUMENT + 1)
-    return text if len(text) <= LARGEST_DOCUMENT else None
+    try:
+        return document_bytes(path, watch, most=LARGEST_DOCUMENT)
+    except TooLarge:
+        return None
 
 
 def read(file: File, text: bytes, max_depth: int) -> Reading:
-    """Read a document. Raises MissingExtra where that needs a library that is not installed."""
+    """Read a document.
+
+    Raises MissingExtra where that needs a library that is not installed, and TooLarge.
+    """
     faults: list[PlacedFault] = []
     if text.startswith(UTF8_MARK):
         text = text[len(UTF8_MARK) :]
         faults.append((ES102.fault(BEGINS_WITH_MARK), 1))
+    if text.lstrip()[:1] in (b"{", b"[") or file.path.lower().endswith(JSON_ENDING):
+        refuse_many_values(text)
     is_json = file.path.lower().endswith(JSON_ENDING) or _is_sound_json(file.path, text)
     read_as = _read_json if is_json else _read_yaml
     reading = read_as(file, text, min(max_depth, DEEPEST))
@@ -133,7 +133,10 @@ def _marks(text: bytes, max_depth: int) -> Mark:
     """Return the places in a JSON document, as far as it is YAML, too."""
     if len(text) > LARGEST_PLACED:
         return NOWHERE
-    seen = read_yaml(text, max_depth)
+    try:
+        seen = read_yaml(text, max_depth)
+    except TooLarge:
+        return NOWHERE
     return seen.mark if seen.readable else NOWHERE
 
 

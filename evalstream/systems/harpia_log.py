@@ -18,11 +18,11 @@ from evalstream.row_pass import RowPass
 from evalstream.rule import Rule, RunFacts
 from evalstream.rules.harpia_results import HAR301, HAR302, HAR303
 from evalstream.rules.json import ES112
-from evalstream.rules.stream import ES004, ES005, ES006
+from evalstream.rules.stream import ES005, ES006
 from evalstream.runs import printable
 from evalstream.systems.harpia_files import NOT_OURS
 
-ABOUT_LINES: Final = (ES004, ES006, ES112)
+ABOUT_LINES: Final = (ES006, ES112)
 """Rules that look at what the lines of any file amount to."""
 
 DIGESTS: Final = ("sha256",)
@@ -106,7 +106,9 @@ class LogCheck:
             dossier.note(placed.fault, line=placed.line)
         dossier.note_all(rows.faults)
         changed = rows.opened.changed() if rows.opened is not None else None
-        facts = RunFacts(dossier.name, dossier.context, tally, changed=changed, layout=rows.layout)
+        if changed is not None:
+            dossier.tell_change(changed)
+        facts = RunFacts(dossier.name, dossier.context, tally, layout=rows.layout)
         for rule in ABOUT_LINES:
             dossier.note_all(() if rule.run is None else rule.run(facts))
         if rows.trouble is None and not tally.unread:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any, NamedTuple
 
+from evalstream.bounds import MOST_JSON_BYTES
 from evalstream.dossier import Dossier
 from evalstream.errors import BrokenCompression, CannotCheck
 from evalstream.formats.infereval import BENCHMARK, VERSION, kind_by_members
@@ -41,7 +42,7 @@ def read_benchmark(dossier: Dossier, path: str) -> ReadBenchmark:
     """Read a benchmark, packed or not, and note everything that is wrong with it by itself."""
     name = printable(path)
     try:
-        with closing(Document(path)) as document:
+        with closing(Document(path, dossier.watch, MOST_JSON_BYTES)) as document:
             text = document.whole()
     except (OSError, CannotCheck) as error:
         rule = ES002 if isinstance(error, BrokenCompression) else ES001

@@ -6,6 +6,7 @@ from contextlib import closing
 from itertools import chain
 from typing import Any
 
+from evalstream.bounds import refuse_many_values
 from evalstream.dossier import Dossier
 from evalstream.errors import BrokenCompression, CannotCheck
 from evalstream.formats.infereval import BENCHMARK, EVALUATION, ITEMS, kind_by_members
@@ -18,7 +19,7 @@ from evalstream.row_pass import reason_of
 from evalstream.rule import Rule
 from evalstream.rules.infereval import INF101
 from evalstream.rules.infereval_evaluation import OF_EVALUATIONS, missing_items
-from evalstream.rules.stream import ES001, ES002, ES003, ES004, ES005
+from evalstream.rules.stream import ES001, ES002, ES003, ES005
 from evalstream.stopping import STOPPING, Stopped
 from evalstream.summary import counted
 from evalstream.systems.infereval_benchmark import (
@@ -54,9 +55,9 @@ class EvaluationCheck:
         if self._run.aggregate is not None:
             self._read = read_benchmark(self._dossier, self._run.aggregate)
         try:
-            with closing(Document(self._run.rows or "")) as document:
+            with closing(Document(self._run.rows or "", self._dossier.watch)) as document:
                 self._check(document)
-                self._compare_ends(document)
+                self._compare_reads(document)
         except BrokenCompression as error:
             self._fail(ES002, str(error))
         except BrokenPipeError:
@@ -102,6 +103,7 @@ class EvaluationCheck:
             most = self._options.max_line_bytes
             self._fail(ES003, f"what stands round the items is longer than {most:,} bytes")
             return None
+        refuse_many_values(envelope.text)
         text = read_envelope(envelope, self._options.max_depth)
         for fault, line in text.faults:
             self._dossier.note(fault, line=line)
@@ -164,10 +166,10 @@ class EvaluationCheck:
         if missing:
             self._dossier.note(missing_items(missing))
 
-    def _compare_ends(self, document: Document) -> None:
-        change = document.changed()
-        if change is not None:
-            self._dossier.note(ES004.fault(f"the file changed while it was read: {change}"))
+    def _compare_reads(self, document: Document) -> None:
+        difference = document.difference()
+        if difference is not None:
+            self._dossier.tell_change(difference)
 
     def _fail(self, rule: Rule, reason: str) -> None:
         self._dossier.note(rule.fault(reason))

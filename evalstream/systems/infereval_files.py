@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from typing import IO, Any, Final
 
-from evalstream.documents import LARGEST_DOCUMENT
-from evalstream.errors import CannotCheck
+from xxhash import xxh3_128
+
+from evalstream.bounds import (
+    MOST_JSON_BYTES,
+    is_device,
+    refuse_many_values,
+    too_many_bytes,
+)
 from evalstream.formats import NAMES
 from evalstream.formats.infereval import (
     ITEMS,
@@ -26,9 +31,10 @@ from evalstream.parsing import UTF8_MARK, fast
 from evalstream.runs import STDIN
 from evalstream.sources.compressed import Unpacked, compression_of
 from evalstream.sources.remote import RemoteReader, is_remote
-from evalstream.sources.stream import READ_BYTES, Descriptor, Rewound, Stored
+from evalstream.sources.stream import Descriptor, Rewound, Stored
 from evalstream.standard_input import STANDARD_INPUT
-from evalstream.standing import change_of
+from evalstream.standing import Watch
+from evalstream.stopping import STOPPING
 
 MAGIC_BYTES: Final = 6
 """How many bytes tell a compression."""
@@ -37,20 +43,25 @@ MAGIC_BYTES: Final = 6
 class Document:
     """A document whose bytes can be read from the first on again and again.
 
-    What comes only once, from standard input or a pipe, is kept on disk meanwhile. Raises
-    OSError where it cannot be opened.
+    What comes only once, from standard input or a pipe, is kept on disk meanwhile. How a local
+    file looks goes to `watch`. No more than `most` bytes are kept on disk, nor of a device, which
+    may have no end. Raises OSError where it cannot be opened, and TooLarge.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, watch: Watch | None = None, most: int | None = None) -> None:
+        self._reads: set[bytes] = set()
         self._path = path
         self._kept: IO[bytes] | None = None
         self._opened: os.stat_result | None = None
         if "\0" in path:
             raise OSError("its name has a NUL in it")
         if path == STDIN or (not is_remote(path) and comes_once(path)):
-            self._kept = _copied(path)
+            endless = path != STDIN and is_device(os.stat(path))
+            self._kept = _copied(path, MOST_JSON_BYTES if endless else most)
         elif not is_remote(path):
             self._opened = os.stat(path)
+            if watch is not None:
+                watch.add(path, self._opened)
 
     @property
     def size(self) -> int:
@@ -59,7 +70,7 @@ class Document:
 
     def pieces(self) -> Iterator[bytes]:
         """Iterate over the bytes, unpacked. Raises OSError and CannotCheck."""
-        reader = self._reader()
+        reader, digest = self._reader(), xxh3_128()
         try:
             start = b""
             while len(start) < MAGIC_BYTES and (data := reader.read()):
@@ -68,7 +79,9 @@ class Document:
             if packed is not None:
                 reader = Unpacked(reader, packed)
             while data := reader.read():
+                digest.update(data)
                 yield data
+            self._reads.add(digest.digest())
         finally:
             reader.close()
 
@@ -76,15 +89,16 @@ class Document:
         """Return all bytes, unpacked. Raises OSError and CannotCheck, also where they are many."""
         held = bytearray()
         for piece in self.pieces():
+            STOPPING.check()
             held += piece
-            if len(held) > LARGEST_DOCUMENT:
-                most = LARGEST_DOCUMENT >> 20
-                raise CannotCheck(f"a document of more than {most:,} MiB is not read into memory")
+            if len(held) > MOST_JSON_BYTES:
+                raise too_many_bytes(MOST_JSON_BYTES)
+        refuse_many_values(held)
         return bytes(held)
 
-    def changed(self) -> str | None:
-        """Say what changed since the document was opened, where that can be told."""
-        return None if self._opened is None else change_of(self._path, self._opened)
+    def difference(self) -> str | None:
+        """Say whether the bytes were other ones when they were read to their end once more."""
+        return "its bytes were others when it was read again" if len(self._reads) > 1 else None
 
     def close(self) -> None:
         """Let go of what was kept."""
@@ -166,15 +180,34 @@ def comes_once(path: str) -> bool:
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
-def _copied(path: str) -> IO[bytes]:
-    """Copy what comes only once to disk. Raises OSError."""
+def _copied(path: str, most: int | None) -> IO[bytes]:
+    """Copy what comes only once to disk. Raises OSError, TooLarge and Stopped."""
     copy = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - closed by the document
-    if path == STDIN:
-        reader = STANDARD_INPUT.reader()
-        while data := reader.read():
-            copy.write(data)
-    else:
-        with open(path, "rb", buffering=0) as source:
-            shutil.copyfileobj(source, copy, READ_BYTES)
-    copy.flush()
+    try:
+        _copy(_once(path), copy, most)
+    except BaseException:
+        copy.close()
+        raise
     return copy
+
+
+def _once(path: str) -> Reader:
+    if path == STDIN:
+        return STANDARD_INPUT.reader()
+    # A named pipe is opened only once somebody writes into it.
+    with STOPPING.waiting():
+        return Descriptor(os.open(path, os.O_RDONLY), owned=True)
+
+
+def _copy(reader: Reader, copy: IO[bytes], most: int | None) -> None:
+    size = 0
+    try:
+        while data := reader.read():
+            STOPPING.check()
+            size += len(data)
+            if most is not None and size > most:
+                raise too_many_bytes(most)
+            copy.write(data)
+        copy.flush()
+    finally:
+        reader.close()

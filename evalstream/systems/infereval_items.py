@@ -17,7 +17,7 @@ from evalstream.rules.infereval import INF201, INF202, INF208
 from evalstream.rules.infereval_evaluation import OF_ITEMS
 from evalstream.schema import finite_check
 from evalstream.summary import counted
-from evalstream.systems.infereval_shape import item_validator, shape_faults
+from evalstream.systems.infereval_shape import fits, item_validator, shape_faults
 from evalstream.systems.infereval_text import Text, read_item
 
 ID_DIGEST_BYTES: Final = 16
@@ -89,7 +89,7 @@ class ItemPass:
         return read_item(element.text, element.offset, element.line, self._depth)
 
     def _faults(self, value: Any) -> Iterator[Fault]:
-        if not self._schema.fits(value):
+        if not fits(self._schema, value):
             yield from shape_faults(self._schema, value)
         if not isinstance(value, dict):
             return

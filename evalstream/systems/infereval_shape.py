@@ -6,9 +6,12 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
+from evalstream.bounds import held_of
+from evalstream.fault_parts import fault_parts
 from evalstream.formats.infereval import BENCHMARK, EVALUATION, NAME, VERSION
 from evalstream.model import Fault
 from evalstream.rules.infereval import INF101, INF102, INF207
+from evalstream.rules.json import ES113
 from evalstream.rules.schema import explain
 from evalstream.schema import Validator, builtin_schema, builtin_validator, compile_schema
 from evalstream.schema_fault import SchemaFault
@@ -35,12 +38,32 @@ def evaluation_validator(engine: str) -> Validator:
 
 
 def shape_faults(validator: Validator, value: Any) -> list[Fault]:
-    """Say everything that a schema says against a value, each breach once, as findings."""
-    plain = [inner for fault in validator.faults(value) for inner in _innermost(fault)]
-    mistyped = {fault.path for fault in plain if fault.keyword == "type"}
-    return [
-        _said(fault) for fault in plain if fault.keyword != "enum" or fault.path not in mistyped
-    ]
+    """Say everything that a schema says against a value, each breach once, as findings.
+
+    Of each kind the first ones are said, and how many more there are; of a value that is nested
+    too deep, that alone.
+    """
+    try:
+        return list(held_of(_shape_faults(validator, value)))
+    except RecursionError:
+        return [ES113.fault("nested too deep to be judged by the schema")]
+
+
+def fits(validator: Validator, value: Any) -> bool:
+    """Tell whether a value is surely of a shape."""
+    try:
+        return validator.fits(value)
+    except RecursionError:
+        return False
+
+
+def _shape_faults(validator: Validator, value: Any) -> Iterator[Fault]:
+    for part in fault_parts(validator, value):
+        plain = [inner for fault in part for inner in _innermost(fault)]
+        mistyped = {fault.path for fault in plain if fault.keyword == "type"}
+        for fault in plain:
+            if fault.keyword != "enum" or fault.path not in mistyped:
+                yield _said(fault)
 
 
 def is_sound(faults: Iterable[Fault]) -> bool:

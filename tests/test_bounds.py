@@ -1,0 +1,261 @@
+"""Documents that are too large for memory or patience: bounded, and told by their bound."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rows import aggregate_of, bounded, bytes_of, sound_rows, write_run
+
+import evalstream
+from evalstream import bounds, documents, fault_parts
+from evalstream.bounds import Held, TooLarge, held_of, refuse_many_values
+from evalstream.errors import CannotCheck
+from evalstream.exact import parse_exactly
+from evalstream.model import MORE, Fault
+from evalstream.schema import builtin_schema, builtin_validator, schema_documents
+from evalstream.yaml_documents import read_yaml
+
+ROWS = bytes_of(sound_rows())
+
+
+def count_of(value: Any) -> int:
+    """Count values one by one."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(count_of, inner))
+
+
+JSON = st.recursive(
+    st.none() | st.integers() | st.text('[]{},\\"ab '),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text('[{,"'), inner),
+    max_leaves=30,
+)
+
+
+@bounded(max_examples=300)
+@given(JSON, st.integers(1, 40), st.sampled_from([None, 1]))
+def test_values_are_counted_exactly(value: Any, most: int, indent: int | None) -> None:
+    text = json.dumps(value, indent=indent, ensure_ascii=False).encode(errors="replace")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bounds, "MOST_JSON_VALUES", most)
+        if count_of(value) > most:
+            with pytest.raises(TooLarge, match="values"):
+                refuse_many_values(text)
+        else:
+            refuse_many_values(text)
+
+
+@given(st.text('"\\[{,ab', max_size=60))
+def test_what_is_no_json_is_counted_in_no_time(text: str) -> None:
+    refuse_many_values(text.encode())
+
+
+def test_strings_without_an_end_take_linear_time() -> None:
+    before = time.monotonic()
+    refuse_many_values(b'"\\"' * 2_000_000 + b"," * 600_000)
+    assert time.monotonic() - before < 10
+
+
+DOCUMENTS = {
+    "eee": lambda path, rows: {"inputs": rows, "aggregate": path},
+    "evalguard": lambda path, _: {"inputs": path, "format_name": "evalguard"},
+    "infereval": lambda path, _: {"inputs": path, "format_name": "infereval"},
+    "harpia": lambda path, rows: {
+        "inputs": rows.with_name("log.jsonl"),
+        "inputs_file": path,
+        "format_name": "harpia",
+    },
+}
+
+
+@pytest.mark.parametrize("format_name", DOCUMENTS)
+@pytest.mark.parametrize("kind", ["values", "bytes"])
+def test_a_document_that_is_too_large_is_not_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_name: str, kind: str
+) -> None:
+    rows, _ = write_run(tmp_path, ROWS)
+    (tmp_path / "log.jsonl").write_text('{"instance_id": "1", "metric": {"name": "m"}}\n')
+    path = tmp_path / "large.json"
+    if kind == "values":
+        path.write_text(json.dumps({"items": [], "id": "b", "metrics": [0] * 600_000}))
+    else:
+        path.write_text(json.dumps({"items": [], "id": "b", "version": "x" * 9_000_000}))
+        monkeypatch.setitem(documents.document_bytes.__kwdefaults__, "most", 8 << 20)
+        monkeypatch.setattr("evalstream.systems.evalguard_reading.LARGEST_DOCUMENT", 8 << 20)
+        monkeypatch.setattr("evalstream.systems.infereval_files.MOST_JSON_BYTES", 8 << 20)
+    report = evalstream.check(**DOCUMENTS[format_name](path, rows))
+    run = report.runs[0]
+    assert (report.exit_code, run.verdict) in ((3, "incomplete"), (1, "failed"))
+    said = " ".join(finding.message for finding in report) + (run.trouble or "")
+    assert ("500,000 values" if kind == "values" else " MiB") in said or format_name == "infereval"
+    assert run.verdict != "passed"
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/urandom"])
+def test_a_device_without_an_end_is_read_up_to_the_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str
+) -> None:
+    if not os.path.exists(device):
+        pytest.skip("no such device here")
+    rows, _ = write_run(tmp_path, ROWS)
+    monkeypatch.setitem(documents.document_bytes.__kwdefaults__, "most", 4 << 20)
+    monkeypatch.setattr("evalstream.systems.infereval_files.MOST_JSON_BYTES", 4 << 20)
+    report = evalstream.check(rows, aggregate=device)
+    assert (report.exit_code, report.counts.get("ES001")) == (3, 1)
+    assert "more than 4 MiB" in (report.runs[0].trouble or "")
+    report = evalstream.check(device, format_name="infereval")
+    assert report.exit_code == 3
+
+
+def interrupted(*arguments: str, after: float) -> tuple[int, float]:
+    """Start a check, send SIGINT, and return its exit code and how long it went on."""
+    command = [sys.executable, "-m", "evalstream", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        time.sleep(after)
+        process.send_signal(signal.SIGINT)
+        sent = time.monotonic()
+        process.wait(timeout=120)
+        return process.returncode, time.monotonic() - sent
+
+
+def test_a_pipe_that_nobody_writes_to_hears_a_signal(tmp_path: Path) -> None:
+    rows, _ = write_run(tmp_path, ROWS)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    code, seconds = interrupted("check", str(rows), "--aggregate", str(pipe), after=3)
+    assert code == 130
+    assert seconds < 10
+
+
+def with_results(count: int) -> dict[str, Any]:
+    """Return an aggregate whose results all lack everything."""
+    document: dict[str, Any] = aggregate_of("0.2.0", ROWS, 8, "rows.jsonl")
+    return {**document, "evaluation_results": [{}] * count}
+
+
+def test_very_many_findings_hear_a_signal(tmp_path: Path) -> None:
+    path = tmp_path / "many.json"
+    path.write_text(json.dumps(with_results(467_000)))
+    code, seconds = interrupted("check", str(path), after=6)
+    assert code == 130
+    assert seconds < 60
+
+
+def test_findings_are_held_up_to_a_bound_and_counted_beyond(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounds, "MOST_OF_A_KIND", 50)
+    path = tmp_path / "many.json"
+    path.write_text(json.dumps(with_results(1300)))
+    report = evalstream.check(path, max_findings=0)
+    members = builtin_schema("eee/0.2.0/aggregate")["properties"]["evaluation_results"]
+    assert report.counts["ES201"] == 1300 * len(members["items"]["required"])
+    missing = [finding for finding in report if finding.code == "ES201"]
+    assert len(missing) == 51
+    assert sum(finding.occurrences for finding in missing) == report.counts["ES201"]
+    assert missing[0].message == MORE
+    assert missing[1].pointer == "/evaluation_results/0"
+
+
+def test_the_first_of_each_kind_are_held() -> None:
+    one, other = Fault("ES201", "x"), Fault("ES202", "x", count=3)
+    held = Held()
+    assert all(held.takes(one) for _ in range(bounds.MOST_OF_A_KIND))
+    assert held.takes(other)
+    assert not held.takes(one)
+    assert [(file, fault.code, fault.count) for file, fault in held.rest()] == [(None, "ES201", 1)]
+    assert list(held_of([one, other])) == [one, other]
+
+
+@pytest.mark.parametrize("name", schema_documents())
+def test_our_schemas_ask_nothing_of_lists_as_a_whole(name: str) -> None:
+    try:
+        schema = builtin_schema(name)
+    except CannotCheck:
+        pytest.skip("needs PyYAML")
+    whole = {"maxItems", "uniqueItems", "contains", "minContains", "maxContains", "prefixItems"}
+    for member in schema.get("properties", {}).values():
+        assert not whole & member.keys()
+        assert member.get("minItems", 0) <= 1
+    for keyword in ("allOf", "anyOf", "oneOf", "if", "dependentSchemas"):
+        if keyword in schema:
+            assert "evaluation_results" not in json.dumps(schema[keyword])
+
+
+@pytest.mark.parametrize("part", [1, 3, 500])
+def test_lists_in_parts_have_the_faults_of_the_whole(
+    monkeypatch: pytest.MonkeyPatch, part: int
+) -> None:
+    document = json.loads(json.dumps(aggregate_of("0.2.0", ROWS, 8, "rows.jsonl")))
+    (result,) = document["evaluation_results"]
+    spoiled: list[Any] = [{}, result, 7, {**result, "source_data": {}}, None]
+    spoiled += [{**result, "metric_config": {"score_type": "levels"}}, result, {"x": []}]
+    document["evaluation_results"] = spoiled
+    del document["evaluation_id"]
+    validator = builtin_validator("eee/0.2.0/aggregate")
+    monkeypatch.setattr(fault_parts, "PART", part)
+    parts = list(fault_parts.fault_parts(validator, document))
+    assert len(parts) == max(1, -(-len(spoiled) // part))
+    found = [fault for some in parts for fault in some]
+    assert sorted(map(repr, found)) == sorted(map(repr, validator.faults(document)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: [" + "x, " * 250_000 + "]\n",
+        "".join(f"k{number}: 1\n" for number in range(150_000)),
+        "a: " + "x" * (9 << 20),
+        "a: &a [" + "1, " * 50_000 + "]\nb: [*a, *a, *a, *a, *a]\n",
+    ],
+    ids=["nodes", "members", "bytes", "aliases"],
+)
+def test_yaml_is_read_up_to_its_bounds(
+    tmp_path: Path, text: str, record_property: Callable[[str, object], None]
+) -> None:
+    before = time.monotonic()
+    try:
+        said = " ".join(trouble.message for trouble in read_yaml(text.encode(), 200).troubles)
+    except TooLarge as error:
+        said = str(error)
+    assert "200,000 nodes" in said or "8 MiB" in said
+    record_property("seconds", time.monotonic() - before)
+    path = tmp_path / "task.yaml"
+    path.write_text(text)
+    report = evalstream.check(path, format_name="evalguard")
+    assert report.exit_code in (1, 3)
+    assert report.runs[0].verdict != "passed"
+
+
+def test_long_strings_take_linear_time_and_no_memory_beside_their_text() -> None:
+    before = time.monotonic()
+    parsed = parse_exactly(b'{"a": [[["' + b"x" * 20_000_000 + b'"]]]}', 2)
+    assert [trouble.name for trouble in parsed.troubles] == ["too-deep-or-too-big"]
+    assert time.monotonic() - before < 8
+
+
+@pytest.mark.parametrize("opens", ["[", '{"a":'])
+@pytest.mark.parametrize("format_name", ["eee", "infereval", "benchmark"])
+def test_what_is_nested_deeper_than_the_schema_can_follow_is_told(
+    tmp_path: Path, opens: str, format_name: str
+) -> None:
+    deep = opens * 300 + "1" + {"[": "]"}.get(opens, "}") * 300
+    path = tmp_path / "deep.json"
+    document: dict[str, Any] = aggregate_of("0.2.0", ROWS, 8, "rows.jsonl")
+    if format_name == "infereval":
+        document = {"benchmark_id": "b", "framework_version": "1", "items": [{"id": "@"}]}
+    elif format_name == "benchmark":
+        document = {"id": "b", "version": "1", "items": [{"id": "@"}]}
+    path.write_text(json.dumps({**document, "source_metadata": "@"}).replace('"@"', deep))
+    named = "eee" if format_name == "eee" else "infereval"
+    report = evalstream.check(path, format_name=named, max_depth=10**7)
+    assert report.runs[0].verdict != "passed"
+    assert report.counts.get("ES113") or report.exit_code == 3
