@@ -4,6 +4,8 @@ import itertools
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -444,3 +446,66 @@ def test_sealing_is_no_overwriting(tmp_path: Path) -> None:
     other = os.path.relpath(aggregate)
     report = evalstream.check(rows, aggregate=aggregate, seal_to=other)
     assert (report.exit_code, report.runs[0].sealed) == (0, other)
+
+
+def test_a_temporary_file_that_is_read_is_not_taken_for_one(tmp_path: Path) -> None:
+    left = tmp_path / ".good.jsonl.0.evalstream"
+    left.write_bytes(GOOD)
+    with pytest.raises(UsageError, match=r"good\.jsonl would be written over"):
+        evalstream.salvage(left, to=tmp_path / "good.jsonl")
+    with pytest.raises(UsageError, match=r"good\.jsonl would be written over"):
+        evalstream.check(left, accepted=str(tmp_path / "good.jsonl"))
+    assert left.read_bytes() == GOOD
+
+
+@pytest.mark.parametrize("way", ["tee", "accepted", "rejected"])
+def test_a_copy_stays_where_no_row_came(tmp_path: Path, way: str) -> None:
+    copy, fresh = tmp_path / "copy.jsonl", tmp_path / "fresh.jsonl"
+    copy.write_bytes(GOOD)
+    for place in (copy, fresh):
+        report = evalstream.check(tmp_path / "nowhere.jsonl", **{way: str(place)})
+        assert report.exit_code == 3
+    assert copy.read_bytes() == GOOD
+    assert not fresh.exists()
+    # Rows that are there, and none of them, are another thing.
+    empty = tmp_path / "empty.jsonl"
+    empty.touch()
+    evalstream.check(empty, **{way: str(copy)})
+    assert copy.read_bytes() == b""
+
+
+def test_rows_that_are_not_there_go_nowhere(tmp_path: Path) -> None:
+    document = aggregate_of("0.2.0", GOOD, 8)
+    del document[DETAILS]
+    document["source_metadata"]["source_type"] = "documentation"
+    (tmp_path / AGGREGATE).write_text(json.dumps(document))
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes(GOOD)
+    with pytest.raises(UsageError, match="has no rows that could go somewhere"):
+        evalstream.check(tmp_path / AGGREGATE, tee=str(copy))
+    assert copy.read_bytes() == GOOD
+
+
+def test_a_report_on_standard_error_is_not_written_over_an_input(tmp_path: Path) -> None:
+    pair(tmp_path)
+    said = "exec evalstream check run_samples.jsonl --pass all 2>>run.json >/dev/null"
+    before = json.loads((tmp_path / AGGREGATE).read_text())
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", said], cwd=tmp_path, env=environment, check=False)
+    assert done.returncode == 2
+    text = (tmp_path / AGGREGATE).read_text()
+    assert json.JSONDecoder().raw_decode(text)[0] == before
+
+
+def test_no_ledger_is_begun_beside_the_journal_of_another_program(tmp_path: Path) -> None:
+    pair(tmp_path)
+    journal = tmp_path / "runs.db-journal"
+    journal.write_bytes(b"notes")
+    for overwrite in (False, True):
+        with pytest.raises(CannotWrite, match="without a ledger"):
+            evalstream.check(tmp_path / ROWS, ledger=tmp_path / "runs.db", overwrite=overwrite)
+    (tmp_path / "runs.db").write_bytes(b"no ledger")
+    with pytest.raises(CannotWrite, match="without a ledger"):
+        evalstream.check(tmp_path / ROWS, ledger=tmp_path / "runs.db", overwrite=True)
+    assert journal.read_bytes() == b"notes"
+    assert (tmp_path / "runs.db").read_bytes() == b"no ledger"

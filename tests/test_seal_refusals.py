@@ -459,3 +459,38 @@ def test_a_sealed_example_is_sealed_again_unchanged(tmp_path: Path) -> None:
     before = aggregate.read_bytes()
     assert is_sealed(rows, aggregate, strict=True, expect_rows=8, expect_samples=8)
     assert aggregate.read_bytes() == before
+
+
+@pytest.mark.parametrize("claimed", ["9", " 9 ", 9.0, "9" * 400])
+def test_a_claim_in_quotes_is_a_claim(tmp_path: Path, claimed: Any) -> None:
+    rows, aggregate = unsealed(tmp_path, sound_rows(count=8), total_rows=claimed)
+    before = aggregate.read_bytes()
+    report = evalstream.check(rows, seal_to=str(aggregate))
+    assert report.exit_code == 1
+    assert aggregate.read_bytes() == before
+
+
+@pytest.mark.parametrize("expected", [{"expect_rows": 8}, {"expect_samples": 8}])
+def test_what_is_expected_is_not_there_without_rows(
+    tmp_path: Path, expected: dict[str, int]
+) -> None:
+    document = aggregate_of("0.2.0", b"", 0)
+    del document[DETAILS]
+    aggregate = tmp_path / "run.json"
+    for source in ("documentation", "evaluation_run"):
+        document["source_metadata"]["source_type"] = source
+        aggregate.write_text(json.dumps(document))
+        assert evalstream.check(aggregate).exit_code == 0
+        assert evalstream.check(aggregate, **expected).exit_code == 1
+
+
+@pytest.mark.parametrize("member", ["checksum", "total_rows"])
+def test_rows_that_are_sealed_and_gone_were_not_checked(tmp_path: Path, member: str) -> None:
+    document = aggregate_of("0.2.0", b"rows", 8)
+    aggregate = tmp_path / "run.json"
+    document[DETAILS] = {"format": "jsonl", member: document[DETAILS][member]}
+    aggregate.write_text(json.dumps(document))
+    for place in (aggregate, tmp_path):
+        report = evalstream.check(place)
+        assert report.exit_code == 3
+        assert "ES001" in report.counts

@@ -1,5 +1,6 @@
 """Whatever lies in a searched folder is checked, or counted and named as not checked."""
 
+import gzip
 import json
 import os
 import shutil
@@ -381,3 +382,55 @@ def test_a_named_file_is_never_left_over(store: Path) -> None:
     runs = list(find_runs([str(next(store.rglob("*.json"))), "store/x.jsonl.zip"]))
     assert isinstance(runs[0], Run)
     assert not isinstance(runs[1], Run)
+
+
+HIDING = {
+    "a finding": {"code": "ES1", "name": "n", "severity": "error", "file": "f", "message": "m"},
+    "an index": {"object_uuid": "u", "object_path": "p", "sha256": "d"},
+    "an event": {"event": "run.started"},
+    "a summary": {"summary": {"tool": 1, "runs": []}},
+}
+
+
+@pytest.mark.parametrize("first", HIDING.values(), ids=list(HIDING))
+@pytest.mark.parametrize("packed", [False, True])
+def test_no_first_line_hides_the_rows_behind_it(
+    store: Path, rows: Path, first: dict[str, Any], packed: bool
+) -> None:
+    lines = json.dumps(first).encode() + b"\n" + rows.read_bytes()
+    name = "other.jsonl.gz" if packed else "other.jsonl"
+    make(store, name, gzip.compress(lines) if packed else lines)
+    shutil.copytree(REPOSITORY / "examples" / "infereval", store / "infereval")
+    assert outcome(store)[0] in (1, 3)
+    # Lines of one kind alone are what they seem to be.
+    alone = json.dumps(first).encode() * 1 + b"\n" + json.dumps(first).encode() + b"\n"
+    make(store, name, gzip.compress(alone) if packed else alone)
+    assert outcome(store)[0] == 0
+
+
+def test_members_of_an_aggregate_are_not_hidden_by_others(store: Path) -> None:
+    make(store, "other.json", json.dumps({**HIDING["a finding"], "model_info": {}}).encode())
+    assert outcome(store) == (3, {LIKE: 1})
+
+
+@pytest.mark.parametrize("target", ["-> nowhere", "-> ../outside.txt"])
+def test_a_link_is_named_like_rows_as_a_file_is(store: Path, target: str) -> None:
+    Path("outside.txt").touch()
+    make(store, "other.jsonl.txt", target)
+    assert outcome(store)[0] == 3
+
+
+@pytest.mark.parametrize("name", ["other.yaml", "other.eval", "other.parquet", "other.yaml.gz"])
+def test_what_cannot_be_read_may_be_data(
+    store: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    make(store, name, b"a: 1\n")
+    opened = os.open
+
+    def refusing(path: Any, *arguments: Any, **named: Any) -> int:
+        if os.fspath(path).endswith(name):
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *arguments, **named)
+
+    monkeypatch.setattr(os, "open", refusing)
+    assert outcome(store) == (3, {"files that cannot be read": 1})

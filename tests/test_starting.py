@@ -1,0 +1,61 @@
+"""How the program starts: what a signal does meanwhile, and what standard input turns out to be."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evalstream.uninterrupted import uninterrupted
+
+
+def test_signals_wait_until_libraries_are_loaded() -> None:
+    heard: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
+    try:
+        with uninterrupted():
+            os.kill(os.getpid(), signal.SIGINT)
+            assert not heard
+        assert heard == [signal.SIGINT]
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_the_package_is_loaded_without_a_break() -> None:
+    code = (
+        "import os, signal, sys\n"
+        "class Loader:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name == 'orjson': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Loader())\n"
+        "try:\n"
+        "    import evalstream\n"
+        "except KeyboardInterrupt:\n"
+        "    print('orjson' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
+
+
+@pytest.mark.parametrize("text", ['{\n "foo": 1\n}\n', '{"a": [\n1,\n2]}'])
+def test_an_unknown_document_is_no_rows_however_it_comes(tmp_path: Path, text: str) -> None:
+    place = tmp_path / "x.json"
+    place.write_text(text)
+    command = [sys.executable, "-m", "evalstream", "check"]
+    named, piped = (
+        subprocess.run([*command, name], input=text, capture_output=True, text=True, check=False)
+        for name in (str(place), "-")
+    )
+    assert named.returncode == piped.returncode == 3
+    assert piped.stdout == named.stdout.replace(str(place), "-")
+
+
+@pytest.mark.parametrize(
+    "text", ['{\n "foo": 1\n', '{"foo": 1}\n', '{"foo": 1}\n{"foo": 2}\n', "{\n"]
+)
+def test_what_is_no_document_counts_as_rows(text: str) -> None:
+    command = [sys.executable, "-m", "evalstream", "check", "-"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
