@@ -33,6 +33,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(REPOSITORY),
+        # Older versions of typer use what click will drop.
         "PYTHONWARNINGS": "error,ignore::DeprecationWarning:typer",
         "LC_ALL": "C.UTF-8",
         "TERM": "dumb",
