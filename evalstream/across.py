@@ -34,16 +34,21 @@ class Across:
 
     Runs come in any order, and what is found does not depend on it, nor on which machine took
     which run: `parts` of one may be taken by another. Memory stays the same for any number of
-    runs and rows. Raises CannotCheck where the temporary database cannot be kept.
+    runs and rows. To be closed. Raises CannotCheck where the temporary database cannot be kept.
     """
 
     def __init__(self) -> None:
         self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        with self._kept():
-            self._base.executescript(
-                f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = FILE;"
-                f" PRAGMA cache_size = -{CACHE_KIBIBYTES}; {TABLES} BEGIN;"
-            )
+        try:
+            with self._kept():
+                self._base.executescript(
+                    f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
+                    f" PRAGMA temp_store = FILE; PRAGMA cache_size = -{CACHE_KIBIBYTES};"
+                    f" {TABLES} BEGIN;"
+                )
+        except BaseException:
+            self.close()
+            raise
 
     def add(self, number: int, summary: RunSummary) -> None:
         """Take the links of a run, once; a run without any is left out."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sqlite3
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, overload
@@ -31,6 +32,7 @@ class Gathering:
         self._numbers = iter(numbers)
         self._next = next(self._numbers, None)
         self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self._runs = Runs(self._base)
         self._base.executescript(
             """
             PRAGMA journal_mode = OFF;
@@ -75,7 +77,7 @@ class Gathering:
 
     def runs(self) -> Runs:
         """Return all runs that were taken, in order, without what is only noted."""
-        return Runs(self._base)
+        return self._runs
 
     @property
     def count(self) -> int:
@@ -127,10 +129,14 @@ class Gathering:
 
 
 class Runs(Sequence[RunSummary]):
-    """The runs of a check in their order, read from disk as they are asked for."""
+    """The runs of a check in their order, read from disk as they are asked for.
+
+    They are part of the report, so the database is closed when these are not used any more.
+    """
 
     def __init__(self, base: sqlite3.Connection) -> None:
         self._base = base
+        weakref.finalize(self, base.close)
 
     def __len__(self) -> int:
         """Return the number of runs."""

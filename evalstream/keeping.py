@@ -18,7 +18,13 @@ class Keeping:
     def __init__(self, tables: str) -> None:
         # Whoever iterates over what was found may do so in another thread than began.
         self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        self._base.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {tables}")
+        try:
+            self._base.executescript(
+                f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {tables}"
+            )
+        except BaseException:
+            self.close()
+            raise
 
     def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return what a statement selects. Raises CannotCheck where the disk is full."""

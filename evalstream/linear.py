@@ -77,7 +77,7 @@ def bounded_search(pattern: str) -> Search:
 def _compiled(pattern: str, options: Any) -> Any:
     schema = {"type": "string", "pattern": pattern}
     try:
-        return _library().validator_for(schema, pattern_options=options, offline=True)
+        return _library().validator_for(schema, pattern_options=options)
     except ValueError:
         return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -61,25 +61,25 @@ def check_many(
     With `overwrite` the ledger may replace another file.
     """
     ours, part = shard or (None, None)
-    plan, across = Plan(found, ours), Across()
-    gathering = Gathering(plan.numbers(), show, part.run if part else None)
+    with closing(Plan(found, ours)) as plan, closing(Across()) as across:
+        gathering = Gathering(plan.numbers(), show, part.run if part else None)
 
-    def hear(checked: Checked) -> None:
-        across.add(checked.number, checked.summary)
-        checked.summary.links = None
+        def hear(checked: Checked) -> None:
+            across.add(checked.number, checked.summary)
+            checked.summary.links = None
 
-    held = replace(options, links=_are_held_together(plan, options))
-    with suppress(Stopped), _opened(ledger, held, overwrite=overwrite) as book:
-        Batch(plan, held, gathering, book, hear).run(progress=progress)
-    gathering.finish()
-    unreached = plan.ours - gathering.count
-    if part is None or ours is None:
-        tell_links(across, gathering, options, show)
-    else:
-        partial = bool(unreached) or STOPPING.granted is not None
-        part.links(across.parts())
-        chosen = deciding(options)
-        part.foot(Footing(ours, plan.digest, plan.count, plan.ours, chosen, partial))
+        held = replace(options, links=_are_held_together(plan, options))
+        with suppress(Stopped), _opened(ledger, held, overwrite=overwrite) as book:
+            Batch(plan, held, gathering, book, hear).run(progress=progress)
+        gathering.finish()
+        unreached = plan.ours - gathering.count
+        if part is None or ours is None:
+            tell_links(across, gathering, options, show)
+        else:
+            partial = bool(unreached) or STOPPING.granted is not None
+            part.links(across.parts())
+            chosen = deciding(options)
+            part.foot(Footing(ours, plan.digest, plan.count, plan.ours, chosen, partial))
     return _outcome(gathering, unreached)
 
 
@@ -87,17 +87,17 @@ def check_many(
 def merge_many(parts: Sequence[Part], options: Options, show: Callable[[Finding], None]) -> Outcome:
     """Return what became of the runs of all parts. Raises CannotCheck where they overlap."""
     gathering = Gathering(iter(range(parts[0].footing.planned)), show)
-    across = Across()
-    for part in parts:
-        for run in part.runs():
-            if gathering.has(run.number):
-                reason = f"another part holds {run.summary.file}, too; nothing was merged"
-                raise CannotCheck(f"{part.path}: {reason}")
-            gathering.take(run.number, run.summary, run.findings)
-        for links in part.links():
-            across.take_part(links)
-    gathering.finish()
-    tell_links(across, gathering, options, show)
+    with closing(Across()) as across:
+        for part in parts:
+            for run in part.runs():
+                if gathering.has(run.number):
+                    reason = f"another part holds {run.summary.file}, too; nothing was merged"
+                    raise CannotCheck(f"{part.path}: {reason}")
+                gathering.take(run.number, run.summary, run.findings)
+            for links in part.links():
+                across.take_part(links)
+        gathering.finish()
+        tell_links(across, gathering, options, show)
     return _outcome(gathering, unreached=0)
 
 

@@ -27,7 +27,7 @@ class Plan:
     """All runs of a call, kept in a database of this process alone.
 
     With a shard only its runs are handed out; the numbers stay those of all runs. `count` counts
-    everything that was found, `runs` what there are files to check of.
+    everything that was found, `runs` what there are files to check of. To be closed.
     """
 
     def __init__(self, found: Iterable[Run | Nothing], shard: Shard | None = None) -> None:
@@ -40,17 +40,18 @@ class Plan:
             BEGIN;
             """
         )
-        digest = hashlib.sha256()
         self.count = self.runs = 0
-        for number, one in enumerate(found):
-            digest.update(f"{_name(one)}\n".encode())
-            row = (number, _size(one), pickle.dumps(one))
-            self._base.execute("INSERT INTO runs VALUES (?, ?, ?, 1)", row)
-            self.count += 1
-            self.runs += isinstance(one, Run)
-        self.digest = digest.hexdigest()
-        if shard is not None:
-            self._share(shard)
+        try:
+            self.digest = self._keep(found)
+            if shard is not None:
+                self._share(shard)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Forget the runs; none can be asked for any more."""
+        self._base.close()
 
     def numbers(self) -> Iterator[int]:
         """Iterate over the numbers of our runs, in order."""
@@ -84,6 +85,17 @@ class Plan:
         for number, run, size in self._base.execute(query):
             found = pickle.loads(run)  # noqa: S301 - our own temporary database
             yield Planned(number, found, size % STREAM, size == STREAM)
+
+    def _keep(self, found: Iterable[Run | Nothing]) -> str:
+        """Keep and count what was found; return the digest of all names."""
+        digest = hashlib.sha256()
+        for number, one in enumerate(found):
+            digest.update(f"{_name(one)}\n".encode())
+            row = (number, _size(one), pickle.dumps(one))
+            self._base.execute("INSERT INTO runs VALUES (?, ?, ?, 1)", row)
+            self.count += 1
+            self.runs += isinstance(one, Run)
+        return digest.hexdigest()
 
     def _share(self, shard: Shard) -> None:
         """Leave what is another shard's: each run goes to the one with the least to do so far.

@@ -22,7 +22,8 @@ class PortableValidator:
         self._schema = schema
         self._trusted = trusted
         self._reference = _reference_validator(schema, trusted=trusted)
-        self._fits = _fast_check(schema) if trusted else self._reference.is_valid
+        fast = _fast_check(schema) if trusted else None
+        self._fits = fast or self._reference.is_valid
 
     def accepts(self, value: Any) -> bool:
         """Return True only if `value` fits the schema and holds no infinite number."""
@@ -208,11 +209,18 @@ def _concerned(error: Any, found: dict[str, Any], *, trusted: bool) -> list[str]
     return _others(error.schema, found, trusted=trusted)
 
 
-def _fast_check(schema: Any) -> Callable[[Any], bool]:
+def _fast_check(schema: Any) -> Callable[[Any], bool] | None:
+    """Return the accepting pass of a schema, None where fastjsonschema makes no sound code of it.
+
+    Before 2.22 that is so for `items` without a keyword, as a schema of ours has them.
+    """
     import fastjsonschema
 
     patterned = _with_ecma_patterns(schema)
-    check = fastjsonschema.compile(patterned, use_default=False, use_formats=False)
+    try:
+        check = fastjsonschema.compile(patterned, use_default=False, use_formats=False)
+    except SyntaxError:
+        return None
 
     def fits(value: Any) -> bool:
         try:

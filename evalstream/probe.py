@@ -94,16 +94,19 @@ def _row(line: bytes) -> dict[str, Any] | None:
 
 def _probed_leniently(line: bytes) -> dict[str, Any] | None:
     """Read what is looked at of a row, whatever is wrong with the rest."""
+    # This takes longer to load than all other rows take to read.
+    import msgspec
+
     try:
         row = _lenient()(line)
-    except (ValueError, RecursionError):
+    # Before msgspec 0.21 its own errors are no ValueError.
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
     return {name: getattr(row, name) for name in _PROBED}
 
 
 @lru_cache(maxsize=1)
 def _lenient() -> Callable[[bytes], Any]:
-    # This takes longer to load than all other rows take to read.
     import msgspec
 
     members = [(name, Any, None) for name in _PROBED]

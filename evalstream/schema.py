@@ -301,10 +301,17 @@ def _compiled(schema: Any, *, mask: str | None = None, options: Any = None) -> A
     import jsonschema_rs
 
     try:
-        return jsonschema_rs.validator_for(schema, offline=True, mask=mask, pattern_options=options)
+        return jsonschema_rs.validator_for(
+            schema, retriever=_refuse, mask=mask, pattern_options=options
+        )
     except Exception as error:
         reason = str(error).partition("\n")[0]
         raise UsageError(f"not a usable JSON Schema: {reason}") from error
+
+
+def _refuse(address: str) -> Any:
+    """Fetch nothing: every version of jsonschema-rs asks this for what lies outside a schema."""
+    raise LookupError(f"{address} is not fetched")
 
 
 def finite_only(schema: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import sqlite3
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,12 +48,10 @@ def check_linked(rows: Path | None, aggregate: Path | None, **settings: Any) -> 
 
 def told(summaries: Iterable[RunSummary], enabled: Iterable[str] = CODES) -> list[Linked]:
     """Hold runs against each other, numbered as they come."""
-    across = Across()
-    for number, summary in enumerate(summaries):
-        across.add(number, summary)
-    found = list(across.faults(frozenset(enabled)))
-    across.close()
-    return found
+    with closing(Across()) as across:
+        for number, summary in enumerate(summaries):
+            across.add(number, summary)
+        return list(across.faults(frozenset(enabled)))
 
 
 def codes(found: Iterable[Linked]) -> list[tuple[int, str]]:
@@ -339,23 +338,21 @@ def test_what_is_told_is_what_a_plain_comparison_tells(worlds: list[World]) -> N
 @given(st.lists(some_worlds, max_size=6), st.randoms(use_true_random=False))
 def test_neither_order_nor_machine_matters(worlds: list[World], chance: Any) -> None:
     plainly = told(world.summary() for world in worlds)
-    machines = [Across() for _ in range(3)]
-    together, merged = Across(), Across()
-    for number in chance.sample(range(len(worlds)), len(worlds)):
-        together.add(number, worlds[number].summary())
-        chance.choice(machines).add(number, worlds[number].summary())
-    for machine in chance.sample(machines, 3):
-        for part in machine.parts():
-            merged.take_part(json.loads(json.dumps(part)))
-    again = Across()
-    for part in merged.parts():
-        again.take_part(part)
-    for across in (together, merged, again):
-        assert list(across.faults(CODES)) == plainly
-        assert list(across.faults(CODES)) == plainly
-    assert list(merged.parts()) == list(together.parts()) == list(again.parts())
-    for across in (together, merged, again, *machines):
-        across.close()
+    with ExitStack() as opened:
+        bases = [opened.enter_context(closing(Across())) for _ in range(6)]
+        together, merged, again, *machines = bases
+        for number in chance.sample(range(len(worlds)), len(worlds)):
+            together.add(number, worlds[number].summary())
+            chance.choice(machines).add(number, worlds[number].summary())
+        for machine in chance.sample(machines, 3):
+            for part in machine.parts():
+                merged.take_part(json.loads(json.dumps(part)))
+        for part in merged.parts():
+            again.take_part(part)
+        for across in (together, merged, again):
+            assert list(across.faults(CODES)) == plainly
+            assert list(across.faults(CODES)) == plainly
+        assert list(merged.parts()) == list(together.parts()) == list(again.parts())
 
 
 @bounded(max_examples=100)
@@ -715,10 +712,8 @@ def test_words_that_were_not_packed_are_refused(words: Any) -> None:
     ],
 )
 def test_parts_that_make_no_sense_are_refused(part: Any) -> None:
-    across = Across()
-    with pytest.raises((KeyError, TypeError, ValueError)):
+    with closing(Across()) as across, pytest.raises((KeyError, TypeError, ValueError)):
         across.take_part(part)
-    across.close()
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Many runs in one call: ledgers, signals and lost workers change nothing in what is said."""
 
+import gc
 import json
 import os
 import signal
@@ -7,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ from evalstream.errors import CannotCheck, EngineLost, UsageError
 from evalstream.gathering import Gathering
 from evalstream.ledger import Ledger
 from evalstream.model import Report
+from evalstream.plan import Plan
+from evalstream.runs import Run
 
 RUNS = 12
 OLD = time.time() - 3600
@@ -200,3 +204,43 @@ def test_a_full_disk_is_told_as_one(folder: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Gathering, "take", full)
     with pytest.raises(CannotCheck, match="disk is full; TMPDIR"):
         evalstream.check(folder)
+
+
+@pytest.fixture
+def bases(monkeypatch: pytest.MonkeyPatch) -> list[sqlite3.Connection]:
+    """Every database that is opened from here on."""
+    opened: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def noted(*arguments: Any, **settings: Any) -> sqlite3.Connection:
+        opened.append(connect(*arguments, **settings))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", noted)
+    return opened
+
+
+def are_closed(bases: list[sqlite3.Connection]) -> bool:
+    """Tell whether databases were opened, and all of them are closed."""
+    for base in bases:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            base.execute("SELECT 1")
+    return bool(bases)
+
+
+def test_every_temporary_database_is_closed(folder: Path, bases: list[sqlite3.Connection]) -> None:
+    report = evalstream.check(folder, jobs=1)
+    assert len(list(report.runs)) == RUNS
+    del report
+    gc.collect()
+    assert are_closed(bases)
+
+
+def test_the_plan_of_runs_that_cannot_be_listed_is_closed(bases: list[sqlite3.Connection]) -> None:
+    def broken() -> Iterator[Run]:
+        yield Run("a.jsonl", None)
+        raise OSError("the folder went away")
+
+    with pytest.raises(OSError, match="went away"):
+        Plan(broken())
+    assert are_closed(bases)

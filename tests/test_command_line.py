@@ -33,7 +33,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(REPOSITORY),
-        "PYTHONWARNINGS": "error",
+        # Older versions of typer use what click will drop.
+        "PYTHONWARNINGS": "error,ignore::DeprecationWarning:typer",
         "LC_ALL": "C.UTF-8",
         "TERM": "dumb",
     }

@@ -3,10 +3,11 @@
 import itertools
 from typing import Any
 
+import fastjsonschema
 import pytest
 from rows import ENGINES
 
-from evalstream.schema import builtin_schema, builtin_validator, compile_schema
+from evalstream.schema import builtin_schema, builtin_validator, compile_schema, schema_documents
 
 both_engines = pytest.mark.parametrize("engine", ENGINES)
 
@@ -55,3 +56,21 @@ def test_a_name_that_is_refused_by_propertynames_is_a_fault_that_can_be_told() -
     validator = compile_schema({"propertyNames": {"maxLength": 2}}, "rust", trusted=False)
     (fault,) = validator.faults({"abc": 1})
     assert (fault.keyword, fault.expected, fault.found) == ("propertyNames", None, {"abc": 1})
+
+
+@both_engines
+def test_every_schema_of_ours_compiles(engine: str) -> None:
+    for name in schema_documents():
+        assert not compile_schema(builtin_schema(name), engine).fits([[]]), name
+
+
+def test_where_fastjsonschema_writes_broken_code_the_schema_judges_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise IndentationError("expected an indented block")
+
+    monkeypatch.setattr(fastjsonschema, "compile", broken)
+    validator = compile_schema({"items": {"description": "anything"}, "minItems": 1}, "portable")
+    assert validator.accepts([1])
+    assert not validator.accepts([])

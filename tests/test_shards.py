@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -82,16 +83,18 @@ def test_each_run_is_in_one_shard_and_shards_are_even(sizes: list[int], of: int)
     largest = max(sizes, default=0) + COST_OF_A_RUN
     assert max(loads) - min(loads) <= largest
     assert [plan.ours for plan in plans] == list(map(len, numbers))
+    for plan in plans:
+        plan.close()
 
 
 def test_the_largest_come_first_and_streams_before_them(tmp_path: Path) -> None:
     for number, size in enumerate((5, 50, 5, 500)):
         (tmp_path / f"{number}.jsonl").write_bytes(b" " * size)
     runs = [Run(str(tmp_path / f"{number}.jsonl"), None) for number in range(4)]
-    plan = Plan(iter([*runs, Run("-", None)]))
-    assert [planned.number for planned in plan.by_size()] == [4, 3, 1, 0, 2]
-    assert [planned.number for planned in plan.in_order()] == [0, 1, 2, 3, 4]
-    assert plan.total == 560
+    with closing(Plan(iter([*runs, Run("-", None)]))) as plan:
+        assert [planned.number for planned in plan.by_size()] == [4, 3, 1, 0, 2]
+        assert [planned.number for planned in plan.in_order()] == [0, 1, 2, 3, 4]
+        assert plan.total == 560
 
 
 def finding(number: int, line: int) -> Finding:

@@ -40,7 +40,11 @@ def command(*arguments: str) -> list[str]:
 
 def environment() -> dict[str, str]:
     """Return an environment in which the command finds this package."""
-    return {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONWARNINGS": "error"}
+    return {
+        **os.environ,
+        "PYTHONPATH": str(REPOSITORY),
+        "PYTHONWARNINGS": "error,ignore::DeprecationWarning:typer",
+    }
 
 
 def started(*arguments: str, folder: Path, **more: Any) -> "subprocess.Popen[bytes]":

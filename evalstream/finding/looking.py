@@ -86,7 +86,7 @@ def looked(text: bytes, name: str = "") -> Look:
     if not is_array(text):
         try:
             top = _TOP.decode(text)
-        except (ValueError, RecursionError):
+        except _NO_SUCH_JSON:
             return _looked_closely(text, name)
         details = top.detailed_evaluation_results
         if top.evaluation_results is not msgspec.UNSET or details is not msgspec.UNSET:
@@ -226,7 +226,7 @@ def _is_sound(text: bytes) -> bool:
     try:
         _ANYTHING.decode(text.removeprefix(UTF8_MARK))
         text.decode()
-    except (ValueError, RecursionError):
+    except _NO_SUCH_JSON:
         return False
     return True
 
@@ -234,6 +234,9 @@ def _is_sound(text: bytes) -> bool:
 _HARPIA_INPUT: Final = Kind(harpia.NAME, harpia.INPUT)
 UNSURE_INPUT: Final = f"{harpia.NAME} {UNSURE}"
 """What has the shape of one of an input's lists, as many other documents have."""
+
+_NO_SUCH_JSON: Final = (msgspec.MsgspecError, ValueError, RecursionError)
+"""What msgspec raises; before 0.21 its own errors are no ValueError."""
 
 _TOP: Final = msgspec.json.Decoder(_Top)
 _ANYTHING: Final = msgspec.json.Decoder(msgspec.Raw)
