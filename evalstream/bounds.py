@@ -17,7 +17,10 @@ MOST_JSON_BYTES: Final = 256 * MEBIBYTE
 
 MOST_JSON_VALUES: Final = 500_000
 """How many values a document in JSON may hold, containers among them and names not: each takes
-memory many times its text, and may break a few rules."""
+memory many times its text, and may break a few rules. Texts in lists have a bound of their own."""
+
+MOST_JSON_TEXTS: Final = 2_000_000
+"""How many texts a document in JSON may list: an aggregate may list all samples of each result."""
 
 MOST_YAML_BYTES: Final = 8 * MEBIBYTE
 MOST_YAML_NODES: Final = 200_000
@@ -31,6 +34,9 @@ MANY: Final = 10_000
 """After how many findings a signal is heard, each time."""
 
 _STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+_LISTED: Final = re.compile(rb'(?<=[,\[])[ \t\r\n]*+"[ \t\r\n]*+(?=[,\]])')
+"""A text in a list, where each text is a quote alone."""
+
 _EMPTY: Final = re.compile(rb"\[[ \t\r\n]*+\]|\{[ \t\r\n]*+\}")
 
 
@@ -46,12 +52,17 @@ def too_many_bytes(most: int) -> TooLarge:
 def refuse_many_values(text: bytes | bytearray) -> None:
     """Raise TooLarge for a text in JSON of more values than a document may hold."""
     # Every value but the first stands behind a comma or an opening bracket.
-    if _behind(text) < MOST_JSON_VALUES:
+    if _behind(text) < min(MOST_JSON_VALUES, MOST_JSON_TEXTS):
         return
     bare = _STRING.sub(b'"', text)
-    if _behind(bare) - _EMPTY.subn(b"", bare)[1] >= MOST_JSON_VALUES:
-        message = f"it holds more than {MOST_JSON_VALUES:,} values, the most that a document may"
-        raise TooLarge(message)
+    texts = sum(1 for _ in _LISTED.finditer(bare))
+    values = 1 + _behind(bare) - _EMPTY.subn(b"", bare)[1] - texts
+    for number, most, what in (
+        (values, MOST_JSON_VALUES, "values"),
+        (texts, MOST_JSON_TEXTS, "texts in lists"),
+    ):
+        if number > most:
+            raise TooLarge(f"it holds more than {most:,} {what}, the most that a document may")
 
 
 def read_bounded(reader: Reader, most: int) -> bytes:
