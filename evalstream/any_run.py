@@ -32,8 +32,6 @@ _PLACES: Final = {
 }
 """Where documents stand in a run, by their format and kind; rows are what they are taken for."""
 
-_MAGIC_BYTES: Final = 6
-
 UNCHECKED: Final = "nothing was checked: {}"
 
 LULL_SECONDS: Final = 0.005
@@ -97,7 +95,7 @@ def _shown(run: Run, options: Options) -> Run:
         kind = _kind(is_hurried=is_hurried)
     except OSError:
         return run  # its check says why it cannot be read
-    if kind is None and not is_hurried and _is_other_document(STANDARD_INPUT.seen):
+    if kind is None and not is_hurried and _is_other_document():
         return Run(STDIN, None, format="")
     if kind is None or kind not in _PLACES:
         return run
@@ -126,12 +124,20 @@ def _pauses(seen: bytes) -> bool:
     return b"\n" in seen and not STANDARD_INPUT.wait(LULL_SECONDS)
 
 
-def _is_other_document(seen: bytes) -> bool:
-    """Tell whether bytes are one JSON object over several lines, which rows are not."""
+def _is_other_document() -> bool:
+    """Tell whether standard input is one JSON object over several lines, which rows are not.
+
+    Where it looks so, it is waited for to its end, as another object may follow.
+    """
+    while _looks_like_document(STANDARD_INPUT.seen):
+        if STANDARD_INPUT.peek() is None:
+            return Beginning("", b"", lambda: STANDARD_INPUT.seen).document is not None
+    return False
+
+
+def _looks_like_document(seen: bytes) -> bool:
     shown = glimpsed(seen)
-    if shown.kind != OBJECT or not shown.is_whole or b"\n" not in seen.strip():
-        return False
-    return Beginning("", seen, lambda: seen).document is not None
+    return shown.kind == OBJECT and shown.is_whole and b"\n" in seen.strip()
 
 
 def _kind_of(seen: bytes) -> tuple[str, str] | None:
@@ -144,7 +150,7 @@ def _kind_of(seen: bytes) -> tuple[str, str] | None:
 
 def _is_settled(seen: bytes) -> bool:
     """Tell whether more bytes would show no more: rows, packed bytes, or no JSON at all."""
-    if len(seen) >= GLIMPSED_BYTES or compression_of(seen[:_MAGIC_BYTES]) is not None:
+    if len(seen) >= GLIMPSED_BYTES or compression_of(seen) is not None:
         return True
     shown = glimpsed(seen)
     if shown == NOTHING:

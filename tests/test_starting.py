@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,18 @@ def test_an_unknown_document_is_no_rows_however_it_comes(tmp_path: Path, text: s
     )
     assert named.returncode == piped.returncode == 3
     assert piped.stdout == named.stdout.replace(str(place), "-")
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.3])
+def test_one_document_behind_another_is_seen_however_late(pause: float) -> None:
+    command = [sys.executable, "-m", "evalstream", "check", "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(b'{\n "foo": 1\n}\n')
+        process.stdin.flush()
+        time.sleep(pause)
+        process.communicate(b'{\n "foo": 2\n}\n')
+    assert process.returncode == 1
 
 
 @pytest.mark.parametrize(
