@@ -164,8 +164,9 @@ def _refuse_others(path: str, kind: type[EvalstreamError], *, may_begin: bool) -
     except ValueError as error:
         raise kind(f"{name}: the ledger cannot be opened: {error}") from error
     # Empty, or left half-made, which SQLite undoes by the journal beside it.
-    is_blank = not head or (not head.strip(b"\0") and os.path.exists(f"{path}-journal"))
+    is_blank = not head or (not head.strip(b"\0") and os.path.exists(_journal_of(path)))
     if is_blank and may_begin:
+        _refuse_journal(path, kind, is_left=True)
         return
     if not _is_ours(head):
         remedy = " (--force replaces it)" if may_begin else ""
@@ -173,10 +174,25 @@ def _refuse_others(path: str, kind: type[EvalstreamError], *, may_begin: bool) -
     _refuse_layout(int.from_bytes(head[60:64]), name, kind)
 
 
-def _refuse_journal(path: str, kind: type[EvalstreamError]) -> None:
-    """Refuse to begin a ledger beside a journal, which SQLite would delete. Raises `kind`."""
-    journal = f"{os.path.realpath(path)}-journal"
-    if os.path.lexists(journal) and (not os.path.isfile(journal) or os.path.getsize(journal)):
+def _journal_of(path: str) -> str:
+    """Return where SQLite keeps what undoes the last change of a file."""
+    return f"{os.path.realpath(path)}-journal"
+
+
+def _refuse_journal(path: str, kind: type[EvalstreamError], *, is_left: bool = False) -> None:
+    """Refuse to begin a ledger beside a journal, which SQLite would delete. Raises `kind`.
+
+    With `is_left` the journal may be one that SQLite left beside a ledger that is half-made.
+    """
+    journal = _journal_of(path)
+    if not os.path.lexists(journal):
+        return
+    try:
+        head = _head(journal) if os.path.isfile(journal) else b"no file"
+    except OSError:
+        head = b"not readable"
+    is_sqlites = head.startswith(_JOURNAL_MAGIC) or not head.strip(b"\0")
+    if head and not (is_left and is_sqlites):
         raise kind(
             f"{_printable(journal)}: this is there without a ledger, and beginning one would "
             "delete it; name another ledger, or remove it"
@@ -193,12 +209,11 @@ def _remove_other(path: str) -> None:
     try:
         head = _head(path)
         if head and not _is_ours(head):
-            place = os.path.realpath(path)
-            journal = f"{place}-journal"
+            journal = _journal_of(path)
             has_journal = _head(journal).startswith(_JOURNAL_MAGIC)
             if not has_journal:
                 _refuse_journal(path, CannotWrite)
-            os.unlink(place)
+            os.unlink(os.path.realpath(path))
             if has_journal:
                 os.unlink(journal)
     except (OSError, ValueError) as error:

@@ -20,7 +20,7 @@ STDERR: Final = "/dev/stderr"
 
 def journaled(ledger: str | None) -> list[str]:
     """Return the files that are written with a ledger: itself, and the journal of SQLite."""
-    return [] if ledger is None else [ledger, f"{ledger}-journal"]
+    return [] if ledger is None else [ledger, f"{os.path.realpath(ledger)}-journal"]
 
 
 class Outputs:
@@ -33,8 +33,10 @@ class Outputs:
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths: dict[object, str] = {}
-        for path in paths:
-            self._temporary(path)
+        named = list(paths)
+        for path in named:
+            self._enter_temporary(path)
+        for path in named:
             identity = _identity(os.path.join(os.curdir, path) if path == STDIN else path)
             if identity in self._paths:
                 other = _shown(self._paths[identity])
@@ -42,14 +44,12 @@ class Outputs:
             if identity is not None:
                 self._paths[identity] = path
 
-    def _temporary(self, path: str) -> None:
-        """Take what lies where the temporary file of an output may come to lie."""
-        if is_remote(path) or path in (STDOUT, STDERR) or "\0" in path:
+    def _enter_temporary(self, path: str) -> None:
+        """Take the names that the temporary file of an output may have."""
+        if is_remote(path) or path in (STDOUT, STDERR) or "\0" in path or is_device(path):
             return
         for name in temporary_names(os.path.realpath(path)):
-            identity = _identity(name) if os.path.isfile(name) else None
-            if identity is not None:
-                self._paths.setdefault(identity, path)
+            self._paths.setdefault(_identity(name), path)
 
     def __bool__(self) -> bool:
         """Tell whether anything is written."""

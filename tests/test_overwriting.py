@@ -458,6 +458,13 @@ def test_a_temporary_file_that_is_read_is_not_taken_for_one(tmp_path: Path) -> N
     assert left.read_bytes() == GOOD
 
 
+def test_a_temporary_file_of_one_output_is_not_another(tmp_path: Path) -> None:
+    output, copy = str(tmp_path / "report.txt"), str(tmp_path / ".report.txt.0.evalstream")
+    for outputs in ([output, copy], [copy, output]):
+        with pytest.raises(UsageError, match="another output"):
+            Outputs(outputs)
+
+
 @pytest.mark.parametrize("way", ["tee", "accepted", "rejected"])
 def test_a_copy_stays_where_no_row_came(tmp_path: Path, way: str) -> None:
     copy, fresh = tmp_path / "copy.jsonl", tmp_path / "fresh.jsonl"
@@ -501,9 +508,11 @@ def test_no_ledger_is_begun_beside_the_journal_of_another_program(tmp_path: Path
     pair(tmp_path)
     journal = tmp_path / "runs.db-journal"
     journal.write_bytes(b"notes")
-    for overwrite in (False, True):
-        with pytest.raises(CannotWrite, match="without a ledger"):
-            evalstream.check(tmp_path / ROWS, ledger=tmp_path / "runs.db", overwrite=overwrite)
+    for _ in range(2):
+        for overwrite in (False, True):
+            with pytest.raises(CannotWrite, match="without a ledger"):
+                evalstream.check(tmp_path / ROWS, ledger=tmp_path / "runs.db", overwrite=overwrite)
+        (tmp_path / "runs.db").touch()
     (tmp_path / "runs.db").write_bytes(b"no ledger")
     with pytest.raises(CannotWrite, match="without a ledger"):
         evalstream.check(tmp_path / ROWS, ledger=tmp_path / "runs.db", overwrite=True)
