@@ -6,6 +6,7 @@ import os
 import stat
 import sys
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
@@ -25,8 +26,6 @@ _ORDER: Final = ("eee", "infereval", "evalguard", FOREIGN, "harpia")
 
 LARGEST_LOOK: Final = 64 << 20
 """How many bytes of a document are parsed to recognise it by its shape."""
-
-_MAGIC_BYTES: Final = 6
 
 
 class Kind(NamedTuple):
@@ -59,17 +58,23 @@ def beginning_of(path: str) -> Beginning:
 
 
 def lines_of(path: str) -> Iterator[bytes]:
-    """Iterate over the lines of a local file, unpacked, each once it is whole.
+    """Iterate over the lines of a local file, unpacked. Raises OSError, CannotCheck.
 
     Of a line of more than LARGEST_LOOK bytes only the beginning is given, as the last one.
     """
-    held = b""
-    for piece in _pieces(path, sys.maxsize):
-        *lines, held = (held + piece).split(b"\n")
-        yield from lines
-        if len(held) > LARGEST_LOOK:
+    held: list[bytes] = []
+    size = 0
+    for piece in _unpacked(path, sys.maxsize):
+        *lines, rest = piece.split(b"\n")
+        if lines:
+            yield b"".join([*held, lines[0]])
+            yield from lines[1:]
+            held, size = [], 0
+        held.append(rest)
+        size += len(rest)
+        if size > LARGEST_LOOK:
             break
-    yield held
+    yield b"".join(held)
 
 
 def _whole(path: str) -> Any:
@@ -81,23 +86,27 @@ def _whole(path: str) -> Any:
 
 
 def _pieces(path: str, most: int) -> Iterator[bytes]:
-    """Iterate over the first bytes of a local file, unpacked, until there are `most`."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    except (OSError, ValueError):
-        return
+    """Iterate over the first bytes of a local file, unpacked, as far as it can be read."""
+    with suppress(OSError, ValueError, CannotCheck):
+        yield from _unpacked(path, most)
+
+
+def _unpacked(path: str, most: int) -> Iterator[bytes]:
+    """Iterate over the first bytes of a local file, unpacked, until there are `most`.
+
+    Raises OSError, CannotCheck, and ValueError for a path that is none.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
             yield from _first(_Plain(descriptor), most)
-    except (OSError, CannotCheck):
-        return
     finally:
         os.close(descriptor)
 
 
 def _first(reader: Reader, most: int) -> Iterator[bytes]:
     start = reader.read()
-    packed = compression_of(start[:_MAGIC_BYTES])
+    packed = compression_of(start)
     reader = Rewound(start, reader)
     if packed is not None:
         reader = Unpacked(reader, packed)

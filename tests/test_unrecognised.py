@@ -408,6 +408,18 @@ def test_no_first_line_hides_the_rows_behind_it(
     assert outcome(store)[0] == 0
 
 
+def test_no_first_line_hides_what_cannot_be_read(store: Path) -> None:
+    line = json.dumps(HIDING["a finding"]).encode() + b"\n"
+    make(store, "other.jsonl.gz", gzip.compress(line * 40_000) + b"\x1f\x8b\x08")
+    assert outcome(store)[0] == 1
+
+
+def test_a_report_with_long_lines_is_one(store: Path) -> None:
+    line = {**HIDING["a finding"], "message": "x" * 700_000}
+    make(store, "other.jsonl", (json.dumps(line) + "\n").encode() * 3)
+    assert outcome(store)[0] == 0
+
+
 def test_members_of_an_aggregate_are_not_hidden_by_others(store: Path) -> None:
     make(store, "other.json", json.dumps({**HIDING["a finding"], "model_info": {}}).encode())
     assert outcome(store) == (3, {LIKE: 1})

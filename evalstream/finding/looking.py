@@ -8,6 +8,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from evalstream.bounds import MOST_JSON_BYTES
+from evalstream.errors import CannotCheck
 from evalstream.finding.aside import are_all_aside, aside_by_members, members_of
 from evalstream.formats import eee, evalguard, harpia, infereval
 from evalstream.formats.eee import AGGREGATE_KEYS, AGGREGATE_MEMBERS
@@ -16,8 +18,6 @@ from evalstream.names import is_packed_json_name, is_rows_name
 from evalstream.parsing import UTF8_MARK
 from evalstream.recognising import FOREIGN, LARGEST_LOOK, Kind, beginning_of, kind_of, lines_of
 from evalstream.unrecognised import EVENTS, INDEX, REPORT, UNREADABLE
-
-LARGEST_AGGREGATE: Final = 256 << 20
 
 AGGREGATE: Final = 1
 OTHER: Final = 2
@@ -72,7 +72,7 @@ def look_at(path: str) -> Look | None:
                 return looked(file.readall(), path)
             head = file.read(GLIMPSED_BYTES) or b""
             large = _of_large(path, head)
-            if large is not None or status.st_size > LARGEST_AGGREGATE:
+            if large is not None or status.st_size > MOST_JSON_BYTES:
                 return large or Look(TOO_LARGE)
             return looked(head + file.readall(), path)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError):
@@ -104,10 +104,15 @@ def look_at_data(path: str) -> Look:
     if not file.head and not is_rows_name(path) and _holds_bytes(path):
         return Look(ASIDE, detail=UNREADABLE)
     look = look_of(file)
-    is_aside = look.detail in (INDEX, REPORT, EVENTS)
-    if is_aside and not are_all_aside(lines_of(path), look.detail or ""):
-        return Look(OTHER)
-    return look
+    return look if look.detail not in _BESIDE or _is_all_aside(path, look.detail) else Look(OTHER)
+
+
+def _is_all_aside(path: str, kind: str) -> bool:
+    """Tell whether all lines of a file are of one kind; what cannot be read may be another."""
+    try:
+        return are_all_aside(lines_of(path), kind)
+    except (OSError, CannotCheck):
+        return False
 
 
 def _holds_bytes(path: str) -> bool:
@@ -198,10 +203,10 @@ def _looked_closely(text: bytes, name: str) -> Look:
     if document is None and not _is_sound(text):
         is_aggregate = not AGGREGATE_KEYS.isdisjoint(file.seen.keys)
         return Look(AGGREGATE if is_aggregate else BROKEN)
-    keys = frozenset(document) if isinstance(document, dict) else file.seen.keys
     if kind is not None:
         return Look(LIKE_AGGREGATE, detail=eee.NAME)
-    aside = aside_by_members(members_of(text.removeprefix(UTF8_MARK)))
+    keys = members_of(text.removeprefix(UTF8_MARK)) or file.seen.keys
+    aside = aside_by_members(keys)
     if aside in (INDEX, REPORT):
         return Look(ASIDE, detail=aside)
     like = OTHER if AGGREGATE_MEMBERS.isdisjoint(keys) else LIKE_AGGREGATE
@@ -231,12 +236,14 @@ def _is_sound(text: bytes) -> bool:
     return True
 
 
+_BESIDE: Final = (INDEX, REPORT, EVENTS)
+
 _HARPIA_INPUT: Final = Kind(harpia.NAME, harpia.INPUT)
 UNSURE_INPUT: Final = f"{harpia.NAME} {UNSURE}"
 """What has the shape of one of an input's lists, as many other documents have."""
 
 _NO_SUCH_JSON: Final = (msgspec.MsgspecError, ValueError, RecursionError)
-"""What msgspec raises; before 0.21 its own errors are no ValueError."""
+"""What msgspec raises; before 0.21 its own errors are of another class."""
 
 _TOP: Final = msgspec.json.Decoder(_Top)
 _ANYTHING: Final = msgspec.json.Decoder(msgspec.Raw)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
+from evalstream.bounds import MOST_JSON_BYTES
 from evalstream.finding.declared import is_outside
 from evalstream.finding.looking import (
     AGGREGATE,
     BROKEN,
-    LARGEST_AGGREGATE,
     LIKE_AGGREGATE,
     Look,
     looked,
@@ -47,7 +47,7 @@ def found_at(url: str) -> Run | Look:
     if not is_json_name(url.partition("?")[0]):
         candidates = [] if is_signed else aggregate_candidates(url)
         return Run(url, next(filter(is_readable, candidates), None))
-    look = looked(read_whole(url, LARGEST_AGGREGATE), url)
+    look = looked(read_whole(url, MOST_JSON_BYTES), url)
     if look.kind not in (AGGREGATE, BROKEN, LIKE_AGGREGATE):
         return look
     named = [] if is_signed else [*_beside(url, look.declared), *rows_named_like(url)]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import tee
 
+from evalstream.bounds import MOST_JSON_BYTES
 from evalstream.errors import CannotCheck
 from evalstream.exclusion import Exclusion
 from evalstream.finding.looking import (
     AGGREGATE,
-    LARGEST_AGGREGATE,
     OTHER,
     ROWS,
     TOO_LARGE,
@@ -83,7 +83,7 @@ class Prefix:
         files = list(files)
         known = [_known_by_list(file, tree) for file in files]
         unread, again = tee(file for file, look in zip(files, known, strict=True) if look is None)
-        texts = read_each((self.path_of(file.path) for file in unread), LARGEST_AGGREGATE)
+        texts = read_each((self.path_of(file.path) for file in unread), MOST_JSON_BYTES)
         for look in known:
             yield look if look is not None else _looked(next(again), next(texts))
 
@@ -119,7 +119,7 @@ def _known_by_list(file: Known, tree: Tree) -> Look | None:
         return Look(ROWS)
     if is_packed_json_name(file.path) or not (is_json_name(file.path) or is_yaml_name(file.path)):
         return Look(OTHER)
-    if (file.size or 0) > LARGEST_AGGREGATE:
+    if (file.size or 0) > MOST_JSON_BYTES:
         return Look(TOO_LARGE)
     stem = without_ending(file.path)
     named = (f"{stem}{SAMPLES}{ending}" for ending in ALL_ROWS_ENDINGS)
