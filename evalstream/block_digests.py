@@ -2,7 +2,7 @@
 
 Workers read the lines of a file by themselves while another process digests the whole of it. Both
 take an XXH3-128 of the same stretches, the lines that start in a block's range, and equal ones say
-that what was parsed is what was hashed. That is no defence against somebody who can forge a
+that what was parsed is what was hashed. It does not defend against a writer who can forge a
 collision of XXH3 within one check.
 """
 

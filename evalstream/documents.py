@@ -75,7 +75,7 @@ def document_bytes(path: str, watch: Watch | None = None, *, most: int = MOST_JS
         return read_whole(path, most)
     if path == STDIN:
         return read_bounded(STANDARD_INPUT.reader(), most)
-    # A named pipe is opened only once somebody writes into it.
+    # A named pipe is opened only once a writer opens it.
     with nullcontext() if os.path.isfile(path) else STOPPING.waiting():
         descriptor = os.open(path, os.O_RDONLY)
     try:

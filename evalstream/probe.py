@@ -99,7 +99,7 @@ def _probed_leniently(line: bytes) -> dict[str, Any] | None:
 
     try:
         row = _lenient()(line)
-    # Before msgspec 0.21 its own errors are no ValueError.
+    # Before msgspec 0.21 its own errors are of another class.
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
     return {name: getattr(row, name) for name in _PROBED}

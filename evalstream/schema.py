@@ -294,7 +294,7 @@ def _pattern_at(schema: Any, route: Iterable[str | int]) -> str:
 
 
 def _compiled(schema: Any, *, mask: str | None = None, options: Any = None) -> Any:
-    """Compile a schema; `mask` stands for values in messages, which nobody reads here.
+    """Compile a schema; `mask` stands for values in messages, which are not read here.
 
     `options` say how its patterns are searched for.
     """

@@ -287,7 +287,7 @@ def levelled(pair: Pair) -> None:
         ("0.3.0", claim(0.49), "ES801"),
         ("0.3.0", claim(1), "ES801"),
         ("0.3.0", claim(0.499), "ES801"),
-        # Nobody joins.
+        # No row joins.
         (
             "0.2.0",
             both(two_results, lambda pair: pair.results[1].update(evaluation_name="x")),

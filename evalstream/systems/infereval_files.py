@@ -194,7 +194,7 @@ def _copied(path: str, most: int | None) -> IO[bytes]:
 def _once(path: str) -> Reader:
     if path == STDIN:
         return STANDARD_INPUT.reader()
-    # A named pipe is opened only once somebody writes into it.
+    # A named pipe is opened only once a writer opens it.
     with STOPPING.waiting():
         return Descriptor(os.open(path, os.O_RDONLY), owned=True)
 
