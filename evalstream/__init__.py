@@ -1,13 +1,19 @@
 """The integrity gate for LLM-evaluation results: prove or refute a run and its aggregate."""
 
-from evalstream.uninterrupted import uninterrupted
+from evalstream.model.uninterrupted import uninterrupted
 
 with uninterrupted():
     from evalstream._version import __version__
-    from evalstream.check import check
-    from evalstream.errors import CannotCheck, CannotWrite, EvalstreamError, UsageError, WorkerLost
-    from evalstream.model import Finding, Flow, Options, Report, RunSummary, Severity
-    from evalstream.salvage import Salvage, salvage
+    from evalstream.api import check
+    from evalstream.engine.salvage import Salvage, salvage
+    from evalstream.model.errors import (
+        CannotCheck,
+        CannotWrite,
+        EvalstreamError,
+        UsageError,
+        WorkerLost,
+    )
+    from evalstream.model.report import Finding, Flow, Options, Report, RunSummary, Severity
 
 __all__ = [
     "CannotCheck",

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from evalstream.any_run import check_any
-from evalstream.errors import UsageError
-from evalstream.findings import Findings
-from evalstream.model import Finding, Options, Report, Reporter, RunSummary, Totals
-from evalstream.progress import Progress
-from evalstream.runs import Nothing, Run
-from evalstream.stopping import STOPPING
+from evalstream.batch.single import check_any
+from evalstream.io.progress import Progress
+from evalstream.model.errors import UsageError
+from evalstream.model.finding_list import Findings
+from evalstream.model.report import Finding, Options, Report, Reporter, RunSummary, Totals
+from evalstream.model.run import Nothing, Run
+from evalstream.model.signals import STOPPING
 
 if TYPE_CHECKING:
-    from evalstream.parts import Part
-    from evalstream.shards import Shard
+    from evalstream.batch.parts import Part
+    from evalstream.batch.shards import Shard
 
 
 class Call:
@@ -43,11 +43,11 @@ class Call:
         first = list(islice(found, 2))
         if len(first) == 1 and ledger is None and shard is None:
             return self._alone(first[0], progress=progress)
-        from evalstream.many import check_many
+        from evalstream.batch.batch import check_many
 
         part = None
         if shard is not None:
-            from evalstream.parts import PartReporter
+            from evalstream.batch.parts import PartReporter
 
             if not isinstance(self._reporter, PartReporter):
                 raise UsageError("what a shard checks is written by a PartReporter")
@@ -67,7 +67,7 @@ class Call:
 
     def merge(self, parts: Sequence[Part]) -> Report:
         """Return the report that the parts make up. Raises CannotCheck where they do not."""
-        from evalstream.many import merge_many
+        from evalstream.batch.batch import merge_many
 
         return self._reported(*merge_many(parts, self._options, self._show))
 
@@ -76,8 +76,8 @@ class Call:
         totals = Totals()
         with Progress(shown=progress) as bar:
             if isinstance(found, Nothing):
-                from evalstream.packs import check_planned
-                from evalstream.planned import Planned
+                from evalstream.batch.packing import check_planned
+                from evalstream.batch.planned import Planned
 
                 _, summary, findings = check_planned(self._options, Planned(0, found, 0), bar)
                 for finding in findings:

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from evalstream.catalog import enabled_codes
-from evalstream.formats import eee
-from evalstream.model import Fault, Finding, Options
-from evalstream.reading import Reader
-from evalstream.rule import Context
-from evalstream.rules.schema import explain
-from evalstream.schema import Validator, builtin_schema, compile_schema
+from evalstream.formats.eee import row_view
+from evalstream.formats.eee.row_reader import Reader
+from evalstream.formats.eee.rules.schema import explain
+from evalstream.model.report import Fault, Finding, Options
+from evalstream.parsing.json_schema import Validator, builtin_schema, compile_schema
+from evalstream.rules.base import Context
+from evalstream.rules.catalogue import enabled_codes
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 CORPUS = REPOSITORY.parent / "shared" / "corpus"
@@ -57,14 +57,14 @@ def reference_version(version: str, aliases: Mapping[str, str]) -> str:
 def reader_of(version: str, engine: str) -> Reader:
     """Return a reader that judges every row by one version, or by the one it declares."""
     options = Options(schema_version=version, engine=engine)
-    fallback = eee.DEFAULT_VERSION if version == "auto" else version
+    fallback = row_view.DEFAULT_VERSION if version == "auto" else version
     return Reader(Context(options=options, enabled=enabled_codes(options), version=fallback))
 
 
 @lru_cache(maxsize=32)
 def aggregate_validator(version: str, engine: str) -> Validator:
     """Return the compiled schema that judges aggregates of one version."""
-    return compile_schema(builtin_schema(eee.aggregate_schema_name(version)), engine)
+    return compile_schema(builtin_schema(row_view.aggregate_schema_name(version)), engine)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -13,8 +13,8 @@ from typing import Any
 from unittest.mock import patch
 
 import evalstream
-from evalstream.rule import Rule
-from evalstream.sources.file import FileSource
+from evalstream.io.file import FileSource
+from evalstream.rules.base import Rule
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SECTION = re.compile(r"^ *(What it finds|Why it matters|Bad|Good):[ \n]", re.MULTILINE)

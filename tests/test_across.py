@@ -20,19 +20,33 @@ from rows import Row, aggregate_of, bounded, bytes_of, hashed, sound_rows
 from xxhash import xxh3_64_intdigest
 
 import evalstream
-from evalstream import comparing
-from evalstream import links as links_module
-from evalstream.across import Across, Linked
-from evalstream.aggregate import Aggregate, Result
-from evalstream.any_run import check_any
-from evalstream.catalog import RULES
-from evalstream.errors import CannotCheck
-from evalstream.links import CHUNK_BYTES, RunLinks, packed, packed_words, unpacked, unpacked_words
-from evalstream.model import Finding, Options, RunSummary, Severity
-from evalstream.progress import Progress
-from evalstream.rules.corpus import ES903, ES904, ES905
-from evalstream.runs import Run
-from evalstream.ties import Ties, element_of, element_word, input_word, sample_word, ties_of
+from evalstream.batch.cross_run import compare
+from evalstream.batch.cross_run.index import Across, Linked
+from evalstream.batch.single import check_any
+from evalstream.formats.eee.aggregate import Aggregate, Result
+from evalstream.formats.eee.rules.cross_run import ES903, ES904, ES905
+from evalstream.io.progress import Progress
+from evalstream.model.errors import CannotCheck
+from evalstream.model.report import Finding, Options, RunSummary, Severity
+from evalstream.model.run import Run
+from evalstream.rules.catalogue import RULES
+from evalstream.stats import run_links as links_module
+from evalstream.stats.link_keys import (
+    Ties,
+    element_of,
+    element_word,
+    input_word,
+    sample_word,
+    ties_of,
+)
+from evalstream.stats.run_links import (
+    CHUNK_BYTES,
+    RunLinks,
+    packed,
+    packed_words,
+    unpacked,
+    unpacked_words,
+)
 
 CODES = frozenset({"ES903", "ES904", "ES905", "ES906", "ES908"})
 UUID = "0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57"
@@ -427,8 +441,8 @@ def test_a_drifted_sample_is_told_with_both_places(tmp_path: Path) -> None:
 def test_however_shared_samples_are_looked_for_they_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int, most: int
 ) -> None:
-    monkeypatch.setattr(comparing, "COUNTED_AT_ONCE", at_once)
-    monkeypatch.setattr(comparing, "MOST_COUNTED", most)
+    monkeypatch.setattr(compare, "COUNTED_AT_ONCE", at_once)
+    monkeypatch.setattr(compare, "MOST_COUNTED", most)
     rows = sound_rows()
     first = write_pair(tmp_path / "a", rows[:5])
     apart = write_pair(tmp_path / "b", rows[5:], model="acme/birch-7b")
@@ -591,7 +605,8 @@ def linked(data: bytes, folder: Path, **settings: Any) -> list[dict[str, Any]]:
 def test_both_speeds_and_all_block_sizes_gather_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evalstream import engine, row_pass
+    from evalstream.engine import row_pass
+    from evalstream.formats.eee import row_engine
 
     rows = sound_rows(count=2000) + sound_rows("0.3.0", count=500)
     rows[5]["input"]["choices"] = ["a", "ü"]
@@ -599,8 +614,8 @@ def test_both_speeds_and_all_block_sizes_gather_the_same(
     rows[7]["input"]["reference"] = ["x", "y"]
     data = bytes_of(rows)
     slowly = linked(data, tmp_path, engine="portable")
-    monkeypatch.setattr(engine, "WORTH_A_SCANNER_BYTES", 1)
-    engine._compiled.cache_clear()
+    monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", 1)
+    row_engine._compiled.cache_clear()
     assert linked(data, tmp_path) == slowly
     monkeypatch.setattr(row_pass, "BLOCK_BYTES", 10_000)
     monkeypatch.setattr(links_module, "IN_MEMORY_BYTES", 1000)

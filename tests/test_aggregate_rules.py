@@ -24,11 +24,11 @@ from rows import (
 )
 
 import evalstream
-from evalstream.aggregate import Aggregate
-from evalstream.catalog import RULES
-from evalstream.claims import claims_of
-from evalstream.model import Fault, Options, Severity
-from evalstream.rule import Context
+from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.eee.claims import claims_of
+from evalstream.model.report import Fault, Options, Severity
+from evalstream.rules.base import Context
+from evalstream.rules.catalogue import RULES
 
 ERROR, WARNING, INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
 LEVELS = {"score_type": "levels", "level_names": ["wrong", "partly", "right"]}

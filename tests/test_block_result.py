@@ -2,10 +2,10 @@
 
 import pickle
 
-from evalstream.block_result import BlockResult, Fate, Located
-from evalstream.identities import Identities
-from evalstream.model import Excerpt, Fault, Severity
-from evalstream.tally import Tally
+from evalstream.engine.result import BlockResult, Fate, Located
+from evalstream.model.report import Excerpt, Fault, Severity
+from evalstream.model.row_record import Identities
+from evalstream.stats.tally import Tally
 
 
 def test_the_result_of_a_block_travels_whole() -> None:

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from rows import Row, aggregate_of, bounded, bytes_of, hashed, sound_rows
 
 import evalstream
-from evalstream import row_pass
-from evalstream.claims import WHOLE_BELOW, Claims, agrees, claims_of
-from evalstream.model import Severity
-from evalstream.moments import MOST_SUBTASKS, Scores
-from evalstream.recomputation import Recomputed
-from evalstream.samples import Cover
+from evalstream.engine import row_pass
+from evalstream.formats.eee.claims import WHOLE_BELOW, Claims, agrees, claims_of
+from evalstream.formats.eee.recompute import Recomputed
+from evalstream.model.report import Severity
+from evalstream.stats.duplicates import Cover
+from evalstream.stats.score_sums import MOST_SUBTASKS, Scores
 
 NUMBERS = st.one_of(
     st.sampled_from([0, 1, True, False, 0.0, 1.0, 0.5, -0.0, 5e-324, 1e308, -1e308, 10**400]),

@@ -19,19 +19,21 @@ from typing import Any
 import pytest
 from rows import REPOSITORY, bytes_of, sound_rows, write_run
 
-from evalstream import row_pass
-from evalstream.any_run import check_any
-from evalstream.errors import EngineLost, MissingExtra, WorkerLost
-from evalstream.executors import dask, run_in_order, serial
+from evalstream.batch.single import check_any
+from evalstream.engine import row_pass
+from evalstream.engine.open_rows import open_rows
+from evalstream.engine.row_pass import backend_for
+from evalstream.executors import serial
+from evalstream.executors.base import run_in_order
+from evalstream.executors.dask import backend as dask
 from evalstream.executors.dask import cluster as connection
-from evalstream.executors.dask import joining, worker
-from evalstream.model import Block, Finding, Options, RunSummary
-from evalstream.opening import open_rows
-from evalstream.progress import Progress
-from evalstream.row_pass import backend_for
-from evalstream.rule import Context
-from evalstream.runs import Run
-from evalstream.sources.file import FileSource, digest_whole, read_lines
+from evalstream.executors.dask import connect, worker
+from evalstream.io.file import FileSource, digest_whole, read_lines
+from evalstream.io.progress import Progress
+from evalstream.model.errors import EngineLost, MissingExtra, WorkerLost
+from evalstream.model.report import Block, Finding, Options, RunSummary
+from evalstream.model.run import Run
+from evalstream.rules.base import Context
 
 pytestmark = [
     # Not imported here: who imports it before we do keeps its own way of logging.
@@ -48,9 +50,9 @@ ENDS_SECONDS = 120.0
 DRIVER = """
 import sys
 import threading
-from evalstream.errors import EngineLost
-from evalstream.executors import dask, run_in_order
-from evalstream.stopping import STOPPING, Stopped
+from evalstream.model.errors import EngineLost
+from evalstream.executors.base import dask, run_in_order
+from evalstream.model.signals import STOPPING, Stopped
 from test_dask import blocks, slow
 
 STOPPING.listen()
@@ -333,7 +335,7 @@ def test_a_worker_that_comes_later_is_asked_by_its_first_task(
     shared: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backend = joined(shared)
-    cluster = dask._CLUSTERS.joined(joining.Place(shared.address, None, 1), 1)
+    cluster = dask._CLUSTERS.joined(connect.Place(shared.address, None, 1), 1)
     monkeypatch.setitem(cluster._versions, "evalstream", "0.0.0")
     with pytest.raises(EngineLost, match=r"the worker tcp://\S+ has evalstream \S+, where"):
         list(run_in_order(backend, slow, blocks(3)))
@@ -451,7 +453,7 @@ def test_other_bytes_than_workers_of_a_cluster_checked_do_not_pass(
             rows.write_bytes(data.replace(b"Question 20", b"Question 2O", 1))
         return future
 
-    monkeypatch.setattr("evalstream.sources.file.change_of", lambda *_: None)
+    monkeypatch.setattr("evalstream.io.file.change_of", lambda *_: None)
     monkeypatch.setattr(row_pass, "CLUSTER_BLOCK_BYTES", 4000)
     monkeypatch.setattr(connection.Cluster, "submit", digested_first)
     settings = {"executor": "dask", "dask_address": shared.address, "ignore": ("ES401",)}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalstream.editing import LONGEST_LINE, difference, with_members
+from evalstream.parsing.json_edit import LONGEST_LINE, difference, with_members
 
 AGGREGATE = Path(__file__).parent.parent / "examples" / "aggregate.json"
 HELD = "detailed_evaluation_results"

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evalstream import elements
-from evalstream.elements import SEEN_AFTER_FAULT, ArrayTrouble, Element, Elements
+from evalstream.parsing import array_splitter
+from evalstream.parsing.array_splitter import SEEN_AFTER_FAULT, ArrayTrouble, Element, Elements
 
 LONGEST = 1 << 20
 SPACES = ["", " ", "\n", "\r\n", "\t", " \n\n  "]
@@ -274,7 +274,7 @@ class CountingDecoder:
     """A decoder that adds up how many bytes lie before it each time."""
 
     def __init__(self) -> None:
-        self.decoder, self.calls, self.scanned = elements._DECODER, 0, 0
+        self.decoder, self.calls, self.scanned = array_splitter._DECODER, 0, 0
 
     def raw_decode(self, text: str, start: int) -> Any:
         self.calls += 1
@@ -285,7 +285,7 @@ class CountingDecoder:
 @pytest.fixture
 def counting(monkeypatch: pytest.MonkeyPatch) -> CountingDecoder:
     decoder = CountingDecoder()
-    monkeypatch.setattr(elements, "_DECODER", decoder)
+    monkeypatch.setattr(array_splitter, "_DECODER", decoder)
     return decoder
 
 

@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_runs import NOTHING, Found, reference_runs
 
-from evalstream.errors import CannotCheck, UsageError
-from evalstream.finding import find_runs
-from evalstream.finding.looking import (
+from evalstream.discovery import find_runs
+from evalstream.discovery.file_table import Tree, key_of, path_of
+from evalstream.discovery.inputs import find_all
+from evalstream.discovery.peek import (
     AGGREGATE,
     BROKEN,
     OTHER,
@@ -25,13 +26,12 @@ from evalstream.finding.looking import (
     look_at,
     looked,
 )
-from evalstream.finding.trees import Tree, key_of, path_of
-from evalstream.inputs import find_all
-from evalstream.keeping import Keeping
-from evalstream.model import Options
-from evalstream.runs import Nothing, Run, printable
-from evalstream.sources.remote import Listed
-from evalstream.unrecognised import Unrecognised
+from evalstream.discovery.unrecognised import Unrecognised
+from evalstream.io.remote import Listed
+from evalstream.io.spill_table import Keeping
+from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.report import Options
+from evalstream.model.run import Nothing, Run, printable
 
 DETAILS = "detailed_evaluation_results"
 FOLDERS = ("", "a/", "a/b/", "a.b/", "c/a/")
@@ -232,7 +232,7 @@ def test_a_file_that_is_gone_since_it_was_listed_is_no_run(
 ) -> None:
     put("run.jsonl")
     put("being_written.json", aggregate())
-    monkeypatch.setattr("evalstream.finding.folders.look_at", lambda _: None)
+    monkeypatch.setattr("evalstream.discovery.local.look_at", lambda _: None)
     assert found(".") == [("run.jsonl", None, None)]
 
 

@@ -17,8 +17,8 @@ from corpus import CORPUS, needs_corpus
 from rows import REPOSITORY
 
 import evalstream
-from evalstream.glimpse import GLIMPSED_BYTES, Beginning
-from evalstream.harnesses import log_of
+from evalstream.engine.harness_logs import log_of
+from evalstream.parsing.peek import GLIMPSED_BYTES, Beginning
 
 EXAMPLES = REPOSITORY / "examples"
 

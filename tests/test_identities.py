@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from rows import REPORTERS, Row, bounded, bytes_of, line_of, reported, sound_rows, write_run
 
 import evalstream
-from evalstream import firsts, row_pass
-from evalstream.identities import ABSENT, Identities, pack
-from evalstream.repeats import BYTES_PER_ROW, IdentityIndex
-from evalstream.samples import Cover, Kind, Remark
+from evalstream.engine import row_pass
+from evalstream.model.row_record import ABSENT, Identities, pack
+from evalstream.stats import first_seen
+from evalstream.stats.duplicate_index import BYTES_PER_ROW, IdentityIndex
+from evalstream.stats.duplicates import Cover, Kind, Remark
 
 
 class Entry(NamedTuple):
@@ -145,19 +146,19 @@ def shared(entry: Entry, shown: list[tuple[int, Entry]]) -> list[tuple[Kind, int
 def naive_cover(entries: Sequence[Entry]) -> dict[int, Cover]:
     """Count the samples under each place, and what else is told of them."""
     grouped: dict[int, dict[bytes, list[Entry]]] = defaultdict(lambda: defaultdict(list))
-    firsts: dict[bytes, int] = {}
+    first_seen: dict[bytes, int] = {}
     repeats: dict[tuple[int, bytes], int] = defaultdict(int)
     earlier: list[tuple[int, Entry]] = []
     for entry in entries:
         is_again = AGAIN & {kind for kind, _ in odd(entry, earlier)}
         repeats[entry.place, entry.sample] += not (is_again and grouped[entry.place][entry.sample])
         grouped[entry.place][entry.sample].append(entry)
-        firsts.setdefault(entry.sample, entry.place)
+        first_seen.setdefault(entry.sample, entry.place)
         earlier.append((len(earlier), entry))
     return {
         place: Cover(
             len(samples),
-            sum(first == place for first in firsts.values()),
+            sum(first == place for first in first_seen.values()),
             sum(int.from_bytes(sample[:8], "little") for sample in samples) % (1 << 64),
             sum(repeats[place, sample] for sample in samples),
             sum(repeats[place, sample] ** 2 for sample in samples),
@@ -186,9 +187,9 @@ def indexed(entries: Sequence[Entry], sizes: Sequence[int], limit: int) -> Found
     The compiled table and the dict must say the same.
     """
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(firsts, "WORTH_A_TABLE", 1 << 60)
+        patched.setattr(first_seen, "WORTH_A_TABLE", 1 << 60)
         found = indexed_once(entries, sizes, limit)
-        patched.setattr(firsts, "WORTH_A_TABLE", 0)
+        patched.setattr(first_seen, "WORTH_A_TABLE", 0)
         assert indexed_once(entries, sizes, limit) == found
     return found
 

@@ -10,7 +10,7 @@ from corpus import REPOSITORY, expectations, needs_corpus, reader_of
 from rows import hashed
 
 import evalstream
-from evalstream.model import Finding, Report, Severity
+from evalstream.model.report import Finding, Report, Severity
 
 pytestmark = needs_corpus
 

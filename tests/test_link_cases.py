@@ -8,8 +8,8 @@ import pytest
 from corpus import CORPUS, expectations, needs_corpus
 
 import evalstream
-from evalstream.catalog import RULES
-from evalstream.model import Report, Severity
+from evalstream.model.report import Report, Severity
+from evalstream.rules.catalogue import RULES
 
 pytestmark = needs_corpus
 

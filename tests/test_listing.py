@@ -12,11 +12,11 @@ from rows import REPOSITORY
 from test_remote import CREDENTIALS, SECRETS, Store, _quick, bucket, s3, site, web
 
 import evalstream
-from evalstream.finding import find_runs
-from evalstream.names import NO_ENDING
-from evalstream.runs import Nothing, Run
-from evalstream.sources.remote import Listed, limits, listed, listing, read_each
-from evalstream.unrecognised import Unrecognised
+from evalstream.discovery import find_runs
+from evalstream.discovery.unrecognised import Unrecognised
+from evalstream.io.file_names import NO_ENDING
+from evalstream.io.remote import Listed, limits, listed, listing, read_each
+from evalstream.model.run import Nothing, Run
 
 fsspec = pytest.importorskip("fsspec")
 s3fs = pytest.importorskip("s3fs")

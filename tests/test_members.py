@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstream.elements import ArrayTrouble, Element
-from evalstream.members import Envelope, Members
+from evalstream.parsing.array_splitter import ArrayTrouble, Element
+from evalstream.parsing.object_splitter import Envelope, Members
 
 LONGEST = 1 << 16
 

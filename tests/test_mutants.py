@@ -22,9 +22,9 @@ from corpus import (
     value_at,
 )
 
-from evalstream.documents import read_aggregate
-from evalstream.model import Fault, Options
-from evalstream.versions import versions_that_fit
+from evalstream.formats.eee.aggregate_check import read_aggregate
+from evalstream.formats.eee.version_fit import versions_that_fit
+from evalstream.model.report import Fault, Options
 
 pytestmark = needs_corpus
 

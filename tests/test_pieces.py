@@ -8,9 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evalstream import pieces
-from evalstream.exact import parse_exactly
-from evalstream.pieces import (
+from evalstream.parsing import line_recovery
+from evalstream.parsing.line_recovery import (
     BREAKS_OFF,
     BYTE_ORDER_MARK,
     CONTROL_BYTES,
@@ -24,6 +23,7 @@ from evalstream.pieces import (
     beginning_of,
     pieces_of,
 )
+from evalstream.parsing.strict_json import parse_exactly
 
 HEAD = b'{"a":'
 ROW = ""
@@ -63,7 +63,7 @@ class CountingDecoder:
 @pytest.fixture
 def decoder(monkeypatch: pytest.MonkeyPatch) -> CountingDecoder:
     counting = CountingDecoder()
-    monkeypatch.setattr(pieces, "_DECODER", counting)
+    monkeypatch.setattr(line_recovery, "_DECODER", counting)
     return counting
 
 
@@ -257,12 +257,12 @@ def test_a_row_shows_how_rows_begin(line: bytes, beginning: bytes | None) -> Non
 
 def test_behind_too_many_torn_rows_nothing_is_looked_for(decoder: CountingDecoder) -> None:
     torn, row = b'{"a":1,', b'{"a":2}'
-    few = torn * (pieces.TORN_CANDIDATES - 1)
+    few = torn * (line_recovery.TORN_CANDIDATES - 1)
     assert shown(few + row)[-1] == (row, ROW)
     many = few + torn + row + b"\0" + row
     found = shown(row + many + b" \r")
     assert found[0] == (row, ROW)
-    assert found[1:-1] == [(torn, BREAKS_OFF)] * (pieces.TORN_CANDIDATES - 2)
+    assert found[1:-1] == [(torn, BREAKS_OFF)] * (line_recovery.TORN_CANDIDATES - 2)
     assert found[-1] == (torn + torn + row + b"\0" + row, TOO_MANY)
 
 
@@ -295,17 +295,17 @@ def test_hostile_lines_cost_a_bounded_number_of_reads(
     line = hostile * (1_000_000 // len(hostile))
     found = pieces_of(line, begins)
     # Each torn candidate is read once, and what is left round it once more to be named.
-    assert decoder.calls <= 2 * pieces.TORN_CANDIDATES + 1
+    assert decoder.calls <= 2 * line_recovery.TORN_CANDIDATES + 1
     assert not any(piece.whole for piece in found)
 
 
 def test_no_more_than_some_lengths_are_read_in_vain(
     decoder: CountingDecoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pieces, "READ_IN_VAIN_BYTES", 0)
+    monkeypatch.setattr(line_recovery, "READ_IN_VAIN_BYTES", 0)
     line = b'{"a":1,"b":' * 60 + b"[" + b"1," * 50_000
     assert [piece.reason for piece in pieces_of(line, HEAD)] == [TOO_MANY]
-    assert decoder.read_in_vain <= (pieces.READ_IN_VAIN + 2) * len(line)
+    assert decoder.read_in_vain <= (line_recovery.READ_IN_VAIN + 2) * len(line)
 
 
 def test_the_nested_objects_of_a_torn_row_are_read_once(decoder: CountingDecoder) -> None:
@@ -315,7 +315,7 @@ def test_the_nested_objects_of_a_torn_row_are_read_once(decoder: CountingDecoder
 
 
 def test_what_follows_the_most_pieces_is_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "MOST_PIECES", 3)
+    monkeypatch.setattr(line_recovery, "MOST_PIECES", 3)
     row = b'{"a":1}'
     assert shown(row * 3) == [(row, ROW)] * 3
     assert shown(row * 5 + b"\0 ") == [(row, ROW)] * 3 + [(row * 2 + b"\0", TOO_MANY)]

@@ -34,22 +34,23 @@ from rows import (
 )
 
 import evalstream
-from evalstream import parsing, row_pass
-from evalstream.aggregate import Aggregate
-from evalstream.block_result import Counts
-from evalstream.catalog import enabled_codes
-from evalstream.collector import Collector
-from evalstream.exact import parse_exactly
-from evalstream.formats import eee
-from evalstream.model import Block, Finding, Options
-from evalstream.probe import context_of
-from evalstream.reading import Reader
-from evalstream.row_pass import check_block
-from evalstream.rule import Context
-from evalstream.schema import builtin_schema
-from evalstream.sources import stream
-from evalstream.sources.stream import Descriptor, StreamSource
-from evalstream.tally import Tally
+from evalstream.engine import row_pass
+from evalstream.engine.collector import Collector
+from evalstream.engine.result import Counts
+from evalstream.engine.row_pass import check_block
+from evalstream.formats.eee import row_view
+from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.eee.probe import context_of
+from evalstream.formats.eee.row_reader import Reader
+from evalstream.io import stream
+from evalstream.io.stream import Descriptor, StreamSource
+from evalstream.model.report import Block, Finding, Options
+from evalstream.parsing import json as parsing
+from evalstream.parsing.json_schema import builtin_schema
+from evalstream.parsing.strict_json import parse_exactly
+from evalstream.rules.base import Context
+from evalstream.rules.catalogue import enabled_codes
+from evalstream.stats.tally import Tally
 
 LONGEST = 1500
 MARK = b"\xef\xbb\xbf"
@@ -215,7 +216,7 @@ def _reader(version: str, engine: str) -> Reader:
 
 READER = {(version, engine): _reader(version, engine) for version in VERSIONS for engine in ENGINES}
 REFERENCE = {
-    version: jsonschema.Draft7Validator(builtin_schema(eee.instance_schema_name(version)))
+    version: jsonschema.Draft7Validator(builtin_schema(row_view.instance_schema_name(version)))
     for version in VERSIONS
 }
 

@@ -23,9 +23,9 @@ from rows import (
 )
 
 import evalstream
-from evalstream.digest import RECIPES, explained_by, is_hex_digest, normalised
-from evalstream.model import Report
-from evalstream.probe import PROBED_ROWS, UNANIMOUS, _votes
+from evalstream.formats.eee.probe import PROBED_ROWS, UNANIMOUS, _votes
+from evalstream.io.digest import RECIPES, explained_by, is_hex_digest, normalised
+from evalstream.model.report import Report
 
 ALGORITHMS = ("sha256", "md5")
 TEXTS = st.one_of(

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import evalstream
-from evalstream.model import (
+from evalstream.io.output import Output
+from evalstream.model.report import (
     Excerpt,
     Figures,
     Finding,
@@ -19,7 +20,6 @@ from evalstream.model import (
     Totals,
     Verified,
 )
-from evalstream.output import Output
 from evalstream.reporters.github import GithubReporter
 from evalstream.reporters.json import JsonReporter
 from evalstream.reporters.jsonl import JsonLinesReporter

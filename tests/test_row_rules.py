@@ -14,16 +14,16 @@ from rows import VERSIONS, Row, aggregate_of, bounded, line_of, mutants, sound_r
 from test_scanner import agreed, bare, passed_over, written
 
 import evalstream
-from evalstream.aggregate import Aggregate
-from evalstream.catalog import RULES, enabled_codes
-from evalstream.engine import Engine
-from evalstream.formats.eee import INSTANCE_VERSIONS
-from evalstream.model import Fault, Options, Severity
-from evalstream.probe import context_of
-from evalstream.rule import Context
-from evalstream.rules.row import FOREIGN_SOURCE
-from evalstream.scope import remark_key
-from evalstream.swift import QUIET
+from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.eee.fast_path import QUIET
+from evalstream.formats.eee.probe import context_of
+from evalstream.formats.eee.row_engine import Engine
+from evalstream.formats.eee.row_groups import remark_key
+from evalstream.formats.eee.row_view import INSTANCE_VERSIONS
+from evalstream.formats.eee.rules.row import FOREIGN_SOURCE
+from evalstream.model.report import Fault, Options, Severity
+from evalstream.rules.base import Context
+from evalstream.rules.catalogue import RULES, enabled_codes
 
 OPTIONAL = ("ES312", "ES316")
 LAYER = [code for code in RULES if code.startswith("ES3")]

@@ -11,12 +11,12 @@ import pytest
 import yaml
 from edits import Case, apply, sections
 
-from evalstream.aggregate import Aggregate
-from evalstream.catalog import RULES
-from evalstream.model import Excerpt, Finding, Options, Severity
-from evalstream.parsing import shorten
-from evalstream.rule import Context, Rule
-from evalstream.summary import run_line
+from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.model.report import Excerpt, Finding, Options, Severity
+from evalstream.parsing.json import shorten
+from evalstream.reporters.summary import run_line
+from evalstream.rules.base import Context, Rule
+from evalstream.rules.catalogue import RULES
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 PAIRS = Path(__file__).resolve().parent / "pairs"

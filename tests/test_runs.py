@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 import evalstream
-from evalstream.errors import UsageError
-from evalstream.finding import find_runs
-from evalstream.inputs import find_all
-from evalstream.model import Options
-from evalstream.runs import Nothing, Run
-from evalstream.unrecognised import Unrecognised
+from evalstream.discovery import find_runs
+from evalstream.discovery.inputs import find_all
+from evalstream.discovery.unrecognised import Unrecognised
+from evalstream.model.errors import UsageError
+from evalstream.model.report import Options
+from evalstream.model.run import Nothing, Run
 
 DETAILS = "detailed_evaluation_results"
 Found = list[tuple[str | None, str | None]]

@@ -42,21 +42,20 @@ from test_properties import context_for, odd_files
 from test_properties import outcome as collected
 
 import evalstream
-from evalstream import engine, swift
-from evalstream.aggregate import Aggregate
-from evalstream.engine import Engine
-from evalstream.formats import eee
-from evalstream.identities import Identities, Record
-from evalstream.model import Block, Lines, Options
-from evalstream.probe import context_of
-from evalstream.rule import Context
-from evalstream.scanner import library, tables
-from evalstream.scanner.tables import NotTabled, pinned, tables_of
-from evalstream.schema import builtin_schema
-from evalstream.swift import Swift, swift_for
-from evalstream.tally import Tally
+from evalstream.formats.eee import fast_path, row_engine, row_view
+from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.eee.fast_path import Swift, swift_for
+from evalstream.formats.eee.probe import context_of
+from evalstream.formats.eee.row_engine import Engine
+from evalstream.model.report import Block, Lines, Options
+from evalstream.model.row_record import Identities, Record
+from evalstream.parsing.json_schema import builtin_schema
+from evalstream.parsing.native import binding, schema_tables
+from evalstream.parsing.native.schema_tables import NotTabled, pinned, tables_of
+from evalstream.rules.base import Context
+from evalstream.stats.tally import Tally
 
-SOURCES = REPOSITORY / "evalstream" / "scanner"
+SOURCES = REPOSITORY / "evalstream" / "parsing" / "native"
 SINGLE, AGENTIC, OPEN, MULTI = 0, 2, 3, 5
 """Which sound rows are what; the open one is single_turn, and has no choices."""
 
@@ -87,7 +86,7 @@ def claiming(version: str) -> Row:
 
 BARE = {
     version: context(version, schema_version=version if "+" in version else "auto")
-    for version in eee.INSTANCE_VERSIONS
+    for version in row_view.INSTANCE_VERSIONS
 }
 HASHED = {version: context(version, PREFERRED[version]) for version in VERSIONS}
 JOINED = {
@@ -209,7 +208,7 @@ def limit(name: str) -> int:
 
 
 def test_every_version_is_taken() -> None:
-    for version in eee.INSTANCE_VERSIONS:
+    for version in row_view.INSTANCE_VERSIONS:
         assert swift_for(BARE[version]) is not None
         assert swift_for(slowly(BARE[version])) is None
 
@@ -221,22 +220,22 @@ SLOTS_WITHOUT_USE = {
 }
 
 
-@pytest.mark.parametrize("version", eee.INSTANCE_VERSIONS)
+@pytest.mark.parametrize("version", row_view.INSTANCE_VERSIONS)
 def test_what_is_looked_at_is_there_in_every_version(version: str) -> None:
-    schema = builtin_schema(eee.instance_schema_name(version))
-    slots = library.slots()
-    aliases = {eee.transcript_key(version): "turns"}
+    schema = builtin_schema(row_view.instance_schema_name(version))
+    slots = binding.slots()
+    aliases = {row_view.transcript_key(version): "turns"}
     packed = tables_of(schema, slots, "interaction_type", aliases)
-    nodes = struct.Struct(tables._NODE.format).iter_unpack(packed.nodes)
+    nodes = struct.Struct(schema_tables._NODE.format).iter_unpack(packed.nodes)
     unused = {*slots} - {slots[node[7]] for node in nodes if node[7] >= 0}
     assert unused == SLOTS_WITHOUT_USE.get(version, set())
     assert packed.wanted == (1 << slots.index("output"), *2 * [1 << slots.index("turns")])
     assert packed.unwanted == (1 << slots.index("turns"), *2 * [1 << slots.index("output")])
 
 
-@pytest.mark.parametrize("version", eee.INSTANCE_VERSIONS)
+@pytest.mark.parametrize("version", row_view.INSTANCE_VERSIONS)
 def test_what_arrays_hold_is_never_left_out(version: str) -> None:
-    properties = builtin_schema(eee.instance_schema_name(version))["properties"]
+    properties = builtin_schema(row_view.instance_schema_name(version))["properties"]
     turns = properties.get("messages", properties.get("interactions"))["items"]
     answers = properties["answer_attribution"]["items"]
     # What is not there would be what it was in the turn, the call or the answer before.
@@ -273,27 +272,29 @@ def body_of(text: str, name: str) -> str:
 
 def test_both_languages_know_the_same_structures() -> None:
     text = "\n".join(path.read_text() for path in sorted(SOURCES.glob("*.h")))
-    assert members_of(text, "row") == [*library.COLUMNS]
+    assert members_of(text, "row") == [*binding.COLUMNS]
     assert members_of(text, "record") == [*Record._fields]
     for name, known in (
-        ("demands", library.Demands),
-        ("hasher", library.Hasher),
-        ("tables", library._Tables),
-        ("scope", library._Scope),
-        ("scan", library._Scan),
+        ("demands", binding.Demands),
+        ("hasher", binding.Hasher),
+        ("tables", binding._Tables),
+        ("scope", binding._Scope),
+        ("scan", binding._Scan),
     ):
         assert members_of(text, name) == [field[0] for field in known._fields_]
-    flags = {name: value for name, value in vars(library.Flag).items() if name.isupper()}
+    flags = {name: value for name, value in vars(binding.Flag).items() if name.isupper()}
     assert constants_of(text, "flag") == flags
-    assert constants_of(text, "pause") == dict(library.Pause.__members__)
-    assert library.slots()[: len(IDS)] == swift._IDS == IDS
-    assert library.recipes() == ("", *COVERED)
-    assert tuple(constants_of(text, "interaction")) == tuple(map(str.upper, eee.INTERACTION_TYPES))
+    assert constants_of(text, "pause") == dict(binding.Pause.__members__)
+    assert binding.slots()[: len(IDS)] == fast_path._IDS == IDS
+    assert binding.recipes() == ("", *COVERED)
+    assert tuple(constants_of(text, "interaction")) == tuple(
+        map(str.upper, row_view.INTERACTION_TYPES)
+    )
 
 
 def test_a_known_row_gives_known_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     # Whoever hashes what was written wants to read it.
-    monkeypatch.setattr(swift, "hasher", lambda _: None)
+    monkeypatch.setattr(fast_path, "hasher", lambda _: None)
     within = context("0.3.0", "json-list", links=True)
     first, second = sound(SINGLE, "0.3.0"), sound(AGENTIC, "0.3.0")
     second = {**second, "error": "late", "evaluation": {**second["evaluation"], "score": 0.25}}
@@ -305,10 +306,10 @@ def test_a_known_row_gives_known_columns(monkeypatch: pytest.MonkeyPatch) -> Non
     swept.take(0, 1)
     words, texts = swept._scanner.words().tolist(), swept._scanner.texts()
     swept.close()
-    width, flags = len(library.COLUMNS), library.Flag
+    width, flags = len(binding.COLUMNS), binding.Flag
     assert len(words) == 3 * width
     rows = [
-        dict(zip(library.COLUMNS, words[start : start + width], strict=True))
+        dict(zip(binding.COLUMNS, words[start : start + width], strict=True))
         for start in range(0, len(words), width)
     ]
     assert [data[row["start"] : row["stop"]] for row in rows] == lines
@@ -361,17 +362,17 @@ def test_every_sound_row_is_taken(version: str, within: Context, manner: str) ->
     assert agreed(within, *lines)
 
 
-@pytest.mark.parametrize("version", eee.INSTANCE_VERSIONS)
+@pytest.mark.parametrize("version", row_view.INSTANCE_VERSIONS)
 def test_every_version_takes_the_rows_that_declare_it_and_no_others(version: str) -> None:
     (row,) = sound_rows("0.2.0" if version.startswith("0.2.0") else "0.3.0", 1)
     row = bare(row)
     if version in SLOTS_WITHOUT_USE:
         row.pop("evaluation_result_id", None)
     settled = context(version, schema_version=version)
-    for declared in eee.KNOWN_VERSIONS | {"9.9", "", "0.2"}:
+    for declared in row_view.KNOWN_VERSIONS | {"9.9", "", "0.2"}:
         line = written({**row, "schema_version": declared})
         assert agreed(settled, line), declared
-        expected = "+" in version or declared in eee.forms_of(version)
+        expected = "+" in version or declared in row_view.forms_of(version)
         assert agreed(BARE[version], line) == expected, declared
 
 
@@ -844,10 +845,10 @@ def rooms(monkeypatch: pytest.MonkeyPatch) -> Callable[[Context, int, int], Engi
     """Make engines whose scanner has room for so many rows and bytes of text."""
 
     def made(within: Context, rows: int, size: int) -> Engine:
-        monkeypatch.setattr(library, "MOST_ROWS", rows)
-        monkeypatch.setattr(library, "TEXT_BYTES", size)
+        monkeypatch.setattr(binding, "MOST_ROWS", rows)
+        monkeypatch.setattr(binding, "TEXT_BYTES", size)
         # Scanners of other sizes are idle there.
-        monkeypatch.setattr(swift, "_IDLE", [])
+        monkeypatch.setattr(fast_path, "_IDLE", [])
         return Engine(within)
 
     return made
@@ -881,7 +882,7 @@ def test_how_many_rows_go_together_changes_nothing(rooms: Rooms, room: int, coun
 
 @pytest.mark.parametrize("count", [-1, 0, 1])
 def test_blocks_of_as_many_rows_as_go_together(count: int) -> None:
-    most = library.MOST_ROWS
+    most = binding.MOST_ROWS
     data = spoilt_rows(most + count, [0, most - 2])
     more = spoilt_rows(2 * most + count, [most - 1, most, most + 1][: 2 + count] if count else [])
     for text in (data, more):
@@ -904,7 +905,7 @@ def test_how_much_room_there_is_for_texts_changes_nothing(rooms: Rooms, within: 
 
 
 def test_texts_that_fill_all_room() -> None:
-    most = library.TEXT_BYTES
+    most = binding.TEXT_BYTES
     for recipe, text in (("concat", "x"), ("json-list", "\u00fc"), ("", "\U0001f600")):
         within = context("0.3.0", recipe)
         row = sound(OPEN, "0.3.0")
@@ -955,7 +956,7 @@ MARK_VALUES = [
 
 
 @pytest.mark.parametrize(("value", "is_taken"), MARK_VALUES)
-@pytest.mark.parametrize("name", eee.REPEAT_MARKS)
+@pytest.mark.parametrize("name", row_view.REPEAT_MARKS)
 def test_repeats_are_marked_alike(name: str, value: str, is_taken: bool) -> None:
     for metadata in ({name: "@"}, {name: "@", "epoch2": 1, "seeds": 3}, {"a": [], name: "@"}):
         line = written({**sound(), "metadata": metadata}).replace(b'"@"', value.encode())
@@ -1448,11 +1449,11 @@ def test_half_a_row_of_another_kind_is_not_taken(number: int) -> None:
         whole = {kind: sound(kind, version) for kind in (SINGLE, AGENTIC, MULTI)}
         row = whole[number]
         assert agreed(within, written(row))
-        for kind in eee.INTERACTION_TYPES:
+        for kind in row_view.INTERACTION_TYPES:
             # A row with calls of tools may also be called multi_turn.
             expected = kind == row["interaction_type"] or (number, kind) == (
                 AGENTIC,
-                eee.MULTI_TURN,
+                row_view.MULTI_TURN,
             )
             assert agreed(within, written({**row, "interaction_type": kind})) == expected
         for output, turns in itertools.product(
@@ -1507,12 +1508,12 @@ def test_without_the_library_the_same_is_found(monkeypatch: pytest.MonkeyPatch) 
     data = mixed_rows()
     for within in (HASHED["0.2.0"], JOINED["0.2.0"]):
         expected = outcome(Engine(within), data)
-        monkeypatch.setattr(swift, "library", lambda: None)
+        monkeypatch.setattr(fast_path, "library", lambda: None)
         without = Engine(within)
         assert outcome(without, data) == expected
         assert without._swift is None
         monkeypatch.undo()
-        monkeypatch.setattr(engine, "WORTH_A_SCANNER_BYTES", 0)
+        monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", 0)
 
 
 def test_a_library_that_cannot_be_loaded_is_none(
@@ -1521,8 +1522,8 @@ def test_a_library_that_cannot_be_loaded_is_none(
     spoilt = tmp_path / "library"
     spoilt.write_bytes(b"\x7fELF")
     for path in (tmp_path / "missing", spoilt, Path("libc.so.6")):
-        monkeypatch.setattr(library, "LIBRARY", path)
-        assert library.library.__wrapped__() is None
+        monkeypatch.setattr(binding, "LIBRARY", path)
+        assert binding.library.__wrapped__() is None
 
 
 @pytest.mark.parametrize("algorithm", ["sha256", "md5"])
@@ -1530,7 +1531,7 @@ def test_a_library_that_cannot_be_loaded_is_none(
 def test_hashes_are_checked_without_openssl_too(
     monkeypatch: pytest.MonkeyPatch, recipe: str, algorithm: str
 ) -> None:
-    monkeypatch.setattr(swift, "hasher", lambda _: None)
+    monkeypatch.setattr(fast_path, "hasher", lambda _: None)
     for links in (False, True):
         within = context("0.3.0", recipe, algorithm, links=links)
         subject = Engine(within)
@@ -1604,11 +1605,11 @@ def test_some_options_want_no_scanner(settings: dict[str, Any]) -> None:
 
 def test_small_files_are_not_worth_a_scanner(monkeypatch: pytest.MonkeyPatch) -> None:
     data = mixed_rows()
-    monkeypatch.setattr(engine, "WORTH_A_SCANNER_BYTES", 1 << 60)
+    monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", 1 << 60)
     subject = Engine(HASHED["0.2.0"])
     assert outcome(subject, data) == outcome(slowly(HASHED["0.2.0"]), data)
     assert subject._swift is None
-    monkeypatch.setattr(engine, "WORTH_A_SCANNER_BYTES", Engine._expected)
+    monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", Engine._expected)
     assert outcome(subject, data) == outcome(slowly(HASHED["0.2.0"]), data)
     assert subject._swift is not None
 
@@ -1707,8 +1708,8 @@ def test_a_schema_that_no_table_can_say_is_left_to_others(monkeypatch: pytest.Mo
     def refused(*_: Any) -> Any:
         raise NotTabled("x")
 
-    monkeypatch.setattr(swift, "tables_of", refused)
-    monkeypatch.setattr(swift, "_shape_of", swift._shape_of.__wrapped__)
+    monkeypatch.setattr(fast_path, "tables_of", refused)
+    monkeypatch.setattr(fast_path, "_shape_of", fast_path._shape_of.__wrapped__)
     assert swift_for(HASHED["0.2.0"]) is None
 
 

@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 from rows import bytes_of, sound_rows, write_run
 
 import evalstream
-from evalstream.check import merge
-from evalstream.errors import CannotCheck, UsageError
-from evalstream.gathering import Gathering
-from evalstream.model import Finding, RunSummary, Severity
-from evalstream.output import Output
-from evalstream.parts import PartReporter
-from evalstream.plan import COST_OF_A_RUN, Plan
+from evalstream.api import merge
+from evalstream.batch.parts import PartReporter
+from evalstream.batch.plan import COST_OF_A_RUN, Plan
+from evalstream.batch.results import Gathering
+from evalstream.batch.shards import Shard, shard_of
+from evalstream.io.output import Output
+from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.report import Finding, RunSummary, Severity
+from evalstream.model.run import Run
 from evalstream.reporters.json import JsonReporter
 from evalstream.reporters.text import TextReporter
-from evalstream.runs import Run
-from evalstream.shards import Shard, shard_of
 
 ARRAY = {
     "SLURM_ARRAY_TASK_ID": "7",

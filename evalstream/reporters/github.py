@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from evalstream.model import Finding, Report, Severity
-from evalstream.output import Output
-from evalstream.summary import occurrences, run_line, total_lines
+from evalstream.io.output import Output
+from evalstream.model.report import Finding, Report, Severity
+from evalstream.reporters.summary import occurrences, run_line, total_lines
 
 LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from evalstream.findings import Findings
-from evalstream.model import Finding, Report
-from evalstream.output import Output
-from evalstream.parsing import dumps
-from evalstream.summary import closing, outcome
+from evalstream.io.output import Output
+from evalstream.model.finding_list import Findings
+from evalstream.model.report import Finding, Report
+from evalstream.parsing.json import dumps
+from evalstream.reporters.summary import closing, outcome
 
 _BEGINNING: Final = re.compile(rb'\{"schema":\d+,"tool":\{"name":"evalstream"')
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from evalstream.findings import Findings
-from evalstream.model import Excerpt, Finding, Report
-from evalstream.output import Output
-from evalstream.parsing import dumps
-from evalstream.summary import occurrences, result_lines, run_line, total_lines
+from evalstream.io.output import Output
+from evalstream.model.finding_list import Findings
+from evalstream.model.report import Excerpt, Finding, Report
+from evalstream.parsing.json import dumps
+from evalstream.reporters.summary import occurrences, result_lines, run_line, total_lines
 
 IN_MEMORY: Final = 1_000
 """How many findings of each code are kept in memory: there are over a hundred codes."""

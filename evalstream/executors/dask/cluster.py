@@ -13,8 +13,8 @@ from concurrent.futures import BrokenExecutor, Future
 from contextlib import suppress
 from typing import Any, Final
 
-from evalstream.errors import EngineLost
 from evalstream.executors.dask.worker import differences, versions, work
+from evalstream.model.errors import EngineLost
 
 WATCH_SECONDS: Final = 2.0
 SILENCE_SECONDS: Final = 60.0

@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 from evalstream._version import __version__
-from evalstream.errors import CannotCheck, EngineLost
+from evalstream.model.errors import CannotCheck, EngineLost
 
 DECIDING: Final = ("fastjsonschema", "jiter", "jsonschema-rs", "msgspec", "xxhash")
 """The libraries that have a say in verdicts."""

@@ -1,0 +1,44 @@
+"""What is told of runs in the light of others, after everything that is told of each by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import groupby
+
+from evalstream.batch.cross_run.index import Across, Linked
+from evalstream.batch.results import Gathering
+from evalstream.engine.collector import finding_of
+from evalstream.engine.result import Counts, trimmed
+from evalstream.model.report import Finding, Options, RunSummary
+from evalstream.rules.catalogue import enabled_codes
+
+
+def tell_links(
+    across: Across, gathering: Gathering, options: Options, show: Callable[[Finding], None]
+) -> None:
+    """Show what runs have to do with each other, and count it among what is said of each."""
+    most = options.max_findings
+    for number, some in groupby(across.faults(enabled_codes(options)), lambda one: one.number):
+        counts: Counts = {}
+        shown: dict[str, int] = {}
+        for linked in some:
+            finding = _finding(linked, options)
+            key = finding.code, finding.severity
+            counts[key] = counts.get(key, 0) + finding.occurrences
+            shown[finding.code] = shown.get(finding.code, 0) + 1
+            if not most or shown[finding.code] <= most:
+                show(finding)
+        gathering.amend(number, partial(_count, counts, options))
+
+
+def _finding(linked: Linked, options: Options) -> Finding:
+    fault = trimmed(linked.fault, show_values=options.show_values)
+    return finding_of(fault, linked.file, options.profile, line=linked.line, offset=linked.offset)
+
+
+def _count(counts: Counts, options: Options, summary: RunSummary) -> None:
+    for (code, severity), count in counts.items():
+        summary.count(code, severity, count)
+        if severity >= options.threshold:
+            summary.verdict = "failed"

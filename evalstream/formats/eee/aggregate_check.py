@@ -1,0 +1,183 @@
+"""Read an aggregate and say everything that is wrong with it by itself."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import Final, NamedTuple
+
+from evalstream.formats.eee import row_view
+from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.eee.claims import claims_of
+from evalstream.formats.eee.rules.aggregate import ES702
+from evalstream.formats.eee.rules.schema import ES215, fits_another, null_bounds
+from evalstream.formats.eee.rules.schema import explain as explain_schema
+from evalstream.formats.eee.rules.seal import ES502, ES503, ES505
+from evalstream.formats.eee.version_fit import versions_that_fit
+from evalstream.io.file_state import Watch
+from evalstream.io.remote import is_remote
+from evalstream.io.standard_input import STANDARD_INPUT
+from evalstream.io.stream import Descriptor
+from evalstream.model.report import Fault, Options, one_of
+from evalstream.model.run import STDIN
+from evalstream.model.signals import STOPPING
+from evalstream.parsing.json import UTF8_MARK
+from evalstream.parsing.json_schema import builtin_validator
+from evalstream.parsing.limits import (
+    MOST_JSON_BYTES,
+    held_of,
+    read_bounded,
+    read_regular,
+    refuse_many_values,
+)
+from evalstream.parsing.schema_errors_in_parts import fault_parts
+from evalstream.rules.profiles import PROFILES
+from evalstream.rules.syntax import (
+    BEGINS_WITH_MARK,
+    ES102,
+    ES108,
+    ES113,
+    ObjectReading,
+    read_object,
+)
+
+ABSORBING: Final = frozenset({ES502.code, ES503.code, ES505.code, ES702.code})
+"""Rules that say more than the schema's own finding at the same place."""
+
+TOO_DEEP: Final = "nested too deep to be judged by the schema"
+BOUNDS: Final = ("/min_score", "/max_score")
+
+
+class PlacedFault(NamedTuple):
+    """A fault in the aggregate, with its line where the text itself is at fault."""
+
+    fault: Fault
+    line: int | None = None
+
+
+class Reading(NamedTuple):
+    """What was read: the aggregate if it is an object, and its faults."""
+
+    aggregate: Aggregate | None
+    faults: list[PlacedFault]
+
+
+def document_bytes(path: str, watch: Watch | None = None, *, most: int = MOST_JSON_BYTES) -> bytes:
+    """Return the bytes of a document, of a local or remote file, `most` of them in any case.
+
+    How a local one looked goes to `watch`. Raises OSError, CannotCheck, and Stopped.
+    """
+    if is_remote(path):
+        from evalstream.io.remote import read_whole
+
+        return read_whole(path, most)
+    if path == STDIN:
+        return read_bounded(STANDARD_INPUT.reader(), most)
+    # A named pipe is opened only once a writer opens it.
+    with nullcontext() if os.path.isfile(path) else STOPPING.waiting():
+        descriptor = os.open(path, os.O_RDONLY)
+    try:
+        status = os.fstat(descriptor)
+        if watch is not None:
+            watch.add(path, status)
+        if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
+            return read_regular(descriptor, status, most)
+        return read_bounded(Descriptor(descriptor), most)
+    finally:
+        os.close(descriptor)
+
+
+def read_document(text: bytes, options: Options, noun: str) -> ObjectReading:
+    """Read a document, which may begin with a byte order mark; `noun` says what it is.
+
+    Raises CannotCheck for one of too many values.
+    """
+    refuse_many_values(text)
+    reading = read_object(text.removeprefix(UTF8_MARK), options.max_depth, torn=False, noun=noun)
+    if not text.startswith(UTF8_MARK):
+        return reading
+    mark = ES102.fault(BEGINS_WITH_MARK), 1
+    return reading._replace(faults=[mark, *reading.faults])
+
+
+def read_aggregate(text: bytes, name: str, options: Options) -> Reading:
+    """Read an aggregate; `name` is what reports call it. Raises as `read_document` does."""
+    reading = read_document(text, options, "an aggregate")
+    faults = [PlacedFault(fault, line) for fault, line in reading.faults]
+    if reading.value is None:
+        return Reading(None, faults)
+    aggregate = Aggregate(name, reading.value, claims_of(text.removeprefix(UTF8_MARK)))
+    said = held_of(reading.concerned(_schema_faults(aggregate, options)))
+    try:
+        faults.extend(map(PlacedFault, said))
+    except RecursionError:
+        return Reading(None, [*faults, PlacedFault(ES113.fault(TOO_DEEP))])
+    return Reading(aggregate, faults)
+
+
+def in_order(faults: list[PlacedFault]) -> list[PlacedFault]:
+    """Return what is to be said of an aggregate, each fault once, by line, code and pointer."""
+    return sorted(_absorbed(faults), key=_order)
+
+
+def _schema_faults(aggregate: Aggregate, options: Options) -> Iterator[Fault]:
+    declared = aggregate.version
+    version = options.schema_version
+    if version == "auto":
+        version = row_view.nearest_version(declared or row_view.DEFAULT_VERSION, instance=False)
+        if declared is not None and not row_view.is_known(declared, instance=False):
+            yield ES215.fault(
+                f"no version that is known; the aggregate is judged by {version}",
+                pointer="/schema_version",
+                expected=one_of(row_view.DECLARED),
+                found=declared,
+            )
+    validator = builtin_validator(row_view.aggregate_schema_name(version), options.engine)
+    document = aggregate.document
+    said: set[str | None] = set()
+    fails = False
+    for part in fault_parts(validator, document):
+        faults = explain_schema(part, own=True, version=version)
+        fails = fails or bool(faults)
+        said.update(fault.pointer for fault in faults if (fault.pointer or "").endswith(BOUNDS))
+        yield from faults
+    if PROFILES[options.profile].demands_bounds:
+        yield from (fault for fault in null_bounds(aggregate) if fault.pointer not in said)
+    if fails:
+        version = version.partition("+")[0]
+        fitting = versions_that_fit(document, version, options.engine, instance=False)
+        yield from fits_another(version, fitting)
+
+
+def _absorbed(faults: list[PlacedFault]) -> list[PlacedFault]:
+    """Let rules that say more speak for the schema's findings at the same place.
+
+    Where the number itself is none (ES108), no other rule has anything to say.
+    """
+    none = {placed.fault.pointer for placed in faults if placed.fault.code == ES108.code}
+    faults = [
+        placed
+        for placed in faults
+        if placed.fault.code == ES108.code or placed.fault.pointer not in none - {None}
+    ]
+    speaking = {placed.fault.pointer for placed in faults if placed.fault.code in ABSORBING}
+    keywords: dict[str | None, str] = {}
+    for placed in faults:
+        if placed.fault.keyword and placed.fault.pointer in speaking:
+            keywords.setdefault(placed.fault.pointer, placed.fault.keyword)
+    kept = []
+    for placed in faults:
+        fault = placed.fault
+        if fault.keyword and fault.pointer in speaking:
+            continue
+        if fault.code in ABSORBING:
+            fault = fault._replace(keyword=keywords.get(fault.pointer))
+        kept.append(placed._replace(fault=fault))
+    return kept
+
+
+def _order(placed: PlacedFault) -> tuple[float, str, str]:
+    line = float("inf") if placed.line is None else placed.line
+    return line, placed.fault.code, placed.fault.pointer or ""
