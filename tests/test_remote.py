@@ -23,6 +23,8 @@ from evalstream.io.remote import (
     is_remote,
     limits,
     read_whole,
+    reader,
+    retry,
     shown,
 )
 from evalstream.model.errors import MissingExtra
