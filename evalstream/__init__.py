@@ -13,7 +13,9 @@ with uninterrupted():
         UsageError,
         WorkerLost,
     )
-    from evalstream.model.report import Finding, Flow, Options, Report, RunSummary, Severity
+    from evalstream.model.finding import Finding, Severity
+    from evalstream.model.options import Flow, Options
+    from evalstream.model.report import Report, RunSummary
 
 __all__ = [
     "CannotCheck",

@@ -15,7 +15,8 @@ from evalstream.formats.eee import row_view
 from evalstream.io.digest import RECIPES
 from evalstream.io.overwriting import Outputs, journaled
 from evalstream.model.errors import CannotCheck, UsageError
-from evalstream.model.report import Flow, Options, Report, Reporter
+from evalstream.model.options import Flow, Options
+from evalstream.model.report import Report, Reporter
 from evalstream.parsing import json
 from evalstream.parsing.json_schema import ENGINES, compile_schema
 from evalstream.parsing.linear_regex import linear_search

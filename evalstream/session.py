@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from evalstream.batch.single import check_any
 from evalstream.io.progress import Progress
 from evalstream.model.errors import UsageError
+from evalstream.model.finding import Finding
 from evalstream.model.finding_list import Findings
-from evalstream.model.report import Finding, Options, Report, Reporter, RunSummary, Totals
+from evalstream.model.options import Options
+from evalstream.model.report import Report, Reporter, RunSummary, Totals
 from evalstream.model.run import Nothing, Run
 from evalstream.model.signals import STOPPING
 

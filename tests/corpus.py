@@ -12,7 +12,8 @@ import pytest
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.row_reader import Reader
 from evalstream.formats.eee.rules.schema import explain
-from evalstream.model.report import Fault, Finding, Options
+from evalstream.model.finding import Fault, Finding
+from evalstream.model.options import Options
 from evalstream.parsing.json_schema import Validator, builtin_schema, compile_schema
 from evalstream.rules.base import Context
 from evalstream.rules.catalogue import enabled_codes

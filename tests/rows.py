@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import evalstream
 from evalstream.io.output import Output
-from evalstream.model.report import Options
+from evalstream.model.options import Options
 from evalstream.reporters.json import JsonReporter
 from evalstream.reporters.jsonl import JsonLinesReporter
 from evalstream.reporters.text import TextReporter

@@ -27,7 +27,9 @@ from evalstream.formats.eee.aggregate import Aggregate, Result
 from evalstream.formats.eee.rules.cross_run import ES903, ES904, ES905
 from evalstream.io.progress import Progress
 from evalstream.model.errors import CannotCheck
-from evalstream.model.report import Finding, Options, RunSummary, Severity
+from evalstream.model.finding import Finding, Severity
+from evalstream.model.options import Options
+from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
 from evalstream.rules.catalogue import RULES
 from evalstream.stats import run_links as links_module

@@ -13,7 +13,7 @@ from edits import REPOSITORY
 
 import evalstream
 from evalstream.formats.eee.datastore import Address, Unaddressable, address_of, place_of, uuid_of
-from evalstream.model.report import Severity
+from evalstream.model.finding import Severity
 from evalstream.rules.profiles import DATASTORE, DEFAULT
 
 UUID = "0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57"

@@ -26,7 +26,8 @@ from rows import (
 import evalstream
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.claims import claims_of
-from evalstream.model.report import Fault, Options, Severity
+from evalstream.model.finding import Fault, Severity
+from evalstream.model.options import Options
 from evalstream.rules.base import Context
 from evalstream.rules.catalogue import RULES
 

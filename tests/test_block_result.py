@@ -3,7 +3,7 @@
 import pickle
 
 from evalstream.engine.result import BlockResult, Fate, Located
-from evalstream.model.report import Excerpt, Fault, Severity
+from evalstream.model.finding import Excerpt, Fault, Severity
 from evalstream.model.row_record import Identities
 from evalstream.stats.tally import Tally
 

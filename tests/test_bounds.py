@@ -18,7 +18,7 @@ from rows import aggregate_of, bounded, bytes_of, sound_rows, write_run
 import evalstream
 from evalstream.formats.eee import aggregate_check
 from evalstream.model.errors import CannotCheck
-from evalstream.model.report import MORE, Fault
+from evalstream.model.finding import MORE, Fault
 from evalstream.parsing import limits, schema_errors_in_parts
 from evalstream.parsing.json_schema import builtin_schema, builtin_validator, schema_documents
 from evalstream.parsing.limits import Held, TooLarge, held_of, refuse_many_values

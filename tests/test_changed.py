@@ -26,7 +26,7 @@ from evalstream.io.block_digests import (
 )
 from evalstream.io.digest import FileDigest, RunningDigest
 from evalstream.io.file import FileSource, read_lines
-from evalstream.model.report import Lines
+from evalstream.model.block import Lines
 
 DATA = bytes_of(sound_rows(count=40))
 POOL = {"jobs": 2, "executor": "pool"}

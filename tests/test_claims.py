@@ -19,7 +19,7 @@ import evalstream
 from evalstream.engine import row_pass
 from evalstream.formats.eee.claims import WHOLE_BELOW, Claims, agrees, claims_of
 from evalstream.formats.eee.recompute import Recomputed
-from evalstream.model.report import Severity
+from evalstream.model.finding import Severity
 from evalstream.stats.duplicates import Cover
 from evalstream.stats.score_sums import MOST_SUBTASKS, Scores
 

@@ -15,7 +15,7 @@ from evalstream.batch.cross_run import collisions
 from evalstream.batch.cross_run.collisions import folder_of, without_case
 from evalstream.batch.parts import PartReporter
 from evalstream.io.output import Output
-from evalstream.model.report import Severity
+from evalstream.model.finding import Severity
 from evalstream.rules.profiles import DATASTORE
 
 (PAIR,) = (REPOSITORY / "tests" / "pairs" / "0.3.0").rglob("*.json")

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 from evalstream.io import compression
 from evalstream.io.compression import PIECE_BYTES, Unpacked, compression_of
+from evalstream.model.block import MEBIBYTE
 from evalstream.model.errors import BrokenCompression, MissingExtra
-from evalstream.model.report import MEBIBYTE
 
 ROWS = b"".join(
     b'{"sample_id":"%d","sample_hash":"%s"}\n'

@@ -26,7 +26,9 @@ from corpus import (
 import evalstream
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate_check import read_aggregate
-from evalstream.model.report import Finding, Options, Report, RunSummary
+from evalstream.model.finding import Finding
+from evalstream.model.options import Options
+from evalstream.model.report import Report, RunSummary
 
 pytestmark = needs_corpus
 

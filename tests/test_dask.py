@@ -30,8 +30,11 @@ from evalstream.executors.dask import cluster as connection
 from evalstream.executors.dask import connect, worker
 from evalstream.io.file import FileSource, digest_whole, read_lines
 from evalstream.io.progress import Progress
+from evalstream.model.block import Block
 from evalstream.model.errors import EngineLost, MissingExtra, WorkerLost
-from evalstream.model.report import Block, Finding, Options, RunSummary
+from evalstream.model.finding import Finding
+from evalstream.model.options import Options
+from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
 from evalstream.rules.base import Context
 

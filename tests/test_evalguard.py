@@ -24,7 +24,8 @@ import evalstream
 from evalstream.formats.evalguard.documents import KINDS, recognised
 from evalstream.formats.evalguard.paths import climbs, is_absolute
 from evalstream.model.errors import UsageError
-from evalstream.model.report import Finding, Report, Severity
+from evalstream.model.finding import Finding, Severity
+from evalstream.model.report import Report
 from evalstream.parsing.json_schema import builtin_schema, builtin_validator
 
 EXAMPLE = REPOSITORY / "examples" / "evalguard"

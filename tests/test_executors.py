@@ -20,8 +20,8 @@ from evalstream.engine.result import BlockResult
 from evalstream.engine.row_pass import check_block
 from evalstream.executors import pool, serial
 from evalstream.executors.base import Backend, run_in_order
+from evalstream.model.block import Block
 from evalstream.model.errors import WorkerLost
-from evalstream.model.report import Block
 from evalstream.rules.base import Context
 
 GONE_SECONDS = 8.0

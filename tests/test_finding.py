@@ -27,11 +27,12 @@ from evalstream.discovery.peek import (
     looked,
 )
 from evalstream.discovery.unrecognised import Unrecognised
+from evalstream.io.names import printable
 from evalstream.io.remote import Listed
 from evalstream.io.spill_table import Keeping
 from evalstream.model.errors import CannotCheck, UsageError
-from evalstream.model.report import Options
-from evalstream.model.run import Nothing, Run, printable
+from evalstream.model.options import Options
+from evalstream.model.run import Nothing, Run
 
 DETAILS = "detailed_evaluation_results"
 FOLDERS = ("", "a/", "a/b/", "a.b/", "c/a/")

@@ -31,8 +31,10 @@ from evalstream.formats.harpia.documents import (
 from evalstream.formats.harpia.log import LogJudge
 from evalstream.formats.harpia.log_tally import Known, Log, Pairs
 from evalstream.formats.harpia.values import identifier, is_supervised, parameters_key, shape_of
+from evalstream.model.block import Lines
 from evalstream.model.errors import UsageError
-from evalstream.model.report import Lines, Options, Severity
+from evalstream.model.finding import Severity
+from evalstream.model.options import Options
 from evalstream.rules.base import Context
 
 Seen = set[tuple[str, str, int | None, str | None]]

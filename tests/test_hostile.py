@@ -22,7 +22,7 @@ from evalstream.formats.eee import row_engine
 from evalstream.io import file as file_source
 from evalstream.io.digest import RECIPES
 from evalstream.io.file import FileSource
-from evalstream.model.report import MEBIBYTE
+from evalstream.model.block import MEBIBYTE
 
 LINES = [line_of(row) for row in sound_rows()]
 GOOD, CHECKED = b"".join(LINES), ("ES0", "ES1", "ES2", "ES4", "ES504")

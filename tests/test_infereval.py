@@ -26,7 +26,7 @@ from evalstream.formats.infereval.benchmark_hash import framework, hashes_of, no
 from evalstream.formats.infereval.dates import date_time, is_date
 from evalstream.formats.infereval.votes import vote, voting
 from evalstream.model.errors import UsageError
-from evalstream.model.report import Finding, Severity
+from evalstream.model.finding import Finding, Severity
 from evalstream.parsing.peek import Beginning
 
 FOLDER = CORPUS / "infereval"

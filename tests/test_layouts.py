@@ -17,7 +17,7 @@ from rows import DETAILS, aggregate_of, bounded, bytes_of, mutants, sound_rows
 import evalstream
 from evalstream.engine import row_pass
 from evalstream.io import compression
-from evalstream.model.report import Finding
+from evalstream.model.finding import Finding
 
 GOOD = bytes_of(sound_rows())
 PACK: dict[str, Callable[[bytes], bytes]] = {

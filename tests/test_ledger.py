@@ -40,7 +40,9 @@ from evalstream.model.errors import (
     MissingExtra,
     UsageError,
 )
-from evalstream.model.report import Excerpt, Finding, Flow, Options, RunSummary, Severity
+from evalstream.model.finding import Excerpt, Finding, Severity
+from evalstream.model.options import Flow, Options
+from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
 
 REPOSITORY = Path(__file__).resolve().parent.parent

@@ -8,7 +8,8 @@ import pytest
 from corpus import CORPUS, expectations, needs_corpus
 
 import evalstream
-from evalstream.model.report import Report, Severity
+from evalstream.model.finding import Severity
+from evalstream.model.report import Report
 from evalstream.rules.catalogue import RULES
 
 pytestmark = needs_corpus

@@ -24,7 +24,8 @@ from corpus import (
 
 from evalstream.formats.eee.aggregate_check import read_aggregate
 from evalstream.formats.eee.version_fit import versions_that_fit
-from evalstream.model.report import Fault, Options
+from evalstream.model.finding import Fault
+from evalstream.model.options import Options
 
 pytestmark = needs_corpus
 

@@ -13,7 +13,8 @@ from evalstream.batch import packing, scheduler
 from evalstream.batch.packing import Checked, Pack, check_pack, packed
 from evalstream.batch.planned import Planned
 from evalstream.engine import row_pass
-from evalstream.model.report import Options, Report
+from evalstream.model.options import Options
+from evalstream.model.report import Report
 from evalstream.model.run import Nothing, Run
 
 SOME = 7

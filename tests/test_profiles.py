@@ -15,7 +15,8 @@ from edits import DETAILS, REPOSITORY
 import evalstream
 from evalstream.formats.eee.datastore import place_of, unportable
 from evalstream.model.errors import UsageError
-from evalstream.model.report import Options, Severity
+from evalstream.model.finding import Severity
+from evalstream.model.options import Options
 from evalstream.rules import catalogue
 from evalstream.rules.catalogue import RULES, enabled_codes, severity_of
 from evalstream.rules.profiles import DATASTORE, DEFAULT, PROFILES

@@ -44,7 +44,9 @@ from evalstream.formats.eee.probe import context_of
 from evalstream.formats.eee.row_reader import Reader
 from evalstream.io import stream
 from evalstream.io.stream import Descriptor, StreamSource
-from evalstream.model.report import Block, Finding, Options
+from evalstream.model.block import Block
+from evalstream.model.finding import Finding
+from evalstream.model.options import Options
 from evalstream.parsing import json as parsing
 from evalstream.parsing.json_schema import builtin_schema
 from evalstream.parsing.strict_json import parse_exactly

@@ -20,7 +20,7 @@ from evalstream.api import merge
 from evalstream.batch.parts import PartReporter
 from evalstream.formats.eee.record_digest import record_digest
 from evalstream.io.output import Output
-from evalstream.model.report import Severity
+from evalstream.model.finding import Severity
 from evalstream.rules.profiles import DATASTORE, DEFAULT
 
 UUID = "5d2b9c1e-8f4a-4b7d-9c3e-6a1f0e2d7b84"

@@ -9,17 +9,8 @@ import pytest
 
 import evalstream
 from evalstream.io.output import Output
-from evalstream.model.report import (
-    Excerpt,
-    Figures,
-    Finding,
-    Report,
-    ResultSummary,
-    RunSummary,
-    Severity,
-    Totals,
-    Verified,
-)
+from evalstream.model.finding import Excerpt, Finding, Severity
+from evalstream.model.report import Figures, Report, ResultSummary, RunSummary, Totals, Verified
 from evalstream.reporters.github import GithubReporter
 from evalstream.reporters.json import JsonReporter
 from evalstream.reporters.jsonl import JsonLinesReporter

@@ -21,7 +21,8 @@ from evalstream.formats.eee.row_engine import Engine
 from evalstream.formats.eee.row_groups import remark_key
 from evalstream.formats.eee.row_view import INSTANCE_VERSIONS
 from evalstream.formats.eee.rules.row import FOREIGN_SOURCE
-from evalstream.model.report import Fault, Options, Severity
+from evalstream.model.finding import Fault, Severity
+from evalstream.model.options import Options
 from evalstream.rules.base import Context
 from evalstream.rules.catalogue import RULES, enabled_codes
 

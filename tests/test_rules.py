@@ -12,7 +12,8 @@ import yaml
 from edits import Case, apply, sections
 
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.model.report import Excerpt, Finding, Options, Severity
+from evalstream.model.finding import Excerpt, Finding, Severity
+from evalstream.model.options import Options
 from evalstream.parsing.json import shorten
 from evalstream.reporters.summary import run_line
 from evalstream.rules.base import Context, Rule

@@ -14,7 +14,7 @@ from evalstream.discovery import find_runs
 from evalstream.discovery.inputs import find_all
 from evalstream.discovery.unrecognised import Unrecognised
 from evalstream.model.errors import UsageError
-from evalstream.model.report import Options
+from evalstream.model.options import Options
 from evalstream.model.run import Nothing, Run
 
 DETAILS = "detailed_evaluation_results"

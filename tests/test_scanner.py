@@ -47,7 +47,8 @@ from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.fast_path import Swift, swift_for
 from evalstream.formats.eee.probe import context_of
 from evalstream.formats.eee.row_engine import Engine
-from evalstream.model.report import Block, Lines, Options
+from evalstream.model.block import Block, Lines
+from evalstream.model.options import Options
 from evalstream.model.row_record import Identities, Record
 from evalstream.parsing.json_schema import builtin_schema
 from evalstream.parsing.native import binding, schema_tables

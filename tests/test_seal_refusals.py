@@ -13,7 +13,7 @@ import evalstream
 from evalstream.engine import open_rows
 from evalstream.engine.row_pass import RowPass
 from evalstream.model.errors import UsageError
-from evalstream.model.report import Finding
+from evalstream.model.finding import Finding
 
 RESULT_IDS = ("first", "second")
 NUM_SAMPLES = "/evaluation_results/0/score_details/uncertainty/num_samples"

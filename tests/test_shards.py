@@ -19,7 +19,8 @@ from evalstream.batch.results import Gathering
 from evalstream.batch.shards import Shard, shard_of
 from evalstream.io.output import Output
 from evalstream.model.errors import CannotCheck, UsageError
-from evalstream.model.report import Finding, RunSummary, Severity
+from evalstream.model.finding import Finding, Severity
+from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
 from evalstream.reporters.json import JsonReporter
 from evalstream.reporters.text import TextReporter

@@ -23,7 +23,7 @@ from evalstream.executors.base import run_in_order
 from evalstream.io import stream
 from evalstream.io.follow import Growing
 from evalstream.io.stream import Descriptor, Rewound, StreamSource, Tapped
-from evalstream.model.report import Block
+from evalstream.model.block import Block
 
 GOOD = bytes_of(sound_rows())
 LINES = GOOD.splitlines(keepends=True)

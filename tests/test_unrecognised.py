@@ -16,7 +16,8 @@ import evalstream
 from evalstream.api import merge
 from evalstream.discovery import find_runs
 from evalstream.discovery.unrecognised import NAMED, Leftovers
-from evalstream.model.report import Finding, Report, Severity
+from evalstream.model.finding import Finding, Severity
+from evalstream.model.report import Report
 from evalstream.model.run import Run
 from evalstream.rules.catalogue import RULES
 

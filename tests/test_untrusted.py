@@ -19,7 +19,7 @@ from evalstream.discovery import find_runs
 from evalstream.discovery.declared_rows import places, root_of
 from evalstream.io.containment import Inside, LeadsOut
 from evalstream.model.errors import UsageError
-from evalstream.model.report import Severity
+from evalstream.model.finding import Severity
 from evalstream.model.run import Run
 
 PAIR = REPOSITORY / "tests" / "pairs" / "0.3.0"

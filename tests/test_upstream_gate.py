@@ -18,7 +18,7 @@ from upstream import answers, needs_upstream, said_of
 import evalstream
 from evalstream.formats.eee.datastore import Address, address_of
 from evalstream.formats.eee.record_digest import record_digest
-from evalstream.model.report import Severity
+from evalstream.model.finding import Severity
 
 pytestmark = needs_upstream
 

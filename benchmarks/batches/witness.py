@@ -9,7 +9,7 @@ from evalstream.batch.packing import Checked
 from evalstream.batch.planned import Planned
 from evalstream.cli import main
 from evalstream.io.progress import Progress
-from evalstream.model.report import Options
+from evalstream.model.options import Options
 
 VARIABLE = "EVALSTREAM_BENCHMARK_WITNESS"
 """Names the file; worker processes inherit it, and so find the same file."""

@@ -19,7 +19,9 @@ from evalstream.batch.scheduler import Batch
 from evalstream.batch.shards import Shard
 from evalstream.formats.eee.rules import cross_run
 from evalstream.model.errors import CannotCheck
-from evalstream.model.report import Finding, Flow, Options, RunSummary, Totals
+from evalstream.model.finding import Finding
+from evalstream.model.options import Flow, Options
+from evalstream.model.report import RunSummary, Totals
 from evalstream.model.run import Nothing, Run
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.rules.catalogue import enabled_codes

@@ -7,7 +7,8 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from evalstream._version import __version__
-from evalstream.model.report import Flow, Options, Severity
+from evalstream.model.finding import Severity
+from evalstream.model.options import Flow, Options
 from evalstream.parsing.json import canonical
 
 WITHOUT_EFFECT: Final = frozenset(

@@ -14,11 +14,15 @@ from evalstream.batch.single import UNCHECKED, check_any, not_checked
 from evalstream.discovery.unrecognised import Unrecognised
 from evalstream.engine.collector import finding_of
 from evalstream.executors.base import Backend, run_in_order
+from evalstream.io.names import printable
 from evalstream.io.progress import Progress
+from evalstream.model.block import MEBIBYTE
 from evalstream.model.errors import WorkerLost
+from evalstream.model.finding import Fault, Finding
 from evalstream.model.finding_list import Findings
-from evalstream.model.report import MEBIBYTE, Fault, Finding, Options, RunSummary
-from evalstream.model.run import ForeignLog, Nothing, Run, printable
+from evalstream.model.options import Options
+from evalstream.model.report import RunSummary
+from evalstream.model.run import ForeignLog, Nothing, Run
 from evalstream.rules.catalogue import enabled_codes
 from evalstream.rules.inputs import ES001, ES005, ES008
 

@@ -13,7 +13,8 @@ from evalstream.batch.serialize import packed_finding, packed_run, unpacked_find
 from evalstream.batch.shards import Shard
 from evalstream.io.output import Output
 from evalstream.model.errors import CannotCheck
-from evalstream.model.report import Finding, Report, RunSummary
+from evalstream.model.finding import Finding
+from evalstream.model.report import Report, RunSummary
 from evalstream.parsing import json
 
 LAYOUT: Final = 1

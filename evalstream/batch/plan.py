@@ -13,8 +13,9 @@ from typing import Final
 
 from evalstream.batch.planned import Planned
 from evalstream.batch.shards import Shard
+from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
-from evalstream.model.run import STDIN, Nothing, Run, printable
+from evalstream.model.run import STDIN, Nothing, Run
 
 COST_OF_A_RUN: Final = 256 << 10
 """How many bytes of rows take as long as everything else that a run takes, about."""

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, overload
 
-from evalstream.model.report import Finding, RunSummary
+from evalstream.model.finding import Finding
+from evalstream.model.report import RunSummary
 
 CHUNK: Final = 500
 """How many findings are kept together."""

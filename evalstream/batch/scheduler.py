@@ -17,7 +17,7 @@ from evalstream.io.file_names import is_packed_name
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import EngineLost
-from evalstream.model.report import Options
+from evalstream.model.options import Options
 from evalstream.model.run import Run
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.stats.run_links import packed as packed_links

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalstream.model.report import (
-    Excerpt,
-    Figures,
-    Finding,
-    ResultSummary,
-    RunSummary,
-    Severity,
-    Verified,
-)
+from evalstream.model.finding import Excerpt, Finding, Severity
+from evalstream.model.report import Figures, ResultSummary, RunSummary, Verified
 
 _SEVERITIES = {severity.label: severity for severity in Severity}
 

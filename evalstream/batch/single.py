@@ -13,10 +13,13 @@ from evalstream.formats.eee import row_view
 from evalstream.formats.eee.checker import make_ready
 from evalstream.formats.eee.late_aggregate import check_run
 from evalstream.io.compression import compression_of
+from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.io.standard_input import STANDARD_INPUT
-from evalstream.model.report import Fault, Finding, Options, RunSummary
-from evalstream.model.run import STDIN, Run, printable
+from evalstream.model.finding import Fault, Finding
+from evalstream.model.options import Options
+from evalstream.model.report import RunSummary
+from evalstream.model.run import STDIN, Run
 from evalstream.model.signals import Stopped
 from evalstream.parsing.peek import ARRAY, GLIMPSED_BYTES, NOTHING, OBJECT, Beginning, glimpsed
 from evalstream.rules.catalogue import enabled_codes

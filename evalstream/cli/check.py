@@ -46,7 +46,8 @@ from evalstream.engine.routing import SIDECAR
 from evalstream.formats import NAMES as FORMATS
 from evalstream.io.overwriting import is_same_file
 from evalstream.model.errors import UsageError
-from evalstream.model.report import Flow, Options, Severity
+from evalstream.model.finding import Severity
+from evalstream.model.options import Flow, Options
 from evalstream.model.run import STDIN
 from evalstream.parsing.json import fast
 from evalstream.parsing.json_schema import compile_schema

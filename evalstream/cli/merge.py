@@ -9,7 +9,7 @@ from evalstream.api import merge as merge_parts
 from evalstream.cli.main import command_group
 from evalstream.cli.options import ForceReport, Format, ReportFile, ReportFormat
 from evalstream.cli.output import Target, report_of
-from evalstream.model.report import Options
+from evalstream.model.options import Options
 
 commands = command_group()
 

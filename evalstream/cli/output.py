@@ -13,10 +13,11 @@ from evalstream.cli.main import guarded, stop
 from evalstream.cli.options import REPORTERS, Format
 from evalstream.cli.replaceable import refuse_foreign
 from evalstream.engine.routing import outputs_of
+from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDERR, STDOUT, journaled, refuse_overwriting
-from evalstream.model.report import Flow, Options, Report, Reporter
-from evalstream.model.run import printable
+from evalstream.model.options import Flow, Options
+from evalstream.model.report import Report, Reporter
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.reporters.text import LiveTextReporter
 

@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable
 from typing import Final
 
+from evalstream.io.names import printable
 from evalstream.io.overwriting import is_device
 from evalstream.model.errors import UsageError
-from evalstream.model.run import printable
 
 LOOKED_AT: Final = 1 << 16
 """How many bytes at the beginning and at the end of a file tell what it is."""

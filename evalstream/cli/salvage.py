@@ -10,7 +10,7 @@ from evalstream.cli.main import command_group, guarded
 from evalstream.cli.options import MaxLineBytes, Rows
 from evalstream.engine.salvage import REST, salvage, salvage_lines
 from evalstream.io.overwriting import STDOUT, refuse_overwriting
-from evalstream.model.report import Options
+from evalstream.model.options import Options
 
 DEFAULTS = Options()
 

@@ -33,7 +33,8 @@ from evalstream.cli.options import (
     codes_of,
 )
 from evalstream.cli.output import Target, report_of
-from evalstream.model.report import Flow, Options, Severity
+from evalstream.model.finding import Severity
+from evalstream.model.options import Flow, Options
 
 DEFAULTS = Options()
 

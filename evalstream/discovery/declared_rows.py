@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from evalstream.io.file_names import PACKED_ENDINGS, ends_like_ours
-from evalstream.model.run import split_root
+from evalstream.io.names import split_root
 
 DATA: Final = "data"
 """The folder of a store from whose parent on a `file_path` is written."""
@@ -80,3 +80,8 @@ def _parts(path: str) -> list[str]:
 
 def _last_data(parts: list[str]) -> int | None:
     return max((at for at, part in enumerate(parts) if part == DATA), default=None)
+
+
+def missing_rows(declared: str | None) -> str | None:
+    """Say that declared rows were not found, where some were declared."""
+    return declared and f"the rows file that it declares was not found: {declared}"

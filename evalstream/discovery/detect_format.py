@@ -15,8 +15,8 @@ from evalstream.formats import NAMES
 from evalstream.formats.eee import row_view
 from evalstream.io.compression import Unpacked, compression_of
 from evalstream.io.stream import Rewound
+from evalstream.model.block import Reader
 from evalstream.model.errors import CannotCheck
-from evalstream.model.report import Reader
 from evalstream.parsing.peek import GLIMPSED_BYTES, Beginning
 
 FOREIGN: Final = "foreign"

@@ -13,7 +13,7 @@ from evalstream.formats import NAMES
 from evalstream.formats.eee import row_view
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import UsageError
-from evalstream.model.report import Options
+from evalstream.model.options import Options
 from evalstream.model.run import STDIN, Nothing, Run
 
 AUTO = "auto"

@@ -9,7 +9,7 @@ from evalstream.engine.routing import one_run_for
 from evalstream.io.overwriting import Outputs, is_same_file
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import UsageError
-from evalstream.model.report import Flow
+from evalstream.model.options import Flow
 from evalstream.model.run import STDIN, Nothing, Run
 
 

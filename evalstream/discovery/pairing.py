@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple, Protocol
 
 from evalstream.discovery.aggregates import Companions
-from evalstream.discovery.declared_rows import is_outside, places
+from evalstream.discovery.declared_rows import is_outside, missing_rows, places
 from evalstream.discovery.file_table import Known, Note, Tree
 from evalstream.discovery.peek import AGGREGATE, AGGREGATES, MAYBE_AGGREGATES, Look
 from evalstream.discovery.unrecognised import Leftovers
 from evalstream.io.containment import LeadsOut
 from evalstream.io.file_names import SAMPLES, is_json_name, rows_rank, without_ending
-from evalstream.model.run import Nothing, Run, missing_rows
+from evalstream.model.run import Nothing, Run
 
 OUT: Final = "the path of the rows leads out of what was named, and was not opened"
 

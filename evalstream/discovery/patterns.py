@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from evalstream.io.names import split_root
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import CannotCheck
-from evalstream.model.run import Nothing, split_root
+from evalstream.model.run import Nothing
 
 WILD: Final = re.compile(r"[*?\[]")
 _WILD_IN_URL: Final = re.compile(r"[*\[]")

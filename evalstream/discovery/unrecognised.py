@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from evalstream.model.report import Fault, Severity
-from evalstream.model.run import Nothing, printable
-from evalstream.reporters.summary import counted
+from evalstream.io.names import printable
+from evalstream.model.finding import Fault, Severity
+from evalstream.model.run import Nothing
+from evalstream.model.text import counted
 from evalstream.rules.inputs import ES007
 
 NAMED: Final = 5

@@ -6,7 +6,7 @@ from typing import Final
 
 from evalstream.formats.eee import row_view
 from evalstream.model.errors import UsageError
-from evalstream.model.report import Flow, Options
+from evalstream.model.options import Flow, Options
 
 WITH_ROWS: Final = (row_view.NAME, "harpia")
 """The formats whose files hold rows, which can go somewhere."""

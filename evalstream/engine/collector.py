@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import heapq
-import sys
-from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import IO, Final
+from typing import Final
 
 from evalstream.engine.result import BlockResult, Counts, Located, trimmed
 from evalstream.formats.eee.rules import coverage, sample_hash
+from evalstream.io.line_index import Places
+from evalstream.model.finding import Fault, Finding
 from evalstream.model.finding_list import Findings
-from evalstream.model.report import Fault, Finding
-from evalstream.reporters.summary import counted
+from evalstream.model.text import counted
 from evalstream.rules.base import Context, Where, place_in
 from evalstream.rules.catalogue import RULES, severity_of
 from evalstream.rules.syntax import TORN
@@ -162,29 +161,6 @@ def _element_order(finding: Finding) -> tuple[float, str, str]:
     """Sort key of findings about the elements of an array, many of which may share a line."""
     pointer = finding.pointer or "/0"
     return int(pointer.split("/")[1]), finding.code, pointer
-
-
-class Places:
-    """The line of each element of an array, on disk: an array has any number of them."""
-
-    def __init__(self) -> None:
-        import tempfile
-
-        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - closed by close()
-
-    def extend(self, places: bytes) -> None:
-        """Take the lines and offsets of the next elements, packed by turns."""
-        self._file.seek(0, 2)
-        self._file.write(array("Q", places)[::2].tobytes())
-
-    def line(self, number: int) -> int:
-        """Return the line on which an element begins, by its number from 1."""
-        self._file.seek((number - 1) * 8)
-        return int.from_bytes(self._file.read(8), sys.byteorder)
-
-    def close(self) -> None:
-        """Delete the lines."""
-        self._file.close()
 
 
 def finding_of(

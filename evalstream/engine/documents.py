@@ -8,18 +8,22 @@ from typing import Any
 
 from evalstream.engine.collector import Collector
 from evalstream.engine.row_pass import reason_of
-from evalstream.formats.eee.aggregate_check import document_bytes, read_document
 from evalstream.formats.eee.rules.schema import explain
+from evalstream.io.document import document_bytes
 from evalstream.io.file_state import Watch
+from evalstream.io.names import printable
 from evalstream.model.errors import CannotCheck
-from evalstream.model.report import NOT_CHECKED, Fault, Finding, Options, RunSummary
-from evalstream.model.run import Run, printable
+from evalstream.model.finding import Fault, Finding
+from evalstream.model.options import Options
+from evalstream.model.report import NOT_CHECKED, RunSummary
+from evalstream.model.run import Run
 from evalstream.parsing.json_schema import builtin_validator
 from evalstream.parsing.limits import Held, refuse_many_values
 from evalstream.parsing.schema_errors_in_parts import fault_parts
 from evalstream.rules.base import Context
 from evalstream.rules.catalogue import enabled_codes
 from evalstream.rules.inputs import ES001, changed_while_read
+from evalstream.rules.syntax import read_document
 
 
 class Dossier:

@@ -29,8 +29,9 @@ from evalstream.io.stream import (
     StreamSource,
     Tapped,
 )
+from evalstream.model.block import Block, Reader
 from evalstream.model.errors import CannotCheck
-from evalstream.model.report import Block, Options, Reader
+from evalstream.model.options import Options
 from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING, Stopped
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from evalstream.engine.result import BlockResult, Fate, Noted, last_line
-from evalstream.model.report import Fault, Lines
+from evalstream.model.block import Lines
+from evalstream.model.finding import Fault
 from evalstream.model.row_record import Identities
 from evalstream.parsing import json
 from evalstream.parsing.json_schema import finite_check

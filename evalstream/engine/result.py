@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from evalstream.model.report import Excerpt, Fault, Severity
+from evalstream.model.finding import Excerpt, Fault, Severity
 from evalstream.model.row_record import Identities
 from evalstream.parsing import json
 from evalstream.rules.base import Context

@@ -12,13 +12,16 @@ from typing import IO, Final
 
 from evalstream.engine.result import BlockResult, Fate
 from evalstream.io.digest import RunningDigest
+from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.overwriting import is_device, is_same_file
 from evalstream.io.remote import is_remote, shown
 from evalstream.io.writing import write_all
+from evalstream.model.block import MEBIBYTE, Block
 from evalstream.model.errors import CannotWrite, UsageError
-from evalstream.model.report import MEBIBYTE, Block, Finding, Flow, Options
-from evalstream.model.run import STDIN, printable
+from evalstream.model.finding import Finding
+from evalstream.model.options import Flow, Options
+from evalstream.model.run import STDIN
 from evalstream.model.signals import Stopped
 from evalstream.parsing.json import dumps
 

@@ -16,17 +16,18 @@ from evalstream.engine.result import BlockResult
 from evalstream.engine.routing import Outlets
 from evalstream.executors import serial
 from evalstream.executors.base import Backend, run_in_order
-from evalstream.formats.eee.aggregate_check import PlacedFault
 from evalstream.formats.eee.row_engine import engine_for
 from evalstream.io.block_digests import digest_of_lines
 from evalstream.io.file import FileSource, read_lines
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.io.stream import StreamSource
+from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, Lines
 from evalstream.model.errors import BrokenCompression, CannotCheck, EngineLost, MissingExtra
-from evalstream.model.report import MEBIBYTE, TOO_LONG_BY, Block, Fault, Lines, Options, Severity
+from evalstream.model.finding import Fault, PlacedFault, Severity
+from evalstream.model.options import Options
 from evalstream.model.signals import Stopped
-from evalstream.reporters.summary import counted
+from evalstream.model.text import counted
 from evalstream.rules.base import Context, Rule
 from evalstream.rules.inputs import ES001, ES002, ES003, ES005, ES008
 from evalstream.rules.syntax import ES102, ES103, ES104, ES113

@@ -10,15 +10,16 @@ from typing import IO, Any, Final
 
 from evalstream.engine.open_rows import LeftOver, Opened, Source, open_rows
 from evalstream.engine.routing import line_ends
+from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.overwriting import refuse_overwriting
 from evalstream.io.stream import StreamSource
+from evalstream.model.block import MEBIBYTE, Block
 from evalstream.model.errors import CannotCheck
-from evalstream.model.report import MEBIBYTE, Block, Options
-from evalstream.model.run import printable
+from evalstream.model.options import Options
+from evalstream.model.text import counted
 from evalstream.parsing.json import dumps, fast
 from evalstream.parsing.line_recovery import EMPTY, Piece, beginning_of, pieces_of
-from evalstream.reporters.summary import counted
 
 REST: Final = ".rest.jsonl"
 """What the name of the rest adds to that of the rows."""

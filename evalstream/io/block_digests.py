@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from xxhash import xxh3_128, xxh3_128_digest
 
-from evalstream.model.report import Bytes, Lines
+from evalstream.model.block import Bytes, Lines
 
 DIGEST_BYTES: Final = 16
 UNCOMPARED: Final = b"\0" * DIGEST_BYTES

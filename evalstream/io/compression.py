@@ -11,8 +11,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Final, NamedTuple, Protocol
 
+from evalstream.model.block import MEBIBYTE, Bytes, Reader
 from evalstream.model.errors import BrokenCompression, CannotCheck, MissingExtra
-from evalstream.model.report import MEBIBYTE, Bytes, Reader
 
 PIECE_BYTES: Final = MEBIBYTE
 """The most that one `read` returns."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from xxhash import xxh64_digest
 
 from evalstream.io.block_digests import Cuts, RunningStretches, Stretches
+from evalstream.model.block import Bytes
 from evalstream.model.errors import WorkerLost
-from evalstream.model.report import Bytes
 from evalstream.parsing.json import ascii_text
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from evalstream.io.block_digests import Cuts, Stretches, digest_of_head, first_difference
 from evalstream.io.digest import Digested, DistantDigest, FileDigest, RunningDigest
 from evalstream.io.file_state import change_of
-from evalstream.model.report import MEBIBYTE, TOO_LONG_BY, Block, Lines
+from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, Lines
 
 TAIL_BYTES: Final = 1 << 14
 DIAGNOSED_LINE_BYTES: Final = 16 * MEBIBYTE

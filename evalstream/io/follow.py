@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from evalstream.model.report import MEBIBYTE
+from evalstream.model.block import MEBIBYTE
 from evalstream.model.signals import STOPPING
 
 POLL_SECONDS: Final = 0.05

@@ -14,7 +14,7 @@ from typing import IO, Final, Protocol
 
 from evalstream.io.temporary import TemporaryFile
 from evalstream.io.writing import PatientWriter
-from evalstream.model.report import Bytes
+from evalstream.model.block import Bytes
 from evalstream.model.signals import STOPPING
 
 FLUSH_SECONDS: Final = 0.2

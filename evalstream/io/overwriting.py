@@ -8,10 +8,11 @@ import sys
 from collections.abc import Iterable
 from typing import Final
 
+from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
 from evalstream.io.temporary import temporary_names
 from evalstream.model.errors import UsageError
-from evalstream.model.run import STDIN, printable
+from evalstream.model.run import STDIN
 
 STDOUT: Final = "/dev/stdout"
 STDERR: Final = "/dev/stderr"

@@ -6,7 +6,7 @@ import io
 import sys
 
 from evalstream.io.stream import READ_BYTES, Descriptor, Rewound
-from evalstream.model.report import Reader
+from evalstream.model.block import Reader
 
 
 class StandardInput:

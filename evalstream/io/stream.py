@@ -12,8 +12,8 @@ from typing import IO, Final
 
 from evalstream.io.digest import RunningDigest
 from evalstream.io.file_state import change_of
+from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, Reader
 from evalstream.model.errors import CannotCheck
-from evalstream.model.report import MEBIBYTE, TOO_LONG_BY, Block, Reader
 from evalstream.model.signals import STOPPING, Stopped
 
 READ_BYTES: Final = MEBIBYTE

@@ -6,7 +6,7 @@ import os
 import select
 from typing import Final
 
-from evalstream.model.report import MEBIBYTE, Bytes
+from evalstream.model.block import MEBIBYTE, Bytes
 from evalstream.model.signals import STOPPING
 
 PATIENCE_SECONDS: Final = 1.0

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Iterator
 from typing import IO, Final
 
-from evalstream.model.report import Finding
+from evalstream.model.finding import Finding
 
 IN_MEMORY: Final = 20_000
 

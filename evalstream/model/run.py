@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Final
 
 from evalstream.formats.eee import row_view
-from evalstream.io.remote import is_remote, shown
 
 STDIN: Final = "-"
 
@@ -45,27 +43,3 @@ class Nothing:
 @dataclass(frozen=True, slots=True)
 class ForeignLog(Nothing):
     """A log of a harness, which has to be converted before it can be checked."""
-
-
-def printable(path: str) -> str:
-    """Return a path or URL as text that UTF-8 can hold, without what a URL carries in secret."""
-    if is_remote(path):
-        return shown(path)
-    try:
-        return os.fsencode(path).decode(errors="replace")
-    except UnicodeEncodeError:
-        return path.encode(errors="replace").decode()
-
-
-def split_root(path: str) -> tuple[str, str]:
-    """Split what no folder is above from a URL, as `s3://bucket/`; paths are split nowhere."""
-    if not is_remote(path):
-        return "", path
-    scheme, _, rest = path.partition("://")
-    server, slash, key = rest.partition("/")
-    return f"{scheme}://{server}{slash}", key
-
-
-def missing_rows(declared: str | None) -> str | None:
-    """Say that declared rows were not found, where some were declared."""
-    return declared and f"the rows file that it declares was not found: {declared}"

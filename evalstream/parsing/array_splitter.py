@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from evalstream.model.report import TOO_LONG_BY
+from evalstream.model.block import TOO_LONG_BY
 
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 

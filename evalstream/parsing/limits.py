@@ -8,8 +8,9 @@ import stat
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from evalstream.model.block import MEBIBYTE, Reader
 from evalstream.model.errors import CannotCheck
-from evalstream.model.report import MEBIBYTE, MORE, Fault, Reader, Severity
+from evalstream.model.finding import MORE, Fault, Severity
 from evalstream.model.signals import STOPPING
 
 MOST_JSON_BYTES: Final = 256 * MEBIBYTE

@@ -7,8 +7,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
+from evalstream.model.block import MEBIBYTE
 from evalstream.model.errors import MissingExtra
-from evalstream.model.report import MEBIBYTE
 from evalstream.model.signals import STOPPING
 from evalstream.parsing.json import pointer, shorten
 from evalstream.parsing.limits import MOST_YAML_BYTES, MOST_YAML_NODES, TooLarge

@@ -6,7 +6,8 @@ import re
 from typing import Final
 
 from evalstream.io.output import Output
-from evalstream.model.report import Finding, Report, Severity
+from evalstream.model.finding import Finding, Severity
+from evalstream.model.report import Report
 from evalstream.reporters.summary import occurrences, run_line, total_lines
 
 LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}

@@ -6,8 +6,9 @@ import re
 from typing import Final
 
 from evalstream.io.output import Output
+from evalstream.model.finding import Finding
 from evalstream.model.finding_list import Findings
-from evalstream.model.report import Finding, Report
+from evalstream.model.report import Report
 from evalstream.parsing.json import dumps
 from evalstream.reporters.summary import closing, outcome
 

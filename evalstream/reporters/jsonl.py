@@ -6,7 +6,8 @@ import re
 from typing import Final
 
 from evalstream.io.output import Output
-from evalstream.model.report import Finding, Report
+from evalstream.model.finding import Finding
+from evalstream.model.report import Report
 from evalstream.parsing.json import dumps
 from evalstream.reporters.summary import closing, outcome
 

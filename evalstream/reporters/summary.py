@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from evalstream._version import __version__
-from evalstream.model.report import MORE, VERDICTS, Finding, Report, RunSummary, Severity
+from evalstream.model.finding import MORE, Finding, Severity
+from evalstream.model.report import VERDICTS, Report, RunSummary
+from evalstream.model.text import counted
 from evalstream.parsing.json import dumps
 
 SCHEMA: Final = 1
@@ -184,8 +186,3 @@ def occurrences(finding: Finding) -> str:
     """Return in brackets how many rows, or findings, a finding stands for; "" for itself alone."""
     noun = "finding" if finding.message == MORE else "row"
     return f" ({counted(finding.count, noun)})" if finding.count else ""
-
-
-def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """Write a number with its noun."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {plural or noun + 's'}"

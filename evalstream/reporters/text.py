@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from evalstream.io.output import Output
+from evalstream.model.finding import Excerpt, Finding
 from evalstream.model.finding_list import Findings
-from evalstream.model.report import Excerpt, Finding, Report
+from evalstream.model.report import Report
 from evalstream.parsing.json import dumps
 from evalstream.reporters.summary import occurrences, result_lines, run_line, total_lines
 

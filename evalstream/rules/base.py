@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, Protocol
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import Aggregate, Result
 from evalstream.formats.eee.recompute import Recomputed, recomputed
-from evalstream.model.report import Fault, Options, Severity
+from evalstream.model.finding import Fault, Severity
+from evalstream.model.options import Options
 from evalstream.stats.duplicates import Coverage
 from evalstream.stats.tally import Tally
 

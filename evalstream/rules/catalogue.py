@@ -24,7 +24,8 @@ from evalstream.formats.eee.rules import (
     transcript,
 )
 from evalstream.model.errors import UsageError
-from evalstream.model.report import Fault, Options, Severity
+from evalstream.model.finding import Fault, Severity
+from evalstream.model.options import Options
 from evalstream.rules import inputs, syntax
 from evalstream.rules.base import Rule
 from evalstream.rules.profiles import PROFILES

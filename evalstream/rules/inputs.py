@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from evalstream.model.report import Fault, Options, Severity
+from evalstream.model.finding import Fault, Severity
+from evalstream.model.options import Options
 from evalstream.parsing.linear_regex import linear_search
 from evalstream.rules.base import Rule, RunFacts
 

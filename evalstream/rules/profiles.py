@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from evalstream.model.report import Severity
+from evalstream.model.finding import Severity
 
 DEFAULT: Final = "default"
 DATASTORE: Final = "datastore"

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
-from evalstream.model.report import Excerpt, Fault, Severity
-from evalstream.parsing.json import type_name
+from evalstream.model.finding import Excerpt, Fault, Severity
+from evalstream.model.options import Options
+from evalstream.parsing.json import UTF8_MARK, type_name
+from evalstream.parsing.limits import (
+    refuse_many_values,
+)
 from evalstream.parsing.strict_json import Trouble, parse_exactly
 from evalstream.rules.base import Rule, RunFacts
 
@@ -361,3 +365,16 @@ RULES: Final = (
     ES114,
 )
 _BY_NAME: Final = {rule.name: rule for rule in RULES}
+
+
+def read_document(text: bytes, options: Options, noun: str) -> ObjectReading:
+    """Read a document, which may begin with a byte order mark; `noun` says what it is.
+
+    Raises CannotCheck for one of too many values.
+    """
+    refuse_many_values(text)
+    reading = read_object(text.removeprefix(UTF8_MARK), options.max_depth, torn=False, noun=noun)
+    if not text.startswith(UTF8_MARK):
+        return reading
+    mark = ES102.fault(BEGINS_WITH_MARK), 1
+    return reading._replace(faults=[mark, *reading.faults])

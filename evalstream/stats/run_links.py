@@ -12,7 +12,7 @@ from typing import IO, Any, Final, NamedTuple
 
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.record_digest import record_digest
-from evalstream.model.report import MEBIBYTE
+from evalstream.model.block import MEBIBYTE
 from evalstream.stats.link_keys import WORD, Ties, element_word, is_name, word
 
 WORDS: Final = 4

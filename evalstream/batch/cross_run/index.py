@@ -11,7 +11,8 @@ from evalstream.batch.cross_run.compare import TABLES, Found, Told, Wanted, comp
 from evalstream.formats.eee.datastore import uuid_of
 from evalstream.formats.eee.rules import cross_run
 from evalstream.model.errors import CannotCheck
-from evalstream.model.report import Fault, RunSummary
+from evalstream.model.finding import Fault
+from evalstream.model.report import RunSummary
 from evalstream.stats.link_keys import WORD, Ties, element_of
 from evalstream.stats.run_links import MOST_GROUPS, Group, packed_words, unpacked_words
 

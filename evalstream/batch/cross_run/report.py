@@ -10,7 +10,9 @@ from evalstream.batch.cross_run.index import Across, Linked
 from evalstream.batch.results import Gathering
 from evalstream.engine.collector import finding_of
 from evalstream.engine.result import Counts, trimmed
-from evalstream.model.report import Finding, Options, RunSummary
+from evalstream.model.finding import Finding
+from evalstream.model.options import Options
+from evalstream.model.report import RunSummary
 from evalstream.rules.catalogue import enabled_codes
 
 

@@ -10,10 +10,12 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.batch.ledger.database import opened_for_reading, snapshot
 from evalstream.batch.ledger.records import COLUMNS, Damaged, Record, unpacked
+from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import UsageError
-from evalstream.model.report import VERDICTS, Options, Severity
-from evalstream.model.run import printable
+from evalstream.model.finding import Severity
+from evalstream.model.options import Options
+from evalstream.model.report import VERDICTS
 from evalstream.rules.catalogue import enabled_codes
 
 DAMAGED: Final = "damaged"

@@ -14,8 +14,8 @@ from evalstream.batch.ledger.entries import DAMAGED, Entry
 from evalstream.io.output import Output
 from evalstream.model.errors import MissingExtra, UsageError
 from evalstream.model.report import VERDICTS
+from evalstream.model.text import counted
 from evalstream.parsing.json import dumps
-from evalstream.reporters.summary import counted
 
 INSTALL: Final = "pip install 'evalstream[parquet]'"
 

@@ -36,7 +36,9 @@ from evalstream.batch.ledger.run_state import Standing, standing_of
 from evalstream.batch.serialize import packed_finding, packed_run, unpacked_finding, unpacked_run
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import CannotWrite, UsageError
-from evalstream.model.report import Finding, Flow, Options, RunSummary
+from evalstream.model.finding import Finding
+from evalstream.model.options import Flow, Options
+from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
 from evalstream.rules.inputs import ES001, ES004, ES005
 

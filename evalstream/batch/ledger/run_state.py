@@ -13,13 +13,14 @@ from typing import Final, NamedTuple
 
 from evalstream.io.file_names import rows_named_like
 from evalstream.io.file_state import Marks, marks_of
+from evalstream.io.names import printable
 from evalstream.io.remote import is_remote, shown
 from evalstream.io.remote.retry import tried
 from evalstream.io.remote.store import MODIFIED
 from evalstream.io.remote.stores import store_of
 from evalstream.io.remote.urls import S3
 from evalstream.model.errors import CannotCheck
-from evalstream.model.run import STDIN, Run, printable
+from evalstream.model.run import STDIN, Run
 from evalstream.model.signals import STOPPING
 
 YOUNG_NANOSECONDS: Final = 2_000_000_000

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Iterator
-from contextlib import nullcontext
 from typing import Final, NamedTuple
 
 from evalstream.formats.eee import row_view
@@ -16,31 +13,19 @@ from evalstream.formats.eee.rules.schema import ES215, fits_another, null_bounds
 from evalstream.formats.eee.rules.schema import explain as explain_schema
 from evalstream.formats.eee.rules.seal import ES502, ES503, ES505
 from evalstream.formats.eee.version_fit import versions_that_fit
-from evalstream.io.file_state import Watch
-from evalstream.io.remote import is_remote
-from evalstream.io.standard_input import STANDARD_INPUT
-from evalstream.io.stream import Descriptor
-from evalstream.model.report import Fault, Options, one_of
-from evalstream.model.run import STDIN
-from evalstream.model.signals import STOPPING
+from evalstream.model.finding import Fault, PlacedFault, one_of
+from evalstream.model.options import Options
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.json_schema import builtin_validator
 from evalstream.parsing.limits import (
-    MOST_JSON_BYTES,
     held_of,
-    read_bounded,
-    read_regular,
-    refuse_many_values,
 )
 from evalstream.parsing.schema_errors_in_parts import fault_parts
 from evalstream.rules.profiles import PROFILES
 from evalstream.rules.syntax import (
-    BEGINS_WITH_MARK,
-    ES102,
     ES108,
     ES113,
-    ObjectReading,
-    read_object,
+    read_document,
 )
 
 ABSORBING: Final = frozenset({ES502.code, ES503.code, ES505.code, ES702.code})
@@ -50,56 +35,11 @@ TOO_DEEP: Final = "nested too deep to be judged by the schema"
 BOUNDS: Final = ("/min_score", "/max_score")
 
 
-class PlacedFault(NamedTuple):
-    """A fault in the aggregate, with its line where the text itself is at fault."""
-
-    fault: Fault
-    line: int | None = None
-
-
 class Reading(NamedTuple):
     """What was read: the aggregate if it is an object, and its faults."""
 
     aggregate: Aggregate | None
     faults: list[PlacedFault]
-
-
-def document_bytes(path: str, watch: Watch | None = None, *, most: int = MOST_JSON_BYTES) -> bytes:
-    """Return the bytes of a document, of a local or remote file, `most` of them in any case.
-
-    How a local one looked goes to `watch`. Raises OSError, CannotCheck, and Stopped.
-    """
-    if is_remote(path):
-        from evalstream.io.remote import read_whole
-
-        return read_whole(path, most)
-    if path == STDIN:
-        return read_bounded(STANDARD_INPUT.reader(), most)
-    # A named pipe is opened only once a writer opens it.
-    with nullcontext() if os.path.isfile(path) else STOPPING.waiting():
-        descriptor = os.open(path, os.O_RDONLY)
-    try:
-        status = os.fstat(descriptor)
-        if watch is not None:
-            watch.add(path, status)
-        if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
-            return read_regular(descriptor, status, most)
-        return read_bounded(Descriptor(descriptor), most)
-    finally:
-        os.close(descriptor)
-
-
-def read_document(text: bytes, options: Options, noun: str) -> ObjectReading:
-    """Read a document, which may begin with a byte order mark; `noun` says what it is.
-
-    Raises CannotCheck for one of too many values.
-    """
-    refuse_many_values(text)
-    reading = read_object(text.removeprefix(UTF8_MARK), options.max_depth, torn=False, noun=noun)
-    if not text.startswith(UTF8_MARK):
-        return reading
-    mark = ES102.fault(BEGINS_WITH_MARK), 1
-    return reading._replace(faults=[mark, *reading.faults])
 
 
 def read_aggregate(text: bytes, name: str, options: Options) -> Reading:

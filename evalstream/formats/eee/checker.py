@@ -14,13 +14,7 @@ from evalstream.engine.routing import Outlets, refuse_rowless
 from evalstream.engine.row_pass import RowPass, reason_of
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import DETAILS, Aggregate
-from evalstream.formats.eee.aggregate_check import (
-    PlacedFault,
-    Reading,
-    document_bytes,
-    in_order,
-    read_aggregate,
-)
+from evalstream.formats.eee.aggregate_check import Reading, in_order, read_aggregate
 from evalstream.formats.eee.expectations import unexpected
 from evalstream.formats.eee.file_violations import FileFaults
 from evalstream.formats.eee.probe import context_of
@@ -30,23 +24,18 @@ from evalstream.formats.eee.rules.recompute import summaries
 from evalstream.formats.eee.rules.sample_hash import file_recipe, verified_hashes
 from evalstream.formats.eee.rules.seal import ES506, NO_ROWS, checksum_algorithms, is_checksum_right
 from evalstream.io.digest import ALGORITHM_OF_LENGTH, ALGORITHMS
+from evalstream.io.document import document_bytes
 from evalstream.io.file import FileSource
 from evalstream.io.file_names import is_packed_name, rows_named_like
 from evalstream.io.file_state import Watch
+from evalstream.io.names import printable
 from evalstream.io.progress import Progress
+from evalstream.model.block import Lines
 from evalstream.model.errors import CannotCheck
-from evalstream.model.report import (
-    NOT_CHECKED,
-    UNSEALED,
-    Fault,
-    Finding,
-    Lines,
-    Options,
-    RunSummary,
-    Severity,
-    Verified,
-)
-from evalstream.model.run import STDIN, Run, printable
+from evalstream.model.finding import Fault, Finding, PlacedFault, Severity
+from evalstream.model.options import Options
+from evalstream.model.report import NOT_CHECKED, UNSEALED, RunSummary, Verified
+from evalstream.model.run import STDIN, Run
 from evalstream.parsing.limits import held_of
 from evalstream.rules.base import RunFacts, place_in
 from evalstream.rules.catalogue import MAIN_RULES, RULES, enabled_codes

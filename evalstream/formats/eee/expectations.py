@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from evalstream.formats.eee.rules.recompute import ES802
 from evalstream.formats.eee.rules.seal import ES503, LOOKED_AT, NO_ROWS
 from evalstream.formats.eee.sample_groups import is_even
-from evalstream.model.report import Fault, Severity
+from evalstream.model.finding import Fault, Severity
 from evalstream.model.row_record import UNJOINED
-from evalstream.reporters.summary import counted
+from evalstream.model.text import counted
 from evalstream.rules.base import RunFacts
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from evalstream.formats.eee.aggregate_check import PlacedFault
-from evalstream.model.report import Fault
+from evalstream.model.finding import Fault, PlacedFault
 from evalstream.rules.base import Context
 from evalstream.rules.catalogue import severity_of
 

@@ -13,8 +13,10 @@ from evalstream.formats.eee.rules.seal import ES506
 from evalstream.io.overwriting import is_device
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
+from evalstream.model.finding import Finding, Severity
 from evalstream.model.finding_list import Findings
-from evalstream.model.report import Finding, Flow, Options, RunSummary, Severity
+from evalstream.model.options import Flow, Options
+from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, Run
 from evalstream.rules.inputs import ES006
 

@@ -20,7 +20,7 @@ from evalstream.io.digest import (
     normalised,
     same_for_one_reference,
 )
-from evalstream.model.report import Options
+from evalstream.model.options import Options
 from evalstream.parsing import json
 from evalstream.rules.base import Context
 from evalstream.rules.catalogue import enabled_main_codes

@@ -10,7 +10,7 @@ import xxhash
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.row_groups import Scope
 from evalstream.io.digest import wide_digest
-from evalstream.model.report import Bytes
+from evalstream.model.block import Bytes
 from evalstream.model.row_record import ABSENT, pack
 from evalstream.parsing import json
 

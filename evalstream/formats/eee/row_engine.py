@@ -25,7 +25,8 @@ from evalstream.formats.eee.row_groups import Scope, Scopes, is_remark, remark_k
 from evalstream.formats.eee.row_reader import Reader, Row, parse
 from evalstream.formats.eee.rules import sample_hash
 from evalstream.formats.eee.rules.schema import ES216
-from evalstream.model.report import Fault, Lines
+from evalstream.model.block import Lines
+from evalstream.model.finding import Fault
 from evalstream.model.row_record import RECORD_BYTES, UNJOINED, Identities
 from evalstream.parsing import json
 from evalstream.rules.base import Context, RowCheck, Rule

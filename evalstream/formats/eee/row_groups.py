@@ -10,7 +10,7 @@ import xxhash
 
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import Join
-from evalstream.model.report import Fault, Severity
+from evalstream.model.finding import Fault, Severity
 from evalstream.model.row_record import UNJOINED
 from evalstream.rules.base import Context, RowCheck
 from evalstream.rules.catalogue import RULES

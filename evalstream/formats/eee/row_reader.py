@@ -9,7 +9,7 @@ from evalstream.formats.eee import row_view
 from evalstream.formats.eee.rules import schema
 from evalstream.formats.eee.rules.schema import ES215, ES216
 from evalstream.formats.eee.version_fit import versions_that_fit
-from evalstream.model.report import Fault, one_of
+from evalstream.model.finding import Fault, one_of
 from evalstream.parsing import json
 from evalstream.parsing.json_schema import (
     Validator,

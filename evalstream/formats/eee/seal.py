@@ -13,20 +13,23 @@ from evalstream.engine import layout
 from evalstream.engine.collector import Collector
 from evalstream.engine.row_pass import RowPass
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.aggregate_check import Reading, document_bytes, read_aggregate
+from evalstream.formats.eee.aggregate_check import Reading, read_aggregate
 from evalstream.formats.eee.datastore import place_of
 from evalstream.formats.eee.expectations import unexpected
 from evalstream.formats.eee.file_violations import FileFaults, key_of
 from evalstream.formats.eee.rules.seal import LOOKED_AT
 from evalstream.formats.eee.seal_refusals import uncovered, unfit, without_advice, would_be
+from evalstream.io.document import document_bytes
+from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import CannotCheck, CannotWrite
-from evalstream.model.report import Fault, Options
-from evalstream.model.run import Run, printable
+from evalstream.model.finding import Fault
+from evalstream.model.options import Options
+from evalstream.model.run import Run
 from evalstream.model.signals import STOPPING, Stopped
+from evalstream.model.text import counted
 from evalstream.parsing.json import fast
-from evalstream.reporters.summary import counted
 from evalstream.rules.base import RunFacts
 
 MEMBER: Final = "detailed_evaluation_results"

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from evalstream.formats.eee.aggregate import DETAILS, RESULTS, Aggregate, Result
-from evalstream.formats.eee.aggregate_check import PlacedFault
 from evalstream.formats.eee.datastore import PATTERN
 from evalstream.formats.eee.file_violations import key_of
 from evalstream.formats.eee.rules.coverage import ES609
@@ -14,9 +13,9 @@ from evalstream.formats.eee.rules.recompute import ES802
 from evalstream.formats.eee.rules.schema import ES213, ES216
 from evalstream.formats.eee.rules.seal import ES503
 from evalstream.formats.eee.sample_groups import is_even, samples_beside
-from evalstream.model.report import Fault, Severity
+from evalstream.model.finding import Fault, PlacedFault, Severity
 from evalstream.model.row_record import UNJOINED
-from evalstream.reporters.summary import counted
+from evalstream.model.text import counted
 from evalstream.rules.base import RunFacts
 from evalstream.stats.score_sums import Scores
 

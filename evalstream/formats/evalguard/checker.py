@@ -24,11 +24,14 @@ from evalstream.formats.evalguard.rules.documents import EVG101, EVG502
 from evalstream.formats.evalguard.rules.scores import EVG401
 from evalstream.formats.evalguard.shapes import conformed, true_pointer
 from evalstream.formats.evalguard.views import REFERRING, Document, Folder, Subject
+from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import CannotCheck, UsageError
-from evalstream.model.report import Fault, Finding, Options, RunSummary, Severity
-from evalstream.model.run import STDIN, Nothing, Run, printable
+from evalstream.model.finding import Fault, Finding, Severity
+from evalstream.model.options import Options
+from evalstream.model.report import RunSummary
+from evalstream.model.run import STDIN, Nothing, Run
 from evalstream.model.signals import STOPPING
 from evalstream.rules.inputs import ES001, ES005
 

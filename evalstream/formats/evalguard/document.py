@@ -6,7 +6,6 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.discovery.detect_format import FOREIGN, kind_of
 from evalstream.engine.harness_logs import LM_EVAL
-from evalstream.formats.eee.aggregate_check import document_bytes
 from evalstream.formats.evalguard.documents import (
     JSON_ENDING,
     KINDS,
@@ -19,9 +18,10 @@ from evalstream.formats.evalguard.documents import (
 from evalstream.formats.evalguard.files import File
 from evalstream.formats.evalguard.rules.documents import EVG101
 from evalstream.formats.evalguard.shapes import with_shapes
+from evalstream.io.document import document_bytes
 from evalstream.io.file_names import is_yaml_name
 from evalstream.io.file_state import Watch
-from evalstream.model.report import Excerpt, Fault, Severity
+from evalstream.model.finding import Excerpt, Fault, Severity
 from evalstream.parsing.json import UTF8_MARK, fast, type_name
 from evalstream.parsing.json_schema import builtin_schema
 from evalstream.parsing.limits import TooLarge, refuse_many_values

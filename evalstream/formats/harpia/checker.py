@@ -20,10 +20,13 @@ from evalstream.formats.harpia.views import (
     input_of,
     outcome_of,
 )
+from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.errors import UsageError
-from evalstream.model.report import Fault, Finding, Flow, Options, RunSummary
-from evalstream.model.run import Nothing, Run, printable
+from evalstream.model.finding import Fault, Finding
+from evalstream.model.options import Flow, Options
+from evalstream.model.report import RunSummary
+from evalstream.model.run import Nothing, Run
 from evalstream.parsing.json import UTF8_MARK, type_name
 from evalstream.parsing.strict_json import parse_exactly
 from evalstream.rules.base import Rule

@@ -11,9 +11,10 @@ from evalstream.discovery.detect_format import beginning_of
 from evalstream.formats import NAMES
 from evalstream.formats.harpia.documents import INPUT, LOG, NAME, OUTPUT, recognised
 from evalstream.io.file_names import is_json_name, is_packed_name, is_rows_name
+from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import UsageError
-from evalstream.model.run import STDIN, Nothing, Run, printable
+from evalstream.model.run import STDIN, Nothing, Run
 from evalstream.parsing.peek import LINES
 
 NOT_OURS: Final = f"no input, output or log of HarpIA Lab; the formats are: {', '.join(NAMES)}"

@@ -15,9 +15,11 @@ from evalstream.formats.harpia.documents import holds_records, member
 from evalstream.formats.harpia.files import NOT_OURS
 from evalstream.formats.harpia.log_tally import Amount, Log, Path, claimed
 from evalstream.formats.harpia.rules.results import HAR301, HAR302, HAR303
+from evalstream.io.names import printable
 from evalstream.io.progress import Progress
-from evalstream.model.report import Fault, Figures, Finding, Options, ResultSummary
-from evalstream.model.run import printable
+from evalstream.model.finding import Fault, Finding
+from evalstream.model.options import Options
+from evalstream.model.report import Figures, ResultSummary
 from evalstream.rules.base import Rule, RunFacts
 from evalstream.rules.inputs import ES005, ES006
 from evalstream.rules.syntax import ES112

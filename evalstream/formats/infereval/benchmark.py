@@ -12,9 +12,9 @@ from evalstream.formats.infereval.files import NOT_OURS, Document
 from evalstream.formats.infereval.rules.benchmark import OF_BENCHMARKS
 from evalstream.formats.infereval.schema import benchmark_validator, is_sound, shape_faults
 from evalstream.formats.infereval.views import Benchmark
+from evalstream.io.names import printable
 from evalstream.model.errors import BrokenCompression, CannotCheck
-from evalstream.model.report import Fault
-from evalstream.model.run import printable
+from evalstream.model.finding import Fault
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.limits import MOST_JSON_BYTES
 from evalstream.rules.inputs import ES001, ES002, ES005

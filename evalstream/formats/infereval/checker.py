@@ -11,11 +11,14 @@ from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME
 from evalstream.formats.infereval.evaluation import EvaluationCheck
 from evalstream.formats.infereval.files import NOT_OURS, comes_once, kind_of
 from evalstream.formats.infereval.pairs import runs_of
+from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import CannotCheck, UsageError
-from evalstream.model.report import Finding, Options, RunSummary
-from evalstream.model.run import STDIN, Nothing, Run, printable
+from evalstream.model.finding import Finding
+from evalstream.model.options import Options
+from evalstream.model.report import RunSummary
+from evalstream.model.run import STDIN, Nothing, Run
 
 
 def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | Nothing]:

@@ -27,9 +27,9 @@ from evalstream.io.progress import Progress
 from evalstream.model.errors import BrokenCompression, CannotCheck
 from evalstream.model.report import RunSummary
 from evalstream.model.signals import STOPPING, Stopped
+from evalstream.model.text import counted
 from evalstream.parsing.limits import refuse_many_values
 from evalstream.parsing.object_splitter import Envelope, Members
-from evalstream.reporters.summary import counted
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES001, ES002, ES003, ES005
 

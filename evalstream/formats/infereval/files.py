@@ -23,7 +23,8 @@ from evalstream.io.file_state import Watch
 from evalstream.io.remote import RemoteReader, is_remote
 from evalstream.io.standard_input import STANDARD_INPUT
 from evalstream.io.stream import Descriptor, Rewound, Stored
-from evalstream.model.report import Options, Reader
+from evalstream.model.block import Reader
+from evalstream.model.options import Options
 from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
 from evalstream.parsing.json import UTF8_MARK, fast

@@ -14,11 +14,11 @@ from evalstream.formats.infereval.rules.evaluation import OF_ITEMS
 from evalstream.formats.infereval.schema import fits, item_validator, shape_faults
 from evalstream.formats.infereval.text import Text, read_item
 from evalstream.formats.infereval.views import Evaluation, Item
-from evalstream.model.report import Fault
+from evalstream.model.finding import Fault
+from evalstream.model.text import counted
 from evalstream.parsing.array_splitter import ArrayTrouble, Element
 from evalstream.parsing.json import FAST_DEPTH, fast
 from evalstream.parsing.json_schema import finite_check
-from evalstream.reporters.summary import counted
 
 ID_DIGEST_BYTES: Final = 16
 """How much is kept of an item's id: with its number about 150 bytes, 1.5 GB for ten million."""

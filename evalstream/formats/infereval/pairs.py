@@ -12,9 +12,10 @@ from evalstream.formats.infereval.benchmark_hash import hashes_of
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME, kind_by_signs
 from evalstream.formats.infereval.files import outline, seen_in, whole_document
 from evalstream.formats.infereval.schema import benchmark_validator, is_sound, shape_faults
+from evalstream.io.names import printable
 from evalstream.io.spill_table import Keeping, restored, stored
 from evalstream.model.errors import CannotCheck
-from evalstream.model.run import Nothing, Run, printable
+from evalstream.model.run import Nothing, Run
 from evalstream.parsing.json import canonical
 
 NAMED: Final = 5

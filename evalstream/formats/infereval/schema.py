@@ -9,7 +9,7 @@ from typing import Any, Final
 from evalstream.formats.eee.rules.schema import explain
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME, VERSION
 from evalstream.formats.infereval.rules.benchmark import INF101, INF102, INF207
-from evalstream.model.report import Fault
+from evalstream.model.finding import Fault
 from evalstream.parsing.json_schema import (
     Validator,
     builtin_schema,

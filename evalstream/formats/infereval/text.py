@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final, NamedTuple
 
-from evalstream.model.report import Fault
+from evalstream.model.finding import Fault
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.object_splitter import Envelope
 from evalstream.parsing.strict_json import Parsed, Trouble, parse_exactly

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from evalstream.model.report import MEBIBYTE
+from evalstream.model.block import MEBIBYTE
 
 BLOCK_BYTES: Final = 8 * MEBIBYTE
 WORKERS: Final = 4

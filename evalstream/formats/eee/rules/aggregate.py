@@ -19,7 +19,7 @@ from evalstream.formats.eee.aggregate import (
     number,
 )
 from evalstream.formats.eee.claims import Claims
-from evalstream.model.report import Fault, Severity, at_least, at_most
+from evalstream.model.finding import Fault, Severity, at_least, at_most
 from evalstream.rules.base import Rule
 
 PLACEHOLDER: Final = -1

@@ -8,8 +8,8 @@ from typing import Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Result
 from evalstream.formats.eee.sample_groups import samples_beside
-from evalstream.model.report import Fault, Severity
-from evalstream.reporters.summary import counted
+from evalstream.model.finding import Fault, Severity
+from evalstream.model.text import counted
 from evalstream.rules.base import Rule, RunFacts, Where
 from evalstream.stats.duplicates import Kind, Remark
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from evalstream.model.report import Fault, Severity
-from evalstream.reporters.summary import counted
+from evalstream.model.finding import Fault, Severity
+from evalstream.model.text import counted
 from evalstream.rules.base import Rule, place_in
 
 

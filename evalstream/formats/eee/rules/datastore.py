@@ -17,7 +17,7 @@ from evalstream.formats.eee.datastore import (
     place_of,
     unportable,
 )
-from evalstream.model.report import Fault, Severity
+from evalstream.model.finding import Fault, Severity
 from evalstream.rules.base import Rule, RunFacts
 from evalstream.rules.profiles import PROFILES
 

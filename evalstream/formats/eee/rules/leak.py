@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.eee import row_view
-from evalstream.model.report import Fault, Severity
+from evalstream.model.finding import Fault, Severity
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Context, RowCheck, Rule
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate
-from evalstream.model.report import Fault, Severity, one_of
+from evalstream.model.finding import Fault, Severity, one_of
 from evalstream.rules.base import Context, RowCheck, Rule
 
 

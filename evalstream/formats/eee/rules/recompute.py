@@ -19,9 +19,10 @@ from evalstream.formats.eee.claim_check import (
 )
 from evalstream.formats.eee.claims import Agreement
 from evalstream.formats.eee.recompute import Recomputed, as_float, fits
-from evalstream.model.report import Fault, Figures, ResultSummary, Severity
+from evalstream.model.finding import Fault, Severity
+from evalstream.model.report import Figures, ResultSummary
+from evalstream.model.text import counted
 from evalstream.parsing.json import resolve
-from evalstream.reporters.summary import counted
 from evalstream.rules.base import Rule, RunFacts
 
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import LEVELS, UNKNOWN_LEVEL, Join, Result, is_alike, number
-from evalstream.model.report import Fault, Severity, at_least, at_most
-from evalstream.reporters.summary import counted
+from evalstream.model.finding import Fault, Severity, at_least, at_most
+from evalstream.model.text import counted
 from evalstream.rules.base import Context, RowCheck, Rule
 
 Row = Mapping[str, Any]

@@ -15,7 +15,7 @@ from evalstream.io.digest import (
     normalised,
     same_for_one_reference,
 )
-from evalstream.model.report import Fault, Severity
+from evalstream.model.finding import Fault, Severity
 from evalstream.rules.base import Context, Rule, RunFacts, Where
 from evalstream.stats.duplicates import Kind, Remark
 from evalstream.stats.tally import Tally

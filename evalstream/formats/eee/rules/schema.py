@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate
-from evalstream.model.report import Fault, Severity, one_of
+from evalstream.model.finding import Fault, Severity, one_of
 from evalstream.parsing.json import pointer, type_name
 from evalstream.parsing.linear_regex import undecided
 from evalstream.parsing.schema_errors import UNDECIDED, SchemaFault

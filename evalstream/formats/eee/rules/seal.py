@@ -10,7 +10,7 @@ from typing import Any, Final
 from evalstream.formats.eee.aggregate import DETAILS, Aggregate
 from evalstream.formats.eee.datastore import place_of
 from evalstream.io.digest import ALGORITHM_OF_LENGTH
-from evalstream.model.report import Fault, Severity
+from evalstream.model.finding import Fault, Severity
 from evalstream.rules.base import Rule, RunFacts
 from evalstream.rules.profiles import DATASTORE
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.eee import row_view
-from evalstream.model.report import Fault, Severity
+from evalstream.model.finding import Fault, Severity
 from evalstream.rules.base import Context, RowCheck, Rule
 
 Row = Mapping[str, Any]

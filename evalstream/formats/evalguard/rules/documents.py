@@ -23,7 +23,7 @@ from evalstream.formats.evalguard.views import (
     number_in,
     raw_ranges,
 )
-from evalstream.model.report import Fault, Severity
+from evalstream.model.finding import Fault, Severity
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
 

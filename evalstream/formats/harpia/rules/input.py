@@ -10,7 +10,7 @@ from evalstream.formats.harpia.documents import member, misplaced
 from evalstream.formats.harpia.requirements import Breach, at, with_article
 from evalstream.formats.harpia.values import identifier, is_supervised
 from evalstream.formats.harpia.views import Input, Instance
-from evalstream.model.report import Fault, Severity
+from evalstream.model.finding import Fault, Severity
 from evalstream.parsing.json import pointer, short_text, type_name
 from evalstream.rules.base import Rule
 

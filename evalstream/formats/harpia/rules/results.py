@@ -14,9 +14,9 @@ from evalstream.formats.harpia.log_tally import Amount, Log, Path, Record, claim
 from evalstream.formats.harpia.requirements import Breach, at, is_empty
 from evalstream.formats.harpia.values import below, difference, shape_of, shape_text
 from evalstream.formats.harpia.views import Claim, Metric, Outcome
-from evalstream.model.report import Fault, Severity
+from evalstream.model.finding import Fault, Severity
+from evalstream.model.text import counted
 from evalstream.parsing.json import short_text
-from evalstream.reporters.summary import counted
 from evalstream.rules.base import Rule
 
 IDS_SHOWN: Final = 3

@@ -19,7 +19,7 @@ from evalstream.formats.infereval.views import (
     texts,
     texts_by_name,
 )
-from evalstream.model.report import Fault, Severity, of_length, one_of
+from evalstream.model.finding import Fault, Severity, of_length, one_of
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
 

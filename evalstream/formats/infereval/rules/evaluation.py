@@ -15,7 +15,7 @@ from evalstream.formats.infereval.views import (
     objects,
 )
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Vote, vote, voting
-from evalstream.model.report import Fault, Severity, of_length
+from evalstream.model.finding import Fault, Severity, of_length
 from evalstream.parsing.json import shorten
 from evalstream.rules.base import Rule
 
