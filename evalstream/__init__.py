@@ -14,7 +14,7 @@ with uninterrupted():
         WorkerLost,
     )
     from evalstream.model.finding import Finding, Severity
-    from evalstream.model.options import Flow, Options
+    from evalstream.model.options import Options, RowRouting
     from evalstream.model.report import Report, RunSummary
 
 __all__ = [
@@ -22,7 +22,7 @@ __all__ = [
     "CannotWrite",
     "EvalstreamError",
     "Finding",
-    "Flow",
+    "RowRouting",
     "Options",
     "Report",
     "RunSummary",

@@ -15,7 +15,7 @@ from evalstream.formats.eee import row_view
 from evalstream.io.digest import RECIPES
 from evalstream.io.overwriting import Outputs, journaled
 from evalstream.model.errors import CannotCheck, UsageError
-from evalstream.model.options import Flow, Options
+from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import Report, Reporter
 from evalstream.parsing import json
 from evalstream.parsing.json_schema import ENGINES, compile_schema
@@ -36,7 +36,7 @@ Input = str | os.PathLike[str]
 PASSING: Final = ("all", "valid")
 """Which rows can go through to standard output."""
 
-FLOW_FIELDS: Final = frozenset(field.name for field in fields(Flow))
+FLOW_FIELDS: Final = frozenset(field.name for field in fields(RowRouting))
 
 
 def check(
@@ -70,7 +70,7 @@ def check(
     names: Iterable[Input] = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
     paths: Iterable[str] = (os.fspath(name) for name in names)
     beside = chosen.flow.seal_to if aggregate is None else os.fspath(aggregate)
-    if chosen.flow != Flow():
+    if chosen.flow != RowRouting():
         if ledger is not None or shard is not None:
             raise UsageError(
                 "a ledger and shards are for files, not for rows that go somewhere or are counted"
@@ -106,9 +106,9 @@ def merge(parts: Sequence[Input], *, reporter: Reporter | None = None) -> Report
     """
     # What only merges need is not loaded for every check.
     from evalstream.batch.fingerprint import restored
-    from evalstream.batch.merge import whole_parts
+    from evalstream.batch.merge import open_parts
 
-    whole = whole_parts([os.fspath(part) for part in parts])
+    whole = open_parts([os.fspath(part) for part in parts])
     try:
         options = restored(whole[0].footing.options)
     except (KeyError, TypeError, ValueError) as error:
@@ -154,7 +154,7 @@ def checked_options(options: Options, settings: dict[str, Any]) -> Options:
     return _with_pattern(_with_schema(options))
 
 
-def _check_flow_values(flow: Flow) -> None:
+def _check_flow_values(flow: RowRouting) -> None:
     """Raise UsageError for parts of a flow that make no sense."""
     if flow.passing is not None:
         _one_of("way for rows to pass", flow.passing, PASSING)

@@ -10,10 +10,10 @@ from evalstream.batch.single import check_any
 from evalstream.io.progress import Progress
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding
-from evalstream.model.finding_list import Findings
+from evalstream.model.finding_list import FindingList
 from evalstream.model.options import Options
 from evalstream.model.report import Report, Reporter, RunSummary, Totals
-from evalstream.model.run import Nothing, Run
+from evalstream.model.run import NoInput, Run
 from evalstream.model.signals import STOPPING
 
 if TYPE_CHECKING:
@@ -26,12 +26,12 @@ class Call:
 
     def __init__(self, options: Options, reporter: Reporter | None) -> None:
         self._options, self._reporter = options, reporter
-        self._kept = Findings()
+        self._kept = FindingList()
         self._shown = 0
 
     def check(
         self,
-        found: Iterator[Run | Nothing],
+        found: Iterator[Run | NoInput],
         *,
         ledger: str | None = None,
         overwrite: bool = False,
@@ -73,15 +73,15 @@ class Call:
 
         return self._reported(*merge_many(parts, self._options, self._show))
 
-    def _alone(self, found: Run | Nothing, *, progress: bool) -> Report:
+    def _alone(self, found: Run | NoInput, *, progress: bool) -> Report:
         """Check one run; its findings are shown as they come."""
         totals = Totals()
         with Progress(shown=progress) as bar:
-            if isinstance(found, Nothing):
+            if isinstance(found, NoInput):
                 from evalstream.batch.packing import check_planned
-                from evalstream.batch.planned import Planned
+                from evalstream.batch.planned import PlannedRun
 
-                _, summary, findings = check_planned(self._options, Planned(0, found, 0), bar)
+                _, summary, findings = check_planned(self._options, PlannedRun(0, found, 0), bar)
                 for finding in findings:
                     self._show(finding)
             else:

@@ -18,9 +18,9 @@ from rows import bytes_of, sound_rows, write_run
 import evalstream
 from evalstream.batch import scheduler
 from evalstream.batch.ledger.ledger import Ledger
-from evalstream.batch.plan import Plan
-from evalstream.batch.results import Gathering
-from evalstream.model.errors import CannotCheck, EngineLost, UsageError
+from evalstream.batch.plan import RunPlan
+from evalstream.batch.results import ResultStore
+from evalstream.model.errors import CannotCheck, ExecutorLost, UsageError
 from evalstream.model.report import Report
 from evalstream.model.run import Run
 
@@ -163,7 +163,7 @@ def test_when_who_runs_the_work_is_lost_nothing_passes_unseen(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lost(*_args: Any) -> Any:
-        raise EngineLost("the scheduler is gone")
+        raise ExecutorLost("the scheduler is gone")
         yield
 
     monkeypatch.setattr(scheduler, "check_packs", lost)
@@ -201,7 +201,7 @@ def test_a_full_disk_is_told_as_one(folder: Path, monkeypatch: pytest.MonkeyPatc
     def full(*_what: Any) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(Gathering, "take", full)
+    monkeypatch.setattr(ResultStore, "take", full)
     with pytest.raises(CannotCheck, match="disk is full; TMPDIR"):
         evalstream.check(folder)
 
@@ -242,5 +242,5 @@ def test_the_plan_of_runs_that_cannot_be_listed_is_closed(bases: list[sqlite3.Co
         raise OSError("the folder went away")
 
     with pytest.raises(OSError, match="went away"):
-        Plan(broken())
+        RunPlan(broken())
     assert are_closed(bases)

@@ -18,7 +18,7 @@ from rows import aggregate_of, bounded, bytes_of, sound_rows, write_run
 import evalstream
 from evalstream.formats.eee import aggregate_check
 from evalstream.model.errors import CannotCheck
-from evalstream.model.finding import MORE, Fault
+from evalstream.model.finding import MORE, Violation
 from evalstream.parsing import limits, schema_errors_in_parts
 from evalstream.parsing.json_schema import builtin_schema, builtin_validator, schema_documents
 from evalstream.parsing.limits import Held, TooLarge, held_of, refuse_many_values
@@ -176,7 +176,7 @@ def test_findings_are_held_up_to_a_bound_and_counted_beyond(
 
 
 def test_the_first_of_each_kind_are_held() -> None:
-    one, other = Fault("ES201", "x"), Fault("ES202", "x", count=3)
+    one, other = Violation("ES201", "x"), Violation("ES202", "x", count=3)
     held = Held()
     assert all(held.takes(one) for _ in range(limits.MOST_OF_A_KIND))
     assert held.takes(other)

@@ -11,7 +11,7 @@ from test_dask import STARTS_SECONDS, Machines, machines, pytestmark
 
 import evalstream
 from evalstream.batch import packing, scheduler
-from evalstream.batch.results import Gathering
+from evalstream.batch.results import ResultStore
 from evalstream.executors.dask import backend as dask
 from evalstream.model.report import Report
 
@@ -55,15 +55,15 @@ def check(folder: Path, cluster: Machines, **settings: Any) -> Report:
 
 def after(takes: int, act: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Do something once so many runs were taken."""
-    take, taken = Gathering.take, []
+    take, taken = ResultStore.take, []
 
-    def counted(self: Gathering, *what: Any) -> None:
+    def counted(self: ResultStore, *what: Any) -> None:
         take(self, *what)
         taken.append(what[0])
         if len(taken) == takes:
             act()
 
-    monkeypatch.setattr(Gathering, "take", counted)
+    monkeypatch.setattr(ResultStore, "take", counted)
 
 
 def test_a_cluster_says_what_this_machine_says(

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evalstream.parsing import array_splitter
-from evalstream.parsing.array_splitter import SEEN_AFTER_FAULT, ArrayTrouble, Element, Elements
+from evalstream.parsing.array_splitter import SEEN_AFTER_FAULT, ArrayError, ArraySplitter, Element
 
 LONGEST = 1 << 20
 SPACES = ["", " ", "\n", "\r\n", "\t", " \n\n  "]
@@ -36,7 +36,7 @@ class Array(NamedTuple):
 
 class Outcome(NamedTuple):
     found: list[Element]
-    trouble: ArrayTrouble | None
+    trouble: ArrayError | None
     lines: int
 
 
@@ -86,14 +86,14 @@ def pieces(data: bytes, size: int) -> Iterator[bytes]:
 
 
 def split(data: bytes, size: int = LONGEST, longest: int = LONGEST) -> Outcome:
-    splitter = Elements(longest)
+    splitter = ArraySplitter(longest)
     found = [element for piece in pieces(data, size) for element in splitter.feed(piece)]
     found += splitter.end()
     return Outcome(found, splitter.trouble, splitter.lines)
 
 
 def split_at(data: bytes, cuts: list[int]) -> Outcome:
-    splitter = Elements(LONGEST)
+    splitter = ArraySplitter(LONGEST)
     ends = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
     found = [element for cut in pairwise(ends) for element in splitter.feed(data[slice(*cut)])]
     found += splitter.end()
@@ -238,7 +238,7 @@ def test_of_a_malformed_element_little_is_kept(size: int, fault: bytes, halved: 
 
 
 def test_after_a_fault_nothing_is_kept_but_lines_are_counted() -> None:
-    splitter = Elements(LONGEST)
+    splitter = ArraySplitter(LONGEST)
     splitter.feed(b"[x\n" + b"y\n" * 100)
     assert splitter.trouble is not None
     for _ in range(50):

@@ -35,7 +35,7 @@ from evalstream.model.block import Lines
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import Options
-from evalstream.rules.base import Context
+from evalstream.rules.base import CheckContext
 
 Seen = set[tuple[str, str, int | None, str | None]]
 """Codes with their severities, lines and pointers."""
@@ -738,7 +738,7 @@ def results_of(data: bytes, cuts: list[int], options: Options) -> tuple[list[Any
     """Check a log in blocks cut at newlines, and return faults by line, counts and rows."""
     judge = LogJudge(Log(Known()))
     codes_ = frozenset({"ES102", "ES103", "ES109", "ES110", "ES111", "HAR301", "HAR302"})
-    engine = engine_for(Context(options=options, enabled=codes_, judge=judge))
+    engine = engine_for(CheckContext(options=options, enabled=codes_, judge=judge))
     bounds = sorted({0, *cuts, len(data)})
     faults: list[Any] = []
     counts: dict[Any, int] = {}

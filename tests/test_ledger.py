@@ -27,9 +27,9 @@ from evalstream.batch import fingerprint
 from evalstream.batch.ledger import database, run_state
 from evalstream.batch.ledger.entries import PAGE, Entry, entries
 from evalstream.batch.ledger.export import FORMS, export
-from evalstream.batch.ledger.ledger import MOST_PENDING, Known, Ledger
+from evalstream.batch.ledger.ledger import MOST_PENDING, CachedRun, Ledger
 from evalstream.batch.ledger.records import CHUNK
-from evalstream.batch.ledger.run_state import Standing, standing_of
+from evalstream.batch.ledger.run_state import RunState, run_state
 from evalstream.batch.single import check_any
 from evalstream.io.output import Output
 from evalstream.io.progress import Progress
@@ -41,7 +41,7 @@ from evalstream.model.errors import (
     UsageError,
 )
 from evalstream.model.finding import Excerpt, Finding, Severity
-from evalstream.model.options import Flow, Options
+from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
 
@@ -103,7 +103,7 @@ def remember(ledger: Ledger, run: Run, findings: Sequence[Finding] = (), **field
     ledger.record(ledger.begin(run), summary_of(run, **fields), findings, links)
 
 
-def known(path: str, run: Run, options: Options | None = None) -> Known | None:
+def known(path: str, run: Run, options: Options | None = None) -> CachedRun | None:
     """Return what a ledger knows of a run when it is opened anew."""
     with Ledger(path, options or Options()) as ledger:
         return ledger.known(run)
@@ -115,10 +115,10 @@ def recorded(path: str, run: Run, **fields: Any) -> None:
         remember(ledger, run, **fields)
 
 
-def standing(number: int) -> Standing:
+def standing(number: int) -> RunState:
     """Make the standing of a run that is nowhere on disk."""
     key = hashlib.sha256(b"%d" % number).digest()
-    return Standing(key, f"/runs/{number}.jsonl", f'["{number}"]', time.time_ns(), True)
+    return RunState(key, f"/runs/{number}.jsonl", f'["{number}"]', time.time_ns(), True)
 
 
 def test_an_unchanged_run_comes_back_as_it_was(path: str, run: Run) -> None:
@@ -500,12 +500,12 @@ def test_a_time_alone_tells_objects_apart_once_it_is_old(
     for seconds in (1, 3):
         now = (moment + seconds) * 1_000_000_000
         monkeypatch.setattr(run_state, "time", SimpleNamespace(time_ns=lambda now=now: now))
-        looked = standing_of(Run("gs://bucket/a.jsonl", None))
+        looked = run_state(Run("gs://bucket/a.jsonl", None))
         assert looked is not None
         seen.append(looked.is_settled)
     assert seen == [False, True]
     look.marks["modification time"] = "last week"
-    looked = standing_of(Run("gs://bucket/a.jsonl", None))
+    looked = run_state(Run("gs://bucket/a.jsonl", None))
     assert looked is not None
     assert not looked.is_settled
 
@@ -842,7 +842,7 @@ def test_a_read_only_ledger_is_told_and_can_be_listed(path: str, run: Run, tmp_p
 
 def test_flows_and_urls_go_with_no_ledger(path: str) -> None:
     with pytest.raises(UsageError, match="only checked"):
-        Ledger(path, Options(flow=Flow(tee="copy")))
+        Ledger(path, Options(flow=RowRouting(tee="copy")))
     with pytest.raises(UsageError, match="not a URL"):
         Ledger("s3://bucket/ledger", Options())
 
@@ -932,7 +932,7 @@ def test_no_damage_of_the_file_gives_a_false_answer(path: str, seed: int) -> Non
     assert all("damaged" in reason for reason in said)
 
 
-def known_of(ledger: Ledger, looked: Standing) -> Known | None:
+def known_of(ledger: Ledger, looked: RunState) -> CachedRun | None:
     """Ask a ledger for a run that is nowhere on disk."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("evalstream.batch.ledger.ledger.standing_of", lambda _: looked)

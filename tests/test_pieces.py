@@ -19,9 +19,9 @@ from evalstream.parsing.line_recovery import (
     NUL_BYTES,
     TOO_DEEP,
     TOO_MANY,
-    Piece,
+    LinePiece,
     beginning_of,
-    pieces_of,
+    split_line,
 )
 from evalstream.parsing.strict_json import parse_exactly
 
@@ -69,11 +69,11 @@ def decoder(monkeypatch: pytest.MonkeyPatch) -> CountingDecoder:
 
 def shown(line: bytes, begins: bytes | None = HEAD) -> Shown:
     """Return the bytes and the reason of each piece."""
-    return [(line[piece.start : piece.stop], piece.reason) for piece in pieces_of(line, begins)]
+    return [(line[piece.start : piece.stop], piece.reason) for piece in split_line(line, begins)]
 
 
 def rows_of(line: bytes, begins: bytes | None = HEAD) -> list[bytes]:
-    return [line[piece.start : piece.stop] for piece in pieces_of(line, begins) if piece.whole]
+    return [line[piece.start : piece.stop] for piece in split_line(line, begins) if piece.whole]
 
 
 @pytest.mark.parametrize("begins", [None, HEAD, b'{"other":', b"", b"nonsense"])
@@ -93,8 +93,8 @@ def rows_of(line: bytes, begins: bytes | None = HEAD) -> list[bytes]:
     ],
 )
 def test_a_line_that_is_one_object_is_one_row(line: bytes, begins: bytes | None) -> None:
-    assert pieces_of(line, begins) == [Piece(0, len(line), whole=True)]
-    assert pieces_of(b" \t" + line + b" \r", begins) == [Piece(2, len(line) + 2, whole=True)]
+    assert split_line(line, begins) == [LinePiece(0, len(line), whole=True)]
+    assert split_line(b" \t" + line + b" \r", begins) == [LinePiece(2, len(line) + 2, whole=True)]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_line_that_is_one_object_is_one_row(line: bytes, begins: bytes | None)
 )
 def test_a_line_that_is_no_row_says_why(line: bytes, reason: str) -> None:
     for begins in (None, HEAD):
-        assert pieces_of(line, begins) == [Piece(0, len(line), False, reason)]
+        assert split_line(line, begins) == [LinePiece(0, len(line), False, reason)]
 
 
 WRITTEN = b'{"a":[1.5,-0.25e+10,true,false,null,"x\\u00e9\\\\\\"y"],"b":{"c":-Infinity,"d":NaN}}'
@@ -293,7 +293,7 @@ def test_hostile_lines_cost_a_bounded_number_of_reads(
     hostile: bytes, begins: bytes | None, decoder: CountingDecoder
 ) -> None:
     line = hostile * (1_000_000 // len(hostile))
-    found = pieces_of(line, begins)
+    found = split_line(line, begins)
     # Each torn candidate is read once, and what is left round it once more to be named.
     assert decoder.calls <= 2 * line_recovery.TORN_CANDIDATES + 1
     assert not any(piece.whole for piece in found)
@@ -304,7 +304,7 @@ def test_no_more_than_some_lengths_are_read_in_vain(
 ) -> None:
     monkeypatch.setattr(line_recovery, "READ_IN_VAIN_BYTES", 0)
     line = b'{"a":1,"b":' * 60 + b"[" + b"1," * 50_000
-    assert [piece.reason for piece in pieces_of(line, HEAD)] == [TOO_MANY]
+    assert [piece.reason for piece in split_line(line, HEAD)] == [TOO_MANY]
     assert decoder.read_in_vain <= (line_recovery.READ_IN_VAIN + 2) * len(line)
 
 
@@ -381,7 +381,7 @@ def spliced(draw: st.DrawFn) -> Spliced:
     return Spliced(line, whole, starts)
 
 
-def covers(line: bytes, found: list[Piece]) -> None:
+def covers(line: bytes, found: list[LinePiece]) -> None:
     """Check that pieces are in order, do not overlap and leave out nothing but white space."""
     assert found
     assert all(first.stop <= second.start for first, second in pairwise(found))
@@ -401,7 +401,7 @@ def covers(line: bytes, found: list[Piece]) -> None:
 @given(spliced())
 @example(Spliced(b'{"a":"\\' + b'{"a":2}', [b'{"a":2}'], [7]))
 def test_every_undamaged_row_is_found_and_nothing_else(case: Spliced) -> None:
-    found = pieces_of(case.line, HEAD)
+    found = split_line(case.line, HEAD)
     covers(case.line, found)
     whole = [piece for piece in found if piece.whole]
     assert [piece.start for piece in whole] == case.starts
@@ -411,7 +411,7 @@ def test_every_undamaged_row_is_found_and_nothing_else(case: Spliced) -> None:
 @settings(max_examples=30, deadline=None)
 @given(spliced(), st.none() | st.sampled_from([b"", b'{"b":', b"{", b"\xff", b'{"(":']))
 def test_rows_that_stand_side_by_side_need_no_hint(case: Spliced, begins: bytes | None) -> None:
-    covers(case.line, pieces_of(case.line, begins))
+    covers(case.line, split_line(case.line, begins))
     joined = b"".join(case.rows)
     assert rows_of(joined, begins) == case.rows
     assert rows_of(b"\0\0".join(case.rows), begins) == case.rows
@@ -427,7 +427,7 @@ def test_a_row_that_was_damaged_is_not_taken_for_one_that_was_put_in(
 ) -> None:
     place = data.draw(st.integers(0, len(row) - 1))
     damaged = row[:place] + b"\0" + row[place + 1 :]
-    found = pieces_of(damaged, HEAD)
+    found = split_line(damaged, HEAD)
     covers(damaged, found)
     assert not any(piece.whole and piece.start <= place < piece.stop for piece in found)
 
@@ -447,11 +447,11 @@ BITS = [
 @example(b'{"a":"\xef\xbb\xbf{"a":1}', HEAD)
 @example(b'{"a":1}\xef\xbb\xbf{"a":1}', HEAD)
 def test_no_bytes_raise_and_none_are_lost(line: bytes, begins: bytes | None) -> None:
-    covers(line, pieces_of(line, begins))
+    covers(line, split_line(line, begins))
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.sampled_from(BITS), max_size=14).map(b"".join))
 def test_whole_rows_stay_whole_when_they_are_cut_again(line: bytes) -> None:
     for row in rows_of(line):
-        assert pieces_of(row, HEAD) == [Piece(0, len(row), whole=True)]
+        assert split_line(row, HEAD) == [LinePiece(0, len(row), whole=True)]

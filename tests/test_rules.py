@@ -16,7 +16,7 @@ from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.options import Options
 from evalstream.parsing.json import shorten
 from evalstream.reporters.summary import run_line
-from evalstream.rules.base import Context, Rule
+from evalstream.rules.base import CheckContext, Rule
 from evalstream.rules.catalogue import RULES
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
@@ -246,7 +246,7 @@ def test_rules_by_ids_look_at_nothing_else() -> None:
     line = (PAIRS / "0.3.0-two-results").rglob("*.jsonl")
     row = json.loads(next(line).read_bytes().splitlines()[0])
     results = Aggregate("a", {"evaluation_results": [{"evaluation_name": "n"}]}).joinable()
-    context = Context(
+    context = CheckContext(
         Options(),
         evaluation_id="another",
         model_id="another",

@@ -44,16 +44,16 @@ from test_properties import outcome as collected
 import evalstream
 from evalstream.formats.eee import fast_path, row_engine, row_view
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.fast_path import Swift, swift_for
-from evalstream.formats.eee.probe import context_of
+from evalstream.formats.eee.fast_path import FastPath, fast_path_for
+from evalstream.formats.eee.probe import probe_context
 from evalstream.formats.eee.row_engine import Engine
 from evalstream.model.block import Block, Lines
 from evalstream.model.options import Options
-from evalstream.model.row_record import Identities, Record
+from evalstream.model.row_record import RowRecord, RowRecords
 from evalstream.parsing.json_schema import builtin_schema
 from evalstream.parsing.native import binding, schema_tables
 from evalstream.parsing.native.schema_tables import NotTabled, pinned, tables_of
-from evalstream.rules.base import Context
+from evalstream.rules.base import CheckContext
 from evalstream.stats.tally import Tally
 
 SOURCES = REPOSITORY / "evalstream" / "parsing" / "native"
@@ -67,10 +67,10 @@ def context(
     algorithm: str = "sha256",
     aggregate: Row | None = None,
     **settings: Any,
-) -> Context:
+) -> CheckContext:
     """Return a context of rows that all follow one recipe, or have no hash."""
     seen = None if aggregate is None else Aggregate("a.json", aggregate)
-    settled = context_of(Options(max_findings=0, **settings), seen, b"")
+    settled = probe_context(Options(max_findings=0, **settings), seen, b"")
     recipes = (recipe,) if recipe else ()
     return replace(settled, version=version, algorithm=algorithm, recipes=recipes)
 
@@ -102,26 +102,26 @@ CONTEXTS = [
 ]
 
 
-def slowly(within: Context) -> Context:
+def slowly(within: CheckContext) -> CheckContext:
     """Return the same context without a scanner."""
     return replace(within, options=replace(within.options, engine="rust"))
 
 
 @lru_cache(maxsize=512)
-def engine_of(within: Context) -> Engine:
+def engine_of(within: CheckContext) -> Engine:
     """Return the engine of a context."""
     return Engine(within)
 
 
 @lru_cache(maxsize=512)
-def swift_of(within: Context) -> Swift:
+def swift_of(within: CheckContext) -> FastPath:
     """Return what takes the usual rows of a context."""
-    found = swift_for(within)
+    found = fast_path_for(within)
     assert found is not None
     return found
 
 
-def outcome(within: Context | Engine, data: bytes, **lines: Any) -> Any:
+def outcome(within: CheckContext | Engine, data: bytes, **lines: Any) -> Any:
     """Return all that comes of a block; links of one group are in the order of their lines."""
     subject = within if isinstance(within, Engine) else engine_of(within)
     result = subject.run(Lines(data, **{"final": True, **lines}))
@@ -138,7 +138,7 @@ def rows_of(words: bytes) -> list[tuple[int, ...]]:
     return list(zip(columns, columns, columns, columns, strict=True))
 
 
-def passed_over(within: Context, line: bytes) -> Tally | None:
+def passed_over(within: CheckContext, line: bytes) -> Tally | None:
     """Return what is tallied of a line, None where the scanner does not take it."""
     tally = Tally()
     subject = swift_of(within).pass_over(engine_of(within).scopes(), tally, line + b"\n", 0, None)
@@ -147,12 +147,12 @@ def passed_over(within: Context, line: bytes) -> Tally | None:
     return None if left else tally
 
 
-def taken(within: Context, line: bytes) -> bool:
+def taken(within: CheckContext, line: bytes) -> bool:
     """Tell whether the scanner takes a line."""
     return passed_over(within, line) is not None
 
 
-def agreed(within: Context, *lines: bytes, **settings: Any) -> bool:
+def agreed(within: CheckContext, *lines: bytes, **settings: Any) -> bool:
     """Require that both ways make the same of lines; tell whether all of them are taken."""
     data = b"".join(line + b"\n" for line in lines)
     assert outcome(within, data, **settings) == outcome(slowly(within), data, **settings)
@@ -174,7 +174,7 @@ def bare(row: Row) -> Row:
     return {name: value for name, value in row.items() if name != "sample_hash"}
 
 
-def rehashed(row: Row, within: Context) -> Row:
+def rehashed(row: Row, within: CheckContext) -> Row:
     """Return a row with the hash that its context wants, as far as its input has one."""
     if not within.recipes:
         return bare(row)
@@ -196,7 +196,7 @@ def changed(row: Row, place: str, value: Any) -> Row:
     return row
 
 
-def asking(row: Row, within: Context, **sample: Any) -> Row:
+def asking(row: Row, within: CheckContext, **sample: Any) -> Row:
     """Return a row with another input, rightly hashed."""
     return rehashed({**row, "input": {**row["input"], **sample}}, within)
 
@@ -210,8 +210,8 @@ def limit(name: str) -> int:
 
 def test_every_version_is_taken() -> None:
     for version in row_view.INSTANCE_VERSIONS:
-        assert swift_for(BARE[version]) is not None
-        assert swift_for(slowly(BARE[version])) is None
+        assert fast_path_for(BARE[version]) is not None
+        assert fast_path_for(slowly(BARE[version])) is None
 
 
 SLOTS_WITHOUT_USE = {
@@ -274,7 +274,7 @@ def body_of(text: str, name: str) -> str:
 def test_both_languages_know_the_same_structures() -> None:
     text = "\n".join(path.read_text() for path in sorted(SOURCES.glob("*.h")))
     assert members_of(text, "row") == [*binding.COLUMNS]
-    assert members_of(text, "record") == [*Record._fields]
+    assert members_of(text, "record") == [*RowRecord._fields]
     for name, known in (
         ("demands", binding.Demands),
         ("hasher", binding.Hasher),
@@ -358,7 +358,7 @@ MANNERS: dict[str, Callable[[Row], bytes]] = {
 
 @pytest.mark.parametrize("manner", MANNERS)
 @pytest.mark.parametrize(("version", "within"), CONTEXTS)
-def test_every_sound_row_is_taken(version: str, within: Context, manner: str) -> None:
+def test_every_sound_row_is_taken(version: str, within: CheckContext, manner: str) -> None:
     lines = [MANNERS[manner](rehashed(row, within)) for row in sound_rows(version)]
     assert agreed(within, *lines)
 
@@ -387,7 +387,7 @@ def shuffled(value: Any, chance: random.Random) -> Any:
 
 
 @pytest.mark.parametrize(("version", "within"), CONTEXTS)
-def test_members_may_come_in_any_order(version: str, within: Context) -> None:
+def test_members_may_come_in_any_order(version: str, within: CheckContext) -> None:
     chance = random.Random(7)
     rows = [rehashed(row, within) for row in sound_rows(version, 48)]
     assert agreed(within, *(written(shuffled(row, chance)) for row in rows))
@@ -656,7 +656,7 @@ def references(text: str) -> Iterator[list[str]]:
 
 
 def asked_rows(
-    version: str, within: Context, writing: str
+    version: str, within: CheckContext, writing: str
 ) -> Iterator[tuple[Row, list[str], bytes]]:
     """Return inputs of all kinds, the references of each, and the row, written and hashed."""
     base = changed(sound(OPEN, version), "input/formatted", ...)
@@ -794,7 +794,7 @@ def test_ids_of_any_length(length: int) -> None:
 
 
 @pytest.mark.parametrize("within", [BARE["0.3.0"], JOINED["0.3.0"]])
-def test_ids_may_be_written_in_several_ways(within: Context) -> None:
+def test_ids_may_be_written_in_several_ways(within: CheckContext) -> None:
     rows = [rehashed(row, within) for row in sound_rows("0.3.0", 12)]
     lines = [
         written({**row, "evaluation_result_id": "another", "evaluation_name": "another"})
@@ -842,10 +842,10 @@ def test_scopes_that_alternate(picks: list[tuple[str, str]], faults: set[int]) -
 
 
 @pytest.fixture
-def rooms(monkeypatch: pytest.MonkeyPatch) -> Callable[[Context, int, int], Engine]:
+def rooms(monkeypatch: pytest.MonkeyPatch) -> Callable[[CheckContext, int, int], Engine]:
     """Make engines whose scanner has room for so many rows and bytes of text."""
 
-    def made(within: Context, rows: int, size: int) -> Engine:
+    def made(within: CheckContext, rows: int, size: int) -> Engine:
         monkeypatch.setattr(binding, "MOST_ROWS", rows)
         monkeypatch.setattr(binding, "TEXT_BYTES", size)
         # Scanners of other sizes are idle there.
@@ -855,7 +855,7 @@ def rooms(monkeypatch: pytest.MonkeyPatch) -> Callable[[Context, int, int], Engi
     return made
 
 
-Rooms = Callable[[Context, int, int], Engine]
+Rooms = Callable[[CheckContext, int, int], Engine]
 
 
 def spoilt_rows(count: int, faulty: Iterable[int]) -> bytes:
@@ -891,7 +891,9 @@ def test_blocks_of_as_many_rows_as_go_together(count: int) -> None:
 
 
 @pytest.mark.parametrize("within", [BARE["0.3.0"], JOINED["0.3.0"], context("0.3.0", "json-str")])
-def test_how_much_room_there_is_for_texts_changes_nothing(rooms: Rooms, within: Context) -> None:
+def test_how_much_room_there_is_for_texts_changes_nothing(
+    rooms: Rooms, within: CheckContext
+) -> None:
     row = changed(sound(SINGLE, "0.3.0"), "input/choices", ...)
     row = asking(row, within, raw='a"\u00fc\U0001f600', reference=["b\x7f", "cd"])
     lines = [
@@ -997,9 +999,9 @@ def test_answers_are_compared(version: str, number: int) -> None:
     assert 0 not in outputs
 
 
-def all_records(packed: bytes) -> list[Record]:
+def all_records(packed: bytes) -> list[RowRecord]:
     """Return what rows were recorded as."""
-    known = Identities(packed)
+    known = RowRecords(packed)
     return [known.record(place) for place in range(len(known))]
 
 
@@ -1238,7 +1240,7 @@ def test_deep_values_are_left_to_others(form: str, depth: int) -> None:
 
 
 @lru_cache(maxsize=1)
-def unbounded() -> Context:
+def unbounded() -> CheckContext:
     """Return a context that bounds no scores, and sums them up."""
     document = claiming("0.2.0")
     for result in document["evaluation_results"]:
@@ -1561,8 +1563,8 @@ def test_the_scanner_changes_no_outcome(data: bytes, most: int) -> None:
     block = Block("rows.jsonl", 0, len(data), len(data), data=data, final=True)
     quickly = context_for(data, most)
     slow = context_for(data, most, engine="rust")
-    assert swift_for(quickly) is not None
-    assert swift_for(slow) is None
+    assert fast_path_for(quickly) is not None
+    assert fast_path_for(slow) is None
     blocks = [block] if data else []
     assert collected(quickly, blocks) == collected(slow, blocks)
 
@@ -1601,7 +1603,7 @@ def test_rules_that_are_not_asked_for_say_nothing(codes: str, tmp_path: Path) ->
     ],
 )
 def test_some_options_want_no_scanner(settings: dict[str, Any]) -> None:
-    assert swift_for(context("0.2.0", "concat", **settings)) is None
+    assert fast_path_for(context("0.2.0", "concat", **settings)) is None
 
 
 def test_small_files_are_not_worth_a_scanner(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1711,7 +1713,7 @@ def test_a_schema_that_no_table_can_say_is_left_to_others(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(fast_path, "tables_of", refused)
     monkeypatch.setattr(fast_path, "_shape_of", fast_path._shape_of.__wrapped__)
-    assert swift_for(HASHED["0.2.0"]) is None
+    assert fast_path_for(HASHED["0.2.0"]) is None
 
 
 def test_a_member_can_be_pinned() -> None:

@@ -6,7 +6,7 @@ import os
 
 from evalstream.batch import packing, scheduler
 from evalstream.batch.packing import Checked
-from evalstream.batch.planned import Planned
+from evalstream.batch.planned import PlannedRun
 from evalstream.cli import main
 from evalstream.io.progress import Progress
 from evalstream.model.options import Options
@@ -17,7 +17,7 @@ VARIABLE = "EVALSTREAM_BENCHMARK_WITNESS"
 check_planned = packing.check_planned
 
 
-def witnessed(options: Options, planned: Planned, progress: Progress) -> Checked:
+def witnessed(options: Options, planned: PlannedRun, progress: Progress) -> Checked:
     """Check a run, and note that; what is noted is there whoever is killed afterwards."""
     checked = check_planned(options, planned, progress)
     notes = os.open(os.environ[VARIABLE], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)

@@ -8,21 +8,21 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from evalstream.batch.cross_run.index import Across
-from evalstream.batch.cross_run.report import tell_links
+from evalstream.batch.cross_run.index import CrossRunIndex
+from evalstream.batch.cross_run.report import report_cross_run
 from evalstream.batch.fingerprint import deciding
 from evalstream.batch.packing import Checked
-from evalstream.batch.parts import Footing, Part, PartReporter
-from evalstream.batch.plan import Plan
-from evalstream.batch.results import Gathering
-from evalstream.batch.scheduler import Batch
+from evalstream.batch.parts import Part, PartReporter, PartTrailer
+from evalstream.batch.plan import RunPlan
+from evalstream.batch.results import ResultStore
+from evalstream.batch.scheduler import BatchScheduler
 from evalstream.batch.shards import Shard
 from evalstream.formats.eee.rules import cross_run
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding
-from evalstream.model.options import Flow, Options
+from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import RunSummary, Totals
-from evalstream.model.run import Nothing, Run
+from evalstream.model.run import NoInput, Run
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.rules.catalogue import enabled_codes
 
@@ -49,7 +49,7 @@ def _kept_on_disk() -> Iterator[None]:
 
 @_kept_on_disk()
 def check_many(
-    found: Iterable[Run | Nothing],
+    found: Iterable[Run | NoInput],
     options: Options,
     show: Callable[[Finding], None],
     *,
@@ -63,8 +63,8 @@ def check_many(
     With `overwrite` the ledger may replace another file.
     """
     ours, part = shard or (None, None)
-    with closing(Plan(found, ours)) as plan, closing(Across()) as across:
-        gathering = Gathering(plan.numbers(), show, part.run if part else None)
+    with closing(RunPlan(found, ours)) as plan, closing(CrossRunIndex()) as across:
+        gathering = ResultStore(plan.numbers(), show, part.run if part else None)
 
         def hear(checked: Checked) -> None:
             across.add(checked.number, checked.summary)
@@ -72,24 +72,24 @@ def check_many(
 
         held = replace(options, links=_are_held_together(plan, options))
         with suppress(Stopped), _opened(ledger, held, overwrite=overwrite) as book:
-            Batch(plan, held, gathering, book, hear).run(progress=progress)
+            BatchScheduler(plan, held, gathering, book, hear).run(progress=progress)
         gathering.finish()
         unreached = plan.ours - gathering.count
         if part is None or ours is None:
-            tell_links(across, gathering, options, show)
+            report_cross_run(across, gathering, options, show)
         else:
             partial = bool(unreached) or STOPPING.granted is not None
             part.links(across.parts())
             chosen = deciding(options)
-            part.foot(Footing(ours, plan.digest, plan.count, plan.ours, chosen, partial))
+            part.foot(PartTrailer(ours, plan.digest, plan.count, plan.ours, chosen, partial))
     return _outcome(gathering, unreached)
 
 
 @_kept_on_disk()
 def merge_many(parts: Sequence[Part], options: Options, show: Callable[[Finding], None]) -> Outcome:
     """Return what became of the runs of all parts. Raises CannotCheck where they overlap."""
-    gathering = Gathering(iter(range(parts[0].footing.planned)), show)
-    with closing(Across()) as across:
+    gathering = ResultStore(iter(range(parts[0].footing.planned)), show)
+    with closing(CrossRunIndex()) as across:
         for part in parts:
             for run in part.runs():
                 if gathering.has(run.number):
@@ -99,7 +99,7 @@ def merge_many(parts: Sequence[Part], options: Options, show: Callable[[Finding]
             for links in part.links():
                 across.take_part(links)
         gathering.finish()
-        tell_links(across, gathering, options, show)
+        report_cross_run(across, gathering, options, show)
     return _outcome(gathering, unreached=0)
 
 
@@ -111,12 +111,12 @@ def _opened(ledger: str | None, options: Options, *, overwrite: bool) -> Ledger 
     return Ledger(ledger, options, overwrite=overwrite)
 
 
-def _are_held_together(plan: Plan, options: Options) -> bool:
+def _are_held_together(plan: RunPlan, options: Options) -> bool:
     wanted = bool(LINKING & enabled_codes(options))
-    return wanted and plan.runs > 1 and options.flow == Flow()
+    return wanted and plan.runs > 1 and options.flow == RowRouting()
 
 
-def _outcome(gathering: Gathering, unreached: int) -> Outcome:
+def _outcome(gathering: ResultStore, unreached: int) -> Outcome:
     totals = Totals(unreached=unreached)
     for run in gathering.taken():
         totals.add(run)

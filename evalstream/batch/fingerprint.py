@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from evalstream._version import __version__
 from evalstream.model.finding import Severity
-from evalstream.model.options import Flow, Options
+from evalstream.model.options import Options, RowRouting
 from evalstream.parsing.json import canonical
 
 WITHOUT_EFFECT: Final = frozenset(
@@ -40,7 +40,10 @@ def restored(chosen: dict[str, Any]) -> Options:
     read: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in chosen.items()
     }
-    read["fail_on"], read["flow"] = Severity[chosen["fail_on"].upper()], Flow(**chosen["flow"])
+    read["fail_on"], read["flow"] = (
+        Severity[chosen["fail_on"].upper()],
+        RowRouting(**chosen["flow"]),
+    )
     return Options(**read)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from evalstream.batch.parts import Footing, Part
+from evalstream.batch.parts import Part, PartTrailer
 from evalstream.model.errors import CannotCheck, UsageError
 
 SHOWN: Final = 10
 """How many missing shards are named."""
 
 
-def whole_parts(paths: Sequence[str]) -> list[Part]:
+def open_parts(paths: Sequence[str]) -> list[Part]:
     """Open parts and see that together they are one whole report.
 
     Raises CannotCheck that names the part which is missing, doubled, cut off, damaged, or of
@@ -56,7 +56,7 @@ def _refuse_stranger(part: Part, first: Part) -> None:
             )
 
 
-def _refuse_gaps(seen: dict[int, Part], footing: Footing) -> None:
+def _refuse_gaps(seen: dict[int, Part], footing: PartTrailer) -> None:
     missing = [number for number in range(1, footing.shard.of + 1) if number not in seen]
     if missing:
         named = ", ".join(map(str, missing[:SHOWN]))

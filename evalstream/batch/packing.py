@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain, groupby, islice
 from typing import Final, NamedTuple
 
-from evalstream.batch.planned import Planned
+from evalstream.batch.planned import PlannedRun
 from evalstream.batch.single import UNCHECKED, check_any, not_checked
 from evalstream.discovery.unrecognised import Unrecognised
 from evalstream.engine.collector import finding_of
@@ -18,11 +18,11 @@ from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.errors import WorkerLost
-from evalstream.model.finding import Fault, Finding
-from evalstream.model.finding_list import Findings
+from evalstream.model.finding import Finding, Violation
+from evalstream.model.finding_list import FindingList
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
-from evalstream.model.run import ForeignLog, Nothing, Run
+from evalstream.model.run import ForeignLog, NoInput, Run
 from evalstream.rules.catalogue import enabled_codes
 from evalstream.rules.inputs import ES001, ES005, ES008
 
@@ -43,10 +43,10 @@ class Checked(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Pack:
+class RunBundle:
     """Some small runs."""
 
-    runs: tuple[Planned, ...]
+    runs: tuple[PlannedRun, ...]
 
     @property
     def path(self) -> str:
@@ -60,8 +60,10 @@ class Pack:
 
 
 def packed(
-    planned: Iterable[Planned], is_small: Callable[[Planned], bool], worth: int = WORTH_WORKERS
-) -> Iterator[Planned | Pack]:
+    planned: Iterable[PlannedRun],
+    is_small: Callable[[PlannedRun], bool],
+    worth: int = WORTH_WORKERS,
+) -> Iterator[PlannedRun | RunBundle]:
     """Put small runs that follow each other together, and pass on the rest.
 
     Less than `worth` packs are not worth workers, and passed on one by one.
@@ -79,7 +81,7 @@ def packed(
 
 
 def check_packs(
-    packs: Iterable[Pack], options: Options, backend: Backend
+    packs: Iterable[RunBundle], options: Options, backend: Backend
 ) -> Iterator[list[Checked]]:
     """Check packs by workers, and return what becomes of their runs, in order.
 
@@ -90,7 +92,7 @@ def check_packs(
     return run_in_order(backend, check, packs, lost)
 
 
-def check_pack(options: Options, pack: Pack) -> list[Checked]:
+def check_pack(options: Options, pack: RunBundle) -> list[Checked]:
     """Check the runs of a pack in whatever process this is; the task that executors run.
 
     Workers do not collect garbage by themselves; what runs leave behind is little, and many.
@@ -100,34 +102,34 @@ def check_pack(options: Options, pack: Pack) -> list[Checked]:
     return [one._replace(findings=list(one.findings)) for one in checked]
 
 
-def check_planned(options: Options, planned: Planned, progress: Progress) -> Checked:
+def check_planned(options: Options, planned: PlannedRun, progress: Progress) -> Checked:
     """Check one run, or say why there is nothing to check."""
     found = planned.found
     if isinstance(found, Unrecognised):
         return _left(planned, found, options)
-    if isinstance(found, Nothing):
+    if isinstance(found, NoInput):
         rule = ES008 if isinstance(found, ForeignLog) else ES005 if found.readable else ES001
         trouble, fault = UNCHECKED.format(found.reason), rule.fault(found.reason)
         return _not_checked(planned, trouble, fault, options)
-    findings = Findings()
+    findings = FindingList()
     summary = check_any(found, options, findings.append, progress)
     return Checked(planned.number, summary, findings)
 
 
-def could_not(planned: Planned, reason: str, options: Options) -> Checked:
+def planned_not_checked(planned: PlannedRun, reason: str, options: Options) -> Checked:
     """Say of a run that it could not be looked at, and why."""
     return _not_checked(planned, reason, ES001.fault(reason), options)
 
 
-def _not_checked(planned: Planned, trouble: str, fault: Fault, options: Options) -> Checked:
+def _not_checked(planned: PlannedRun, trouble: str, fault: Violation, options: Options) -> Checked:
     found = planned.found
-    run = Run(found.path, None, format=found.format) if isinstance(found, Nothing) else found
+    run = Run(found.path, None, format=found.format) if isinstance(found, NoInput) else found
     findings: list[Finding] = []
     summary = not_checked(run, fault, trouble, options, findings.append)
     return Checked(planned.number, summary, findings)
 
 
-def _left(planned: Planned, found: Unrecognised, options: Options) -> Checked:
+def _left(planned: PlannedRun, found: Unrecognised, options: Options) -> Checked:
     """Say what a search left unchecked; where it does not matter, that is no run but a note."""
     name, fault = printable(found.path), found.fault()
     trouble = found.reason if found.leaves_open else None
@@ -143,36 +145,36 @@ def _left(planned: Planned, found: Unrecognised, options: Options) -> Checked:
     return Checked(planned.number, summary, findings)
 
 
-def name_of(found: Run | Nothing) -> str:
+def name_of(found: Run | NoInput) -> str:
     """Return the name under which a run is spoken of."""
-    path = found.path if isinstance(found, Nothing) else found.rows or found.aggregate
+    path = found.path if isinstance(found, NoInput) else found.rows or found.aggregate
     return printable(path or "")
 
 
-def _packs(planned: Iterable[Planned]) -> Iterator[Pack]:
-    some: list[Planned] = []
+def _packs(planned: Iterable[PlannedRun]) -> Iterator[RunBundle]:
+    some: list[PlannedRun] = []
     size = 0
     for one in planned:
         some.append(one)
         size += one.size
         if len(some) == PACK_RUNS or size >= PACK_BYTES:
-            yield Pack(tuple(some))
+            yield RunBundle(tuple(some))
             some, size = [], 0
     if some:
-        yield Pack(tuple(some))
+        yield RunBundle(tuple(some))
 
 
 def _one_by_one(
     options: Options,
     backend: Backend,
-    check: Callable[[Pack], list[Checked]],
-    pack: Pack,
+    check: Callable[[RunBundle], list[Checked]],
+    pack: RunBundle,
     error: WorkerLost,
 ) -> list[Checked]:
     """Check the runs of a pack that kills its worker each by itself, and name the one that does."""
     if len(pack.runs) == 1:
         (planned,) = pack.runs
-        return [could_not(planned, str(error), options)]
+        return [planned_not_checked(planned, str(error), options)]
     lost = partial(_one_by_one, options, backend, check)
-    alone = (Pack((planned,)) for planned in pack.runs)
+    alone = (RunBundle((planned,)) for planned in pack.runs)
     return list(chain.from_iterable(run_in_order(backend, check, alone, lost)))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evalstream._version import __version__
-from evalstream.batch.serialize import packed_finding, packed_run, unpacked_finding, unpacked_run
+from evalstream.batch.serialize import decode_finding, decode_run, encode_finding, encode_run
 from evalstream.batch.shards import Shard
 from evalstream.io.output import Output
 from evalstream.model.errors import CannotCheck
@@ -31,7 +31,7 @@ _BEGINNING: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Footing:
+class PartTrailer:
     """What the last line of a part says.
 
     `plan` digests the names of all runs in their order, of which there are `planned`; `runs` of
@@ -63,18 +63,18 @@ class PartReporter:
 
     def finding(self, finding: Finding) -> None:
         """Write one finding."""
-        self._line(packed_finding(finding))
+        self._line(encode_finding(finding))
 
     def run(self, number: int, summary: RunSummary, shown: int) -> None:
         """Write a run, whose `shown` findings came directly before."""
-        self._line({"run": packed_run(summary), "number": number, "findings": shown})
+        self._line({"run": encode_run(summary), "number": number, "findings": shown})
 
     def links(self, links: Iterable[dict[str, Any]]) -> None:
         """Write what ties the runs to others."""
         for some in links:
             self._line({"links": some})
 
-    def foot(self, footing: Footing) -> None:
+    def foot(self, footing: PartTrailer) -> None:
         """Write the last line."""
         said = {
             "layout": LAYOUT,
@@ -120,11 +120,11 @@ class Part:
         findings: list[Finding] = []
         for said in self._lines():
             if "code" in said:
-                findings.append(unpacked_finding(said))
+                findings.append(decode_finding(said))
             elif "run" in said:
                 if said["findings"] != len(findings):
                     raise self._damaged("a run has not as many findings as it says")
-                yield PartRun(said["number"], unpacked_run(said["run"]), findings)
+                yield PartRun(said["number"], decode_run(said["run"]), findings)
                 findings = []
 
     def links(self) -> Iterator[dict[str, Any]]:
@@ -154,7 +154,7 @@ class Part:
                 yield before
                 before = line
 
-    def _footing(self) -> Footing:
+    def _footing(self) -> PartTrailer:
         with open(self.path, "rb") as file:
             size = file.seek(0, 2)
             file.seek(max(0, size - FOOT_BYTES))
@@ -166,7 +166,7 @@ class Part:
             said = json.read_back(line)["part"]
             if said["layout"] != LAYOUT:
                 raise self._damaged("another version of evalstream wrote it")
-            return Footing(
+            return PartTrailer(
                 Shard(said["shard"], said["of"]),
                 said["plan"],
                 said["planned"],

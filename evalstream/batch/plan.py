@@ -11,11 +11,11 @@ import stat
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from evalstream.batch.planned import Planned
+from evalstream.batch.planned import PlannedRun
 from evalstream.batch.shards import Shard
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
-from evalstream.model.run import STDIN, Nothing, Run
+from evalstream.model.run import STDIN, NoInput, Run
 
 COST_OF_A_RUN: Final = 256 << 10
 """How many bytes of rows take as long as everything else that a run takes, about."""
@@ -24,14 +24,14 @@ STREAM: Final = 1 << 62
 """Stands for the size of a stream: it comes first, since somebody is writing it."""
 
 
-class Plan:
+class RunPlan:
     """All runs of a call, kept in a database of this process alone.
 
     With a shard only its runs are handed out; the numbers stay those of all runs. `count` counts
     everything that was found, `runs` what there are files to check of. To be closed.
     """
 
-    def __init__(self, found: Iterable[Run | Nothing], shard: Shard | None = None) -> None:
+    def __init__(self, found: Iterable[Run | NoInput], shard: Shard | None = None) -> None:
         self._base = sqlite3.connect("", isolation_level=None)
         self._base.executescript(
             """
@@ -73,21 +73,21 @@ class Plan:
         (count,) = self._base.execute("SELECT count(*) FROM runs WHERE ours").fetchone()
         return int(count)
 
-    def in_order(self) -> Iterator[Planned]:
+    def in_order(self) -> Iterator[PlannedRun]:
         """Iterate over our runs in the order of the inputs."""
         return self._planned("number")
 
-    def by_size(self) -> Iterator[Planned]:
+    def by_size(self) -> Iterator[PlannedRun]:
         """Iterate over our runs, streams and then the largest first, so that none is last."""
         return self._planned("size DESC, number")
 
-    def _planned(self, order: str) -> Iterator[Planned]:
+    def _planned(self, order: str) -> Iterator[PlannedRun]:
         query = f"SELECT number, run, size FROM runs WHERE ours ORDER BY {order}"  # noqa: S608 - no input
         for number, run, size in self._base.execute(query):
             found = pickle.loads(run)  # noqa: S301 - our own temporary database
-            yield Planned(number, found, size % STREAM, size == STREAM)
+            yield PlannedRun(number, found, size % STREAM, size == STREAM)
 
-    def _keep(self, found: Iterable[Run | Nothing]) -> str:
+    def _keep(self, found: Iterable[Run | NoInput]) -> str:
         """Keep and count what was found; return the digest of all names."""
         digest = hashlib.sha256()
         for number, one in enumerate(found):
@@ -115,17 +115,17 @@ class Plan:
         self._base.executemany("UPDATE runs SET ours = 0 WHERE number = ?", others)
 
 
-def _name(found: Run | Nothing) -> str:
+def _name(found: Run | NoInput) -> str:
     """Return what tells an input from others, as a text on one line."""
-    if isinstance(found, Nothing):
+    if isinstance(found, NoInput):
         names: tuple[str | None, ...] = (found.path,)
     else:
         names = (found.rows, found.aggregate, found.inputs)
     return "\t".join("" if name is None else printable(name) for name in names).replace("\n", "\r")
 
 
-def _size(found: Run | Nothing) -> int:
-    if isinstance(found, Nothing) or found.rows is None:
+def _size(found: Run | NoInput) -> int:
+    if isinstance(found, NoInput) or found.rows is None:
         return 0
     if found.rows == STDIN:
         return STREAM

@@ -19,7 +19,7 @@ Told = Callable[[int, RunSummary, int], None]
 """Hears of a run whose findings were all shown: its number, its summary, how many they were."""
 
 
-class Gathering:
+class ResultStore:
     """Takes runs by their numbers, and shows their findings in the order of the numbers.
 
     What cannot be shown yet is kept on disk, in a database of this process alone. `numbers` are

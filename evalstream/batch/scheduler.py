@@ -6,26 +6,33 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from evalstream.batch.packing import Checked, Pack, check_packs, check_planned, could_not, packed
-from evalstream.batch.plan import Plan
-from evalstream.batch.planned import Planned
-from evalstream.batch.results import Gathering
+from evalstream.batch.packing import (
+    Checked,
+    RunBundle,
+    check_packs,
+    check_planned,
+    packed,
+    planned_not_checked,
+)
+from evalstream.batch.plan import RunPlan
+from evalstream.batch.planned import PlannedRun
+from evalstream.batch.results import ResultStore
 from evalstream.engine.row_pass import WORTH_A_POOL_BYTES, usable_cores
 from evalstream.executors import serial
 from evalstream.executors.base import Backend
 from evalstream.io.file_names import is_packed_name
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
-from evalstream.model.errors import EngineLost
+from evalstream.model.errors import ExecutorLost
 from evalstream.model.options import Options
 from evalstream.model.run import Run
 from evalstream.model.signals import STOPPING, Stopped
-from evalstream.stats.run_links import packed as packed_links
-from evalstream.stats.run_links import unpacked as unpacked_links
+from evalstream.stats.run_links import decode_links as unpacked_links
+from evalstream.stats.run_links import encode_links as packed_links
 
 if TYPE_CHECKING:
-    from evalstream.batch.ledger.ledger import Known, Ledger
-    from evalstream.batch.ledger.run_state import Standing
+    from evalstream.batch.ledger.ledger import CachedRun, Ledger
+    from evalstream.batch.ledger.run_state import RunState
 
 OUTLIER_BYTES: Final = 1 << 30
 OUTLIER_SHARE: Final = 4
@@ -33,7 +40,7 @@ OUTLIER_SHARE: Final = 4
 of all bytes over this: then no file keeps one worker busy long after the others are done."""
 
 
-class Batch:
+class BatchScheduler:
     """Checks the runs of a plan, and hands what became of them to a gathering.
 
     `hear` is told of each run that was taken.
@@ -41,15 +48,15 @@ class Batch:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: RunPlan,
         options: Options,
-        gathering: Gathering,
+        gathering: ResultStore,
         ledger: Ledger | None,
         hear: Callable[[Checked], None],
     ) -> None:
         self._plan, self._options, self._gathering = plan, options, gathering
         self._ledger, self._hear = ledger, hear
-        self._standings: dict[int, Standing | None] = {}
+        self._standings: dict[int, RunState | None] = {}
         self._progress = Progress(shown=False)
         self._runs = self._findings = 0
 
@@ -59,7 +66,7 @@ class Batch:
             self._progress.begin("runs", self._plan.total)
             try:
                 self._check_all()
-            except EngineLost as error:
+            except ExecutorLost as error:
                 self._lose_rest(str(error))
 
     def _check_all(self) -> None:
@@ -71,15 +78,15 @@ class Batch:
             return
         runs, is_small = self._unanswered(self._plan.by_size()), self._small(backend)
         work = packed(runs, is_small, worth=1) if is_elsewhere else packed(runs, is_small)
-        for are_packs, some in groupby(work, lambda one: isinstance(one, Pack)):
+        for are_packs, some in groupby(work, lambda one: isinstance(one, RunBundle)):
             if are_packs:
-                packs = (pack for pack in some if isinstance(pack, Pack))
+                packs = (pack for pack in some if isinstance(pack, RunBundle))
                 for checked in check_packs(packs, self._options, backend):
                     for one in checked:
                         self._take(one, one.summary.bytes)
                 continue
             for one_run in some:
-                if isinstance(one_run, Planned):
+                if isinstance(one_run, PlannedRun):
                     self._check_here(one_run)
 
     def _backend(self) -> Backend:
@@ -96,14 +103,14 @@ class Batch:
 
         return pool.backend(jobs)
 
-    def _small(self, backend: Backend) -> Callable[[Planned], bool]:
+    def _small(self, backend: Backend) -> Callable[[PlannedRun], bool]:
         """Return what tells which runs one worker checks as a whole."""
         if backend.beside is None:
             return lambda run: not run.is_stream and run.size < WORTH_A_POOL_BYTES
         share = self._plan.total // (OUTLIER_SHARE * backend.parallelism)
         largest = max(OUTLIER_BYTES, share)
 
-        def is_small(run: Planned) -> bool:
+        def is_small(run: PlannedRun) -> bool:
             rows = run.found.rows if isinstance(run.found, Run) else None
             # What is packed or in a store cannot be cut anywhere, and so is a worker's as a whole.
             is_whole = rows is not None and (is_packed_name(rows) or is_remote(rows))
@@ -111,7 +118,7 @@ class Batch:
 
         return is_small
 
-    def _unanswered(self, planned: Iterator[Planned]) -> Iterator[Planned]:
+    def _unanswered(self, planned: Iterator[PlannedRun]) -> Iterator[PlannedRun]:
         """Iterate over the runs for which the ledger does not answer."""
         for one in planned:
             STOPPING.check()
@@ -123,7 +130,7 @@ class Batch:
                 self._standings[one.number] = self._ledger.begin(one.found)
             yield one
 
-    def _check_here(self, planned: Planned) -> None:
+    def _check_here(self, planned: PlannedRun) -> None:
         """Check a run in this process, with workers for its blocks where that is worth it."""
         STOPPING.check()
         if self._ledger is not None:
@@ -152,10 +159,10 @@ class Batch:
         """Say of all runs that were not checked why that is so."""
         for planned in self._plan.in_order():
             if not self._gathering.has(planned.number):
-                self._count(could_not(planned, reason, self._options), planned.size)
+                self._count(planned_not_checked(planned, reason, self._options), planned.size)
 
 
-def _remembered(planned: Planned, known: Known) -> Checked:
+def _remembered(planned: PlannedRun, known: CachedRun) -> Checked:
     """Return what a ledger says of a run."""
     if known.links is not None:
         known.summary.links = unpacked_links(known.links)

@@ -10,7 +10,7 @@ from evalstream.model.report import Figures, ResultSummary, RunSummary, Verified
 _SEVERITIES = {severity.label: severity for severity in Severity}
 
 
-def packed_finding(finding: Finding) -> dict[str, Any]:
+def encode_finding(finding: Finding) -> dict[str, Any]:
     """Return a finding as the output contract writes it, marked where it holds an excerpt."""
     packed = finding.as_dict()
     if finding.found.__class__ is Excerpt:
@@ -18,7 +18,7 @@ def packed_finding(finding: Finding) -> dict[str, Any]:
     return packed
 
 
-def unpacked_finding(packed: dict[str, Any]) -> Finding:
+def decode_finding(packed: dict[str, Any]) -> Finding:
     """Return the finding that was packed. Raises KeyError or TypeError for what was not."""
     fields: dict[str, Any] = {name: packed.get(name) for name in Finding._fields}
     fields["severity"] = _SEVERITIES[packed["severity"]]
@@ -27,7 +27,7 @@ def unpacked_finding(packed: dict[str, Any]) -> Finding:
     return Finding(**fields)
 
 
-def packed_run(summary: RunSummary) -> dict[str, Any]:
+def encode_run(summary: RunSummary) -> dict[str, Any]:
     """Return a run as the output contract writes it, with what only the report's end needs."""
     severities = {severity.label: count for severity, count in summary.severities.items()}
     note = {"note": True} if summary.is_note else {}
@@ -36,7 +36,7 @@ def packed_run(summary: RunSummary) -> dict[str, Any]:
     return {**summary.as_dict(), **more}
 
 
-def unpacked_run(packed: dict[str, Any]) -> RunSummary:
+def decode_run(packed: dict[str, Any]) -> RunSummary:
     """Return the run that was packed. Raises KeyError or TypeError for what was not."""
     checksum = packed["checksum"]
     return RunSummary(

@@ -10,18 +10,18 @@ from evalstream.discovery.unused_options import refuse_idle
 from evalstream.engine.collector import finding_of
 from evalstream.formats import UNKNOWN
 from evalstream.formats.eee import row_view
-from evalstream.formats.eee.checker import make_ready
+from evalstream.formats.eee.checker import prepare
 from evalstream.formats.eee.late_aggregate import check_run
 from evalstream.io.compression import compression_of
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.io.standard_input import STANDARD_INPUT
-from evalstream.model.finding import Fault, Finding
+from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, Run
 from evalstream.model.signals import Stopped
-from evalstream.parsing.peek import ARRAY, GLIMPSED_BYTES, NOTHING, OBJECT, Beginning, glimpsed
+from evalstream.parsing.peek import ARRAY, NOTHING, OBJECT, PEEK_BYTES, Beginning, peek
 from evalstream.rules.catalogue import enabled_codes
 from evalstream.rules.inputs import ES005
 
@@ -72,7 +72,7 @@ def check_any(
 
 
 def not_checked(
-    run: Run, fault: Fault, trouble: str, options: Options, show: Callable[[Finding], None]
+    run: Run, fault: Violation, trouble: str, options: Options, show: Callable[[Finding], None]
 ) -> RunSummary:
     """Say of a run why nothing of it was checked, and show the finding that says so."""
     rows, aggregate = (
@@ -94,7 +94,7 @@ def _shown(run: Run, options: Options) -> Run:
     """
     is_hurried = options.flow.is_waited_for
     if is_hurried:
-        make_ready(options)
+        prepare(options)
     try:
         kind = _kind(is_hurried=is_hurried)
     except OSError:
@@ -140,7 +140,7 @@ def _is_other_document() -> bool:
 
 
 def _looks_like_document(seen: bytes) -> bool:
-    shown = glimpsed(seen)
+    shown = peek(seen)
     return shown.kind == OBJECT and shown.is_whole and b"\n" in seen.strip()
 
 
@@ -148,15 +148,15 @@ def _kind_of(seen: bytes) -> tuple[str, str] | None:
     # Most runs come from files, and need no detector here.
     from evalstream.discovery.detect_format import kind_of
 
-    kind = kind_of(Beginning("", seen[:GLIMPSED_BYTES], lambda: seen))
+    kind = kind_of(Beginning("", seen[:PEEK_BYTES], lambda: seen))
     return None if kind is None else (kind.format, kind.document)
 
 
 def _is_settled(seen: bytes) -> bool:
     """Tell whether more bytes would show no more: rows, packed bytes, or no JSON at all."""
-    if len(seen) >= GLIMPSED_BYTES or compression_of(seen) is not None:
+    if len(seen) >= PEEK_BYTES or compression_of(seen) is not None:
         return True
-    shown = glimpsed(seen)
+    shown = peek(seen)
     if shown == NOTHING:
         return bool(seen.strip())
     # No JSON document has an object at the beginning of a line but its first, so these are rows.

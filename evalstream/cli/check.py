@@ -47,7 +47,7 @@ from evalstream.formats import NAMES as FORMATS
 from evalstream.io.overwriting import is_same_file
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
-from evalstream.model.options import Flow, Options
+from evalstream.model.options import Options, RowRouting
 from evalstream.model.run import STDIN
 from evalstream.parsing.json import fast
 from evalstream.parsing.json_schema import compile_schema
@@ -201,7 +201,7 @@ def check(
 
     Exit codes: 0 sound, 1 findings, 2 wrong usage, 3 something could not be checked.
     """
-    flow = Flow(
+    flow = RowRouting(
         tee=tee,
         passing=None if pass_ is None else pass_.name,
         accepted=accepted,

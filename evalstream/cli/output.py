@@ -16,7 +16,7 @@ from evalstream.engine.routing import outputs_of
 from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDERR, STDOUT, journaled, refuse_overwriting
-from evalstream.model.options import Flow, Options
+from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import Report, Reporter
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.reporters.text import LiveTextReporter
@@ -30,7 +30,7 @@ class Target(NamedTuple):
     is_part: bool = False
     force: bool = False
 
-    def outputs(self, flow: Flow) -> list[str]:
+    def outputs(self, flow: RowRouting) -> list[str]:
         """Return the files that the report, and rows that are passed on, go to."""
         report = STDOUT if flow.passing is None else STDERR
         named = [report if self.output is None else self.output]
@@ -78,7 +78,7 @@ def report_of(
     raise typer.Exit(report.exit_code)
 
 
-def _reported(call: Callable[..., Report], flow: Flow, target: Target) -> Report:
+def _reported(call: Callable[..., Report], flow: RowRouting, target: Target) -> Report:
     """Make the call, and write its report where it belongs."""
     # Where rows take standard output, the report goes elsewhere, and comes as they do.
     live = flow.passing is not None
@@ -87,7 +87,7 @@ def _reported(call: Callable[..., Report], flow: Flow, target: Target) -> Report
         return call(reporter=target.reporter(written, live=live))
 
 
-def _sealing(call: Callable[..., Report], flow: Flow, target: Target) -> Report:
+def _sealing(call: Callable[..., Report], flow: RowRouting, target: Target) -> Report:
     """Make a call that seals; a signal ends it with a code that says whether it did."""
     told: list[Report] = []
 

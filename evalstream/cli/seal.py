@@ -34,7 +34,7 @@ from evalstream.cli.options import (
 )
 from evalstream.cli.output import Target, report_of
 from evalstream.model.finding import Severity
-from evalstream.model.options import Flow, Options
+from evalstream.model.options import Options, RowRouting
 
 DEFAULTS = Options()
 
@@ -84,7 +84,7 @@ def seal(
     larger total_rows. Every other byte of the aggregate stays as it is, and it is replaced whole
     or not at all. Exit codes are those of check; without a seal it is never 0.
     """
-    flow = Flow(
+    flow = RowRouting(
         seal_to=aggregate,
         force=force,
         dry_run=dry_run,

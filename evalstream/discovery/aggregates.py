@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from evalstream.io.file_names import SAMPLES, aggregate_candidates, without_packing
-from evalstream.io.spill_table import Keeping, restored, stored
+from evalstream.io.spill_table import SpillTable, restored, stored
 
 _TABLES: Final = """
     CREATE TABLE declared (
@@ -17,7 +17,7 @@ _TABLES: Final = """
 """
 
 
-class Companions:
+class AggregateFinder:
     """Finds the aggregates of rows; what the aggregates of a folder declare is read once.
 
     `is_aggregate` tells of a path whether an aggregate is there, and `may_be` of one that bears the
@@ -33,7 +33,7 @@ class Companions:
     ) -> None:
         self._is_aggregate, self._declared_in = is_aggregate, declared_in
         self._may_be = may_be or is_aggregate
-        self._kept = Keeping(_TABLES)
+        self._kept = SpillTable(_TABLES)
 
     def aggregate_of(self, rows: str) -> str | None:
         """Return the aggregate of a rows file; two that declare it beside it settle nothing."""

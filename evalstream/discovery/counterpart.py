@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
-from evalstream.discovery.aggregates import Companions
+from evalstream.discovery.aggregates import AggregateFinder
 from evalstream.discovery.declared_rows import is_outside, places, root_of
 from evalstream.discovery.pairing import without_rows
-from evalstream.discovery.peek import AGGREGATES, MAYBE_AGGREGATES, look_at
+from evalstream.discovery.peek import AGGREGATES, MAYBE_AGGREGATES, peek_aggregate
 from evalstream.io.containment import Inside, LeadsOut
 from evalstream.io.file_names import (
     SAMPLES,
@@ -73,9 +73,11 @@ class Neighbourhood:
     """Finds rows by aggregates and aggregates by rows, each beside or below what was named."""
 
     def __init__(self) -> None:
-        self.look = lru_cache(maxsize=_REMEMBERED)(look_at)
+        self.look = lru_cache(maxsize=_REMEMBERED)(peek_aggregate)
         self._near = lru_cache(maxsize=_REMEMBERED)(_Near)
-        self._companions = Companions(self._is_aggregate, self._declaring, self._may_be_aggregate)
+        self._companions = AggregateFinder(
+            self._is_aggregate, self._declaring, self._may_be_aggregate
+        )
 
     def aggregate_of(self, rows: str) -> str | None:
         """Return the aggregate of a rows file, None for none."""

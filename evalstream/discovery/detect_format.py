@@ -15,9 +15,9 @@ from evalstream.formats import NAMES
 from evalstream.formats.eee import row_view
 from evalstream.io.compression import Unpacked, compression_of
 from evalstream.io.stream import Rewound
-from evalstream.model.block import Reader
+from evalstream.model.block import ByteStream
 from evalstream.model.errors import CannotCheck
-from evalstream.parsing.peek import GLIMPSED_BYTES, Beginning
+from evalstream.parsing.peek import PEEK_BYTES, Beginning
 
 FOREIGN: Final = "foreign"
 """What stands for the format of a log that a harness wrote."""
@@ -55,7 +55,7 @@ def beginning_of(path: str) -> Beginning:
 
     A FIFO or a device shows nothing, and is not waited for.
     """
-    return Beginning(path, b"".join(_pieces(path, GLIMPSED_BYTES))[:GLIMPSED_BYTES], _whole(path))
+    return Beginning(path, b"".join(_pieces(path, PEEK_BYTES))[:PEEK_BYTES], _whole(path))
 
 
 def lines_of(path: str) -> Iterator[bytes]:
@@ -105,7 +105,7 @@ def _unpacked(path: str, most: int) -> Iterator[bytes]:
         os.close(descriptor)
 
 
-def _first(reader: Reader, most: int) -> Iterator[bytes]:
+def _first(reader: ByteStream, most: int) -> Iterator[bytes]:
     start = reader.read()
     packed = compression_of(start)
     reader = Rewound(start, reader)
@@ -124,7 +124,7 @@ class _Plain:
         self._descriptor = descriptor
 
     def read(self) -> bytes:
-        return os.read(self._descriptor, GLIMPSED_BYTES)
+        return os.read(self._descriptor, PEEK_BYTES)
 
     def wait(self, _seconds: float) -> bool:
         return True

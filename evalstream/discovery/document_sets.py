@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from evalstream.formats import NAMES
 from evalstream.formats.evalguard import documents
-from evalstream.io.spill_table import Keeping, restored, stored
-from evalstream.model.run import Nothing, Run
+from evalstream.io.spill_table import SpillTable, restored, stored
+from evalstream.model.run import NoInput, Run
 
 _TABLES: Final = """
     CREATE TABLE document (
@@ -23,7 +23,7 @@ class Gathered:
     """Documents by format, on disk, in the order in which they were found."""
 
     def __init__(self) -> None:
-        self._kept = Keeping(_TABLES)
+        self._kept = SpillTable(_TABLES)
 
     def add(self, detail: str, path: str) -> None:
         """Take a document; `detail` is its format and kind, as a look tells them."""
@@ -38,7 +38,7 @@ class Gathered:
         found = self._kept.rows("SELECT 1 FROM document WHERE format = ? LIMIT 1", name)
         return bool(found)
 
-    def runs(self, *, named: bool = False) -> Iterator[Run | Nothing]:
+    def runs(self, *, named: bool = False) -> Iterator[Run | NoInput]:
         """Pair the documents of each format by what they say.
 
         Where they were `named` in one call, what is left of a pair goes together although its

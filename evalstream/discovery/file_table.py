@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
-from evalstream.discovery.peek import AGGREGATE, Look
+from evalstream.discovery.peek import AGGREGATE, AggregatePeek
 from evalstream.formats.harpia import documents
 from evalstream.io.remote import Listed
-from evalstream.io.spill_table import Keeping, restored, stored
+from evalstream.io.spill_table import SpillTable, restored, stored
 
 PAGE: Final = 500
 """How many files are had from disk at once."""
@@ -37,7 +37,7 @@ class Entry(NamedTuple):
     target: str | None = None
 
 
-class Known(NamedTuple):
+class KnownFile(NamedTuple):
     """A file of a tree, by its path below the root, and what was learned of it.
 
     `look` is what it is, `rows` are those found for an aggregate; `leads_out` is the path that it
@@ -48,7 +48,7 @@ class Known(NamedTuple):
     size: int | None
     mark: str | None
     target: str | None
-    look: Look | None
+    look: AggregatePeek | None
     rows: str | None
     leads_out: str | None
     claimed: bool
@@ -63,16 +63,16 @@ class Note(NamedTuple):
     """What was learned of a file: what it is, and the rows found for it, which may be outside."""
 
     path: str
-    look: Look
+    look: AggregatePeek
     rows: str | None = None
     leads_out: str | None = None
 
 
-class Tree:
+class FileTable:
     """The files below a folder or a prefix, however many; paths in it are parted by slashes."""
 
     def __init__(self) -> None:
-        self._kept = Keeping(_TABLES)
+        self._kept = SpillTable(_TABLES)
 
     def enter(self, folders: Iterable[str]) -> None:
         """Remember folders that have to be looked into."""
@@ -128,36 +128,36 @@ class Tree:
         keys = ((key_of(path),) for path in paths)
         self._kept.change("UPDATE file SET claimed = 1 WHERE key = ?", keys)
 
-    def known(self, path: str) -> Known | None:
+    def known(self, path: str) -> KnownFile | None:
         """Return what is known of a file, None where the tree does not have it."""
         found = self._kept.rows(f"SELECT {_COLUMNS} FROM file WHERE key = ?", key_of(path))  # noqa: S608 - ours
         return _known(found[0]) if found else None
 
-    def files(self) -> Iterator[Known]:
+    def files(self) -> Iterator[KnownFile]:
         """Iterate over all files in order; they may change meanwhile, but none may be added."""
         for page in self.pages():
             yield from page
 
-    def pages(self) -> Iterator[list[Known]]:
+    def pages(self) -> Iterator[list[KnownFile]]:
         """Iterate over all files in order, many at once."""
         return self._between(b"", _FOLDER + b"\xff")
 
-    def unlooked(self) -> Iterator[list[Known]]:
+    def unlooked(self) -> Iterator[list[KnownFile]]:
         """Iterate over the files that no format looked into or claimed, in order, many at once."""
         return self._between(b"", _FOLDER + b"\xff", "kind IS NULL AND claimed IS NULL")
 
-    def of_kind(self, kind: int) -> Iterator[Known]:
+    def of_kind(self, kind: int) -> Iterator[KnownFile]:
         """Iterate over the files that are of one kind, in order."""
         for page in self._between(b"", _FOLDER + b"\xff", f"kind = {kind:d}"):
             yield from page
 
-    def beginning(self, path: str) -> Iterator[Known]:
+    def beginning(self, path: str) -> Iterator[KnownFile]:
         """Iterate over the files whose path begins with a path, and goes on in the last name."""
         start = key_of(path)
         for page in self._between(start, start + b"\xff"):
             yield from page
 
-    def aggregates_in(self, folder: str) -> Iterator[Known]:
+    def aggregates_in(self, folder: str) -> Iterator[KnownFile]:
         """Iterate over the aggregates right in a folder."""
         start = key_of(folder, is_folder=True) if folder else b""
         for page in self._between(start + _FILE, start + _FOLDER):
@@ -179,7 +179,7 @@ class Tree:
         """Forget everything."""
         self._kept.close()
 
-    def _between(self, start: bytes, end: bytes, which: str = "1") -> Iterator[list[Known]]:
+    def _between(self, start: bytes, end: bytes, which: str = "1") -> Iterator[list[KnownFile]]:
         query = (
             f"SELECT {_COLUMNS} FROM file WHERE key > ? AND key < ? AND {which} "  # noqa: S608 - ours
             f"ORDER BY key LIMIT {PAGE}"
@@ -207,14 +207,14 @@ def path_of(key: bytes) -> str:
 _COLUMNS: Final = "key, size, mark, target, kind, declared, detail, rows, leads_out, claimed"
 
 
-def _known(row: tuple[Any, ...]) -> Known:
+def _known(row: tuple[Any, ...]) -> KnownFile:
     key, size, mark, target, kind, declared, detail, rows, leads_out, claimed = row
-    return Known(
+    return KnownFile(
         path_of(key),
         size,
         mark,
         _restored(target),
-        None if kind is None else Look(kind, _restored(declared), detail),
+        None if kind is None else AggregatePeek(kind, _restored(declared), detail),
         _restored(rows),
         _restored(leads_out),
         bool(claimed),

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Final
 from evalstream.discovery.patterns import expanded
 from evalstream.formats import NAMES
 from evalstream.model.errors import UsageError
-from evalstream.model.run import STDIN, Nothing, Run
+from evalstream.model.run import STDIN, NoInput, Run
 
 if TYPE_CHECKING:
-    from evalstream.discovery.pairing import Found
+    from evalstream.discovery.pairing import FoundRuns
     from evalstream.discovery.search import Search
 
 
 def find_runs(
-    inputs: Iterable[str | Nothing],
+    inputs: Iterable[str | NoInput],
     formats: Collection[str] = NAMES,
     exclude: Iterable[str] = (),
     *,
     any_rows: bool = False,
-) -> Iterator[Run | Nothing]:
+) -> Iterator[Run | NoInput]:
     """Find the runs of some formats among the inputs, each pair once, in the order of the inputs.
 
     What matches `exclude` is left out of folders, prefixes and patterns. With `any_rows` all
@@ -46,11 +46,11 @@ def find_runs(
             yield found.what
 
 
-def _found(search: Search, one: str | Nothing) -> Iterable[Found]:
+def _found(search: Search, one: str | NoInput) -> Iterable[FoundRuns]:
     return search.found(one)
 
 
-def checked_inputs(inputs: Iterable[str | Nothing]) -> Iterator[str | Nothing]:
+def checked_inputs(inputs: Iterable[str | NoInput]) -> Iterator[str | NoInput]:
     """Iterate over inputs. Raises UsageError where standard input is named twice.
 
     At once for a sequence, else where the second is met.
@@ -60,7 +60,7 @@ def checked_inputs(inputs: Iterable[str | Nothing]) -> Iterator[str | Nothing]:
     return _with_stdin_once(inputs)
 
 
-def _with_stdin_once(inputs: Iterable[str | Nothing]) -> Iterator[str | Nothing]:
+def _with_stdin_once(inputs: Iterable[str | NoInput]) -> Iterator[str | NoInput]:
     met = False
     for one in inputs:
         if met and one == STDIN:

@@ -14,14 +14,14 @@ from evalstream.formats.eee import row_view
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options
-from evalstream.model.run import STDIN, Nothing, Run
+from evalstream.model.run import STDIN, NoInput, Run
 
 AUTO = "auto"
 
 
 def find_all(
     inputs: Iterable[str], aggregate: str | None, more: str | None, options: Options
-) -> Iterator[Run | Nothing]:
+) -> Iterator[Run | NoInput]:
     """Find the runs among the inputs, of the system that is named or that the files show.
 
     Patterns stand for what they match; memory does not grow with the number of inputs. Raises
@@ -42,7 +42,7 @@ def find_all(
     yield from _without_idle(runs, options)
 
 
-def _without_idle(runs: Iterable[Run | Nothing], options: Options) -> Iterator[Run | Nothing]:
+def _without_idle(runs: Iterable[Run | NoInput], options: Options) -> Iterator[Run | NoInput]:
     """Pass runs on. Raises UsageError in the end where options say nothing to any of them."""
     others: set[str] = set()
     has_rows = False
@@ -58,7 +58,7 @@ def _without_idle(runs: Iterable[Run | Nothing], options: Options) -> Iterator[R
 
 def _joined(
     path: str, aggregate: str | None, more: str | None, options: Options
-) -> Iterator[Run | Nothing]:
+) -> Iterator[Run | NoInput]:
     """Return the one run of a file and the documents that were named beside it."""
     name = options.format_name
     if name == AUTO:

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from evalstream.discovery.file_table import Entry, Known, Tree
-from evalstream.discovery.peek import Look, look_at, look_at_data
+from evalstream.discovery.file_table import Entry, FileTable, KnownFile
+from evalstream.discovery.peek import AggregatePeek, peek_aggregate, peek_data
 from evalstream.discovery.unrecognised import (
     DANGLING_LINK,
     DOCUMENT_LINK,
@@ -29,7 +29,7 @@ from evalstream.io.file_names import (
     is_like_rows,
     is_yaml_name,
 )
-from evalstream.model.run import Nothing
+from evalstream.model.run import NoInput
 
 
 class Folder:
@@ -45,7 +45,7 @@ class Folder:
         # What is above a link is not what its path says.
         self._base = plain if os.path.realpath(plain) == self.root else path
 
-    def fill(self, tree: Tree, left: Leftovers) -> Iterator[Nothing]:
+    def fill(self, tree: FileTable, left: Leftovers) -> Iterator[NoInput]:
         """List what may be data below the folder, and say which folders cannot be listed.
 
         Everything else is counted among what is left.
@@ -85,7 +85,7 @@ class Folder:
         """Tell whether a file is walked to by its own name and looked into."""
         return _is_shown(below) and is_data_name(below)
 
-    def looks(self, files: Iterable[Known], _tree: Tree) -> Iterator[Look | None]:
+    def looks(self, files: Iterable[KnownFile], _tree: FileTable) -> Iterator[AggregatePeek | None]:
         """Look into files that were listed, None for those that are gone."""
         return (_look(self.path_of(file.path)) for file in files)
 
@@ -128,10 +128,10 @@ class Folder:
         return ROWS_LIKE if is_like_rows(below) and not self.is_met_anyway(target) else None
 
 
-def _look(path: str) -> Look | None:
+def _look(path: str) -> AggregatePeek | None:
     if is_json_name(path):
-        return look_at(path)
-    return look_at_data(path)
+        return peek_aggregate(path)
+    return peek_data(path)
 
 
 def _link_out(below: str) -> str:

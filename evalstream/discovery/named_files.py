@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from evalstream.discovery.detect_format import beginning_of
 from evalstream.discovery.document_sets import Gathered
-from evalstream.discovery.pairing import Found
+from evalstream.discovery.pairing import FoundRuns
 from evalstream.discovery.search_folder import identified
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.io.remote import is_remote
-from evalstream.io.spill_table import Keeping, stored
-from evalstream.model.run import STDIN, Nothing, Run
+from evalstream.io.spill_table import SpillTable, stored
+from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.parsing.json import fast
 from evalstream.parsing.peek import Beginning
 
@@ -33,13 +33,13 @@ _TABLES: Final = """
 """
 
 
-class NamedDocument(Nothing):
+class NamedDocument(NoInput):
     """A document of another format that was named; `reason` is its format and kind."""
 
     __slots__ = ()
 
 
-def coupled(found: Iterable[Found]) -> Iterator[Found]:
+def coupled(found: Iterable[FoundRuns]) -> Iterator[FoundRuns]:
     """Put together what was named apart: rows and aggregates, and documents of other formats.
 
     Everything keeps its order; what is put together stands where the first of it was named.
@@ -58,14 +58,14 @@ def coupled(found: Iterable[Found]) -> Iterator[Found]:
             yield from coupling.ended()
 
 
-def _lacking(found: Found) -> str | None:
+def _lacking(found: FoundRuns) -> str | None:
     """Return as what something waits for its other half, None where it waits for nothing."""
     what = found.what
     if not found.is_named:
         return None
     if isinstance(what, NamedDocument):
         return DOCUMENT
-    if isinstance(what, Nothing) or what.format != row_view.NAME or what.rows == STDIN:
+    if isinstance(what, NoInput) or what.format != row_view.NAME or what.rows == STDIN:
         return None
     if what.aggregate is None:
         return ROWS if found.identities else None
@@ -76,10 +76,10 @@ class _Coupling:
     """What was named, on disk, until everything was."""
 
     def __init__(self) -> None:
-        self._items = Keeping(_TABLES)
+        self._items = SpillTable(_TABLES)
         self._gathered = Gathered()
 
-    def take(self, found: Found) -> None:
+    def take(self, found: FoundRuns) -> None:
         """Take the next thing that was named."""
         lacks = _lacking(found)
         if lacks is None and len(found.identities) > 1:
@@ -97,7 +97,7 @@ class _Coupling:
             [(lacks, name, pickle.dumps(found))],
         )
 
-    def ended(self) -> Iterator[Found]:
+    def ended(self) -> Iterator[FoundRuns]:
         """Put together what goes together, and iterate over everything in order."""
         self._couple()
         for run in self._gathered.runs(named=True):
@@ -110,7 +110,7 @@ class _Coupling:
         self._gathered.close()
         self._items.close()
 
-    def _place(self, found: Found) -> None:
+    def _place(self, found: FoundRuns) -> None:
         """Put a run in the place of the first of its documents."""
         numbers = [
             number
@@ -150,7 +150,7 @@ class _Coupling:
     def _join(self, rows: int, claims: int) -> None:
         one, other = self._found(rows), self._found(claims)
         run = Run(one.what.rows, other.what.aggregate, size=one.what.size, mark=one.what.mark)
-        both = Found(run, (*one.identities, *other.identities))
+        both = FoundRuns(run, (*one.identities, *other.identities))
         first, second = sorted((rows, claims))
         self._items.change(
             "UPDATE item SET lacks = NULL, what = ? WHERE number = ?", [(pickle.dumps(both), first)]
@@ -181,9 +181,9 @@ class _Coupling:
                 yield value
 
 
-def stored_name(found: Found) -> str:
+def stored_name(found: FoundRuns) -> str:
     """Return the path of what is no run."""
-    return found.what.path if isinstance(found.what, Nothing) else ""
+    return found.what.path if isinstance(found.what, NoInput) else ""
 
 
 def _needs_no_rows(run: Run) -> bool:

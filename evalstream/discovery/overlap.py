@@ -9,17 +9,19 @@ from evalstream.engine.routing import one_run_for
 from evalstream.io.overwriting import Outputs, is_same_file
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import UsageError
-from evalstream.model.options import Flow
-from evalstream.model.run import STDIN, Nothing, Run
+from evalstream.model.options import RowRouting
+from evalstream.model.run import STDIN, NoInput, Run
 
 
-def apart(found: Iterable[Run | Nothing], outputs: Outputs, flow: Flow) -> Iterator[Run | Nothing]:
+def apart(
+    found: Iterable[Run | NoInput], outputs: Outputs, flow: RowRouting
+) -> Iterator[Run | NoInput]:
     """Pass on what was found, once it is certain that the call does not write over it.
 
     The aggregate that is sealed is read and written. Raises UsageError where another file is, and
     where rows are to go somewhere and there are several runs.
     """
-    is_single = flow != Flow()
+    is_single = flow != RowRouting()
     for number, one in enumerate(found):
         if is_single and number:
             raise UsageError(one_run_for(flow))
@@ -31,16 +33,16 @@ def apart(found: Iterable[Run | Nothing], outputs: Outputs, flow: Flow) -> Itera
         yield one
 
 
-def _is_sealed(aggregate: str, flow: Flow) -> bool:
+def _is_sealed(aggregate: str, flow: RowRouting) -> bool:
     """Tell whether an aggregate is the one that is sealed, which is read and written."""
     if flow.seal_to is None or flow.dry_run:
         return False
     return is_same_file(aggregate, flow.seal_to)
 
 
-def _files_of(found: Run | Nothing) -> Iterator[str]:
+def _files_of(found: Run | NoInput) -> Iterator[str]:
     """Iterate over the files of a run but for its aggregate."""
-    if isinstance(found, Nothing):
+    if isinstance(found, NoInput):
         # What was left in a folder is not read, so a report that lies there can be replaced.
         yield from () if os.path.isdir(found.path) else (found.path,)
         return

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple, Protocol
 
-from evalstream.discovery.aggregates import Companions
+from evalstream.discovery.aggregates import AggregateFinder
 from evalstream.discovery.declared_rows import is_outside, missing_rows, places
-from evalstream.discovery.file_table import Known, Note, Tree
-from evalstream.discovery.peek import AGGREGATE, AGGREGATES, MAYBE_AGGREGATES, Look
+from evalstream.discovery.file_table import FileTable, KnownFile, Note
+from evalstream.discovery.peek import AGGREGATE, AGGREGATES, MAYBE_AGGREGATES, AggregatePeek
 from evalstream.discovery.unrecognised import Leftovers
 from evalstream.io.containment import LeadsOut
 from evalstream.io.file_names import SAMPLES, is_json_name, rows_rank, without_ending
-from evalstream.model.run import Nothing, Run
+from evalstream.model.run import NoInput, Run
 
 OUT: Final = "the path of the rows leads out of what was named, and was not opened"
 
 
-class Place(Protocol):
+class FileTree(Protocol):
     """A folder or a prefix; paths `below` it are parted by slashes.
 
     `root` is its absolute path without links, or its URL.
@@ -26,7 +26,7 @@ class Place(Protocol):
     root: str
     kind: str
 
-    def fill(self, tree: Tree, left: Leftovers) -> Iterator[Nothing]:
+    def fill(self, tree: FileTable, left: Leftovers) -> Iterator[NoInput]:
         """List what may be data, count what is not, and say what cannot be listed."""
 
     def path_of(self, below: str) -> str:
@@ -41,17 +41,17 @@ class Place(Protocol):
     def is_met_anyway(self, below: str) -> bool:
         """Tell whether a file is listed under its own name and looked into."""
 
-    def looks(self, files: Iterable[Known], tree: Tree) -> Iterator[Look | None]:
+    def looks(self, files: Iterable[KnownFile], tree: FileTable) -> Iterator[AggregatePeek | None]:
         """Look into files that were listed, None for those that are gone."""
 
 
-class Found(NamedTuple):
+class FoundRuns(NamedTuple):
     """A run, or an input in which there is nothing, and the one name of each of its files.
 
     What `is_named` was not found in a folder, and may belong to other files that were named.
     """
 
-    what: Run | Nothing
+    what: Run | NoInput
     identities: tuple[str, ...] = ()
     is_named: bool = False
 
@@ -67,9 +67,9 @@ class _Rows(NamedTuple):
 class Pairing:
     """Looks into the files of a tree, pairs rows with aggregates, and gives the run of each."""
 
-    def __init__(self, place: Place, tree: Tree) -> None:
+    def __init__(self, place: FileTree, tree: FileTable) -> None:
         self._place, self._tree = place, tree
-        self._companions = Companions(self._is_aggregate, self._declaring)
+        self._companions = AggregateFinder(self._is_aggregate, self._declaring)
 
     def look(self, *, pairs: bool) -> None:
         """Look into every file once; with `pairs` aggregates claim their rows unread."""
@@ -78,7 +78,7 @@ class Pairing:
         for page in self._tree.unlooked():
             self._look_into(page)
 
-    def speaks(self, file: Known) -> bool:
+    def speaks(self, file: KnownFile) -> bool:
         """Tell whether a file stands for itself: it is no link to one that does.
 
         Nor are rows that an aggregate claims; an aggregate is checked whatever another claims.
@@ -87,34 +87,34 @@ class Pairing:
         is_aggregate = file.look is not None and file.look.kind in AGGREGATES
         return not is_double and (is_aggregate or not file.claimed)
 
-    def of_aggregate(self, file: Known) -> Found:
+    def of_aggregate(self, file: KnownFile) -> FoundRuns:
         """Return the run of an aggregate."""
         path, own = self._place.path_of(file.path), self._place.identity(file.true_path)
         if file.rows is None:
             declared = file.look.declared if file.look else None
-            return Found(without_rows(path, declared, file.leads_out), (own,))
+            return FoundRuns(without_rows(path, declared, file.leads_out), (own,))
         known = self._tree.known(file.rows)
         size, mark = (known.size, known.mark) if known is not None else (None, None)
         run = Run(self._place.path_of(file.rows), path, size=size, mark=mark)
         true_path = known.true_path if known is not None else self._true_path(file.rows)
-        return Found(run, (self._place.identity(true_path or file.rows), own))
+        return FoundRuns(run, (self._place.identity(true_path or file.rows), own))
 
-    def of_rows(self, file: Known) -> Found:
+    def of_rows(self, file: KnownFile) -> FoundRuns:
         """Return the run of rows that no aggregate claims."""
         path, own = self._place.path_of(file.path), self._place.identity(file.true_path)
         aggregate = self._companions.aggregate_of(file.path)
         if aggregate is None:
-            return Found(Run(path, None, size=file.size, mark=file.mark), (own,))
+            return FoundRuns(Run(path, None, size=file.size, mark=file.mark), (own,))
         beside = self._place.path_of(aggregate)
         run = Run(path, beside, size=file.size, mark=file.mark)
         true_path = self._true_path(aggregate) or aggregate
-        return Found(run, (own, self._place.identity(true_path)))
+        return FoundRuns(run, (own, self._place.identity(true_path)))
 
     def close(self) -> None:
         """Forget everything."""
         self._companions.close()
 
-    def _look_into(self, files: list[Known], *, pairs: bool = False) -> None:
+    def _look_into(self, files: list[KnownFile], *, pairs: bool = False) -> None:
         notes: list[Note] = []
         claims: list[str] = []
         for file, look in zip(files, self._place.looks(files, self._tree), strict=True):
@@ -157,7 +157,7 @@ class Pairing:
         known = self._tree.known(below)
         return known.true_path if known is not None else self._place.unlisted(below)
 
-    def _named_like(self, aggregate: str) -> Known | None:
+    def _named_like(self, aggregate: str) -> KnownFile | None:
         """Return the rows that lie beside an aggregate under its name, the nearest."""
         stem = without_ending(aggregate)
         nearest: tuple[int, str] | None = None

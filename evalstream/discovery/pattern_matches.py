@@ -10,25 +10,25 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import Final
 
-from evalstream.discovery.file_table import Entry, Tree
+from evalstream.discovery.file_table import Entry, FileTable
 from evalstream.discovery.patterns import WILD
 from evalstream.discovery.walk import Met, Sort, joined, walk
 from evalstream.io.exclusion import Exclusion
 from evalstream.io.file_names import NO_ENDING, is_data_name
 from evalstream.io.names import split_root
 from evalstream.io.remote import is_remote, listed
-from evalstream.model.run import Nothing
+from evalstream.model.run import NoInput
 
 _ANY_DEPTH: Final = "**"
 
 
-def matches(pattern: str, exclusion: Exclusion) -> Iterator[str | Nothing]:
+def matches(pattern: str, exclusion: Exclusion) -> Iterator[str | NoInput]:
     """Iterate over what a pattern matches, in the order of a folder's listing."""
     base, parts = _split(pattern)
     if not parts:
         yield base
         return
-    with closing(Tree()) as tree:
+    with closing(FileTable()) as tree:
         found = False
         for one in _listed(
             base, _Parts(parts, pattern.endswith(("/", _ANY_DEPTH)), exclusion), tree
@@ -39,14 +39,14 @@ def matches(pattern: str, exclusion: Exclusion) -> Iterator[str | Nothing]:
             found = True
             yield _match(base, file.path)
         if not found:
-            yield Nothing(pattern, "no file is called so, and as a pattern it matches none")
+            yield NoInput(pattern, "no file is called so, and as a pattern it matches none")
 
 
-def _match(base: str, below: str) -> str | Nothing:
+def _match(base: str, below: str) -> str | NoInput:
     if not is_remote(base):
         return joined(base, below.rstrip("/"))
     url = joined(base, below)
-    return url if url.endswith("/") or is_data_name(url) else Nothing(url, NO_ENDING)
+    return url if url.endswith("/") or is_data_name(url) else NoInput(url, NO_ENDING)
 
 
 def _split(pattern: str) -> tuple[str, list[str]]:
@@ -62,7 +62,7 @@ def _split(pattern: str) -> tuple[str, list[str]]:
     return f"{root}{'/'.join(parts[:first])}" or os.curdir, parts[first:]
 
 
-def _listed(base: str, parts: _Parts, tree: Tree) -> Iterator[Nothing]:
+def _listed(base: str, parts: _Parts, tree: FileTable) -> Iterator[NoInput]:
     """Put what matches below a folder into `tree`, and say what cannot be listed."""
     if not is_remote(base):
         if os.path.isdir(base):

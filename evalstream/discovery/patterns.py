@@ -10,7 +10,7 @@ from typing import Final
 from evalstream.io.names import split_root
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import CannotCheck
-from evalstream.model.run import Nothing
+from evalstream.model.run import NoInput
 
 WILD: Final = re.compile(r"[*?\[]")
 _WILD_IN_URL: Final = re.compile(r"[*\[]")
@@ -40,8 +40,8 @@ def is_many(path: str) -> bool:
 
 
 def expanded(
-    inputs: Iterable[str | Nothing], exclude: Iterable[str] = ()
-) -> Iterator[str | Nothing]:
+    inputs: Iterable[str | NoInput], exclude: Iterable[str] = ()
+) -> Iterator[str | NoInput]:
     """Put in place of each pattern what it matches, in the order of a folder's listing.
 
     `*`, `?` and `[…]` match within a name, `**` any number of folders. Hidden names are matched
@@ -57,4 +57,4 @@ def expanded(
             else:
                 yield one
         except (OSError, CannotCheck) as error:
-            yield Nothing(str(one), f"{error}", readable=False)
+            yield NoInput(str(one), f"{error}", readable=False)

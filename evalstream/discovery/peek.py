@@ -27,7 +27,7 @@ from evalstream.io.file_names import is_packed_json_name, is_rows_name
 from evalstream.model.errors import CannotCheck
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.limits import MOST_JSON_BYTES
-from evalstream.parsing.peek import ARRAY, GLIMPSED_BYTES, LINES, OBJECT, Beginning
+from evalstream.parsing.peek import ARRAY, LINES, OBJECT, PEEK_BYTES, Beginning
 
 AGGREGATE: Final = 1
 OTHER: Final = 2
@@ -53,7 +53,7 @@ _HEAD_BYTES: Final = 4096
 _BLANK: Final = b" \t\r\n\xef\xbb\xbf"
 
 
-class Look(NamedTuple):
+class AggregatePeek(NamedTuple):
     """What a file is, by one of this module's words.
 
     `declared` is the rows file that an aggregate declares. `detail` is of a DOCUMENT its format
@@ -68,7 +68,7 @@ class Look(NamedTuple):
     detail: str | None = None
 
 
-def look_at(path: str) -> Look | None:
+def peek_aggregate(path: str) -> AggregatePeek | None:
     """Look into a local JSON file, None where there is none.
 
     What cannot be read is an aggregate, so that its check says why.
@@ -78,20 +78,20 @@ def look_at(path: str) -> Look | None:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 return None
-            if status.st_size <= GLIMPSED_BYTES:
-                return looked(file.readall(), path)
-            head = file.read(GLIMPSED_BYTES) or b""
+            if status.st_size <= PEEK_BYTES:
+                return peeked(file.readall(), path)
+            head = file.read(PEEK_BYTES) or b""
             large = _of_large(path, head)
             if large is not None or status.st_size > MOST_JSON_BYTES:
-                return large or Look(TOO_LARGE)
-            return looked(head + file.readall(), path)
+                return large or AggregatePeek(TOO_LARGE)
+            return peeked(head + file.readall(), path)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError):
         return None
     except OSError:
-        return Look(AGGREGATE) if os.path.isfile(path) else None
+        return AggregatePeek(AGGREGATE) if os.path.isfile(path) else None
 
 
-def looked(text: bytes, name: str = "") -> Look:
+def peeked(text: bytes, name: str = "") -> AggregatePeek:
     """Look into a JSON document."""
     if not is_array(text):
         try:
@@ -100,11 +100,11 @@ def looked(text: bytes, name: str = "") -> Look:
             return _looked_closely(text, name)
         details = top.detailed_evaluation_results
         if top.evaluation_results is not msgspec.UNSET or details is not msgspec.UNSET:
-            return Look(AGGREGATE, _declared_by(details))
+            return AggregatePeek(AGGREGATE, _declared_by(details))
     return _looked_closely(text, name)
 
 
-def look_at_data(path: str) -> Look:
+def peek_data(path: str) -> AggregatePeek:
     """Look at a local file that is no JSON document by its name: at its beginning.
 
     All of it is looked at where it seems to hold no data, since rows may follow. What is named
@@ -112,9 +112,13 @@ def look_at_data(path: str) -> Look:
     """
     file = beginning_of(path)
     if not file.head and not is_rows_name(path) and _holds_bytes(path):
-        return Look(ASIDE, detail=UNREADABLE)
-    look = look_of(file)
-    return look if look.detail not in _BESIDE or _is_all_aside(path, look.detail) else Look(OTHER)
+        return AggregatePeek(ASIDE, detail=UNREADABLE)
+    look = peek_bytes(file)
+    return (
+        look
+        if look.detail not in _BESIDE or _is_all_aside(path, look.detail)
+        else AggregatePeek(OTHER)
+    )
 
 
 def _is_all_aside(path: str, kind: str) -> bool:
@@ -133,33 +137,35 @@ def _holds_bytes(path: str) -> bool:
     return stat.S_ISREG(status.st_mode) and status.st_size > 0
 
 
-def look_of(file: Beginning) -> Look:
+def peek_bytes(file: Beginning) -> AggregatePeek:
     """Return what the beginning of a file shows that is no JSON document by its name."""
     kind = kind_of(file)
     if is_packed_json_name(file.name) and (kind is None or kind.document == "aggregate"):
         # What cannot be unpacked may be anything.
         is_like = not file.head or not AGGREGATE_MEMBERS.isdisjoint(file.seen.keys)
-        return Look(LIKE_AGGREGATE if is_like else OTHER)
+        return AggregatePeek(LIKE_AGGREGATE if is_like else OTHER)
     if kind is not None:
         return _recognised(kind, file)
     keys = file.seen.keys
     aside = aside_by_members(keys)
     if aside in (INDEX, REPORT):
-        return Look(ASIDE, detail=aside)
+        return AggregatePeek(ASIDE, detail=aside)
     is_row = not row_view.ROW_MEMBERS.isdisjoint(keys) and infereval.kind_by_signs(keys) is None
     if not keys or not file.seen.is_whole or is_row:
-        return Look(OTHER)
-    return Look(STRANGE, detail=aside)
+        return AggregatePeek(OTHER)
+    return AggregatePeek(STRANGE, detail=aside)
 
 
-def _recognised(kind: Kind, file: Beginning) -> Look:
+def _recognised(kind: Kind, file: Beginning) -> AggregatePeek:
     """Return what a file is that was recognised."""
     if kind.format == FOREIGN:
-        return Look(LOG, detail=kind.document)
+        return AggregatePeek(LOG, detail=kind.document)
     if kind.format == row_view.NAME:
-        return Look(ROWS)
+        return AggregatePeek(ROWS)
     is_unsure = kind == _HARPIA_INPUT and not harpia.is_surely_input(file.document)
-    return Look(DOCUMENT, detail=UNSURE_INPUT if is_unsure else f"{kind.format} {kind.document}")
+    return AggregatePeek(
+        DOCUMENT, detail=UNSURE_INPUT if is_unsure else f"{kind.format} {kind.document}"
+    )
 
 
 def is_array(head: bytes) -> bool:
@@ -179,7 +185,7 @@ def _opened(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def _of_large(path: str, head: bytes) -> Look | None:
+def _of_large(path: str, head: bytes) -> AggregatePeek | None:
     """Return what the beginning of a document shows, None where all of it has to be read."""
     file = Beginning(path, head)
     kind = kind_of(file) or _behind_items(file)
@@ -200,27 +206,27 @@ def _behind_items(file: Beginning) -> Kind | None:
     return None if kind is None else Kind(infereval.NAME, kind)
 
 
-def _looked_closely(text: bytes, name: str) -> Look:
+def _looked_closely(text: bytes, name: str) -> AggregatePeek:
     """Tell documents of other formats from what is no document, and from what is broken."""
     whole = text if len(text) <= LARGEST_LOOK else None
-    file = Beginning(name, text[:GLIMPSED_BYTES], lambda: whole)
+    file = Beginning(name, text[:PEEK_BYTES], lambda: whole)
     document = file.document
     if isinstance(document, dict) and not AGGREGATE_KEYS.isdisjoint(document):
-        return Look(AGGREGATE, _declared_by(document.get("detailed_evaluation_results")))
+        return AggregatePeek(AGGREGATE, _declared_by(document.get("detailed_evaluation_results")))
     kind = kind_of(file) or _behind_items(file)
     if kind is not None and (kind.format != row_view.NAME or file.seen.kind in (ARRAY, LINES)):
         return _recognised(kind, file)
     if document is None and not _is_sound(text):
         is_aggregate = not AGGREGATE_KEYS.isdisjoint(file.seen.keys)
-        return Look(AGGREGATE if is_aggregate else BROKEN)
+        return AggregatePeek(AGGREGATE if is_aggregate else BROKEN)
     if kind is not None:
-        return Look(LIKE_AGGREGATE, detail=row_view.NAME)
+        return AggregatePeek(LIKE_AGGREGATE, detail=row_view.NAME)
     keys = members_of(text.removeprefix(UTF8_MARK)) or file.seen.keys
     aside = aside_by_members(keys)
     if aside in (INDEX, REPORT):
-        return Look(ASIDE, detail=aside)
+        return AggregatePeek(ASIDE, detail=aside)
     like = OTHER if AGGREGATE_MEMBERS.isdisjoint(keys) else LIKE_AGGREGATE
-    return Look(like, detail=_likeness(keys))
+    return AggregatePeek(like, detail=_likeness(keys))
 
 
 def _likeness(keys: frozenset[str]) -> str | None:

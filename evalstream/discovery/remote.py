@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import tee
 
-from evalstream.discovery.file_table import Entry, Known, Tree
+from evalstream.discovery.file_table import Entry, FileTable, KnownFile
 from evalstream.discovery.peek import (
     AGGREGATE,
     OTHER,
     ROWS,
     TOO_LARGE,
-    Look,
-    look_of,
-    looked,
+    AggregatePeek,
+    peek_bytes,
+    peeked,
 )
 from evalstream.discovery.unrecognised import OTHER as OTHER_KIND
 from evalstream.discovery.unrecognised import ROWS_LIKE, Leftovers
@@ -31,9 +31,9 @@ from evalstream.io.file_names import (
 )
 from evalstream.io.remote import Listed, as_prefix, exists, listed, read_each
 from evalstream.model.errors import CannotCheck
-from evalstream.model.run import Nothing
+from evalstream.model.run import NoInput
 from evalstream.parsing.limits import MOST_JSON_BYTES
-from evalstream.parsing.peek import GLIMPSED_BYTES, Beginning
+from evalstream.parsing.peek import PEEK_BYTES, Beginning
 
 
 class Prefix:
@@ -45,7 +45,7 @@ class Prefix:
         self.root = as_prefix(url)
         self._exclusion = exclusion
 
-    def fill(self, tree: Tree, left: Leftovers) -> Iterator[Nothing]:
+    def fill(self, tree: FileTable, left: Leftovers) -> Iterator[NoInput]:
         """List all objects below the prefix; where they cannot all be, say so and keep none.
 
         Rows whose aggregate was not listed would look as if they had none.
@@ -55,7 +55,7 @@ class Prefix:
                 tree.add(entry for one in page if (entry := self._taken(one, left)) is not None)
         except (OSError, CannotCheck) as error:
             tree.clear()
-            yield Nothing(self.root, f"it could not be listed: {error}", readable=False)
+            yield NoInput(self.root, f"it could not be listed: {error}", readable=False)
 
     def path_of(self, below: str) -> str:
         """Return the URL of what is below the prefix."""
@@ -73,7 +73,7 @@ class Prefix:
         """Tell whether an object is listed under its own name and looked into."""
         return is_data_name(below)
 
-    def looks(self, files: Iterable[Known], tree: Tree) -> Iterator[Look | None]:
+    def looks(self, files: Iterable[KnownFile], tree: FileTable) -> Iterator[AggregatePeek | None]:
         """Look into objects, some at once.
 
         Those that have their rows beside them by name are not read: `x.json` is the aggregate
@@ -105,22 +105,22 @@ def is_readable(url: str) -> bool:
         return False
 
 
-def _looked(file: Known, text: bytes | None) -> Look:
+def _looked(file: KnownFile, text: bytes | None) -> AggregatePeek:
     if text is None:
-        return Look(AGGREGATE) if is_json_name(file.path) else Look(OTHER)
+        return AggregatePeek(AGGREGATE) if is_json_name(file.path) else AggregatePeek(OTHER)
     if is_json_name(file.path):
-        return looked(text, file.path)
-    return look_of(Beginning(file.path, text[:GLIMPSED_BYTES], lambda: text))
+        return peeked(text, file.path)
+    return peek_bytes(Beginning(file.path, text[:PEEK_BYTES], lambda: text))
 
 
-def _known_by_list(file: Known, tree: Tree) -> Look | None:
+def _known_by_list(file: KnownFile, tree: FileTable) -> AggregatePeek | None:
     """Say what an object is as far as names and sizes tell, None where it has to be read."""
     if is_rows_name(file.path):
-        return Look(ROWS)
+        return AggregatePeek(ROWS)
     if is_packed_json_name(file.path) or not (is_json_name(file.path) or is_yaml_name(file.path)):
-        return Look(OTHER)
+        return AggregatePeek(OTHER)
     if (file.size or 0) > MOST_JSON_BYTES:
-        return Look(TOO_LARGE)
+        return AggregatePeek(TOO_LARGE)
     stem = without_ending(file.path)
     named = (f"{stem}{SAMPLES}{ending}" for ending in ALL_ROWS_ENDINGS)
-    return Look(AGGREGATE) if any(map(tree.known, named)) else None
+    return AggregatePeek(AGGREGATE) if any(map(tree.known, named)) else None

@@ -6,13 +6,7 @@ import os
 
 from evalstream.discovery.declared_rows import is_outside
 from evalstream.discovery.pairing import without_rows
-from evalstream.discovery.peek import (
-    AGGREGATE,
-    BROKEN,
-    LIKE_AGGREGATE,
-    Look,
-    looked,
-)
+from evalstream.discovery.peek import AGGREGATE, BROKEN, LIKE_AGGREGATE, AggregatePeek, peeked
 from evalstream.discovery.remote import is_readable
 from evalstream.io.file_names import (
     aggregate_candidates,
@@ -42,7 +36,7 @@ def stands_for_prefix(url: str) -> bool:
     return any(listed(url))
 
 
-def found_at(url: str) -> Run | Look:
+def found_at(url: str) -> Run | AggregatePeek:
     """Find the other half of a remote run beside it, by name, or where its aggregate says.
 
     A URL with a query is signed for one object; nothing is guessed from it. What is no aggregate
@@ -52,7 +46,7 @@ def found_at(url: str) -> Run | Look:
     if not is_json_name(url.partition("?")[0]):
         candidates = [] if is_signed else aggregate_candidates(url)
         return Run(url, next(filter(is_readable, candidates), None))
-    look = looked(read_whole(url, MOST_JSON_BYTES), url)
+    look = peeked(read_whole(url, MOST_JSON_BYTES), url)
     if look.kind not in (AGGREGATE, BROKEN, LIKE_AGGREGATE):
         return look
     named = [] if is_signed else [*_beside(url, look.declared), *rows_named_like(url)]

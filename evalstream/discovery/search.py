@@ -12,7 +12,7 @@ from evalstream.discovery.counterpart import Neighbourhood
 from evalstream.discovery.detect_format import beginning_of
 from evalstream.discovery.local import Folder
 from evalstream.discovery.named_files import NamedDocument
-from evalstream.discovery.pairing import Found, Place
+from evalstream.discovery.pairing import FileTree, FoundRuns
 from evalstream.discovery.peek import (
     AGGREGATE,
     ASIDE,
@@ -24,9 +24,9 @@ from evalstream.discovery.peek import (
     ROWS,
     STRANGE,
     TOO_LARGE,
-    Look,
+    AggregatePeek,
     is_array,
-    look_at_data,
+    peek_data,
 )
 from evalstream.discovery.remote import Prefix
 from evalstream.discovery.remote_object import found_at, stands_for_prefix
@@ -46,9 +46,9 @@ from evalstream.io.file_names import (
     is_yaml_name,
 )
 from evalstream.io.remote import is_remote
-from evalstream.io.spill_table import Keeping, stored
+from evalstream.io.spill_table import SpillTable, stored
 from evalstream.model.errors import CannotCheck
-from evalstream.model.run import STDIN, Nothing, Run
+from evalstream.model.run import STDIN, NoInput, Run
 
 _LOOKS: Final = 1024
 """How many folders are remembered: rows and their aggregate are often named one after the other."""
@@ -60,13 +60,13 @@ class Search:
     def __init__(self, formats: Collection[str], exclude: Iterable[str], *, any_rows: bool) -> None:
         self._formats, self._exclusion = tuple(formats), Exclusion(exclude)
         self._any_rows = any_rows
-        self._seen = Keeping("CREATE TABLE seen (name BLOB PRIMARY KEY) WITHOUT ROWID")
+        self._seen = SpillTable("CREATE TABLE seen (name BLOB PRIMARY KEY) WITHOUT ROWID")
         self._near = Neighbourhood()
         self._real_folder = lru_cache(maxsize=_LOOKS)(real_path)
 
-    def found(self, path: str | Nothing) -> Iterator[Found]:
+    def found(self, path: str | NoInput) -> Iterator[FoundRuns]:
         """Find the runs that one input stands for and that were not found before."""
-        for one in [Found(path)] if isinstance(path, Nothing) else self._found(path):
+        for one in [FoundRuns(path)] if isinstance(path, NoInput) else self._found(path):
             if not (one.identities and self._were_seen(one)):
                 yield one
 
@@ -75,7 +75,7 @@ class Search:
         self._seen.close()
         self._near.close()
 
-    def _were_seen(self, found: Found) -> bool:
+    def _were_seen(self, found: FoundRuns) -> bool:
         """Tell whether all files of a run were met before, each in the same place of a run.
 
         A file that one aggregate names as its rows may be an aggregate itself.
@@ -87,11 +87,11 @@ class Search:
         )
         return not self._seen.change("INSERT OR IGNORE INTO seen VALUES (?)", names)
 
-    def _found(self, path: str) -> Iterator[Found]:
+    def _found(self, path: str) -> Iterator[FoundRuns]:
         if path == STDIN:
-            yield Found(Run(STDIN, None, format=self._stream_format()))
+            yield FoundRuns(Run(STDIN, None, format=self._stream_format()))
         elif not _is_name(path):
-            yield Found(Nothing(path, "not a name that a file can have", readable=False))
+            yield FoundRuns(NoInput(path, "not a name that a file can have", readable=False))
         elif is_remote(path) and self._is_free():
             yield from self._remote(path)
         elif not is_remote(path) and os.path.isdir(path):
@@ -99,7 +99,7 @@ class Search:
         else:
             yield from (one._replace(is_named=True) for one in self._named(path))
 
-    def _searched(self, place: Place, path: str) -> Iterator[Found]:
+    def _searched(self, place: FileTree, path: str) -> Iterator[FoundRuns]:
         return runs_in(place, path, self._formats, any_rows=self._any_rows)
 
     def _is_free(self) -> bool:
@@ -109,7 +109,7 @@ class Search:
     def _stream_format(self) -> str:
         return self._formats[0] if len(self._formats) == 1 else row_view.NAME
 
-    def _named(self, path: str) -> Iterator[Found]:
+    def _named(self, path: str) -> Iterator[FoundRuns]:
         """Find what a file stands for that was named."""
         if not self._is_free():
             find = import_module(f"evalstream.formats.{self._formats[0]}.checker").find
@@ -117,67 +117,67 @@ class Search:
             return
         yield self._by_content(path)
 
-    def _by_content(self, path: str) -> Found:
+    def _by_content(self, path: str) -> FoundRuns:
         if not os.path.isfile(path) and (os.path.exists(path) or not ends_like_ours(path)):
             return self._of_eee(Run(path, None))
         if is_rows_name(path):
             aggregate = self._near.aggregate_of(path)
             is_rows = aggregate is not None or self._any_rows
-            look = Look(OTHER) if is_rows else look_at_data(path)
+            look = AggregatePeek(OTHER) if is_rows else peek_data(path)
             if look.kind not in (LOG, DOCUMENT) or not self._knows(look):
                 return self._of_eee(Run(path, aggregate))
         else:
-            json = self._near.look(path) if is_json_name(path) else look_at_data(path)
-            look = json or Look(BROKEN)
+            json = self._near.look(path) if is_json_name(path) else peek_data(path)
+            look = json or AggregatePeek(BROKEN)
         if look.kind == LOG:
             return log_found(path, look)._replace(identities=(self._identity(path),))
         if look.kind == DOCUMENT and self._knows(look):
             if (look.detail or "").startswith(evalguard.NAME):
                 return identified(Run(path, None, format=evalguard.NAME))
             document = NamedDocument(path, look.detail or "")
-            return Found(document, (self._identity(path),))
+            return FoundRuns(document, (self._identity(path),))
         return self._of_look(path, look)
 
-    def _of_look(self, path: str, look: Look) -> Found:
+    def _of_look(self, path: str, look: AggregatePeek) -> FoundRuns:
         """Return what a file stands for that is no document of another format."""
         is_aggregate = look.kind in (AGGREGATE, BROKEN, LIKE_AGGREGATE)
         is_by_name = look.kind == OTHER and self._near.has_samples(path)
         if is_json_name(path) and (is_aggregate or is_by_name):
             return self._of_eee(self._near.run_of(path, look.declared))
         if look.kind == TOO_LARGE:
-            return Found(Nothing(path, TOO_LARGE_TOLD))
+            return FoundRuns(NoInput(path, TOO_LARGE_TOLD))
         if not ends_like_ours(path) and look.kind == ROWS:
-            return Found(Nothing(path, NO_ENDING))
+            return FoundRuns(NoInput(path, NO_ENDING))
         if look.kind in (OTHER, STRANGE, ASIDE) and not self._is_array(path):
             if is_yaml_name(path) and evalguard.NAME in self._formats:
                 return identified(Run(path, None, format=evalguard.NAME))
-            return Found(Nothing(path, UNKNOWN if ends_like_ours(path) else NO_ENDING))
+            return FoundRuns(NoInput(path, UNKNOWN if ends_like_ours(path) else NO_ENDING))
         return self._of_eee(Run(path, self._near.aggregate_of(path)))
 
-    def _knows(self, look: Look) -> bool:
+    def _knows(self, look: AggregatePeek) -> bool:
         return look.kind == LOG or (look.detail or "").split(" ")[0] in self._formats
 
-    def _of_eee(self, run: Run) -> Found:
+    def _of_eee(self, run: Run) -> FoundRuns:
         names = (name for name in (run.rows, run.aggregate) if name is not None)
-        return Found(run, tuple(map(self._identity, names)))
+        return FoundRuns(run, tuple(map(self._identity, names)))
 
-    def _remote(self, url: str) -> Iterator[Found]:
+    def _remote(self, url: str) -> Iterator[FoundRuns]:
         try:
             if stands_for_prefix(url):
                 yield from self._searched(Prefix(url, self._exclusion), url)
                 return
             found = found_at(url)
         except (OSError, CannotCheck) as error:
-            yield Found(Nothing(url, f"{error}", readable=False))
+            yield FoundRuns(NoInput(url, f"{error}", readable=False))
             return
         if isinstance(found, Run):
             yield identified(found)._replace(is_named=True)
         elif found.kind == LOG:
             yield log_found(url, found)
         elif found.kind == DOCUMENT and self._knows(found):
-            yield Found(NamedDocument(url, found.detail or ""), (url,), is_named=True)
+            yield FoundRuns(NamedDocument(url, found.detail or ""), (url,), is_named=True)
         else:
-            yield Found(Run(url, None) if found.kind == ROWS else Nothing(url, UNKNOWN))
+            yield FoundRuns(Run(url, None) if found.kind == ROWS else NoInput(url, UNKNOWN))
 
     def _is_array(self, path: str) -> bool:
         """Tell whether a file holds a list of objects, which may be rows."""
@@ -201,23 +201,23 @@ _KINDS: Final = {
 _PLACES: Final = ["rows", "aggregate", "inputs"]
 
 
-def _places_of(what: Run | Nothing) -> list[str]:
+def _places_of(what: Run | NoInput) -> list[str]:
     """Return the places of a run that its files have, in the order of their names."""
     if isinstance(what, NamedDocument):
         name, kind = what.reason.split(" ")
         kinds = _KINDS[name]
         return [_PLACES[kinds.index(kind) if kind in kinds else 2]]
-    if isinstance(what, Nothing):
+    if isinstance(what, NoInput):
         return _PLACES[:1]
     files = (what.rows, what.aggregate, what.inputs)
     return [place for place, file in zip(_PLACES, files, strict=True) if file is not None]
 
 
-def _document_of(run: Run | Nothing) -> Found:
+def _document_of(run: Run | NoInput) -> FoundRuns:
     """Return a run of one document as what may go with others that were named."""
     found = identified(run)
     kinds = _KINDS.get(run.format)
-    if isinstance(run, Nothing) or kinds is None or len(found.identities) != 1:
+    if isinstance(run, NoInput) or kinds is None or len(found.identities) != 1:
         return found
     fields = zip(kinds, (run.rows, run.aggregate, run.inputs), strict=True)
     kind, path = next((kind, path) for kind, path in fields if path is not None)

@@ -10,8 +10,8 @@ from importlib import import_module
 from typing import Final
 
 from evalstream.discovery.document_sets import Gathered
-from evalstream.discovery.file_table import Known, Tree
-from evalstream.discovery.pairing import Found, Pairing, Place
+from evalstream.discovery.file_table import FileTable, KnownFile
+from evalstream.discovery.pairing import FileTree, FoundRuns, Pairing
 from evalstream.discovery.peek import (
     AGGREGATES,
     ASIDE,
@@ -23,7 +23,7 @@ from evalstream.discovery.peek import (
     ROWS,
     TOO_LARGE,
     UNSURE_INPUT,
-    Look,
+    AggregatePeek,
 )
 from evalstream.discovery.unrecognised import (
     AGGREGATE_LIKE,
@@ -43,21 +43,21 @@ from evalstream.formats.evalguard import documents as evalguard
 from evalstream.formats.infereval import documents as infereval
 from evalstream.io.file_names import is_json_name, is_rows_name, is_yaml_name, without_packing
 from evalstream.io.remote import is_remote
-from evalstream.model.run import ForeignLog, Nothing, Run
+from evalstream.model.run import ForeignLog, NoInput, Run
 
 TOO_LARGE_TOLD: Final = "too large for an aggregate, and not a file of rows"
 
 
 def runs_in(
-    place: Place, path: str, formats: Collection[str], *, any_rows: bool = False
-) -> Iterator[Found]:
+    place: FileTree, path: str, formats: Collection[str], *, any_rows: bool = False
+) -> Iterator[FoundRuns]:
     """Find the runs in a folder or a prefix that was named as `path`, of some formats.
 
     With `any_rows` all files named like rows hold rows, and no other formats are looked for. What
     no format takes comes last, counted. Memory does not grow with the number of files.
     """
     with ExitStack() as stack:
-        tree = stack.enter_context(closing(Tree()))
+        tree = stack.enter_context(closing(FileTable()))
         gathered = stack.enter_context(closing(Gathered()))
         pairing = stack.enter_context(closing(Pairing(place, tree)))
         chosen = (row_view.NAME,) if any_rows else formats
@@ -68,31 +68,31 @@ def runs_in(
             found = True
             yield one
         if not found:
-            yield Found(Nothing(path, f"the {place.kind} holds nothing that can be checked"))
+            yield FoundRuns(NoInput(path, f"the {place.kind} holds nothing that can be checked"))
         left = search.left.of(path)
         if left is not None:
-            yield Found(left)
+            yield FoundRuns(left)
 
 
-def log_found(path: str, look: Look) -> Found:
+def log_found(path: str, look: AggregatePeek) -> FoundRuns:
     """Return what is to be said of a harness's log."""
     reason = Log(*(look.detail or "").split(": ", 1)).described(path)
-    return Found(ForeignLog(path, reason))
+    return FoundRuns(ForeignLog(path, reason))
 
 
-def identified(run: Run | Nothing) -> Found:
+def identified(run: Run | NoInput) -> FoundRuns:
     """Return a run of documents with the one name of each of them."""
-    if isinstance(run, Nothing):
-        return Found(run)
+    if isinstance(run, NoInput):
+        return FoundRuns(run)
     names = (name for name in (run.rows, run.aggregate, run.inputs) if name is not None)
-    return Found(run, tuple(name if is_remote(name) else real_path(name) for name in names))
+    return FoundRuns(run, tuple(name if is_remote(name) else real_path(name) for name in names))
 
 
 class _Search:
     def __init__(
         self,
-        place: Place,
-        tree: Tree,
+        place: FileTree,
+        tree: FileTable,
         pairing: Pairing,
         gathered: Gathered,
         formats: Collection[str],
@@ -103,9 +103,9 @@ class _Search:
         self._holds_sure = lru_cache(maxsize=1)(tree.holds_sure)
         self.left = Leftovers()
 
-    def found(self, path: str) -> Iterator[Found]:
+    def found(self, path: str) -> Iterator[FoundRuns]:
         """List what there is, and iterate over the runs, those of rows first."""
-        yield from map(Found, self._place.fill(self._tree, self.left))
+        yield from map(FoundRuns, self._place.fill(self._tree, self.left))
         self._pairing.look(pairs=row_view.NAME in self._formats)
         self._is_guarded = self._holds_evalguard()
         self._gather()
@@ -133,7 +133,7 @@ class _Search:
             if look is not None and self._is_document(look) and self._pairing.speaks(file):
                 self._gather_one(file, look.detail or "")
 
-    def _gather_one(self, file: Known, detail: str) -> None:
+    def _gather_one(self, file: KnownFile, detail: str) -> None:
         name = detail.split(" ", maxsplit=1)[0]
         if name == evalguard.NAME and self._place.kind != "folder":
             self.left.add(STORED_DOCUMENT, file.path)
@@ -142,10 +142,10 @@ class _Search:
         elif name != evalguard.NAME:
             self._gathered.add(detail, self._place.path_of(file.path))
 
-    def _is_document(self, look: Look) -> bool:
+    def _is_document(self, look: AggregatePeek) -> bool:
         return look.kind == DOCUMENT and _format_of(look) in self._formats
 
-    def _of(self, file: Known) -> Found | None:
+    def _of(self, file: KnownFile) -> FoundRuns | None:
         """Return the run of a file, or what is to be said of it; None where it makes no run."""
         look = file.look
         if look is None or not self._pairing.speaks(file) or self._is_document(look):
@@ -158,7 +158,7 @@ class _Search:
             self.left.add(self._kind_left(file, look), file.path)
         return found
 
-    def _of_eee(self, file: Known, look: Look) -> Found | None:
+    def _of_eee(self, file: KnownFile, look: AggregatePeek) -> FoundRuns | None:
         """Return the run of an aggregate or of rows, None for what is neither."""
         if row_view.NAME not in self._formats:
             return None
@@ -168,14 +168,14 @@ class _Search:
         if look.kind == ROWS or are_rows:
             return self._pairing.of_rows(file)
         if look.kind == TOO_LARGE:
-            return Found(Nothing(self._place.path_of(file.path), TOO_LARGE_TOLD))
+            return FoundRuns(NoInput(self._place.path_of(file.path), TOO_LARGE_TOLD))
         return None
 
-    def _log(self, file: Known, look: Look) -> Found:
+    def _log(self, file: KnownFile, look: AggregatePeek) -> FoundRuns:
         one = log_found(self._place.path_of(file.path), look)
         return one._replace(identities=(self._place.identity(file.true_path),))
 
-    def _is_evalguards(self, file: Known, look: Look) -> bool:
+    def _is_evalguards(self, file: KnownFile, look: AggregatePeek) -> bool:
         """Tell whether the check of an EvalGuard folder looks at a file."""
         if is_yaml_name(file.path):
             return True
@@ -190,7 +190,7 @@ class _Search:
         is_like = look.detail == evalguard.NAME or evalguard.kind_of_folder(folders) is not None
         return is_open and is_like
 
-    def _kind_left(self, file: Known, look: Look) -> str:
+    def _kind_left(self, file: KnownFile, look: AggregatePeek) -> str:
         """Say as what a file counts that no format takes."""
         if look.kind == ASIDE:
             return look.detail or ""
@@ -203,5 +203,5 @@ class _Search:
         return JSON if look.kind == OTHER and not is_item else AGGREGATE_LIKE
 
 
-def _format_of(look: Look) -> str:
+def _format_of(look: AggregatePeek) -> str:
     return (look.detail or "").split(" ")[0]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from evalstream.io.names import printable
-from evalstream.model.finding import Fault, Severity
-from evalstream.model.run import Nothing
+from evalstream.model.finding import Severity, Violation
+from evalstream.model.run import NoInput
 from evalstream.model.text import counted
 from evalstream.rules.inputs import ES007
 
@@ -84,7 +84,7 @@ class Counted(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Unrecognised(Nothing):
+class Unrecognised(NoInput):
     """What a search of the folder `path` left unchecked, and how many names were excluded."""
 
     kinds: tuple[Counted, ...] = ()
@@ -95,7 +95,7 @@ class Unrecognised(Nothing):
         """Whether something may hold data."""
         return any(KINDS[one.kind].leaves_open for one in self.kinds)
 
-    def fault(self) -> Fault | None:
+    def fault(self) -> Violation | None:
         """Return what is to be said of it, None where names were only excluded."""
         if not self.kinds:
             return None

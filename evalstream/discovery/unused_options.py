@@ -6,7 +6,7 @@ from typing import Final
 
 from evalstream.formats.eee import row_view
 from evalstream.model.errors import UsageError
-from evalstream.model.options import Flow, Options
+from evalstream.model.options import Options, RowRouting
 
 WITH_ROWS: Final = (row_view.NAME, "harpia")
 """The formats whose files hold rows, which can go somewhere."""
@@ -24,7 +24,7 @@ def refuse_idle(options: Options, system: str) -> None:
         "a seal": flow.seal_to is not None,
         "--expect-rows": flow.expect_rows is not None,
         "--expect-samples": flow.expect_samples is not None,
-        "a way for rows to go": flow != Flow() and system not in WITH_ROWS,
+        "a way for rows to go": flow != RowRouting() and system not in WITH_ROWS,
         "--skip-noise": options.skip_noise and system not in WITH_ROWS,
     }
     named = next((name for name, is_idle in idle.items() if is_idle), None)

@@ -9,8 +9,8 @@ from enum import Enum
 from itertools import islice
 from typing import NamedTuple
 
-from evalstream.discovery.file_table import Entry, Tree
-from evalstream.model.run import Nothing
+from evalstream.discovery.file_table import Entry, FileTable
+from evalstream.model.run import NoInput
 
 _BATCH = 1000
 
@@ -38,7 +38,7 @@ Takes = Callable[[Met], Entry | None]
 """Returns what is to be put into the tree for what was met, None for nothing."""
 
 
-def walk(base: str, tree: Tree, *, enters: Enters, takes: Takes) -> Iterator[Nothing]:
+def walk(base: str, tree: FileTable, *, enters: Enters, takes: Takes) -> Iterator[NoInput]:
     """Put what is below a folder into `tree`, and say which folders cannot be listed, in order."""
     below: str | None = ""
     while below is not None:
@@ -51,7 +51,7 @@ def walk(base: str, tree: Tree, *, enters: Enters, takes: Takes) -> Iterator[Not
                 tree.add(_taken(folders, takes), are_folders=True)
                 tree.add(_taken((one for one in batch if one.sort is not Sort.FOLDER), takes))
         except OSError as error:
-            yield Nothing(path, f"{error.strerror}", readable=False)
+            yield NoInput(path, f"{error.strerror}", readable=False)
         below = tree.next_folder()
 
 

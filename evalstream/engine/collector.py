@@ -7,21 +7,21 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-from evalstream.engine.result import BlockResult, Counts, Located, trimmed
+from evalstream.engine.result import BlockResult, Counts, LocatedViolation, shorten_values
 from evalstream.formats.eee.rules import coverage, sample_hash
-from evalstream.io.line_index import Places
-from evalstream.model.finding import Fault, Finding
-from evalstream.model.finding_list import Findings
+from evalstream.io.line_index import LineIndex
+from evalstream.model.finding import Finding, Violation
+from evalstream.model.finding_list import FindingList
 from evalstream.model.text import counted
-from evalstream.rules.base import Context, Where, place_in
+from evalstream.rules.base import CheckContext, Where, place_in
 from evalstream.rules.catalogue import RULES, severity_of
 from evalstream.rules.syntax import TORN
-from evalstream.stats.duplicate_index import IdentityIndex
-from evalstream.stats.duplicates import Coverage, Kind, Remark
+from evalstream.stats.duplicate_index import DuplicateIndex
+from evalstream.stats.duplicates import Coverage, DuplicateKind, DuplicateMatch
 from evalstream.stats.run_links import RunLinks
 from evalstream.stats.tally import Tally
 
-SAYINGS: Final[Mapping[Kind, Callable[[Remark, Where], Fault]]] = {
+SAYINGS: Final[Mapping[DuplicateKind, Callable[[DuplicateMatch, Where], Violation]]] = {
     **sample_hash.REMARKS,
     **coverage.REMARKS,
 }
@@ -35,18 +35,18 @@ class Collector:
     are on disk, repeats come late, and so the findings of other rules wait for them.
     """
 
-    def __init__(self, context: Context, file: str, show: Callable[[Finding], None]) -> None:
+    def __init__(self, context: CheckContext, file: str, show: Callable[[Finding], None]) -> None:
         self.context = context
         self._profile = context.options.profile
         self.counts: Counts = {}
         self.tally = Tally()
         self.links = RunLinks() if context.links else None
         self._file, self._show = file, show
-        self._index = IdentityIndex(context.options.memory_limit)
+        self._index = DuplicateIndex(context.options.memory_limit)
         self._shown: dict[str, int] = {}
-        self._waiting: Findings | None = None
+        self._waiting: FindingList | None = None
         self._whole = 0
-        self._places: Places | None = None
+        self._places: LineIndex | None = None
 
     def add(self, result: BlockResult, places: bytes | None = None) -> list[Finding]:
         """Take the next block, and return what was found in its rows by themselves.
@@ -55,7 +55,7 @@ class Collector:
         """
         shift = self.tally.lines
         if places is not None:
-            self._places = self._places or Places()
+            self._places = self._places or LineIndex()
             self._places.extend(places)
         if self.links is not None:
             self.links.take(result.links, shift, places)
@@ -64,7 +64,7 @@ class Collector:
         for key, count in result.counts.items():
             self.counts[key] = self.counts.get(key, 0) + count
         if self._index.spilled and self._waiting is None:
-            self._waiting = Findings()
+            self._waiting = FindingList()
         rows = [self._finding(located, shift, result) for located in result.faults]
         self._whole += len(result.identities)
         for finding in heapq.merge(rows, self._remarked(remarks), key=self._order):
@@ -85,11 +85,11 @@ class Collector:
                 self._show(finding)
         self._index.close()
 
-    def note(self, fault: Fault, file: str | None = None, line: int | None = None) -> None:
+    def note(self, fault: Violation, file: str | None = None, line: int | None = None) -> None:
         """Take a finding about the whole file, or about another file of the run."""
         if fault.code not in self.context.enabled:
             return
-        fault = trimmed(fault, show_values=self.context.options.show_values)
+        fault = shorten_values(fault, show_values=self.context.options.show_values)
         self._count(fault)
         self._pass_on(finding_of(fault, file or self._file, self._profile, line=line))
 
@@ -109,7 +109,7 @@ class Collector:
         """What findings about rows are ordered by."""
         return Finding.order if self._places is None else _element_order
 
-    def _remarked(self, remarks: Iterable[Remark]) -> Iterator[Finding]:
+    def _remarked(self, remarks: Iterable[DuplicateMatch]) -> Iterator[Finding]:
         where = place_in("jsonl" if self._places is None else "json")
         for remark in remarks:
             fault = SAYINGS[remark.kind](remark, where)
@@ -117,7 +117,7 @@ class Collector:
                 self._count(fault)
                 yield self._placed(fault, remark.line, remark.offset)
 
-    def _finding(self, located: Located, shift: int, result: BlockResult) -> Finding:
+    def _finding(self, located: LocatedViolation, shift: int, result: BlockResult) -> Finding:
         fault = located.fault
         if fault.code in TORN:
             before = self._whole + bisect_left(result.identities.lines(), located.line)
@@ -127,7 +127,7 @@ class Collector:
         return self._placed(fault, located.line + shift, located.offset, located.sample_id)
 
     def _placed(
-        self, fault: Fault, number: int, offset: int, sample_id: str | int | None = None
+        self, fault: Violation, number: int, offset: int, sample_id: str | int | None = None
     ) -> Finding:
         """Give a fault its place: a line, or a line and the pointer of an array's element."""
         if self._places is not None:
@@ -152,7 +152,7 @@ class Collector:
         self._shown[finding.code] = shown + 1
         return True
 
-    def _count(self, fault: Fault) -> None:
+    def _count(self, fault: Violation) -> None:
         key = (fault.code, severity_of(fault, self._profile))
         self.counts[key] = self.counts.get(key, 0) + (1 if fault.count is None else fault.count)
 
@@ -164,7 +164,7 @@ def _element_order(finding: Finding) -> tuple[float, str, str]:
 
 
 def finding_of(
-    fault: Fault,
+    fault: Violation,
     file: str,
     profile: str,
     *,

@@ -13,20 +13,20 @@ from evalstream.io.document import document_bytes
 from evalstream.io.file_state import Watch
 from evalstream.io.names import printable
 from evalstream.model.errors import CannotCheck
-from evalstream.model.finding import Fault, Finding
+from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options
 from evalstream.model.report import NOT_CHECKED, RunSummary
 from evalstream.model.run import Run
 from evalstream.parsing.json_schema import builtin_validator
 from evalstream.parsing.limits import Held, refuse_many_values
-from evalstream.parsing.schema_errors_in_parts import fault_parts
-from evalstream.rules.base import Context
+from evalstream.parsing.schema_errors_in_parts import error_parts
+from evalstream.rules.base import CheckContext
 from evalstream.rules.catalogue import enabled_codes
 from evalstream.rules.inputs import ES001, changed_while_read
 from evalstream.rules.syntax import read_document
 
 
-class Dossier:
+class DocumentCheck:
     """The documents of one run, and what was found in them.
 
     `collector` takes what is found in records, block by block; everything else is noted, and
@@ -38,7 +38,7 @@ class Dossier:
     def __init__(self, run: Run, options: Options, show: Callable[[Finding], None]) -> None:
         self._started = time.perf_counter()
         self.run, self.options = run, options
-        self.context = Context(options=options, enabled=enabled_codes(options))
+        self.context = CheckContext(options=options, enabled=enabled_codes(options))
         self.name = printable(run.rows or run.aggregate or run.inputs or "")
         self.collector = Collector(self.context, self.name, show)
         self.trouble: str | None = None
@@ -46,7 +46,7 @@ class Dossier:
         self.watch = Watch()
         self._changed: set[str] = set()
         self._held = Held()
-        self._noted: list[tuple[str, int | None, Fault]] = []
+        self._noted: list[tuple[str, int | None, Violation]] = []
 
     def read(self, path: str, noun: str) -> dict[str, Any] | None:
         """Return the JSON object that a document holds, None where there is none.
@@ -77,18 +77,18 @@ class Dossier:
         self.size += len(text)
         return text
 
-    def schema_faults(self, schema: str, value: Any, code: str) -> Iterator[Fault]:
+    def schema_faults(self, schema: str, value: Any, code: str) -> Iterator[Violation]:
         """Give everything that one of our schemas says against a value, under one code."""
         validator = builtin_validator(schema, self.options.engine)
-        for part in fault_parts(validator, value):
+        for part in error_parts(validator, value):
             yield from (fault._replace(code=code) for fault in explain(part, own=True))
 
-    def note(self, fault: Fault, file: str | None = None, line: int | None = None) -> None:
+    def note(self, fault: Violation, file: str | None = None, line: int | None = None) -> None:
         """Take a fault of a document; without a name it is the run's first."""
         if self._held.takes(fault, file or self.name):
             self._noted.append((file or self.name, line, fault))
 
-    def note_all(self, faults: Iterable[Fault], file: str | None = None) -> None:
+    def note_all(self, faults: Iterable[Violation], file: str | None = None) -> None:
         """Take the faults of a document."""
         for fault in faults:
             self.note(fault, file)
@@ -148,6 +148,6 @@ class Dossier:
 
 
 def _order(
-    files: dict[str, int], file: str, line: int | None, fault: Fault
+    files: dict[str, int], file: str, line: int | None, fault: Violation
 ) -> tuple[int, float, str, str]:
     return files[file], float("inf") if line is None else line, fault.code, fault.pointer or ""

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from evalstream.engine.harness_logs import log_of
 from evalstream.formats.eee.row_view import AGGREGATE_KEYS
 from evalstream.parsing.json import fast
-from evalstream.parsing.peek import GLIMPSED_BYTES, Beginning
+from evalstream.parsing.peek import PEEK_BYTES, Beginning
 
 JSONL: Final = "jsonl"
 JSON_ARRAY: Final = "json"
@@ -50,7 +50,7 @@ def layout_of(head: bytes, size: int, path: str | None = None, *, any_rows: bool
     `any_rows` such a log is one of rows.
     """
     if not any_rows and not any(member in head[:_NEAR] for member in _ROW_MEMBERS):
-        log = log_of(Beginning("", head[:GLIMPSED_BYTES]))
+        log = log_of(Beginning("", head[:PEEK_BYTES]))
         if log is not None:
             return Layout(FOREIGN, log.described(path))
     for name, beginning in _WIDE.items():

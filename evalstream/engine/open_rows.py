@@ -29,14 +29,14 @@ from evalstream.io.stream import (
     StreamSource,
     Tapped,
 )
-from evalstream.model.block import Block, Reader
+from evalstream.model.block import Block, ByteStream
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING, Stopped
 
 if TYPE_CHECKING:
-    from evalstream.parsing.array_splitter import ArrayTrouble, Element
+    from evalstream.parsing.array_splitter import ArrayError, Element
 
 Source = FileSource | StreamSource
 
@@ -50,7 +50,7 @@ _FLAT: Final = bytes.maketrans(b"\r\n", b"  ")
 
 
 @dataclass(slots=True)
-class Opened:
+class OpenRows:
     """The rows of a run, open: where they come from, and what was recognised.
 
     `head` holds the first rows, line by line; `packed` names their compression; `stored` digests
@@ -64,8 +64,8 @@ class Opened:
     layout: Layout
     packed: str | None = None
     stored: RunningDigest | None = None
-    trouble: ArrayTrouble | None = None
-    left: LeftOver | None = None
+    trouble: ArrayError | None = None
+    left: ArrayRemainder | None = None
     origin: Any = None
 
     def changed(self) -> str | None:
@@ -97,9 +97,9 @@ class Opened:
 
     def _elements(self, source: StreamSource, length: int, longest: int) -> Iterator[Block]:
         """Iterate over the elements of an array as if they were lines."""
-        from evalstream.parsing.array_splitter import ArrayTrouble, Elements
+        from evalstream.parsing.array_splitter import ArrayError, ArraySplitter
 
-        elements, gathered = Elements(longest), _Gathered(source.path)
+        elements, gathered = ArraySplitter(longest), _Gathered(source.path)
         try:
             for data in chain(source.pieces(), [b""]):
                 found = elements.feed(data) if data else elements.end()
@@ -112,7 +112,7 @@ class Opened:
                 self._follow(data, found)
         except (OSError, CannotCheck):
             place = source.size, elements.lines
-            self.trouble = self.trouble or ArrayTrouble("the array breaks off", *place)
+            self.trouble = self.trouble or ArrayError("the array breaks off", *place)
             if gathered.size:
                 yield gathered.block()
             self._follow(b"", [])
@@ -129,7 +129,7 @@ class Opened:
             self.left.follow(data, elements, breaks=self.trouble is not None)
 
 
-class LeftOver:
+class ArrayRemainder:
     """What follows the last whole element of an array that breaks, for whoever wants it."""
 
     def __init__(self, take: Callable[[bytes, int], object]) -> None:
@@ -183,7 +183,7 @@ def open_rows(
     taps: Sequence[Sink] = (),
     *,
     streamed: bool = False,
-) -> Opened:
+) -> OpenRows:
     """Open the rows of a run and recognise what they are; `name` is what reports call them.
 
     Everything that is stored passes `taps` as it is read. With `streamed` the bytes of rows
@@ -196,7 +196,7 @@ def open_rows(
         head = _head(source)
         found = layout.layout_of(head, source.size, path, any_rows=options.schema is not None)
         if compression_of(head) is None and found.kind != layout.JSON_ARRAY:
-            return Opened(source, head, found, origin=source)
+            return OpenRows(source, head, found, origin=source)
         source.close()
     keeps_rests = streamed or options.flow.rejected is not None or options.skip_noise
     reader = _reader(path, options)
@@ -223,7 +223,7 @@ def _is_regular(path: str) -> bool:
     return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
 
 
-def _reader(path: str, options: Options) -> Reader:
+def _reader(path: str, options: Options) -> ByteStream:
     if path == STDIN:
         return STANDARD_INPUT.reader()
     if is_remote(path):
@@ -240,13 +240,13 @@ def _reader(path: str, options: Options) -> Reader:
 
 
 def _streamed(
-    reader: Reader,
+    reader: ByteStream,
     name: str,
     options: Options,
     algorithms: Sequence[str],
     taps: Sequence[Sink],
     keeps_rests: bool,
-) -> Opened:
+) -> OpenRows:
     origin = reader
     reader = Stoppable(reader)
     for tap in taps:
@@ -269,13 +269,13 @@ def _streamed(
     size, any_rows = source.size if source.ended else sys.maxsize, options.schema is not None
     found = layout.layout_of(head, size, shown, any_rows=any_rows)
     if found.kind == layout.JSON_ARRAY:
-        from evalstream.parsing.array_splitter import Elements
+        from evalstream.parsing.array_splitter import ArraySplitter
 
-        head = b"\n".join(map(_flat, Elements(options.max_line_bytes).feed(head)))
-    return Opened(source, head, found, packed, stored, origin=origin)
+        head = b"\n".join(map(_flat, ArraySplitter(options.max_line_bytes).feed(head)))
+    return OpenRows(source, head, found, packed, stored, origin=origin)
 
 
-def _start(reader: Reader) -> bytes:
+def _start(reader: ByteStream) -> bytes:
     """Read on until the first bytes tell whether the input is compressed."""
     start = b""
     # What is read by then counts; a reader that stops says so again when the rows are read.

@@ -6,13 +6,13 @@ from array import array
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evalstream.engine.result import BlockResult, Fate, Noted, last_line
+from evalstream.engine.result import BlockFindings, BlockResult, LineStatus, last_line
 from evalstream.model.block import Lines
-from evalstream.model.finding import Fault
-from evalstream.model.row_record import Identities
+from evalstream.model.finding import Violation
+from evalstream.model.row_record import RowRecords
 from evalstream.parsing import json
 from evalstream.parsing.json_schema import finite_check
-from evalstream.rules.base import Context, Judge
+from evalstream.rules.base import CheckContext, RecordChecker
 from evalstream.rules.inputs import ES003, noise_check
 from evalstream.rules.syntax import (
     BEGINS_WITH_MARK,
@@ -35,7 +35,7 @@ UNCERTAIN: Final = frozenset({ES107.code, ES108.code})
 class RecordEngine:
     """Judges records as the engine of rows does rows; all that it remembers is its judge's."""
 
-    def __init__(self, context: Context, judge: Judge) -> None:
+    def __init__(self, context: CheckContext, judge: RecordChecker) -> None:
         self.context, self.judge = context, judge
         self.is_noise = noise_check(context.options)
         self._finite = finite_check(context.options.engine)
@@ -61,7 +61,7 @@ class RecordEngine:
         depth, noun = self.context.options.max_depth, self.judge.noun
         return read_object(line, depth, torn=torn, noun=noun, offset=offset)
 
-    def judged(self, reading: ObjectReading) -> tuple[dict[str, Any] | None, list[Fault]]:
+    def judged(self, reading: ObjectReading) -> tuple[dict[str, Any] | None, list[Violation]]:
         """Return the record that was read, if it is one, and everything that is wrong with it."""
         faults = [fault for fault, _ in reading.faults]
         if reading.value is None:
@@ -81,7 +81,7 @@ class _Pass:
         self._engine, self._lines = engine, lines
         self._longest = engine.context.options.max_line_bytes
         self._places = array("Q", lines.places)[1::2] if lines.places else None
-        self._noted = Noted(engine.context)
+        self._noted = BlockFindings(engine.context)
         self._tally = Tally()
 
     def result(self) -> BlockResult:
@@ -100,7 +100,7 @@ class _Pass:
             else:
                 self._look(line, number, offset, torn=torn)
         self._noted.faults.sort(key=lambda located: (located.line, located.fault.code))
-        return self._noted.result(self._tally, Identities(b""))
+        return self._noted.result(self._tally, RowRecords(b""))
 
     def _each(self) -> Iterator[tuple[bytes, int, bool]]:
         """Iterate over lines without newlines, where they start, and whether theirs is missing."""
@@ -123,7 +123,7 @@ class _Pass:
         is_sound = reading.value is not None and not reading.faults
         if not is_sound and self._engine.is_noise(line):
             self._tally.noise.add(None, number)
-            self._noted.fates[number] = Fate.NOISE
+            self._noted.fates[number] = LineStatus.NOISE
             self._end(line, number, torn=torn)
             return
         record, faults = self._engine.judged(reading)
@@ -145,4 +145,4 @@ class _Pass:
         """Count a record that cannot be read."""
         self._tally.rows += 1
         self._tally.unread += 1
-        self._noted.fates[number] = Fate.REJECTED
+        self._noted.fates[number] = LineStatus.REJECTED

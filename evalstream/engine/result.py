@@ -6,36 +6,36 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from evalstream.model.finding import Excerpt, Fault, Severity
-from evalstream.model.row_record import Identities
+from evalstream.model.finding import Excerpt, Severity, Violation
+from evalstream.model.row_record import RowRecords
 from evalstream.parsing import json
-from evalstream.rules.base import Context
+from evalstream.rules.base import CheckContext
 from evalstream.rules.catalogue import severity_of
 from evalstream.rules.syntax import ES110
-from evalstream.stats.link_keys import Ties
+from evalstream.stats.link_keys import LinkKey
 from evalstream.stats.tally import Tally
 
 Counts = dict[tuple[str, Severity], int]
 """Occurrences by code and severity."""
 
 
-class Located(NamedTuple):
+class LocatedViolation(NamedTuple):
     """A fault with its line (from 1 within the block), byte offset and sample."""
 
     line: int
     offset: int
     sample_id: str | int | None
-    fault: Fault
+    fault: Violation
 
 
-class Fate(IntEnum):
+class LineStatus(IntEnum):
     """What becomes of a line that is no sound row, and not blank."""
 
     REJECTED = 1
     NOISE = 2
 
 
-class Taken(NamedTuple):
+class AcceptedRows(NamedTuple):
     """Some lines of a block, up to the one that starts at `stop`, and which of them were taken.
 
     `records` holds the record of each row that was taken, in order; `left` tells of the other
@@ -58,12 +58,12 @@ class BlockResult(NamedTuple):
     worker read by itself.
     """
 
-    faults: list[Located]
+    faults: list[LocatedViolation]
     counts: Counts
     tally: Tally
-    identities: Identities
-    fates: Mapping[int, Fate]
-    links: Sequence[tuple[Ties, bytes]] = ()
+    identities: RowRecords
+    fates: Mapping[int, LineStatus]
+    links: Sequence[tuple[LinkKey, bytes]] = ()
     read: bytes = b""
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -77,24 +77,24 @@ def _arrived(
 ) -> BlockResult:
     """Put together a block's result that has travelled."""
     made = [
-        Located(line, offset, sample_id, Fault._make(fault))
+        LocatedViolation(line, offset, sample_id, Violation._make(fault))
         for line, offset, sample_id, fault in faults
     ]
     return BlockResult(made, *others)
 
 
-class Noted:
+class BlockFindings:
     """The faults of a block's lines as they are found: kept, counted, and the lines' fates."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: CheckContext) -> None:
         self._enabled, self._options = context.enabled, context.options
         self._most = 0 if self._options.flow.rejected else self._options.max_findings
         self._threshold = self._options.threshold
-        self.faults: list[Located] = []
+        self.faults: list[LocatedViolation] = []
         self.counts: Counts = {}
-        self.fates: dict[int, Fate] = {}
+        self.fates: dict[int, LineStatus] = {}
 
-    def add(self, number: int, offset: int, sample: Any, faults: Sequence[Fault]) -> None:
+    def add(self, number: int, offset: int, sample: Any, faults: Sequence[Violation]) -> None:
         """Take the faults of a line; `sample` is what the line calls its sample, whatever it is."""
         shown_sample = _sample(sample)
         profile, show_values = self._options.profile, self._options.show_values
@@ -105,15 +105,15 @@ class Noted:
                 continue
             severity = severity_of(fault, profile)
             if severity >= self._threshold and fault.code != ES110.code:
-                self.fates[number] = Fate.REJECTED
+                self.fates[number] = LineStatus.REJECTED
             key = (fault.code, severity)
             count = self.counts.get(key, 0) + 1
             self.counts[key] = count
             if not self._most or count <= self._most:
-                shown = trimmed(fault, show_values=show_values)
-                self.faults.append(Located(number, offset, shown_sample, shown))
+                shown = shorten_values(fault, show_values=show_values)
+                self.faults.append(LocatedViolation(number, offset, shown_sample, shown))
 
-    def result(self, tally: Tally, identities: Identities) -> BlockResult:
+    def result(self, tally: Tally, identities: RowRecords) -> BlockResult:
         """Return what became of the block whose lines all were looked at."""
         sorts = self._options.flow.sorts or self._options.skip_noise
         return BlockResult(self.faults, self.counts, tally, identities, self.fates if sorts else {})
@@ -125,7 +125,7 @@ def last_line(data: bytes, start: int, tail: bytes, *, final: bool) -> tuple[byt
     return (line[:-1], False) if line.endswith(b"\n") else (line, final)
 
 
-def trimmed(fault: Fault, *, show_values: bool) -> Fault:
+def shorten_values(fault: Violation, *, show_values: bool) -> Violation:
     """Cut the values of a fault short, or hide the found one."""
     found = fault.found if show_values else None
     if not isinstance(found, Excerpt):
@@ -136,7 +136,7 @@ def trimmed(fault: Fault, *, show_values: bool) -> Fault:
     return fault._replace(found=found, expected=expected)
 
 
-def _code_and_pointer(fault: Fault) -> tuple[str, str]:
+def _code_and_pointer(fault: Violation) -> tuple[str, str]:
     return fault.code, fault.pointer or ""
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import IO, Final
 
-from evalstream.engine.result import BlockResult, Fate
+from evalstream.engine.result import BlockResult, LineStatus
 from evalstream.io.digest import RunningDigest
 from evalstream.io.names import printable
 from evalstream.io.output import Output
@@ -20,7 +20,7 @@ from evalstream.io.writing import write_all
 from evalstream.model.block import MEBIBYTE, Block
 from evalstream.model.errors import CannotWrite, UsageError
 from evalstream.model.finding import Finding
-from evalstream.model.options import Flow, Options
+from evalstream.model.options import Options, RowRouting
 from evalstream.model.run import STDIN
 from evalstream.model.signals import Stopped
 from evalstream.parsing.json import dumps
@@ -37,9 +37,9 @@ _BLANKS = re.compile(rb"^(?:[ \t\r]*+\n)++|^[ \t\r]++\Z", re.MULTILINE)
 Sink = Callable[[bytes], object]
 
 
-def check_flow(flow: Flow, inputs: Sequence[str], aggregate: str | None) -> None:
+def check_flow(flow: RowRouting, inputs: Sequence[str], aggregate: str | None) -> None:
     """Raise UsageError where rows cannot go the ways they are to go."""
-    if replace(flow, idle_timeout=Flow().idle_timeout) == Flow():
+    if replace(flow, idle_timeout=RowRouting().idle_timeout) == RowRouting():
         return
     if len(inputs) != 1 or os.path.isdir(inputs[0]):
         raise UsageError(one_run_for(flow))
@@ -60,15 +60,15 @@ def check_flow(flow: Flow, inputs: Sequence[str], aggregate: str | None) -> None
         )
 
 
-def refuse_rowless(flow: Flow, name: str) -> None:
+def refuse_rowless(flow: RowRouting, name: str) -> None:
     """Raise UsageError where rows are to go somewhere, and `name` has none."""
     if flow.passing or flow.tee or flow.accepted or flow.rejected or flow.follow:
         raise UsageError(f"{name} has no rows that could go somewhere")
 
 
-def one_run_for(flow: Flow) -> str:
+def one_run_for(flow: RowRouting) -> str:
     """Say what needs exactly one rows file, and was given others."""
-    if replace(flow, expect_rows=None, expect_samples=None) == Flow():
+    if replace(flow, expect_rows=None, expect_samples=None) == RowRouting():
         return "--expect-rows and --expect-samples go with exactly one rows file (or - for stdin)"
     return "where rows go can be said of exactly one rows file (or - for stdin)"
 
@@ -93,7 +93,7 @@ def _refuse_another(sealed: str | None, aggregate: str | None) -> None:
         )
 
 
-def outputs_of(flow: Flow) -> list[str]:
+def outputs_of(flow: RowRouting) -> list[str]:
     """Return the files that a flow writes."""
     sidecar = None if flow.rejected is None else flow.rejected + SIDECAR
     sealed = None if flow.dry_run else flow.seal_to
@@ -101,7 +101,7 @@ def outputs_of(flow: Flow) -> list[str]:
     return [name for name in named if name is not None]
 
 
-class Outlets:
+class RowRouter:
     """The ways out for the rows of one run; close them with `finish` or `drop`.
 
     Raises CannotWrite where a file cannot be opened or written, BrokenPipeError where whoever
@@ -149,12 +149,12 @@ class Outlets:
         has_blanks = tally.lines > tally.rows + tally.noise.total()
         if self._skips:
             for fate, data in runs:
-                if fate is not Fate.NOISE:
+                if fate is not LineStatus.NOISE:
                     self._keep(data, rest)
         for fate, data in runs:
             if fate is None:
                 self._accept(_BLANKS.sub(b"", data) if has_blanks else data)
-            elif fate is Fate.REJECTED:
+            elif fate is LineStatus.REJECTED:
                 self._reject(data, rest)
         if self._sidecar is not None:
             self._explain(self._sidecar, result, findings)
@@ -216,7 +216,7 @@ class Outlets:
 
     def _explain(self, sidecar: Sink, result: BlockResult, findings: Sequence[Finding]) -> None:
         """Write what was found in the rejected rows beside them, with their number there."""
-        lines = sorted(line for line, fate in result.fates.items() if fate is Fate.REJECTED)
+        lines = sorted(line for line, fate in result.fates.items() if fate is LineStatus.REJECTED)
         numbers = {line: self._rejects + index for index, line in enumerate(lines, 1)}
         self._rejects += len(lines)
         for located, finding in zip(result.faults, findings, strict=True):
@@ -252,11 +252,11 @@ def _writing(path: str) -> Iterator[None]:
         raise CannotWrite(f"{path}: {error.strerror or error}") from error
 
 
-def _runs(data: bytes, fates: Mapping[int, Fate]) -> list[tuple[Fate | None, bytes]]:
+def _runs(data: bytes, fates: Mapping[int, LineStatus]) -> list[tuple[LineStatus | None, bytes]]:
     """Cut the bytes of a block into lines that share a fate; None stands for accepted ones."""
     if not fates:
         return [(None, data)]
-    runs: list[tuple[Fate | None, bytes]] = []
+    runs: list[tuple[LineStatus | None, bytes]] = []
     start = place = 0
     for number, stop in enumerate(line_ends(data), 1):
         fate = fates.get(number)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from evalstream.engine import layout
 from evalstream.engine.collector import Collector
-from evalstream.engine.open_rows import Opened, Source, open_rows
+from evalstream.engine.open_rows import OpenRows, Source, open_rows
 from evalstream.engine.result import BlockResult
-from evalstream.engine.routing import Outlets
+from evalstream.engine.routing import RowRouter
 from evalstream.executors import serial
 from evalstream.executors.base import Backend, run_in_order
 from evalstream.formats.eee.row_engine import engine_for
@@ -23,17 +23,17 @@ from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.io.stream import StreamSource
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, Lines
-from evalstream.model.errors import BrokenCompression, CannotCheck, EngineLost, MissingExtra
-from evalstream.model.finding import Fault, PlacedFault, Severity
+from evalstream.model.errors import BrokenCompression, CannotCheck, ExecutorLost, MissingExtra
+from evalstream.model.finding import PlacedViolation, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.signals import Stopped
 from evalstream.model.text import counted
-from evalstream.rules.base import Context, Rule
+from evalstream.rules.base import CheckContext, Rule
 from evalstream.rules.inputs import ES001, ES002, ES003, ES005, ES008
 from evalstream.rules.syntax import ES102, ES103, ES104, ES113
 
 if TYPE_CHECKING:
-    from evalstream.parsing.array_splitter import ArrayTrouble
+    from evalstream.parsing.array_splitter import ArrayError
 
 BLOCK_BYTES: Final = 2 * MEBIBYTE
 """What passes through here at once, and a quarter of what workers read by themselves."""
@@ -63,13 +63,13 @@ class RowPass:
     name: str
     options: Options
     algorithms: tuple[str, ...]
-    outlets: Outlets
+    outlets: RowRouter
     progress: Progress
-    opened: Opened | None = None
+    opened: OpenRows | None = None
     layout: str = "unread"
     digests: dict[str, dict[str, str]] = field(default_factory=dict)
-    faults: list[Fault] = field(default_factory=list)
-    breaks: list[PlacedFault] = field(default_factory=list)
+    faults: list[Violation] = field(default_factory=list)
+    breaks: list[PlacedViolation] = field(default_factory=list)
     trouble: str | None = None
     lacks: bool = False
     size: int = 0
@@ -115,7 +115,7 @@ class RowPass:
             raise
         except OSError as error:
             self._fail(ES001, f"reading failed part-way: {reason_of(error)}")
-        except (EngineLost, MissingExtra) as error:
+        except (ExecutorLost, MissingExtra) as error:
             # Nothing is wrong with the input: who was to check it is not there.
             self._cannot(str(error))
         except CannotCheck as error:
@@ -130,7 +130,7 @@ class RowPass:
         if self.opened is not None:
             self.opened.source.close()
 
-    def _check(self, opened: Opened, collector: Collector) -> None:
+    def _check(self, opened: OpenRows, collector: Collector) -> None:
         try:
             for block, result in self._results(opened, collector.context):
                 if isinstance(opened.source, FileSource):
@@ -146,7 +146,9 @@ class RowPass:
         if opened.trouble is not None:
             self._break_off(opened.trouble, collector.tally.rows)
 
-    def _results(self, opened: Opened, context: Context) -> Iterator[tuple[Block, BlockResult]]:
+    def _results(
+        self, opened: OpenRows, context: CheckContext
+    ) -> Iterator[tuple[Block, BlockResult]]:
         """Check the blocks of an input, and return each with what became of it."""
         source = opened.source
         backend, length = backend_for(opened, context)
@@ -178,17 +180,17 @@ class RowPass:
             return source.blocks(length, abroad=True)
         return source.digest_beside(self.algorithms, length, source.blocks(length))
 
-    def _break_off(self, trouble: ArrayTrouble, rows: int) -> None:
+    def _break_off(self, trouble: ArrayError, rows: int) -> None:
         """Say where an array of rows stops making sense; what follows cannot be looked at."""
         message = (
             f"{trouble.message} (byte {trouble.offset:,} of the file); "
             f"{counted(rows, 'whole row')} before, and what follows was not looked at"
         )
         rule = BREAKS[trouble.name]
-        self.breaks.append(PlacedFault(rule.fault(message, pointer=f"/{rows}"), trouble.line))
+        self.breaks.append(PlacedViolation(rule.fault(message, pointer=f"/{rows}"), trouble.line))
         self._cannot("the array of rows could not be read to its end")
 
-    def _pass_over(self, opened: Opened) -> None:
+    def _pass_over(self, opened: OpenRows) -> None:
         """Say why the rows were not looked at; the bytes are still digested."""
         found, source = opened.layout, opened.source
         if found.kind == layout.WIDE:
@@ -211,7 +213,7 @@ class RowPass:
         self.trouble = self.trouble or reason
 
 
-def check_block(context: Context, block: Block) -> BlockResult:
+def check_block(context: CheckContext, block: Block) -> BlockResult:
     """Check one block in whatever process this is; the task that executors run."""
     if block.data is None:
         lines = read_lines(block, context.options.max_line_bytes)
@@ -238,7 +240,7 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _how_far(opened: Opened, collector: Collector) -> str:
+def _how_far(opened: OpenRows, collector: Collector) -> str:
     """Say how much of an input was checked when it was stopped."""
     lines = counted(collector.tally.lines, "line")
     begun = len(opened.source.unfinished) if isinstance(opened.source, StreamSource) else 0
@@ -258,7 +260,7 @@ def _noted(blocks: Iterable[Block | None], under_way: deque[Block]) -> Iterator[
             yield block
 
 
-def backend_for(opened: Opened, context: Context) -> tuple[Backend, int]:
+def backend_for(opened: OpenRows, context: CheckContext) -> tuple[Backend, int]:
     """Choose who checks the blocks of an input, and how long they are.
 
     A file can be cut anywhere and read by the workers of a cluster; what passes through here stays

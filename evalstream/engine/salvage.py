@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import IO, Any, Final
 
-from evalstream.engine.open_rows import LeftOver, Opened, Source, open_rows
+from evalstream.engine.open_rows import ArrayRemainder, OpenRows, Source, open_rows
 from evalstream.engine.routing import line_ends
 from evalstream.io.names import printable
 from evalstream.io.output import Output
@@ -19,13 +19,13 @@ from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.text import counted
 from evalstream.parsing.json import dumps, fast
-from evalstream.parsing.line_recovery import EMPTY, Piece, beginning_of, pieces_of
+from evalstream.parsing.line_recovery import EMPTY, LinePiece, beginning_of, split_line
 
 REST: Final = ".rest.jsonl"
 """What the name of the rest adds to that of the rows."""
 
 BLOCK_BYTES: Final = 2 * MEBIBYTE
-TOO_LONG: Final = Piece(0, 0, False, "longer than --max-line-bytes")
+TOO_LONG: Final = LinePiece(0, 0, False, "longer than --max-line-bytes")
 EXCERPT_BYTES: Final = MEBIBYTE
 """Of how many bytes at most an entry of the rest is; longer stretches make several."""
 
@@ -108,9 +108,9 @@ class _Saving:
         self._begins: bytes | None = None
         self._line = self._end = 0
 
-    def take_all(self, opened: Opened) -> None:
+    def take_all(self, opened: OpenRows) -> None:
         """Take a whole input, block by block."""
-        behind = LeftOver(lambda data, offset: self._lose_behind(opened, data, offset))
+        behind = ArrayRemainder(lambda data, offset: self._lose_behind(opened, data, offset))
         opened.left = behind
         for block in opened.blocks(BLOCK_BYTES, self._longest):
             if block is None or block.data is None:
@@ -127,11 +127,11 @@ class _Saving:
         if isinstance(source, StreamSource) and source.unfinished:
             self._cut(source.unfinished, self._line + 1, self._end)
 
-    def _lose_behind(self, opened: Opened, data: bytes, offset: int) -> None:
+    def _lose_behind(self, opened: OpenRows, data: bytes, offset: int) -> None:
         """Give up what follows where an array breaks."""
         trouble = opened.trouble
         if trouble is not None:
-            self._lose(data, trouble.line, offset, Piece(0, 0, False, trouble.message))
+            self._lose(data, trouble.line, offset, LinePiece(0, 0, False, trouble.message))
 
     def _take(self, block: Block, data: bytes) -> None:
         """Take whole lines; those that are surely rows are written together."""
@@ -174,7 +174,7 @@ class _Saving:
     def _cut(self, line: bytes, number: int, offset: int) -> None:
         """Take a line apart, and write each piece where it belongs."""
         bare = line.removesuffix(b"\n")
-        for piece in pieces_of(bare, self._begins):
+        for piece in split_line(bare, self._begins):
             text = bare[piece.start : piece.stop]
             if piece.whole:
                 self._keep(text + b"\n")
@@ -193,7 +193,7 @@ class _Saving:
                 offset += len(data)
                 data = rest.read(EXCERPT_BYTES)
 
-    def _lose(self, text: bytes, number: int, offset: int, piece: Piece) -> None:
+    def _lose(self, text: bytes, number: int, offset: int, piece: LinePiece) -> None:
         for start in range(0, len(text), EXCERPT_BYTES):
             part = text[start : start + EXCERPT_BYTES]
             place = {"line": number, "offset": offset + start, "length": len(part)}

@@ -11,7 +11,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Final, NamedTuple, Protocol
 
-from evalstream.model.block import MEBIBYTE, Bytes, Reader
+from evalstream.model.block import MEBIBYTE, Bytes, ByteStream
 from evalstream.model.errors import BrokenCompression, CannotCheck, MissingExtra
 
 PIECE_BYTES: Final = MEBIBYTE
@@ -64,7 +64,7 @@ class Unpacked:
     frames to be skipped count. Memory does not grow with what the packed bytes hold.
     """
 
-    def __init__(self, packed: Reader, kind: str) -> None:
+    def __init__(self, packed: ByteStream, kind: str) -> None:
         """Take over a reader; `kind` is a name that `compression_of` gives. Raises MissingExtra."""
         self.members = 0
         self._packed, self._kind, self._codec = packed, kind, _CODECS[kind]()

@@ -83,12 +83,12 @@ _SAME_FOR_ONE_REFERENCE: Final = {
 }
 
 
-def same_for_one_reference(recipe: str) -> frozenset[str]:
+def equivalent_recipes(recipe: str) -> frozenset[str]:
     """Return which recipes give the digest of one of them for at most one reference."""
     return _SAME_FOR_ONE_REFERENCE[recipe]
 
 
-def explained_by(
+def matching_recipes(
     digest: str,
     raw: str,
     reference: Reference,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evalstream.io.block_digests import Cuts, Stretches, digest_of_head, first_difference
 from evalstream.io.digest import Digested, DistantDigest, FileDigest, RunningDigest
-from evalstream.io.file_state import change_of
+from evalstream.io.file_state import describe_change
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, Lines
 
 TAIL_BYTES: Final = 1 << 14
@@ -144,7 +144,7 @@ class FileSource:
         Bytes that were other ones when they were checked than when they were digested are a
         change, whatever the file's times say.
         """
-        return change_of(self.path, self._opened) or self._differing()
+        return describe_change(self.path, self._opened) or self._differing()
 
     def diagnose(self, declared: str, algorithm: str) -> str | None:
         """Find out in one more pass why the file has not the declared digest, if that can be."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 
-class Marks(NamedTuple):
+class FileState(NamedTuple):
     """What tells a file or folder from another one, and from itself after a change.
 
     `seen` is JSON. `changed` is when it last changed, in nanoseconds since the epoch; None where
@@ -20,7 +20,7 @@ class Marks(NamedTuple):
     changed: int | None
 
 
-def marks_of(path: str) -> Marks | None:
+def file_state(path: str) -> FileState | None:
     """Return the marks of a local file or folder, None for what is neither, such as a pipe.
 
     The change time (ctime) is among them: it moves even where a modification time is put back.
@@ -31,15 +31,15 @@ def marks_of(path: str) -> Marks | None:
         if stat.S_ISDIR(status.st_mode):
             return _folder_marks(path)
     except OSError:
-        return Marks(["unreadable"], None)
+        return FileState(["unreadable"], None)
     except ValueError:  # a name with a NUL in it
         return None
     if not stat.S_ISREG(status.st_mode):
         return None
-    return Marks(["file", *_marks(status)], max(status.st_mtime_ns, status.st_ctime_ns))
+    return FileState(["file", *_marks(status)], max(status.st_mtime_ns, status.st_ctime_ns))
 
 
-def _folder_marks(path: str) -> Marks:
+def _folder_marks(path: str) -> FileState:
     """Digest what lies in a folder and below it, links followed. Raises OSError.
 
     Where a link leads is part of it, as is where the folder itself does: its own name may matter.
@@ -72,14 +72,14 @@ def _folder_marks(path: str) -> Marks:
             digest.update(f"{stat.S_IFMT(status.st_mode)} {_marks(status)}\0".encode())
             changed = max(changed, status.st_mtime_ns, status.st_ctime_ns)
     real = os.fsencode(os.path.realpath(path)).decode(errors="backslashreplace")
-    return Marks(["folder", real, digest.hexdigest()], changed)
+    return FileState(["folder", real, digest.hexdigest()], changed)
 
 
 def _marks(status: os.stat_result) -> list[int]:
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
-def change_of(path: str, before: os.stat_result) -> str | None:
+def describe_change(path: str, before: os.stat_result) -> str | None:
     """Say what changed about a file since it was opened, None if nothing did.
 
     The change time (ctime) moves with every write, also where the modification time is put back
@@ -117,7 +117,7 @@ class Watch:
         """Give each file that is no longer what it was, by its first path, and what changed."""
         told: set[str] = set()
         for path, status in self._seen:
-            change = None if path in told else change_of(path, status)
+            change = None if path in told else describe_change(path, status)
             if change is not None:
                 told.add(path)
                 yield path, change

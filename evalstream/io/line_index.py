@@ -7,7 +7,7 @@ from array import array
 from typing import IO
 
 
-class Places:
+class LineIndex:
     """The line of each element of an array, on disk: an array has any number of them."""
 
     def __init__(self) -> None:

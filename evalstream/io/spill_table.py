@@ -9,7 +9,7 @@ from typing import Any
 from evalstream.model.errors import CannotCheck
 
 
-class Keeping:
+class SpillTable:
     """Tables on disk that nobody else sees, with two MiB of them in memory at most.
 
     They are gone when it is closed, or with the process.

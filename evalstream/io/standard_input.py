@@ -6,7 +6,7 @@ import io
 import sys
 
 from evalstream.io.stream import READ_BYTES, Descriptor, Rewound
-from evalstream.model.block import Reader
+from evalstream.model.block import ByteStream
 
 
 class StandardInput:
@@ -14,7 +14,7 @@ class StandardInput:
 
     def __init__(self) -> None:
         self._seen = bytearray()
-        self._reader: Reader | None = None
+        self._reader: ByteStream | None = None
 
     @property
     def seen(self) -> bytes:
@@ -34,14 +34,14 @@ class StandardInput:
         """Tell whether more comes within some seconds, the end included. Raises OSError."""
         return self._opened().wait(seconds)
 
-    def reader(self) -> Reader:
+    def reader(self) -> ByteStream:
         """Return what reads standard input from its first byte on. Raises OSError."""
         reader, seen = self._opened(), bytes(self._seen)
         self._seen.clear()
         self._reader = None
         return Rewound(seen, reader) if seen else reader
 
-    def _opened(self) -> Reader:
+    def _opened(self) -> ByteStream:
         if sys.stdin is None:
             raise OSError("standard input is closed")
         if self._reader is None:

@@ -11,8 +11,8 @@ from contextlib import suppress
 from typing import IO, Final
 
 from evalstream.io.digest import RunningDigest
-from evalstream.io.file_state import change_of
-from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, Reader
+from evalstream.io.file_state import describe_change
+from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, ByteStream
 from evalstream.model.errors import CannotCheck
 from evalstream.model.signals import STOPPING, Stopped
 
@@ -72,7 +72,7 @@ class Stored:
 
     def changed(self) -> str | None:
         """Say what changed since the file was opened, None if nothing did."""
-        return change_of(self._path, self._opened)
+        return describe_change(self._path, self._opened)
 
 
 class Stoppable:
@@ -81,7 +81,7 @@ class Stoppable:
     It stands before all readers that keep something of what they read, and never loses bytes.
     """
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: ByteStream) -> None:
         self._reader, self.close = reader, reader.close
 
     def read(self) -> bytes:
@@ -101,7 +101,7 @@ class Stoppable:
 class Tapped:
     """A reader whose bytes are shown to somebody else as they pass."""
 
-    def __init__(self, reader: Reader, tap: Callable[[bytes], object]) -> None:
+    def __init__(self, reader: ByteStream, tap: Callable[[bytes], object]) -> None:
         self._reader, self._tap = reader, tap
         self.wait, self.close = reader.wait, reader.close
 
@@ -116,7 +116,7 @@ class Tapped:
 class Rewound:
     """A reader that begins with bytes which were read before."""
 
-    def __init__(self, data: bytes, reader: Reader) -> None:
+    def __init__(self, data: bytes, reader: ByteStream) -> None:
         self._data, self._reader = data, reader
         self.close = reader.close
 
@@ -141,7 +141,7 @@ class StreamSource:
 
     def __init__(
         self,
-        reader: Reader,
+        reader: ByteStream,
         name: str,
         longest: int,
         *,

@@ -43,7 +43,7 @@ class Block(NamedTuple):
         return f"the rows in bytes {self.offset:,} to {self.offset + self.length:,}"
 
 
-class Reader(Protocol):
+class ByteStream(Protocol):
     """Bytes that come once and in order: a pipe, a file, an object in a store."""
 
     def read(self) -> bytes:

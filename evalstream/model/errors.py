@@ -41,5 +41,5 @@ class WorkerLost(CannotCheck):
     """A block of rows killed its worker process again when run alone."""
 
 
-class EngineLost(CannotCheck):
+class ExecutorLost(CannotCheck):
     """Who runs the work is gone, such as the scheduler of a cluster; nothing more can be run."""

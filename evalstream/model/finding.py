@@ -27,7 +27,7 @@ class Excerpt(NamedTuple):
     caret: int
 
 
-class Fault(NamedTuple):
+class Violation(NamedTuple):
     """What a rule says: which code, where inside the document, and what.
 
     `severity` is None where the rule's own severity holds. `count` is the number of
@@ -121,8 +121,8 @@ MORE: Final = "more findings of this kind, which are counted and not told one by
 """What stands for the findings of a document that are not held."""
 
 
-class PlacedFault(NamedTuple):
+class PlacedViolation(NamedTuple):
     """A fault in the aggregate, with its line where the text itself is at fault."""
 
-    fault: Fault
+    fault: Violation
     line: int | None = None

@@ -11,7 +11,7 @@ from evalstream.model.finding import Finding
 IN_MEMORY: Final = 20_000
 
 
-class Findings:
+class FindingList:
     """A list of findings that only grows and can be iterated over again and again."""
 
     def __init__(self, in_memory: int = IN_MEMORY) -> None:

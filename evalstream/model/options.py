@@ -9,7 +9,7 @@ from evalstream.model.finding import Severity
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class RowRouting:
     """What becomes of the rows of one input besides being checked, and how it is read.
 
     `tee` is a file that takes every byte as it comes; `passing` says which rows go through to
@@ -82,7 +82,7 @@ class Options:
     links: bool = False
     skip_noise: bool = False
     noise: str | None = None
-    flow: Flow = Flow()
+    flow: RowRouting = RowRouting()
 
     @property
     def threshold(self) -> Severity:

@@ -91,7 +91,7 @@ VERDICTS: Final = ("passed", "failed", "incomplete")
 """What can become of a run."""
 
 
-UNSEALED: Final = "it was not sealed"
+NOT_SEALED: Final = "it was not sealed"
 """How a run says that its rows were to be sealed and were not."""
 
 
@@ -148,10 +148,10 @@ class RunSummary:
 
     def tell_unsealed(self, reason: str | None = None) -> None:
         """Say that rows were not sealed, and why if that is not said by now."""
-        said = UNSEALED if reason is None else f"{UNSEALED}: {reason}"
+        said = NOT_SEALED if reason is None else f"{NOT_SEALED}: {reason}"
         if self.trouble is None:
             self.trouble = said
-        elif UNSEALED not in self.trouble:
+        elif NOT_SEALED not in self.trouble:
             self.trouble = f"{self.trouble}; {said}"
 
     def as_dict(self) -> dict[str, Any]:

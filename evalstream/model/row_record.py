@@ -32,7 +32,7 @@ _PLACE_WORD: Final = 9
 _OFFSET_WORD: Final = 10
 
 
-class Record(NamedTuple):
+class RowRecord(NamedTuple):
     """One row: its line, and digests of what it is.
 
     `sample` tells which sample the row scores under which evaluation_name of which evaluation, its
@@ -75,7 +75,7 @@ class Record(NamedTuple):
         return self.sample[-KEY_BYTES:]
 
 
-class Identities:
+class RowRecords:
     """The records of some rows, packed one after the other; lines as they were packed."""
 
     __slots__ = ("data",)
@@ -109,13 +109,13 @@ class Identities:
         """Return the place of the result that each row joins."""
         return memoryview(self.data).cast("q")[_PLACE_WORD::_WORDS].tolist()
 
-    def record(self, index: int) -> Record:
+    def record(self, index: int) -> RowRecord:
         """Return one row."""
-        return Record(*_RECORD.unpack_from(self.data, index * RECORD_BYTES))
+        return RowRecord(*_RECORD.unpack_from(self.data, index * RECORD_BYTES))
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[RowRecord]:
         """Iterate over the rows."""
-        return map(Record._make, _RECORD.iter_unpack(self.data))
+        return map(RowRecord._make, _RECORD.iter_unpack(self.data))
 
     def shifted(self, shift: int) -> bytes:
         """Return the packed records, `shift` added to their lines."""

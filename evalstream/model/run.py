@@ -31,7 +31,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
+class NoInput:
     """An input in which there is nothing to check, or that cannot be looked into, and why."""
 
     path: str
@@ -41,5 +41,5 @@ class Nothing:
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignLog(Nothing):
+class ForeignLog(NoInput):
     """A log of a harness, which has to be converted before it can be checked."""

@@ -66,7 +66,7 @@ class Element(NamedTuple):
     whole: bool = True
 
 
-class ArrayTrouble(NamedTuple):
+class ArrayError(NamedTuple):
     """What is wrong with the array itself; `offset` is in bytes and `line` counts from 1.
 
     `name` is the name of the rule that it breaks.
@@ -109,7 +109,7 @@ class _Reach(NamedTuple):
     end: int
 
 
-class Elements:
+class ArraySplitter:
     """Splits an array that comes in pieces; an element longer than `longest` bytes ends it.
 
     `trouble` is None, or what is wrong with the array once that is known; from there on lines
@@ -120,7 +120,7 @@ class Elements:
     """
 
     def __init__(self, longest: int, *, inner: bool = False) -> None:
-        self.trouble: ArrayTrouble | None = None
+        self.trouble: ArrayError | None = None
         self.after: bytes | None = None
         self._inner = inner
         self._longest, self._kept = longest, longest + TOO_LONG_BY
@@ -318,7 +318,7 @@ class Elements:
         """Note what is wrong and read no more."""
         name = _RULES.get(message, "invalid-json")
         line = self._line_of(position)
-        self.trouble = ArrayTrouble(message, self._offset + position, line, name)
+        self.trouble = ArrayError(message, self._offset + position, line, name)
         self._expected = _Expected.NOTHING
         return False
 

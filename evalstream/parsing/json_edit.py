@@ -24,7 +24,7 @@ _SPACE: Final = (" ", "\t", "\n", "\r")
 _AFTER_COMMA: Final = re.compile("(?<=,)")
 
 
-def with_members(text: bytes, name: str, members: Mapping[str, Any]) -> bytes:
+def set_members(text: bytes, name: str, members: Mapping[str, Any]) -> bytes:
     """Return a JSON object's text with `members` set in the object that its member `name` holds.
 
     Members that are there keep their place, and their spelling where they are equal already;
@@ -46,7 +46,7 @@ def with_members(text: bytes, name: str, members: Mapping[str, Any]) -> bytes:
     return mark + edited.encode()
 
 
-def difference(before: bytes, after: bytes, name: str) -> str:
+def change_shown(before: bytes, after: bytes, name: str) -> str:
     """Return what changed in the file `name` as a unified diff, empty if nothing did.
 
     Where a changed line is too long to be read, excerpts round the changes stand instead.

@@ -18,7 +18,7 @@ from evalstream.parsing.linear_regex import stepping_options
 from evalstream.parsing.schema_errors import (
     UNDECIDED,
     Path_,
-    SchemaFault,
+    SchemaError,
     is_optional,
     known_members,
     path_of,
@@ -69,7 +69,7 @@ class Validator(Protocol):
         Raises RecursionError for one that is nested too deep.
         """
 
-    def faults(self, value: Any) -> Iterable[SchemaFault]:
+    def faults(self, value: Any) -> Iterable[SchemaError]:
         """Say everything that is wrong with `value`. Raises RecursionError as above."""
 
 
@@ -197,7 +197,7 @@ class _RustValidator:
             raise _meant(error) from error
         return fits
 
-    def faults(self, value: Any) -> list[SchemaFault]:
+    def faults(self, value: Any) -> list[SchemaError]:
         try:
             return self._faults(value)
         except _EmptyKeyError:
@@ -205,7 +205,7 @@ class _RustValidator:
             found = list(map(_with_empty_keys, self._faults(renamed)))
             if not found and not self._compiled.is_valid(value):
                 # A pattern of the schema finds the other name, and not the empty one.
-                return [SchemaFault((), "patternProperties", ("patternProperties",), None, value)]
+                return [SchemaError((), "patternProperties", ("patternProperties",), None, value)]
             return found
         except ValueError as error:
             raise _meant(error) from error
@@ -224,12 +224,12 @@ class _RustValidator:
         rest = {keyword: demand for keyword, demand in schema.items() if keyword != "required"}
         return tuple(schema.get("required", ())), _compiled(rest, mask="").iter_errors
 
-    def _faults(self, value: Any) -> list[SchemaFault]:
+    def _faults(self, value: Any) -> list[SchemaError]:
         required, errors = self._explaining
         found = []
         if value.__class__ is dict:
             found = [
-                SchemaFault((), "required", ("required",), None, None, member)
+                SchemaError((), "required", ("required",), None, None, member)
                 for member in required
                 if member not in value
             ]
@@ -237,24 +237,24 @@ class _RustValidator:
             found += self._translated(error, value)
         return found
 
-    def _translated(self, error: Any, root: Any) -> Iterable[SchemaFault]:
+    def _translated(self, error: Any, root: Any) -> Iterable[SchemaError]:
         path, found = _true_path(error.instance_path, root)
         route = tuple(error.evaluation_path)
         known = self._demands.get(route)
         if known is not None:
-            return (SchemaFault(path, known[0], route, known[1], found, None, known[2]),)
+            return (SchemaError(path, known[0], route, known[1], found, None, known[2]),)
         kind = error.kind
         keyword, payload = kind.name, kind.as_dict()
         if keyword == "pattern" and "error" in payload:
             # Some patterns are found or not only after more steps than are taken.
             pattern = _pattern_at(self._schema, error.schema_path)
-            return (SchemaFault(path, UNDECIDED, route, pattern, found, None),)
+            return (SchemaError(path, UNDECIDED, route, pattern, found, None),)
         if keyword == "required":
-            return (SchemaFault(path, keyword, route, None, None, payload["property"]),)
+            return (SchemaError(path, keyword, route, None, None, payload["property"]),)
         if "unexpected" in payload:
             members = known_members(self._schema, path)
             return [
-                SchemaFault(
+                SchemaError(
                     path, keyword, route, None, resolve(found, (name,)), name, known=members
                 )
                 for name in map(str, payload["unexpected"])
@@ -266,14 +266,14 @@ class _RustValidator:
                 for branch in payload["context"]
             )
             return (
-                SchemaFault(path, keyword, route, None, found, None, optional, variants=variants),
+                SchemaError(path, keyword, route, None, found, None, optional, variants=variants),
             )
         # The payload of propertyNames is an error, no data.
         value = None if keyword == "propertyNames" else next(iter(payload.values()), None)
         demand = _Demand(keyword, payload_of(keyword, value), optional)
         if keyword in _DEMANDS and _is_fixed(route):
             self._demands[route] = demand
-        return (SchemaFault(path, keyword, route, demand.expected, found, None, optional),)
+        return (SchemaError(path, keyword, route, demand.expected, found, None, optional),)
 
 
 def _is_fixed(route: Path_) -> bool:
@@ -355,7 +355,7 @@ def _renamed(value: Any, old: str, new: str) -> Any:
     return value
 
 
-def _with_empty_keys(fault: SchemaFault) -> SchemaFault:
+def _with_empty_keys(fault: SchemaError) -> SchemaError:
     """Give the empty keys of a fault their name back."""
     return fault._replace(
         path=tuple("" if key == _EMPTY_KEY else key for key in fault.path),

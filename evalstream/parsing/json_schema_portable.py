@@ -14,7 +14,7 @@ from evalstream.parsing.json import resolve
 from evalstream.parsing.linear_regex import bounded_search
 from evalstream.parsing.schema_errors import (
     Path_,
-    SchemaFault,
+    SchemaError,
     is_optional,
     known_members,
     payload_of,
@@ -40,7 +40,7 @@ class PortableValidator:
         with _no_network():
             return bool(self._fits(value))
 
-    def faults(self, value: Any) -> Iterator[SchemaFault]:
+    def faults(self, value: Any) -> Iterator[SchemaError]:
         """Say everything that is wrong with `value`."""
         seen: set[tuple[Path_, Path_]] = set()
         with _no_network():
@@ -49,10 +49,10 @@ class PortableValidator:
 
     def _translated(
         self, error: Any, root: Any, seen: set[tuple[Path_, Path_]]
-    ) -> Iterator[SchemaFault]:
+    ) -> Iterator[SchemaError]:
         path, route = tuple(error.absolute_path), tuple(error.absolute_schema_path)
         found = resolve(root, path)
-        fault = SchemaFault(
+        fault = SchemaError(
             path=path,
             keyword=error.validator or "falseSchema",
             route=route,
@@ -68,7 +68,7 @@ class PortableValidator:
             for member in _concerned(error, found, trusted=self._trusted):
                 yield fault.about(member, resolve(found, (member,)), known)
         elif error.validator in ("oneOf", "anyOf"):
-            branches: list[list[SchemaFault]] = [[] for _ in error.validator_value]
+            branches: list[list[SchemaError]] = [[] for _ in error.validator_value]
             for inner in error.context or ():
                 branches[inner.schema_path[0]].extend(self._translated(inner, root, set()))
             yield fault._replace(variants=tuple(map(tuple, branches)), expected=None)

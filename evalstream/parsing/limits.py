@@ -8,9 +8,9 @@ import stat
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from evalstream.model.block import MEBIBYTE, Reader
+from evalstream.model.block import MEBIBYTE, ByteStream
 from evalstream.model.errors import CannotCheck
-from evalstream.model.finding import MORE, Fault, Severity
+from evalstream.model.finding import MORE, Severity, Violation
 from evalstream.model.signals import STOPPING
 
 MOST_JSON_BYTES: Final = 256 * MEBIBYTE
@@ -66,7 +66,7 @@ def refuse_many_values(text: bytes | bytearray) -> None:
             raise TooLarge(f"it holds more than {most:,} {what}, the most that a document may")
 
 
-def read_bounded(reader: Reader, most: int) -> bytes:
+def read_bounded(reader: ByteStream, most: int) -> bytes:
     """Read to the end, piece by piece. Raises OSError, Stopped, and TooLarge past `most` bytes."""
     held = bytearray()
     while data := reader.read():
@@ -108,7 +108,7 @@ class Held:
         self._seen = 0
         self._counts: dict[tuple[str | None, str, Severity | None], int] = {}
 
-    def takes(self, fault: Fault, file: str | None = None) -> bool:
+    def takes(self, fault: Violation, file: str | None = None) -> bool:
         """Count a finding, and tell whether it is one of the first of its kind. Raises Stopped."""
         self._seen += 1
         if self._seen % MANY == 0:
@@ -121,15 +121,15 @@ class Held:
         self._counts[key] = held + (1 if fault.count is None else fault.count)
         return False
 
-    def rest(self) -> Iterator[tuple[str | None, Fault]]:
+    def rest(self) -> Iterator[tuple[str | None, Violation]]:
         """Give what stands for all that were not held, with its document."""
         for (file, code, severity), count in self._counts.items():
             more = count - MOST_OF_A_KIND
             if more > 0:
-                yield file, Fault(code, MORE, severity=severity, count=more)
+                yield file, Violation(code, MORE, severity=severity, count=more)
 
 
-def held_of(faults: Iterable[Fault]) -> Iterator[Fault]:
+def held_of(faults: Iterable[Violation]) -> Iterator[Violation]:
     """Give the first findings of each kind, and one for all others of it. Raises Stopped."""
     held = Held()
     for fault in faults:

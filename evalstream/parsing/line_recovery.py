@@ -52,7 +52,7 @@ _CUT_SHORT = re.compile(
 )
 
 
-class Piece(NamedTuple):
+class LinePiece(NamedTuple):
     """A part of a line: a whole row, or something else and the reason why it is none.
 
     `start` and `stop` are byte offsets within the line. The bytes of a `whole` row are valid
@@ -75,7 +75,7 @@ def beginning_of(line: bytes) -> bytes | None:
     return b"{%b:" % found[1] if found else None
 
 
-def pieces_of(line: bytes, begins: bytes | None) -> list[Piece]:
+def split_line(line: bytes, begins: bytes | None) -> list[LinePiece]:
     """Cut a line (without its newline) into whole rows and the rest, in order.
 
     `begins` is how the file's rows begin as a rule, see `beginning_of`; without it the line's
@@ -95,13 +95,15 @@ def pieces_of(line: bytes, begins: bytes | None) -> list[Piece]:
     up to the next raw control byte.
     """
     cut = _Cut(line, begins)
-    pieces: list[Piece] = []
+    pieces: list[LinePiece] = []
     for piece in cut.pieces():
         if cut.gave_up or len(pieces) == MOST_PIECES:
-            pieces.append(Piece(piece.start, len(line.rstrip(_WHITE.encode())), False, TOO_MANY))
+            pieces.append(
+                LinePiece(piece.start, len(line.rstrip(_WHITE.encode())), False, TOO_MANY)
+            )
             break
         pieces.append(piece)
-    return pieces or [Piece(0, len(line), False, EMPTY)]
+    return pieces or [LinePiece(0, len(line), False, EMPTY)]
 
 
 class _Cut:
@@ -116,13 +118,13 @@ class _Cut:
         self._bytes_left = max(READ_IN_VAIN * len(line), READ_IN_VAIN_BYTES)
         self._reach = -1
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[LinePiece]:
         """Cut the line at its raw control bytes, which no row can hold, and each part further."""
         position = 0
         for run in _RAW_CONTROL.finditer(self._text):
             yield from self._stretch(position, run.start())
             reason = CONTROL_BYTES if run.group().strip("\0") else NUL_BYTES
-            yield Piece(run.start(), run.end(), False, reason)
+            yield LinePiece(run.start(), run.end(), False, reason)
             position = run.end()
         yield from self._stretch(position, len(self._text))
 
@@ -139,11 +141,11 @@ class _Cut:
         key = re.escape(begins[1:-1].decode("latin-1"))
         return re.compile(rf"\{{[ \t\r\n]*{key}[ \t\r\n]*:")
 
-    def _stretch(self, start: int, end: int) -> Iterator[Piece]:
+    def _stretch(self, start: int, end: int) -> Iterator[LinePiece]:
         """Cut a part of the line that has no raw control bytes in it."""
         position = rest = self._skip(start)
         if self._text.startswith(_MARK, rest):
-            yield Piece(rest, rest + len(_MARK), False, BYTE_ORDER_MARK)
+            yield LinePiece(rest, rest + len(_MARK), False, BYTE_ORDER_MARK)
             position = rest = self._skip(rest + len(_MARK))
         while not self.gave_up:
             candidate = self._candidate(position, end, outside=position == rest)
@@ -181,7 +183,7 @@ class _Cut:
         quote = self._text.find('"', candidate)
         return reach <= (candidate if quote < 0 else quote + 1)
 
-    def _read(self, start: int, end: int) -> Piece | None:
+    def _read(self, start: int, end: int) -> LinePiece | None:
         """Read the value that begins at `start`; None if it is torn."""
         try:
             _, stop = _DECODER.raw_decode(self._text, start)
@@ -190,11 +192,11 @@ class _Cut:
             return None
         except RecursionError:
             stop = start + len(self._text[start:end].rstrip(_WHITE))
-            return Piece(start, stop, False, TOO_DEEP)
+            return LinePiece(start, stop, False, TOO_DEEP)
         if self._text[start] == "[":
-            return Piece(start, stop, False, NOT_AN_OBJECT)
+            return LinePiece(start, stop, False, NOT_AN_OBJECT)
         whole = _is_utf8(self._line[start:stop])
-        return Piece(start, stop, whole, "" if whole else NO_UTF8)
+        return LinePiece(start, stop, whole, "" if whole else NO_UTF8)
 
     def _note_torn(self, start: int, fault: int) -> None:
         self._candidates_left -= 1
@@ -204,7 +206,7 @@ class _Cut:
         if self._text[start] == "{":
             self._reach = max(self._reach, fault)
 
-    def _is_part(self, piece: Piece, *, outside: bool) -> bool:
+    def _is_part(self, piece: LinePiece, *, outside: bool) -> bool:
         """Tell whether a value is part of a row that is torn or has lost its head."""
         mark = _GOES_ON.match(self._text, piece.stop)
         if mark is None:
@@ -213,10 +215,10 @@ class _Cut:
             return bool(self._row_head and not self._row_head.match(self._text, piece.start))
         return mark.start(1) <= self._reach
 
-    def _left_over(self, start: int, end: int) -> Iterator[Piece]:
+    def _left_over(self, start: int, end: int) -> Iterator[LinePiece]:
         fragment = self._text[start:end].rstrip(_WHITE)
         if fragment:
-            yield Piece(start, start + len(fragment), False, _fault_of(fragment))
+            yield LinePiece(start, start + len(fragment), False, _fault_of(fragment))
 
 
 def _fault_of(fragment: str) -> str:

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Final, NamedTuple
 
-from evalstream.parsing.array_splitter import ArrayTrouble, Element, Elements
+from evalstream.parsing.array_splitter import ArrayError, ArraySplitter, Element
 
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|["{}\[\]:,]', re.DOTALL)
 
@@ -34,7 +34,7 @@ class Envelope(NamedTuple):
         return self.cut is not None and place >= self.cut
 
 
-class Members:
+class ObjectSplitter:
     """Splits an object that comes in pieces: the elements of the array that one member holds.
 
     The first member called `name` whose value is an array counts. `trouble` is what is wrong
@@ -46,14 +46,14 @@ class Members:
         self._name, self._longest = name, longest
         self._before, self._behind = bytearray(), bytearray()
         self._scan = _Scan(name)
-        self._elements: Elements | None = None
+        self._elements: ArraySplitter | None = None
         self._shift = (0, 0)
         self._inside = self._lines_inside = 0
         self._is_whole = True
         self._is_behind = False
 
     @property
-    def trouble(self) -> ArrayTrouble | None:
+    def trouble(self) -> ArrayError | None:
         """What is wrong with the array, by its place in the input."""
         found = self._elements.trouble if self._elements is not None else None
         if found is None:
@@ -101,17 +101,17 @@ class Members:
         data = bytes(self._before[start:])
         del self._before[start + 1 :]
         self._shift = start, self._before.count(b"\n")
-        self._elements = Elements(self._longest, inner=True)
+        self._elements = ArraySplitter(self._longest, inner=True)
         return self._fed(self._elements, data)
 
-    def _fed(self, elements: Elements, data: bytes) -> list[Element]:
+    def _fed(self, elements: ArraySplitter, data: bytes) -> list[Element]:
         self._inside += len(data)
         self._lines_inside += data.count(b"\n")
         found = self._moved(elements.feed(data))
         self._leave(elements)
         return found
 
-    def _leave(self, elements: Elements) -> None:
+    def _leave(self, elements: ArraySplitter) -> None:
         """Hold what follows the array, if it has ended."""
         if elements.after is not None:
             self._is_behind = True

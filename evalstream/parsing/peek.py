@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from evalstream.io.file_names import is_rows_name
 from evalstream.parsing.json import UTF8_MARK, fast
 
-GLIMPSED_BYTES: Final = 1 << 18
+PEEK_BYTES: Final = 1 << 18
 """How much of a file is looked at: members that tell a system stand near the beginning."""
 
 OBJECT: Final = "object"
@@ -22,7 +22,7 @@ _TOKEN: Final = re.compile(rb'"((?:[^"\\]|\\.)*+)"([ \t\r\n]*+:)?|[{}\[\]]', re.
 _BLANK: Final = b" \t\r\n"
 
 
-class Glimpse(NamedTuple):
+class Peek(NamedTuple):
     """What the beginning of a file shows.
 
     `kind` says what holds the first value: it is an `object` by itself, the first of an `array`
@@ -37,7 +37,7 @@ class Glimpse(NamedTuple):
     is_whole: bool = False
 
 
-NOTHING: Final = Glimpse(OTHER, frozenset())
+NOTHING: Final = Peek(OTHER, frozenset())
 
 
 class Beginning:
@@ -54,9 +54,9 @@ class Beginning:
         self._whole = whole
 
     @cached_property
-    def seen(self) -> Glimpse:
+    def seen(self) -> Peek:
         """Return what the first bytes show."""
-        seen = glimpsed(self.head)
+        seen = peek(self.head)
         return seen._replace(kind=LINES) if is_rows_name(self.name) else seen
 
     @cached_property
@@ -69,7 +69,7 @@ class Beginning:
             return None
 
 
-def glimpsed(head: bytes) -> Glimpse:
+def peek(head: bytes) -> Peek:
     """Look at the first bytes of a file."""
     head = head.removeprefix(UTF8_MARK).lstrip(_BLANK)
     if head[:1] not in (b"{", b"["):
@@ -97,4 +97,4 @@ def glimpsed(head: bytes) -> Glimpse:
                 above = name
             else:
                 inner.add(f"{above}/{name}")
-    return Glimpse(kind, frozenset(keys), frozenset(inner), is_whole)
+    return Peek(kind, frozenset(keys), frozenset(inner), is_whole)

@@ -12,7 +12,7 @@ UNDECIDED: Final = "undecided pattern"
 """Stands for the keyword where a pattern took too many steps; the fault expects the pattern."""
 
 
-class SchemaFault(NamedTuple):
+class SchemaError(NamedTuple):
     """One breach of a schema, in the terms of the JSON Schema specification.
 
     `path` leads to the faulty value, `route` through the schema to the keyword. `expected`
@@ -29,10 +29,10 @@ class SchemaFault(NamedTuple):
     found: Any
     member: str | None = None
     optional: bool = False
-    variants: tuple[tuple[SchemaFault, ...], ...] = ()
+    variants: tuple[tuple[SchemaError, ...], ...] = ()
     known: tuple[str, ...] = ()
 
-    def about(self, member: str, found: Any, known: tuple[str, ...] = ()) -> SchemaFault:
+    def about(self, member: str, found: Any, known: tuple[str, ...] = ()) -> SchemaError:
         """Return the same fault, told of one missing or unknown member of the object."""
         return self._replace(member=member, found=found, known=known, expected=None, optional=False)
 

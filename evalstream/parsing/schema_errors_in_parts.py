@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from evalstream.model.signals import STOPPING
 from evalstream.parsing.json_schema import Validator
-from evalstream.parsing.schema_errors import SchemaFault
+from evalstream.parsing.schema_errors import SchemaError
 
 PART: Final = 500
 """How many elements of a list are judged together; a validator says all at once."""
 
 
-def fault_parts(validator: Validator, value: Any) -> Iterator[list[SchemaFault]]:
+def error_parts(validator: Validator, value: Any) -> Iterator[list[SchemaError]]:
     """Give everything that a schema of ours says against a document, part by part.
 
     The elements of its long lists are judged some at a time, as what is said of one of them
@@ -31,11 +31,11 @@ def fault_parts(validator: Validator, value: Any) -> Iterator[list[SchemaFault]]
             yield [_moved(fault, start) for fault in faults if _is_inside(fault, key)]
 
 
-def _is_inside(fault: SchemaFault, key: str) -> bool:
+def _is_inside(fault: SchemaError, key: str) -> bool:
     return len(fault.path) > 1 and fault.path[0] == key
 
 
-def _moved(fault: SchemaFault, by: int) -> SchemaFault:
+def _moved(fault: SchemaError, by: int) -> SchemaError:
     """Place a fault that was found in a part of a list in the whole of it."""
     key, index, *rest = fault.path
     if not isinstance(index, int):

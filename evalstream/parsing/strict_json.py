@@ -23,7 +23,7 @@ _FIRST_KEY = re.compile(r'\s*+(\{\s*+"(?:[^"\\]++|\\.)*+"\s*+:)')
 _LARGEST_FLOAT = sys.float_info.max
 
 
-class Trouble(NamedTuple):
+class SyntaxIssue(NamedTuple):
     """One thing that is wrong with the text of a JSON document.
 
     `name` is the name of the rule that it breaks; `offset` is in bytes from the start of the
@@ -53,7 +53,7 @@ class Parsed(NamedTuple):
 
     value: Any
     readable: bool
-    troubles: list[Trouble]
+    troubles: list[SyntaxIssue]
 
 
 def parse_exactly(text: bytes, max_depth: int) -> Parsed:
@@ -64,7 +64,7 @@ def parse_exactly(text: bytes, max_depth: int) -> Parsed:
         return _unreadable(_undecodable(text, error))
     if text.count(b"[") + text.count(b"{") > max_depth and _depth(characters) > max_depth:
         message = f"nested deeper than {max_depth} levels"
-        return _unreadable(Trouble("too-deep-or-too-big", message))
+        return _unreadable(SyntaxIssue("too-deep-or-too-big", message))
     return _decode(characters)
 
 
@@ -76,15 +76,15 @@ def _excerpt(characters: str, position: int) -> tuple[str, int]:
     return visible, position - start
 
 
-def _unreadable(trouble: Trouble) -> Parsed:
+def _unreadable(trouble: SyntaxIssue) -> Parsed:
     return Parsed(None, False, [trouble])
 
 
-def _undecodable(text: bytes, error: UnicodeDecodeError) -> Trouble:
+def _undecodable(text: bytes, error: UnicodeDecodeError) -> SyntaxIssue:
     start = error.start
     around = text[max(0, start - EXCERPT_CHARACTERS // 2) : start + EXCERPT_CHARACTERS // 2]
     shown, _ = _excerpt(around.decode(errors="replace"), 0)
-    return Trouble(
+    return SyntaxIssue(
         "invalid-utf8",
         f"byte {text[start]:#04x} at byte {start} of the line is no UTF-8: {error.reason}",
         offset=start,
@@ -95,7 +95,7 @@ def _undecodable(text: bytes, error: UnicodeDecodeError) -> Trouble:
     )
 
 
-def _control_bytes(characters: str, found: re.Match[str]) -> Trouble:
+def _control_bytes(characters: str, found: re.Match[str]) -> SyntaxIssue:
     start, length = found.start(), len(found.group())
     offset = len(characters[:start].encode())
     shown, caret = _excerpt(characters, start)
@@ -105,7 +105,7 @@ def _control_bytes(characters: str, found: re.Match[str]) -> Trouble:
     if _is_object(characters[found.end() :]):
         again = offset + length
         message = f"{message}; a whole object begins again at byte {again} of the line"
-    return Trouble(
+    return SyntaxIssue(
         "nul-bytes",
         message,
         offset=offset,
@@ -205,17 +205,17 @@ def _decode(characters: str) -> Parsed:
             return _unreadable(_control_bytes(characters, controls))
         return _unreadable(_syntax(characters, error))
     except RecursionError:
-        return _unreadable(Trouble("too-deep-or-too-big", "nested too deep to be read"))
+        return _unreadable(SyntaxIssue("too-deep-or-too-big", "nested too deep to be read"))
     if not noticed.anything and "\\u" not in characters:
         return Parsed(value, True, [])
-    troubles: list[Trouble] = []
+    troubles: list[SyntaxIssue] = []
     try:
         return Parsed(_cleaned(value, (), troubles), True, troubles)
     except RecursionError:
-        return _unreadable(Trouble("too-deep-or-too-big", "nested too deep to be looked at"))
+        return _unreadable(SyntaxIssue("too-deep-or-too-big", "nested too deep to be looked at"))
 
 
-def _cleaned(value: Any, path: tuple[Any, ...], troubles: list[Trouble]) -> Any:
+def _cleaned(value: Any, path: tuple[Any, ...], troubles: list[SyntaxIssue]) -> Any:
     """Copy `value` without what other rules cannot bear, and note where that was."""
     if isinstance(value, dict):
         return _cleaned_members(value, path, troubles)
@@ -226,19 +226,21 @@ def _cleaned(value: Any, path: tuple[Any, ...], troubles: list[Trouble]) -> Any:
     if isinstance(value, _NotFinite):
         message, place = "a number that is not finite", pointer(path)
         troubles.append(
-            Trouble("non-finite-number", message, pointer=place, found=value.text, replaced=True)
+            SyntaxIssue(
+                "non-finite-number", message, pointer=place, found=value.text, replaced=True
+            )
         )
         return 0.0 if math.isnan(value) else math.copysign(_LARGEST_FLOAT, value)
     if isinstance(value, _HugeInteger):
         message = f"an integer of more than {MAX_INTEGER_DIGITS:,} digits"
         place = pointer(path)
-        troubles.append(Trouble("too-deep-or-too-big", message, pointer=place, replaced=True))
+        troubles.append(SyntaxIssue("too-deep-or-too-big", message, pointer=place, replaced=True))
         return int(value)
     return value
 
 
 def _cleaned_members(
-    members: dict[str, Any], path: tuple[Any, ...], troubles: list[Trouble]
+    members: dict[str, Any], path: tuple[Any, ...], troubles: list[SyntaxIssue]
 ) -> dict[str, Any]:
     repeated = isinstance(members, _Repeated)
     pairs = members.pairs if isinstance(members, _Repeated) else list(members.items())
@@ -251,22 +253,22 @@ def _cleaned_members(
             reported.add(key)
             message = f"the key {shorten(name)!r} stands {times} times in one object"
             place = pointer((*path, name))
-            troubles.append(Trouble("duplicate-key", message, pointer=place))
+            troubles.append(SyntaxIssue("duplicate-key", message, pointer=place))
         cleaned[name] = _cleaned(value, (*path, name), troubles)
     return cleaned
 
 
-def _cleaned_text(text: str, path: tuple[Any, ...], troubles: list[Trouble]) -> str:
+def _cleaned_text(text: str, path: tuple[Any, ...], troubles: list[SyntaxIssue]) -> str:
     if not _SURROGATE.search(text):
         return text
     cleaned = _SURROGATE.sub("\ufffd", text)
     place = pointer(_SURROGATE.sub("\ufffd", str(key)) for key in path)
     message = "half of a surrogate pair: no UTF-8 text can hold it, so its hash is undefined"
-    troubles.append(Trouble("unpaired-surrogate", message, pointer=place))
+    troubles.append(SyntaxIssue("unpaired-surrogate", message, pointer=place))
     return cleaned
 
 
-def _syntax(characters: str, error: json.JSONDecodeError) -> Trouble:
+def _syntax(characters: str, error: json.JSONDecodeError) -> SyntaxIssue:
     shown, caret = _excerpt(characters, error.pos)
     offset = len(characters[: error.pos].encode())
     at_end = not characters[error.pos :].strip() or error.msg.startswith("Unterminated string")
@@ -278,7 +280,7 @@ def _syntax(characters: str, error: json.JSONDecodeError) -> Trouble:
         name = "spliced-record"
         message = f"{message}; a whole object begins again at byte {place} of the line"
         offset = place
-    return Trouble(
+    return SyntaxIssue(
         name,
         message,
         offset=offset,

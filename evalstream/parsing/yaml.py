@@ -12,7 +12,7 @@ from evalstream.model.errors import MissingExtra
 from evalstream.model.signals import STOPPING
 from evalstream.parsing.json import pointer, shorten
 from evalstream.parsing.limits import MOST_YAML_BYTES, MOST_YAML_NODES, TooLarge
-from evalstream.parsing.strict_json import EXCERPT_CHARACTERS, Trouble
+from evalstream.parsing.strict_json import EXCERPT_CHARACTERS, SyntaxIssue
 from evalstream.parsing.yaml_scalars import (
     CORE_TAGS,
     Mark,
@@ -51,7 +51,7 @@ class Yaml(NamedTuple):
     value: Any
     mark: Mark
     readable: bool
-    troubles: list[Trouble]
+    troubles: list[SyntaxIssue]
     spelled: bool = False
 
 
@@ -95,21 +95,21 @@ def line_at(mark: Mark, path: str | None) -> int | None:
     return mark.line or None
 
 
-def _unreadable(trouble: Trouble) -> Yaml:
+def _unreadable(trouble: SyntaxIssue) -> Yaml:
     return Yaml(None, Mark(0), False, [trouble])
 
 
-def _undecodable(text: bytes, error: UnicodeDecodeError) -> Trouble:
+def _undecodable(text: bytes, error: UnicodeDecodeError) -> SyntaxIssue:
     start = error.start
     line = text.count(b"\n", 0, start) + 1
     if text.startswith(_WIDE):
         message = "the document is in UTF-16 or UTF-32, not UTF-8"
-        return Trouble("byte-order-mark", message, line=1)
+        return SyntaxIssue("byte-order-mark", message, line=1)
     message = f"byte {text[start]:#04x} at byte {start:,} is no UTF-8: {error.reason}"
-    return Trouble("invalid-utf8", message, offset=start, line=line)
+    return SyntaxIssue("invalid-utf8", message, offset=start, line=line)
 
 
-def _controls(characters: str, found: re.Match[str]) -> Trouble:
+def _controls(characters: str, found: re.Match[str]) -> SyntaxIssue:
     offset, length = len(characters[: found.start()].encode()), len(found.group())
     kind = "NUL" if set(found.group()) == {"\0"} else "raw control"
     noun = "character" if length == 1 else "characters"
@@ -120,11 +120,11 @@ def _controls(characters: str, found: re.Match[str]) -> Trouble:
 
 def _placed(
     name: str, message: str, characters: str, position: int, line: int, path: Any = None
-) -> Trouble:
+) -> SyntaxIssue:
     """Return a trouble with its line and an excerpt."""
     start = max(characters.rfind("\n", 0, position) + 1, position - EXCERPT_CHARACTERS // 2)
     shown = characters[start : start + EXCERPT_CHARACTERS].partition("\n")[0].rstrip("\r")
-    return Trouble(
+    return SyntaxIssue(
         name,
         message,
         line=line,
@@ -183,7 +183,7 @@ class _Composer:
         self._documents = 0
         self._spelled = False
         self._readable = True
-        self._troubles: list[Trouble] = []
+        self._troubles: list[SyntaxIssue] = []
         self._root: tuple[Any, Mark] = (None, Mark(1))
 
     def read(self) -> Yaml:
@@ -326,7 +326,7 @@ class _Composer:
         if frame.times[key] == 2:
             message = f"the key {shorten(key)!r} stands more than once in one object"
             place = pointer(self._path())
-            self._troubles.append(Trouble("duplicate-key", message, line=line, pointer=place))
+            self._troubles.append(SyntaxIssue("duplicate-key", message, line=line, pointer=place))
 
     def _count(self) -> None:
         """Count one more node. Raises TooLarge."""
@@ -349,14 +349,14 @@ class _Composer:
     def _line_at(self, position: int) -> int:
         return bisect_right(self._breaks, position - 1) + 1
 
-    def _trouble(self, name: str, message: str, event: Any, path: Any) -> Trouble:
+    def _trouble(self, name: str, message: str, event: Any, path: Any) -> SyntaxIssue:
         position = min(event.start_mark.index, len(self._characters))
         return _placed(name, message, self._characters, position, self._line(event), path)
 
     def _note(self, name: str, message: str, event: Any) -> None:
         place = pointer(self._path())
         line = self._line(event)
-        self._troubles.append(Trouble(name, message, line=line, pointer=place))
+        self._troubles.append(SyntaxIssue(name, message, line=line, pointer=place))
 
     def _refuse(self, message: str, event: Any, *, stop: bool = False, path: Any = ()) -> None:
         """Note what makes the document no value that could be judged."""
@@ -368,7 +368,7 @@ class _Composer:
 
     def _too_deep(self, event: Any) -> None:
         message = f"nested deeper than {self._max_depth} levels"
-        self._troubles.append(Trouble("too-deep-or-too-big", message, line=self._line(event)))
+        self._troubles.append(SyntaxIssue("too-deep-or-too-big", message, line=self._line(event)))
         self._readable = False
         raise _StopReading
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from evalstream.parsing.json import dumps, pointer, resolve
-from evalstream.parsing.strict_json import MAX_INTEGER_DIGITS, Trouble
+from evalstream.parsing.strict_json import MAX_INTEGER_DIGITS, SyntaxIssue
 
 CORE_TAGS: Final = "tag:yaml.org,2002:"
 TEXT_TAGS: Final = ("!", f"{CORE_TAGS}str")
@@ -95,7 +95,7 @@ class Settled(NamedTuple):
     """A document's value once it is known where texts are wanted, and what is wrong in it."""
 
     value: Any
-    troubles: list[tuple[Trouble, int]]
+    troubles: list[tuple[SyntaxIssue, int]]
 
 
 def settle(value: Any, mark: Mark, schema: Any) -> Settled:
@@ -115,7 +115,7 @@ class _Settling:
 
     def __init__(self, schema: Any) -> None:
         self._schema = schema
-        self.troubles: list[tuple[Trouble, int]] = []
+        self.troubles: list[tuple[SyntaxIssue, int]] = []
 
     def settled(self, value: Any, mark: Mark, node: Any, path: tuple[Any, ...]) -> Any:
         """Return a value with its scalars settled; `node` is the schema of this place."""
@@ -143,7 +143,7 @@ class _Settling:
             name = "too-deep-or-too-big"
             message = f"an integer of more than {MAX_INTEGER_DIGITS:,} digits"
         place, found = pointer(path), mark.spelling
-        trouble = Trouble(name, message, pointer=place, found=found, replaced=True)
+        trouble = SyntaxIssue(name, message, pointer=place, found=found, replaced=True)
         self.troubles.append((trouble, mark.line))
         return 0.0 if math.isnan(value) else math.copysign(_LARGEST_FLOAT, value)
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from evalstream.io.output import Output
 from evalstream.model.finding import Finding
-from evalstream.model.finding_list import Findings
+from evalstream.model.finding_list import FindingList
 from evalstream.model.report import Report
 from evalstream.parsing.json import dumps
 from evalstream.reporters.summary import closing, outcome
@@ -20,7 +20,7 @@ class JsonReporter:
 
     def __init__(self, output: Output) -> None:
         self._output = output
-        self._findings = Findings()
+        self._findings = FindingList()
 
     @staticmethod
     def wrote(head: bytes) -> bool:

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple, Protocol
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import Aggregate, Result
 from evalstream.formats.eee.recompute import Recomputed, recomputed
-from evalstream.model.finding import Fault, Severity
+from evalstream.model.finding import Severity, Violation
 from evalstream.model.options import Options
 from evalstream.stats.duplicates import Coverage
 from evalstream.stats.tally import Tally
 
 
-class Judge(Protocol):
+class RecordChecker(Protocol):
     """Judges the records of another system, one after the other and in their order.
 
     Two judges are never equal: each keeps what its records amount to. They are judged in the
@@ -28,7 +28,7 @@ class Judge(Protocol):
     def noun(self) -> str:
         """What a record is called, with its article."""
 
-    def faults(self, record: Mapping[str, Any], *, certain: bool) -> Iterable[Fault]:
+    def faults(self, record: Mapping[str, Any], *, certain: bool) -> Iterable[Violation]:
         """Say what is wrong with a record; its values may be others unless it is `certain`."""
 
     def sample(self, record: Mapping[str, Any]) -> Any:
@@ -36,7 +36,7 @@ class Judge(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class CheckContext:
     """What is known before the rows are looked at; equal contexts give equal results.
 
     `version` judges rows that declare none, `algorithm` is the one in force for sample_hash,
@@ -58,7 +58,7 @@ class Context:
     evaluation_names: frozenset[str] | None = None
     results: tuple[Result, ...] = ()
     library: str | None = None
-    judge: Judge | None = None
+    judge: RecordChecker | None = None
     links: bool = False
 
     def version_of(self, row: Mapping[str, Any]) -> str:
@@ -85,7 +85,7 @@ class RunFacts:
     """
 
     file: str
-    context: Context
+    context: CheckContext
     tally: Tally
     path: str | None = None
     aggregate: Aggregate | None = None
@@ -153,12 +153,12 @@ def _in_row(number: int) -> str:
     return f"in row {number:,}"
 
 
-RowCheck = Callable[[Mapping[str, Any]], Iterable[Fault]]
+RowCheck = Callable[[Mapping[str, Any]], Iterable[Violation]]
 """Returns the faults of one row; the empty tuple where there are none."""
 
-RowRule = Callable[[Context], RowCheck | None]
-RunRule = Callable[[RunFacts], Iterable[Fault]]
-AggregateRule = Callable[[Aggregate], Iterable[Fault]]
+RowRule = Callable[[CheckContext], RowCheck | None]
+RunRule = Callable[[RunFacts], Iterable[Violation]]
+AggregateRule = Callable[[Aggregate], Iterable[Violation]]
 
 
 class Rule(NamedTuple):
@@ -183,7 +183,7 @@ class Rule(NamedTuple):
     row: RowRule | None = None
     run: RunRule | None = None
     aggregate: AggregateRule | None = None
-    judge: Callable[[Any], Iterable[Fault]] | None = None
+    judge: Callable[[Any], Iterable[Violation]] | None = None
     fixable: bool = False
     optional: bool = False
     about_aggregate: bool = False
@@ -191,9 +191,9 @@ class Rule(NamedTuple):
     by_ids: bool = False
     since: str = "0.1.0"
 
-    def fault(self, message: str, **details: Any) -> Fault:
+    def fault(self, message: str, **details: Any) -> Violation:
         """Say that this rule is broken."""
-        return Fault(self.code, message, **details)
+        return Violation(self.code, message, **details)
 
     def explained(self) -> str:
         """Return the rule's documentation as a person reads it."""

@@ -24,7 +24,7 @@ from evalstream.formats.eee.rules import (
     transcript,
 )
 from evalstream.model.errors import UsageError
-from evalstream.model.finding import Fault, Severity
+from evalstream.model.finding import Severity, Violation
 from evalstream.model.options import Options
 from evalstream.rules import inputs, syntax
 from evalstream.rules.base import Rule
@@ -128,7 +128,7 @@ def _enabled(
     return frozenset(code for code in enabled if _letters_of(code) in systems)
 
 
-def severity_of(fault: Fault, profile: str) -> Severity:
+def severity_of(fault: Violation, profile: str) -> Severity:
     """Return how bad a fault is: its own severity, else its rule's under a profile."""
     return _SEVERITIES[profile][fault.code] if fault.severity is None else fault.severity
 

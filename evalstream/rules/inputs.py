@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from evalstream.model.finding import Fault, Severity
+from evalstream.model.finding import Severity, Violation
 from evalstream.model.options import Options
 from evalstream.parsing.linear_regex import linear_search
 from evalstream.rules.base import Rule, RunFacts
 
 
-def _changed_while_read(facts: RunFacts) -> Iterator[Fault]:
+def _changed_while_read(facts: RunFacts) -> Iterator[Violation]:
     if facts.changed:
         yield changed_while_read(facts.changed)
 
 
-def changed_while_read(change: str) -> Fault:
+def changed_while_read(change: str) -> Violation:
     """Say of a file, whichever of a run's it is, what changed about it."""
     return ES004.fault(f"the file changed while it was read: {change}")
 
@@ -38,7 +38,7 @@ def noise_check(options: Options) -> Callable[[bytes], bool]:
     return lambda line: not line.lstrip().startswith(b"{") and ROW_MARK not in line
 
 
-def _noise_skipped(facts: RunFacts) -> Iterator[Fault]:
+def _noise_skipped(facts: RunFacts) -> Iterator[Violation]:
     for _, count, line in facts.tally.noise:
         message = f"lines between the rows that hold none were skipped (first {facts.at(line)})"
         yield ES006.fault(message, count=count)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
-from evalstream.model.finding import Excerpt, Fault, Severity
+from evalstream.model.finding import Excerpt, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.parsing.json import UTF8_MARK, type_name
 from evalstream.parsing.limits import (
     refuse_many_values,
 )
-from evalstream.parsing.strict_json import Trouble, parse_exactly
+from evalstream.parsing.strict_json import SyntaxIssue, parse_exactly
 from evalstream.rules.base import Rule, RunFacts
 
 BEGINS_WITH_MARK: Final = "the file begins with a UTF-8 byte order mark"
@@ -25,10 +25,10 @@ class ObjectReading(NamedTuple):
     """
 
     value: dict[str, Any] | None
-    faults: list[tuple[Fault, int | None]]
+    faults: list[tuple[Violation, int | None]]
     replaced: frozenset[str | None] = frozenset()
 
-    def concerned(self, faults: Iterable[Fault]) -> Iterator[Fault]:
+    def concerned(self, faults: Iterable[Violation]) -> Iterator[Violation]:
         """Leave out the faults of replaced values."""
         return (fault for fault in faults if fault.pointer not in self.replaced)
 
@@ -53,7 +53,9 @@ def read_object(
     return ObjectReading(parsed.value, faults, replaced)
 
 
-def explain(troubles: Iterable[Trouble], *, torn: bool, base: int | None = None) -> Iterator[Fault]:
+def explain(
+    troubles: Iterable[SyntaxIssue], *, torn: bool, base: int | None = None
+) -> Iterator[Violation]:
     """Turn the parser's troubles into faults.
 
     `torn` says that the text is the last line and lacks its newline, so that a text that ends
@@ -76,7 +78,7 @@ def _with_article(kind: str) -> str:
     return kind if kind == "null" else f"an {kind}" if kind[0] in "aio" else f"a {kind}"
 
 
-def _carriage_return(facts: RunFacts) -> Iterator[Fault]:
+def _carriage_return(facts: RunFacts) -> Iterator[Violation]:
     for _, count, line in facts.tally.carriage_returns:
         message = f"lines end in CR LF (first {facts.at(line)}); LF alone is usual"
         yield ES112.fault(message, count=count)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from evalstream.model.row_record import Identities
-from evalstream.stats.duplicates import Coverage, Remark, RowStore, SampleIndex
+from evalstream.model.row_record import RowRecords
+from evalstream.stats.duplicates import Coverage, DuplicateMatch, RowStore, SampleIndex
 from evalstream.stats.input_index import InputIndex
 from evalstream.stats.spill import Spill
 
@@ -26,7 +26,7 @@ BYTES_PER_GROUPED_ROW: Final = 700
 _MOST_BYTES_PER_ROW: Final = BYTES_PER_ROW + BYTES_PER_LATER_ROW + BYTES_PER_GROUPED_ROW
 
 
-class IdentityIndex:
+class DuplicateIndex:
     """Finds what is odd about rows in the light of earlier ones.
 
     While all rows fit in `memory_limit` bytes, `add` returns the remarks on each block at
@@ -52,7 +52,7 @@ class IdentityIndex:
         """Which samples the rows cover."""
         return self._samples.coverage if self._spill is None else self._spill.coverage
 
-    def add(self, block: Identities, shift: int) -> Iterable[Remark]:
+    def add(self, block: RowRecords, shift: int) -> Iterable[DuplicateMatch]:
         """Take the rows of the next block, which start `shift` lines into the file."""
         if self._spill is None and not self._fits(len(block)):
             self._spill = self._moved_to_disk()
@@ -65,7 +65,7 @@ class IdentityIndex:
         remarks = self._samples.add(block, shift) + self._inputs.add(block, shift)
         return sorted(remarks) if remarks else ()
 
-    def late(self) -> Iterator[Remark]:
+    def late(self) -> Iterator[DuplicateMatch]:
         """Iterate over the remarks that come only now, ordered by line."""
         if self._spill is not None:
             for remark in self._spill.remarks():

@@ -10,14 +10,14 @@ from enum import IntEnum
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from evalstream.model.row_record import ABSENT, SAMPLE_AT, Identities, Record
-from evalstream.stats.first_seen import Firsts
+from evalstream.model.row_record import ABSENT, SAMPLE_AT, RowRecord, RowRecords
+from evalstream.stats.first_seen import FirstSeenIndex
 from evalstream.stats.score_sums import fixed
 
 _MODULUS: Final = 1 << 64
 
 
-class Kind(IntEnum):
+class DuplicateKind(IntEnum):
     """What is remarkable about a row; the order is that of the codes on one line."""
 
     OTHER_INPUT = 1
@@ -30,11 +30,11 @@ class Kind(IntEnum):
     OTHER_OUTPUT = 8
 
 
-class Remark(NamedTuple):
+class DuplicateMatch(NamedTuple):
     """A row that has to do with an earlier one, on line `earlier`."""
 
     line: int
-    kind: Kind
+    kind: DuplicateKind
     offset: int
     earlier: int
 
@@ -130,22 +130,22 @@ class RowStore:
     """The records of rows, block by block."""
 
     def __init__(self) -> None:
-        self._blocks: list[tuple[int, int, Identities]] = []
+        self._blocks: list[tuple[int, int, RowRecords]] = []
         self._rows = 0
 
-    def add(self, block: Identities, shift: int) -> None:
+    def add(self, block: RowRecords, shift: int) -> None:
         """Take some rows, whose lines start `shift` lines into the file."""
         self._blocks.append((self._rows, shift, block))
         self._rows += len(block)
 
-    def row(self, number: int) -> tuple[Record, int]:
+    def row(self, number: int) -> tuple[RowRecord, int]:
         """Return a row by its number from 0, and its line in the file."""
         place = bisect_right(self._blocks, number, key=itemgetter(0)) - 1
         start, shift, block = self._blocks[place]
         record = block.record(number - start)
         return record, record.line + shift
 
-    def release(self) -> Iterator[tuple[int, Identities]]:
+    def release(self) -> Iterator[tuple[int, RowRecords]]:
         """Give all blocks away, with how far into the file they start."""
         self._blocks.reverse()
         while self._blocks:
@@ -162,11 +162,11 @@ class SampleIndex:
     def __init__(self, store: RowStore) -> None:
         self.coverage = Coverage()
         self.grouped = 0
-        self._firsts, self._store = Firsts(SAMPLE_AT), store
+        self._firsts, self._store = FirstSeenIndex(SAMPLE_AT), store
         self._groups: dict[bytes, SampleGroup] = {}
         self._rows = 0
 
-    def add(self, block: Identities, shift: int) -> list[Remark]:
+    def add(self, block: RowRecords, shift: int) -> list[DuplicateMatch]:
         """Take some rows, whose lines start `shift` lines into the file; return what is odd."""
         places, words = block.places(), block.sample_words()
         firsts, start = self._firsts.add(block), self._rows
@@ -178,13 +178,15 @@ class SampleIndex:
         self.coverage.add_firsts(
             [places[i - start] for i in fresh], [words[i - start] for i in fresh]
         )
-        remarks: list[Remark] = []
+        remarks: list[DuplicateMatch] = []
         for index, first in enumerate(firsts):
             if first != start + index:
                 remarks += self._later(block.record(index), shift, first, words[index])
         return remarks
 
-    def _later(self, record: Record, shift: int, first: int, word: int) -> Iterator[Remark]:
+    def _later(
+        self, record: RowRecord, shift: int, first: int, word: int
+    ) -> Iterator[DuplicateMatch]:
         """Take a row whose sample was first scored by row number `first`."""
         group = self._groups.get(record.sample)
         if group is None:
@@ -194,14 +196,16 @@ class SampleIndex:
         found = list(group.look(record, line))
         group.cover(record, word, self.coverage, is_again=says_again(found))
         for kind, earlier in found:
-            yield Remark(line, kind, record.offset, earlier)
+            yield DuplicateMatch(line, kind, record.offset, earlier)
 
 
-_AGAIN: Final = frozenset({Kind.SAME_BYTES, Kind.SAME_REPEAT, Kind.UNMARKED_REPEAT})
+_AGAIN: Final = frozenset(
+    {DuplicateKind.SAME_BYTES, DuplicateKind.SAME_REPEAT, DuplicateKind.UNMARKED_REPEAT}
+)
 """What is said of a row that is no repeat of its own."""
 
 
-def says_again(found: Iterable[tuple[Kind, int]]) -> bool:
+def says_again(found: Iterable[tuple[DuplicateKind, int]]) -> bool:
     """Tell whether a row is no repeat of its own, by what is odd about it."""
     return any(kind in _AGAIN for kind, _ in found)
 
@@ -215,7 +219,7 @@ class SampleGroup:
 
     __slots__ = ("contents", "input", "line", "outputs", "places", "repeats")
 
-    def __init__(self, first: Record, line: int) -> None:
+    def __init__(self, first: RowRecord, line: int) -> None:
         self.line, self.input = line, first.input
         self.contents = {first.content: line}
         result = first.scored
@@ -223,28 +227,31 @@ class SampleGroup:
         self.outputs = {first.mark: (first.output, result, line)}
         self.places: dict[int, tuple[int, float | int | None]] = {first.place: (1, first.score)}
 
-    def look(self, record: Record, line: int) -> Iterator[tuple[Kind, int]]:
+    def look(self, record: RowRecord, line: int) -> Iterator[tuple[DuplicateKind, int]]:
         """Take one more row, and say what is odd about it and with which earlier line."""
         earlier = self.contents.setdefault(record.content, line)
         if earlier != line:
-            yield Kind.SAME_BYTES, earlier
+            yield DuplicateKind.SAME_BYTES, earlier
         else:
             yield from self.look_at_new(record, line)
 
-    def look_at_new(self, record: Record, line: int) -> Iterator[tuple[Kind, int]]:
+    def look_at_new(self, record: RowRecord, line: int) -> Iterator[tuple[DuplicateKind, int]]:
         """Do as `look` does, for a row of which no copy came before."""
         if record.input != self.input and ABSENT not in (record.input, self.input):
-            yield Kind.OTHER_INPUT, self.line
+            yield DuplicateKind.OTHER_INPUT, self.line
         scored = record.scored
         repeated = self.repeats.setdefault((scored, record.mark), line)
         if repeated != line:
-            yield Kind.SAME_REPEAT if record.mark else Kind.UNMARKED_REPEAT, repeated
+            yield (
+                DuplicateKind.SAME_REPEAT if record.mark else DuplicateKind.UNMARKED_REPEAT,
+                repeated,
+            )
             return
         output, other, before = self.outputs.setdefault(record.mark, (record.output, scored, line))
         if output != record.output and other != scored and output and record.output:
-            yield Kind.OTHER_OUTPUT, before
+            yield DuplicateKind.OTHER_OUTPUT, before
 
-    def cover(self, record: Record, word: int, coverage: Coverage, *, is_again: bool) -> None:
+    def cover(self, record: RowRecord, word: int, coverage: Coverage, *, is_again: bool) -> None:
         """Count one more row, which is none of the sample's repeats if it `is_again` the same."""
         place = record.place
         if place not in self.places:

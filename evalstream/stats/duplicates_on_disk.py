@@ -6,8 +6,14 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Final
 
-from evalstream.model.row_record import ABSENT, CONTENT_AT, KEY_AT, KEY_BYTES, Identities, Record
-from evalstream.stats.duplicates import Coverage, Kind, Remark, SampleGroup, says_again
+from evalstream.model.row_record import ABSENT, CONTENT_AT, KEY_AT, KEY_BYTES, RowRecord, RowRecords
+from evalstream.stats.duplicates import (
+    Coverage,
+    DuplicateKind,
+    DuplicateMatch,
+    SampleGroup,
+    says_again,
+)
 from evalstream.stats.input_index import FirstsShown, Shown
 from evalstream.stats.partitions import Digest, Partitions, Pieces, searched
 
@@ -15,7 +21,7 @@ _CONTENT: Final = Digest(CONTENT_AT, KEY_BYTES)
 _KEY: Final = Digest(KEY_AT, KEY_BYTES)
 
 
-def one_sample(capacity: int, coverage: Coverage, pieces: Pieces) -> Iterator[Remark]:
+def one_sample(capacity: int, coverage: Coverage, pieces: Pieces) -> Iterator[DuplicateMatch]:
     """Search rows of one sample, and add them to what is covered.
 
     Rows with the same bytes are found first, in parts of `capacity` rows; what is left to remember
@@ -34,10 +40,10 @@ def one_sample(capacity: int, coverage: Coverage, pieces: Pieces) -> Iterator[Re
         else:
             found = list(group.look_at_new(record, record.line))
         group.cover(record, record.word, coverage, is_again=says_again(found))
-        yield from (Remark(record.line, kind, record.offset, line) for kind, line in found)
+        yield from (DuplicateMatch(record.line, kind, record.offset, line) for kind, line in found)
 
 
-def one_input(capacity: int, pieces: Pieces) -> Iterator[Remark]:
+def one_input(capacity: int, pieces: Pieces) -> Iterator[DuplicateMatch]:
     """Search rows that show one input, in parts of `capacity` rows of the same samples."""
     firsts = FirstsShown()
     for record in _records(pieces()):
@@ -47,23 +53,23 @@ def one_input(capacity: int, pieces: Pieces) -> Iterator[Remark]:
     yield from searched(Partitions(capacity, _KEY, partial(_shown, firsts)), pieces())
 
 
-def _copies(pieces: Pieces) -> Iterator[Remark]:
+def _copies(pieces: Pieces) -> Iterator[DuplicateMatch]:
     """Find the rows whose bytes came before."""
     lines: dict[int, int] = {}
     for record in _records(pieces()):
         earlier = lines.setdefault(record.content, record.line)
         if earlier != record.line:
-            yield Remark(record.line, Kind.SAME_BYTES, record.offset, earlier)
+            yield DuplicateMatch(record.line, DuplicateKind.SAME_BYTES, record.offset, earlier)
 
 
-def _shown(firsts: FirstsShown, pieces: Pieces) -> Iterator[Remark]:
+def _shown(firsts: FirstsShown, pieces: Pieces) -> Iterator[DuplicateMatch]:
     """Search rows of some of the samples that show an input, whose first rows are known."""
     group = Shown(firsts)
     for record in _records(pieces()):
         for kind, earlier in group.look(record, record.line):
-            yield Remark(record.line, kind, record.offset, earlier)
+            yield DuplicateMatch(record.line, kind, record.offset, earlier)
 
 
-def _records(pieces: Iterable[bytes]) -> Iterator[Record]:
+def _records(pieces: Iterable[bytes]) -> Iterator[RowRecord]:
     for data in pieces:
-        yield from Identities(data).records()
+        yield from RowRecords(data).records()

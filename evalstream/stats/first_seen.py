@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from evalstream.model.row_record import Identities
+from evalstream.model.row_record import RowRecords
 
 if TYPE_CHECKING:
     from evalstream.parsing.native.binding import Index
@@ -13,7 +13,7 @@ WORTH_A_TABLE: Final = 256
 """With how many rows in the first block it is worth to load the compiled table."""
 
 
-class Firsts:
+class FirstSeenIndex:
     """Finds the first row with the same digest: that of the sample, or that of the input.
 
     The digests stand at `place` in records. A compiled table takes a sixth of the time of
@@ -25,7 +25,7 @@ class Firsts:
         self._known: dict[bytes, int] = {}
         self._table: Index | None = None
 
-    def add(self, block: Identities) -> list[int] | None:
+    def add(self, block: RowRecords) -> list[int] | None:
         """Take some rows, and return the number of the first row that is like each.
 
         Rows are numbered from 0. None says that all are new.

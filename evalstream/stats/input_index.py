@@ -5,9 +5,9 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 
-from evalstream.model.row_record import ABSENT, INPUT_AT, SAMPLE_AT, Identities, Record
-from evalstream.stats.duplicates import Kind, Remark, RowStore
-from evalstream.stats.first_seen import Firsts
+from evalstream.model.row_record import ABSENT, INPUT_AT, SAMPLE_AT, RowRecord, RowRecords
+from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch, RowStore
+from evalstream.stats.first_seen import FirstSeenIndex
 
 
 class InputIndex:
@@ -19,18 +19,18 @@ class InputIndex:
 
     def __init__(self, store: RowStore) -> None:
         self.grouped = 0
-        self._firsts, self._store = Firsts(INPUT_AT), store
+        self._firsts, self._store = FirstSeenIndex(INPUT_AT), store
         self._alike = _Alike()
         self._groups: dict[bytes, Shown] = {}
         self._rows = 0
 
-    def add(self, block: Identities, shift: int) -> list[Remark]:
+    def add(self, block: RowRecords, shift: int) -> list[DuplicateMatch]:
         """Take some rows, whose lines start `shift` lines into the file; return what is odd."""
         firsts, start = self._firsts.add(block), self._rows
         self._rows += len(block)
         if firsts is None:
             return []
-        remarks: list[Remark] = []
+        remarks: list[DuplicateMatch] = []
         inputs, samples = block.digests(INPUT_AT), block.digests(SAMPLE_AT)
         for number, (first, shown) in enumerate(zip(firsts, inputs, strict=True), start):
             if first == number or shown == ABSENT:
@@ -45,7 +45,7 @@ class InputIndex:
             record = block.record(number - start)
             line = record.line + shift
             for kind, earlier in group.look(record, line):
-                remarks.append(Remark(line, kind, record.offset, earlier))
+                remarks.append(DuplicateMatch(line, kind, record.offset, earlier))
         return remarks
 
     def _group(self, first: int) -> Shown:
@@ -94,7 +94,7 @@ class FirstsShown:
         self._names: dict[int, int] = {}
         self._results: dict[int, tuple[bytes, int]] = {}
 
-    def add(self, record: Record, line: int) -> tuple[int, bytes, int]:
+    def add(self, record: RowRecord, line: int) -> tuple[int, bytes, int]:
         """Take a row; return the line of its name's first row, and key and line of its result's."""
         named = self._names.setdefault(record.name, line)
         return named, *self._results.setdefault(record.scored, (record.key, line))
@@ -115,19 +115,19 @@ class Shown:
         self.scored: dict[tuple[int, bytes], tuple[bytes, int]] = {}
         self.repeats: dict[tuple[int, bytes, int], tuple[bytes, float, int]] = {}
 
-    def look(self, record: Record, line: int) -> Iterator[tuple[Kind, int]]:
+    def look(self, record: RowRecord, line: int) -> Iterator[tuple[DuplicateKind, int]]:
         """Take one more row, and say what is odd about it and with which earlier line."""
         is_new = record.sample not in self.samples
         self.samples.add(record.sample)
         named, key, before = self.firsts.add(record, line)
         if is_new and named != line:
-            yield Kind.SAME_INPUT, named
+            yield DuplicateKind.SAME_INPUT, named
         elif is_new and record.scored and key != record.key:
-            yield Kind.SAME_INPUT, before
+            yield DuplicateKind.SAME_INPUT, before
         if record.scored:
             yield from self._renamed(record, line)
 
-    def _renamed(self, record: Record, line: int) -> Iterator[tuple[Kind, int]]:
+    def _renamed(self, record: RowRecord, line: int) -> Iterator[tuple[DuplicateKind, int]]:
         """Say whether the sample is scored under another name already, in the same result."""
         sample, first = self.scored.setdefault((record.scored, record.key), (record.sample, line))
         other, score, repeated = self.repeats.setdefault(
@@ -135,6 +135,6 @@ class Shown:
         )
         if other != record.sample:
             is_copy = record.mark == 0 and score != record.score
-            yield Kind.RENAMED_COPY if is_copy else Kind.RENAMED_REPEAT, repeated
+            yield DuplicateKind.RENAMED_COPY if is_copy else DuplicateKind.RENAMED_REPEAT, repeated
         elif sample != record.sample:
-            yield Kind.RENAMED_COPY, first
+            yield DuplicateKind.RENAMED_COPY, first

@@ -14,7 +14,7 @@ from evalstream.parsing import json
 UNSHOWN: Final = 0
 """Stands for the input of a row that shows none; the database knows it by its value."""
 
-WORD: Final = (1 << 64) - 1
+GREATEST_HASH64: Final = (1 << 64) - 1
 """The greatest word."""
 
 _HALF: Final = 32
@@ -22,7 +22,7 @@ _LINES: Final = (1 << 31) - 1
 _ELEMENTS: Final = (1 << _HALF) - 1
 
 
-class Ties(NamedTuple):
+class LinkKey(NamedTuple):
     """What the rows of one group have in common, as digests.
 
     Rows are of one `evaluation` by its evaluation_id, and of one `result` where
@@ -36,9 +36,9 @@ class Ties(NamedTuple):
     benchmark: int
 
 
-def ties_of(
+def link_key(
     row: Mapping[str, Any], claimed: str | None, result: int, joined: Result | None
-) -> Ties | None:
+) -> LinkKey | None:
     """Return the ties of a row, None where its ids are no texts or blank.
 
     `claimed` is the evaluation_id of the row's aggregate, which is the evaluation's even where
@@ -50,24 +50,24 @@ def ties_of(
     if not is_name(evaluation) or not is_name(name):
         return None
     data = (None,) * 3 if joined is None else (joined.dataset, joined.repository, joined.split)
-    return Ties(
-        word(evaluation),
+    return LinkKey(
+        hash64(evaluation),
         xxh64_intdigest(json.canonical([evaluation, name, result])),
         xxh64_intdigest(json.canonical([evaluation.partition("/")[0], name, *data])),
     )
 
 
-def sample_word(sample: str | int) -> int:
+def sample_hash64(sample: str | int) -> int:
     """Return the digest of a sample_id; the integer 1 and the text "1" are different samples."""
     if not isinstance(sample, str):
-        return word(f"{sample}", 1)
+        return hash64(f"{sample}", 1)
     try:
         return xxh64_intdigest(sample.encode())
     except UnicodeEncodeError:
-        return word(sample)
+        return hash64(sample)
 
 
-def input_word(sample: int, raw: str, reference: Reference, choices: str) -> int:
+def input_hash64(sample: int, raw: str, reference: Reference, choices: str) -> int:
     """Return the digest of an input that is shown for a sample, given by its own digest.
 
     It depends on the sample since inputs are only compared within one, and sums of such digests
@@ -81,10 +81,10 @@ def input_word(sample: int, raw: str, reference: Reference, choices: str) -> int
         # One after the other: to put a long text together takes longer than to hash it.
         return xxh64_intdigest(rest.encode(), xxh64_intdigest(raw.encode(), sample)) or 1
     except UnicodeEncodeError:
-        return word(rest, word(raw, sample)) or 1
+        return hash64(rest, hash64(raw, sample)) or 1
 
 
-def element_word(line: int, number: int) -> int:
+def element_place(line: int, number: int) -> int:
     """Return one word for where an element of an array stands: its line and its number."""
     return min(line, _LINES) << _HALF | min(number, _ELEMENTS)
 
@@ -99,6 +99,6 @@ def is_name(value: Any) -> TypeGuard[str]:
     return isinstance(value, str) and bool(value) and not value.isspace()
 
 
-def word(text: str, seed: int = 0) -> int:
+def hash64(text: str, seed: int = 0) -> int:
     """Digest a text, which may have half of a surrogate pair."""
     return xxh64_intdigest(text.encode(errors="surrogatepass"), seed)

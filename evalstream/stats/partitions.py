@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Final, NamedTuple
 
 from evalstream.model.row_record import RECORD_BYTES
-from evalstream.stats.duplicates import Kind, Remark
+from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch
 
 PARTITIONS: Final = 64
 BUFFER_BYTES: Final = 1 << 14
@@ -18,7 +18,7 @@ _REMARK = struct.Struct("<QQQQ")
 Pieces = Callable[[], Iterator[bytes]]
 """Reads the records of one part from their start, in the order of their lines, piece by piece."""
 
-Search = Callable[[Pieces], Iterable[Remark]]
+Search = Callable[[Pieces], Iterable[DuplicateMatch]]
 """Searches the records of one part, and says what is odd in the order of their lines."""
 
 
@@ -61,7 +61,7 @@ class Partitions:
             self._parts.buffers[part] += records
         self._parts.flush()
 
-    def remarks(self) -> Iterator[Remark]:
+    def remarks(self) -> Iterator[DuplicateMatch]:
         """Search part by part, and iterate over all remarks, ordered by line."""
         found = _Extents(PARTITIONS)
         try:
@@ -78,7 +78,7 @@ class Partitions:
         """Delete the records."""
         self._parts.close()
 
-    def _remarks_in(self, part: int) -> Iterable[Remark]:
+    def _remarks_in(self, part: int) -> Iterable[DuplicateMatch]:
         rows = self._parts.size(part) // RECORD_BYTES
 
         def pieces() -> Iterator[bytes]:
@@ -99,14 +99,14 @@ class Partitions:
                 return False
         return True
 
-    def _split_again(self, pieces: Iterable[bytes]) -> Iterator[Remark]:
+    def _split_again(self, pieces: Iterable[bytes]) -> Iterator[DuplicateMatch]:
         smaller = Partitions(
             self._capacity, self._digest, self._search, self._alike, self._level + 1
         )
         yield from searched(smaller, pieces)
 
 
-def searched(partitions: Partitions, pieces: Iterable[bytes]) -> Iterator[Remark]:
+def searched(partitions: Partitions, pieces: Iterable[bytes]) -> Iterator[DuplicateMatch]:
     """Split records, iterate over what is odd about them, and delete what was written."""
     try:
         for data in pieces:
@@ -164,7 +164,7 @@ class _Extents:
         self._file.close()
 
 
-def _remarks_of(found: _Extents, part: int) -> Iterator[Remark]:
+def _remarks_of(found: _Extents, part: int) -> Iterator[DuplicateMatch]:
     for data in found.read(part):
         for line, kind, offset, earlier in _REMARK.iter_unpack(data):
-            yield Remark(line, Kind(kind), offset, earlier)
+            yield DuplicateMatch(line, DuplicateKind(kind), offset, earlier)

@@ -13,7 +13,7 @@ from typing import IO, Any, Final, NamedTuple
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.record_digest import record_digest
 from evalstream.model.block import MEBIBYTE
-from evalstream.stats.link_keys import WORD, Ties, element_word, is_name, word
+from evalstream.stats.link_keys import GREATEST_HASH64, LinkKey, element_place, hash64, is_name
 
 WORDS: Final = 4
 """How many words a row takes: its sample, its input, where it stands, and its byte offset."""
@@ -33,7 +33,7 @@ class Group(NamedTuple):
     `samples` and `inputs` are sums of digests: the same for the same rows in any order.
     """
 
-    ties: Ties
+    ties: LinkKey
     rows: int
     samples: int
     inputs: int
@@ -52,7 +52,7 @@ class RunLinks:
         self.record: str | None = None
         self.evaluation: int | None = None
         self.is_array = self.is_cut = False
-        self._rows: dict[Ties, _Rows] = {}
+        self._rows: dict[LinkKey, _Rows] = {}
         self._most, self._held = in_memory, 0
         self._file: IO[bytes] | None = None
 
@@ -62,10 +62,10 @@ class RunLinks:
             return
         self.record = record_digest(aggregate.document)
         evaluation = aggregate.evaluation_id
-        self.evaluation = word(evaluation) if is_name(evaluation) else None
+        self.evaluation = hash64(evaluation) if is_name(evaluation) else None
 
     def take(
-        self, some: Iterable[tuple[Ties, bytes]], shift: int = 0, places: bytes | None = None
+        self, some: Iterable[tuple[LinkKey, bytes]], shift: int = 0, places: bytes | None = None
     ) -> None:
         """Take the rows of the next block, whose lines start `shift` lines into the file.
 
@@ -75,7 +75,7 @@ class RunLinks:
         for ties, words in _in_order(some):
             if lines is not None:
                 self.is_array = True
-                found = [element_word(lines[row - 1], row + shift) for row in words[2::WORDS]]
+                found = [element_place(lines[row - 1], row + shift) for row in words[2::WORDS]]
                 words[2::WORDS] = array("Q", found)
             elif shift:
                 words[2::WORDS] = array("Q", [line + shift for line in words[2::WORDS]])
@@ -86,7 +86,7 @@ class RunLinks:
         for ties, rows in self._rows.items():
             yield Group(ties, rows.count, rows.samples, rows.inputs)
 
-    def chunks(self, ties: Ties) -> Iterator[bytes]:
+    def chunks(self, ties: LinkKey) -> Iterator[bytes]:
         """Iterate over the words of a group's rows, some rows at a time."""
         buffer = bytearray()
         for piece in self._pieces(self._rows[ties]):
@@ -97,7 +97,7 @@ class RunLinks:
         if buffer:
             yield bytes(buffer)
 
-    def _append(self, ties: Ties, words: array[int]) -> None:
+    def _append(self, ties: LinkKey, words: array[int]) -> None:
         rows = self._rows.get(ties)
         if rows is None:
             if len(self._rows) >= MOST_GROUPS:
@@ -106,8 +106,8 @@ class RunLinks:
             rows = self._rows[ties] = _Rows()
         data = words.tobytes()
         rows.count += len(words) // WORDS
-        rows.samples = (rows.samples + sum(words[::WORDS])) & WORD
-        rows.inputs = (rows.inputs + sum(words[1::WORDS])) & WORD
+        rows.samples = (rows.samples + sum(words[::WORDS])) & GREATEST_HASH64
+        rows.inputs = (rows.inputs + sum(words[1::WORDS])) & GREATEST_HASH64
         rows.recent += data
         self._held += len(data)
         if self._held > self._most:
@@ -146,7 +146,7 @@ class RunLinks:
         self.record, self.evaluation = record, evaluation
         self.is_array, self.is_cut = is_array, is_cut
         for ties, data in rows:
-            self._append(Ties(*ties), array("Q", data))
+            self._append(LinkKey(*ties), array("Q", data))
 
 
 class _Rows:
@@ -160,12 +160,12 @@ class _Rows:
         self.extents = array("Q")
 
 
-def _in_order(some: Iterable[tuple[Ties, bytes]]) -> list[tuple[Ties, array[int]]]:
+def _in_order(some: Iterable[tuple[LinkKey, bytes]]) -> list[tuple[LinkKey, array[int]]]:
     """Return groups in the order of their first rows, and the rows of each by their lines.
 
     Unusual rows are judged after the usual ones about them, and so come later.
     """
-    groups: dict[Ties, array[int]] = {}
+    groups: dict[LinkKey, array[int]] = {}
     for ties, data in some:
         groups.setdefault(ties, array("Q")).frombytes(data)
     for ties, words in groups.items():
@@ -178,7 +178,7 @@ def _in_order(some: Iterable[tuple[Ties, bytes]]) -> list[tuple[Ties, array[int]
     return sorted(groups.items(), key=lambda group: group[1][2])
 
 
-def packed(links: RunLinks) -> list[dict[str, Any]]:
+def encode_links(links: RunLinks) -> list[dict[str, Any]]:
     """Return what ties a run to others as small JSON objects, which `unpacked` reads."""
     about = {
         "record": links.record,
@@ -187,14 +187,14 @@ def packed(links: RunLinks) -> list[dict[str, Any]]:
         "cut": links.is_cut,
     }
     words = (
-        {"ties": list(group.ties), "words": packed_words(chunk)}
+        {"ties": list(group.ties), "words": encode_words(chunk)}
         for group in links.groups()
         for chunk in links.chunks(group.ties)
     )
     return [about, *words]
 
 
-def unpacked(some: Iterable[Mapping[str, Any]]) -> RunLinks:
+def decode_links(some: Iterable[Mapping[str, Any]]) -> RunLinks:
     """Return the links that were packed.
 
     Raises KeyError, TypeError, ValueError or OverflowError for anything else.
@@ -205,13 +205,13 @@ def unpacked(some: Iterable[Mapping[str, Any]]) -> RunLinks:
     links.record, links.evaluation = about["record"], about["evaluation"]
     for one in objects:
         evaluation, result, benchmark = array("Q", one["ties"])
-        words = array("Q", unpacked_words(one["words"]))
-        links.take([(Ties(evaluation, result, benchmark), words.tobytes())])
+        words = array("Q", decode_words(one["words"]))
+        links.take([(LinkKey(evaluation, result, benchmark), words.tobytes())])
     links.is_array, links.is_cut = about["array"], about["cut"]
     return links
 
 
-def packed_words(data: bytes) -> str:
+def encode_words(data: bytes) -> str:
     """Return the words of some rows as a short text: zlib of their columns, in base64."""
     words = array("Q", data)
     columns = array("Q")
@@ -220,7 +220,7 @@ def packed_words(data: bytes) -> str:
     return base64.b64encode(zlib.compress(_little(columns).tobytes(), 6)).decode()
 
 
-def unpacked_words(text: str) -> bytes:
+def decode_words(text: str) -> bytes:
     """Return the words that were packed. Raises ValueError or TypeError for what was not."""
     unpacker = zlib.decompressobj()
     try:

@@ -16,7 +16,7 @@ MOST_SUBTASKS: Final = 1000
 
 
 @dataclass(slots=True)
-class Scores:
+class ScoreSums:
     """Sums over the rows that join one result.
 
     `rows` counts those with a finite score, `unscored` the others; `total` and `squares` are
@@ -58,7 +58,7 @@ class Scores:
         if name.__class__ is str and self.subtasks is not None:
             self._add_subtasks({name: (times, times * units)})
 
-    def merge(self, other: Scores) -> None:
+    def merge(self, other: ScoreSums) -> None:
         """Add the sums of other rows."""
         self.rows += other.rows
         self.unscored += other.unscored

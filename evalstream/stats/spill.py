@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from evalstream.model.row_record import DIGEST_BYTES, INPUT_AT, SAMPLE_AT, Identities
-from evalstream.stats.duplicates import Coverage, Remark, RowStore, SampleIndex
+from evalstream.model.row_record import DIGEST_BYTES, INPUT_AT, SAMPLE_AT, RowRecords
+from evalstream.stats.duplicates import Coverage, DuplicateMatch, RowStore, SampleIndex
 from evalstream.stats.duplicates_on_disk import one_input, one_sample
 from evalstream.stats.input_index import InputIndex
 from evalstream.stats.partitions import Digest, Partitions, Pieces
@@ -30,13 +30,13 @@ class Spill:
         )
         self._by_input = Partitions(capacity, _INPUT, _search_inputs, partial(one_input, capacity))
 
-    def add(self, block: Identities, shift: int) -> None:
+    def add(self, block: RowRecords, shift: int) -> None:
         """Take the rows of the next block."""
         data = block.shifted(shift)
         self._by_sample.extend(data)
         self._by_input.extend(data)
 
-    def remarks(self) -> Iterator[Remark]:
+    def remarks(self) -> Iterator[DuplicateMatch]:
         """Iterate over everything that is odd, ordered by line."""
         return heapq.merge(self._by_sample.remarks(), self._by_input.remarks())
 
@@ -45,7 +45,7 @@ class Spill:
         self._by_sample.close()
         self._by_input.close()
 
-    def _search_samples(self, pieces: Pieces) -> list[Remark]:
+    def _search_samples(self, pieces: Pieces) -> list[DuplicateMatch]:
         records, store = _stored(pieces)
         index = SampleIndex(store)
         remarks = index.add(records, 0)
@@ -53,12 +53,12 @@ class Spill:
         return remarks
 
 
-def _search_inputs(pieces: Pieces) -> list[Remark]:
+def _search_inputs(pieces: Pieces) -> list[DuplicateMatch]:
     records, store = _stored(pieces)
     return InputIndex(store).add(records, 0)
 
 
-def _stored(pieces: Pieces) -> tuple[Identities, RowStore]:
-    records, store = Identities(b"".join(pieces())), RowStore()
+def _stored(pieces: Pieces) -> tuple[RowRecords, RowStore]:
+    records, store = RowRecords(b"".join(pieces())), RowStore()
     store.add(records, 0)
     return records, store

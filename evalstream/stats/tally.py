@@ -6,12 +6,12 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from evalstream.stats.score_sums import Scores
+from evalstream.stats.score_sums import ScoreSums
 
 Key = TypeVar("Key", bound=Hashable)
 
 
-class Occurrences(Generic[Key]):
+class FirstSeenCounter(Generic[Key]):
     """How often each key was seen, and on which line first."""
 
     __slots__ = ("seen",)
@@ -28,7 +28,7 @@ class Occurrences(Generic[Key]):
             entry[0] += times
             entry[1] = min(entry[1], line)
 
-    def merge(self, later: Occurrences[Key], shift: int) -> None:
+    def merge(self, later: FirstSeenCounter[Key], shift: int) -> None:
         """Add what was counted in rows that come `shift` lines later."""
         for key, (count, line) in later.seen.items():
             entry = self.seen.get(key)
@@ -53,7 +53,7 @@ class Occurrences(Generic[Key]):
 
     def __eq__(self, other: object) -> bool:
         """Equal when the same keys were seen as often and as early."""
-        return isinstance(other, Occurrences) and self.seen == other.seen
+        return isinstance(other, FirstSeenCounter) and self.seen == other.seen
 
     def __hash__(self) -> int:
         """Refuse: tallies change."""
@@ -81,17 +81,17 @@ class Tally:
     rows: int = 0
     unread: int = 0
     doubtful: int = 0
-    carriage_returns: Occurrences[None] = field(default_factory=Occurrences)
-    versions: Occurrences[str] = field(default_factory=Occurrences)
-    recipes: Occurrences[frozenset[str]] = field(default_factory=Occurrences)
-    hash_forms: Occurrences[str] = field(default_factory=Occurrences)
-    fitting: Occurrences[frozenset[str]] = field(default_factory=Occurrences)
-    without_result: Occurrences[None] = field(default_factory=Occurrences)
-    remarks: Occurrences[tuple[str, str, str]] = field(default_factory=Occurrences)
-    unlisted: Occurrences[int] = field(default_factory=Occurrences)
-    unjoined: Occurrences[None] = field(default_factory=Occurrences)
-    noise: Occurrences[None] = field(default_factory=Occurrences)
-    scores: dict[int, Scores] = field(default_factory=dict)
+    carriage_returns: FirstSeenCounter[None] = field(default_factory=FirstSeenCounter)
+    versions: FirstSeenCounter[str] = field(default_factory=FirstSeenCounter)
+    recipes: FirstSeenCounter[frozenset[str]] = field(default_factory=FirstSeenCounter)
+    hash_forms: FirstSeenCounter[str] = field(default_factory=FirstSeenCounter)
+    fitting: FirstSeenCounter[frozenset[str]] = field(default_factory=FirstSeenCounter)
+    without_result: FirstSeenCounter[None] = field(default_factory=FirstSeenCounter)
+    remarks: FirstSeenCounter[tuple[str, str, str]] = field(default_factory=FirstSeenCounter)
+    unlisted: FirstSeenCounter[int] = field(default_factory=FirstSeenCounter)
+    unjoined: FirstSeenCounter[None] = field(default_factory=FirstSeenCounter)
+    noise: FirstSeenCounter[None] = field(default_factory=FirstSeenCounter)
+    scores: dict[int, ScoreSums] = field(default_factory=dict)
 
     @property
     def is_whole(self) -> bool:
@@ -115,7 +115,7 @@ class Tally:
         self.unjoined.merge(later.unjoined, shift)
         self.noise.merge(later.noise, shift)
         for place, scores in later.scores.items():
-            self.scores.setdefault(place, Scores()).merge(scores)
+            self.scores.setdefault(place, ScoreSums()).merge(scores)
         self.lines += later.lines
         self.rows += later.rows
         self.unread += later.unread

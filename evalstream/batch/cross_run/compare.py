@@ -14,7 +14,7 @@ from evalstream.batch.cross_run.collisions import collide
 from evalstream.stats.run_links import WORDS
 
 
-class Told(StrEnum):
+class CrossRunKind(StrEnum):
     """What is to be told, as the database calls it; the order is that of the codes."""
 
     RECORD = "903 record"
@@ -32,7 +32,7 @@ COUNTED_AT_ONCE: Final = 250_000
 """How many rows of a benchmark are counted to see whether samples are shared, and held at once."""
 
 
-class Found(NamedTuple):
+class CrossRunMatch(NamedTuple):
     """Something to be told of a run: of its aggregate, or of its rows or one of them.
 
     `line` is the third word of a row, and `earlier_line` that of a row of the run `earlier`.
@@ -228,7 +228,7 @@ class Wanted(NamedTuple):
     paths: bool
 
 
-def compare(base: sqlite3.Connection, wanted: Wanted) -> Iterator[Found]:
+def compare(base: sqlite3.Connection, wanted: Wanted) -> Iterator[CrossRunMatch]:
     """Compare what is asked for, and return what was found, in the order of its report."""
     base.executescript(_FOUND)
     if wanted.records:
@@ -247,7 +247,7 @@ def compare(base: sqlite3.Connection, wanted: Wanted) -> Iterator[Found]:
         base.executescript(_DRIFT)
     if wanted.paths:
         collide(base)
-    return starmap(Found, base.execute(_ALL))
+    return starmap(CrossRunMatch, base.execute(_ALL))
 
 
 def _shared(base: sqlite3.Connection) -> list[tuple[int]]:

@@ -7,30 +7,30 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
-from evalstream.batch.cross_run.compare import TABLES, Found, Told, Wanted, compare
+from evalstream.batch.cross_run.compare import TABLES, CrossRunKind, CrossRunMatch, Wanted, compare
 from evalstream.formats.eee.datastore import uuid_of
 from evalstream.formats.eee.rules import cross_run
 from evalstream.model.errors import CannotCheck
-from evalstream.model.finding import Fault
+from evalstream.model.finding import Violation
 from evalstream.model.report import RunSummary
-from evalstream.stats.link_keys import WORD, Ties, element_of
-from evalstream.stats.run_links import MOST_GROUPS, Group, packed_words, unpacked_words
+from evalstream.stats.link_keys import GREATEST_HASH64, LinkKey, element_of
+from evalstream.stats.run_links import MOST_GROUPS, Group, decode_words, encode_words
 
 CACHE_KIBIBYTES: Final = 8192
 """How much of the database is in memory; the rest is in a temporary file."""
 
 
-class Linked(NamedTuple):
+class CrossRunFinding(NamedTuple):
     """A fault that runs have together: the number of the run it is told of, and its place."""
 
     number: int
     file: str
     line: int | None
     offset: int | None
-    fault: Fault
+    fault: Violation
 
 
-class Across:
+class CrossRunIndex:
     """Compares runs with each other: ES903 to ES906, and ES908.
 
     Runs come in any order, and what is found does not depend on it, nor on which machine took
@@ -66,7 +66,7 @@ class Across:
                     for part, words in enumerate(links.chunks(group.ties)):
                         self._take_words(set_id, part, words)
 
-    def faults(self, enabled: Collection[str]) -> Iterator[Linked]:
+    def faults(self, enabled: Collection[str]) -> Iterator[CrossRunFinding]:
         """Compare all runs, and return what is wrong under the enabled codes.
 
         The order is that of the runs, for each of them that of a report: the rows by their
@@ -94,7 +94,7 @@ class Across:
                 for part, words in self._base.execute(
                     "SELECT part, words FROM chunks WHERE set_id = ? ORDER BY part", (set_id,)
                 ):
-                    yield {"of": [number, place, part], "words": packed_words(words)}
+                    yield {"of": [number, place, part], "words": encode_words(words)}
 
     def take_part(self, part: Mapping[str, Any]) -> None:
         """Take what `parts` returned, in its order.
@@ -147,12 +147,12 @@ class Across:
         number = part["run"]
         self._take_run(number, *(part[name] for name in _ABOUT))
         for place, (evaluation, result, benchmark, rows, *sums) in enumerate(part["groups"]):
-            group = Group(Ties(evaluation, result, benchmark), rows, *sums)
+            group = Group(LinkKey(evaluation, result, benchmark), rows, *sums)
             self._take_group(number, place, group)
 
     def _take_part_words(self, part: Mapping[str, Any]) -> None:
         number, place, chunk = part["of"]
-        words = unpacked_words(part["words"])
+        words = decode_words(part["words"])
         found = self._base.execute(
             "SELECT id FROM members AS m JOIN sets AS s ON id = set_id"
             " WHERE m.run = ? AND m.place = ? AND s.run = m.run AND s.place = m.place",
@@ -169,12 +169,12 @@ class Across:
     def _groups(self, number: int) -> list[list[int]]:
         return [
             [
-                evaluation & WORD,
-                result & WORD,
-                benchmark & WORD,
+                evaluation & GREATEST_HASH64,
+                result & GREATEST_HASH64,
+                benchmark & GREATEST_HASH64,
                 rows,
-                samples & WORD,
-                inputs & WORD,
+                samples & GREATEST_HASH64,
+                inputs & GREATEST_HASH64,
             ]
             for evaluation, result, benchmark, rows, samples, inputs in self._base.execute(
                 "SELECT evaluation, result, benchmark, rows, samples, inputs"
@@ -183,16 +183,16 @@ class Across:
             )
         ]
 
-    def _linked(self, found: Found) -> Linked:
+    def _linked(self, found: CrossRunMatch) -> CrossRunFinding:
         """Put what was found into words."""
         run = self._named(found.run)
         line = None
         if found.line is not None:
             line, _ = run.place(found.line)
         name = run.called(found.is_aggregate)
-        return Linked(found.run, name, line, found.offset, self._fault(found, run))
+        return CrossRunFinding(found.run, name, line, found.offset, self._fault(found, run))
 
-    def _fault(self, found: Found, run: _Named) -> Fault:
+    def _fault(self, found: CrossRunMatch, run: _Named) -> Violation:
         if found.here is not None and found.there is not None:
             return cross_run.colliding_path(found.here, found.there)
         if found.earlier is None:
@@ -207,9 +207,9 @@ class Across:
                 earlier_number=earlier.place(found.earlier_line or 0)[1],
                 was_array=bool(earlier.is_array),
             )
-        if found.told == Told.ROWS:
+        if found.told == CrossRunKind.ROWS:
             return cross_run.overlapping_rows(count, other, several=bool(found.several))
-        if found.told == Told.LIKE:
+        if found.told == CrossRunKind.LIKE:
             return cross_run.drifted_like(count, other)
         return _OF_AGGREGATES[found.told](other)
 
@@ -244,10 +244,10 @@ class _Named(NamedTuple):
         return element_of(word) if self.is_array else (word, word)
 
 
-_OF_AGGREGATES: Final[Mapping[str, Callable[[str], Fault]]] = {
-    Told.RECORD: cross_run.repeated_record,
-    Told.CLAIM: cross_run.repeated_claim,
-    Told.UUID: cross_run.reused_uuid,
+_OF_AGGREGATES: Final[Mapping[str, Callable[[str], Violation]]] = {
+    CrossRunKind.RECORD: cross_run.repeated_record,
+    CrossRunKind.CLAIM: cross_run.repeated_claim,
+    CrossRunKind.UUID: cross_run.reused_uuid,
 }
 """What is said of an aggregate that has to do with an earlier one, whose name it takes."""
 
@@ -259,4 +259,4 @@ _ABOUT: Final = ("file", "aggregate", "record", "evaluation", "array", "cut")
 
 def _signed(word: int) -> int:
     """Return a word as a number with a sign: the database has no others."""
-    return word - (WORD + 1) if word > WORD >> 1 else word
+    return word - (GREATEST_HASH64 + 1) if word > GREATEST_HASH64 >> 1 else word

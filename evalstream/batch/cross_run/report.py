@@ -6,18 +6,18 @@ from collections.abc import Callable
 from functools import partial
 from itertools import groupby
 
-from evalstream.batch.cross_run.index import Across, Linked
-from evalstream.batch.results import Gathering
+from evalstream.batch.cross_run.index import CrossRunFinding, CrossRunIndex
+from evalstream.batch.results import ResultStore
 from evalstream.engine.collector import finding_of
-from evalstream.engine.result import Counts, trimmed
+from evalstream.engine.result import Counts, shorten_values
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.rules.catalogue import enabled_codes
 
 
-def tell_links(
-    across: Across, gathering: Gathering, options: Options, show: Callable[[Finding], None]
+def report_cross_run(
+    across: CrossRunIndex, gathering: ResultStore, options: Options, show: Callable[[Finding], None]
 ) -> None:
     """Show what runs have to do with each other, and count it among what is said of each."""
     most = options.max_findings
@@ -34,8 +34,8 @@ def tell_links(
         gathering.amend(number, partial(_count, counts, options))
 
 
-def _finding(linked: Linked, options: Options) -> Finding:
-    fault = trimmed(linked.fault, show_values=options.show_values)
+def _finding(linked: CrossRunFinding, options: Options) -> Finding:
+    fault = shorten_values(linked.fault, show_values=options.show_values)
     return finding_of(fault, linked.file, options.profile, line=linked.line, offset=linked.offset)
 
 

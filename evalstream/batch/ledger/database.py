@@ -66,7 +66,7 @@ def open_for_writing(path: str, *, overwrite: bool = False) -> sqlite3.Connectio
     if overwrite:
         _remove_other(path)
     _refuse_others(path, CannotWrite, may_begin=True)
-    with told(path, CannotWrite):
+    with translate_sqlite_errors(path, CannotWrite):
         connection = _connected(path, "rwc")
         try:
             # A write-ahead log needs memory that processes share, which nodes do not.
@@ -88,7 +88,7 @@ def opened_for_reading(path: str) -> Iterator[sqlite3.Connection]:
     no ledger or cannot be read.
     """
     _refuse_others(path, CannotCheck, may_begin=False)
-    with told(path, CannotCheck), closing(_connected(path, "rw")) as connection:
+    with translate_sqlite_errors(path, CannotCheck), closing(_connected(path, "rw")) as connection:
         connection.execute("PRAGMA query_only = ON")
         yield connection
 
@@ -133,7 +133,7 @@ def patiently(call: Callable[[], _Returned]) -> _Returned:
 
 
 @contextmanager
-def told(path: str, kind: type[EvalstreamError]) -> Iterator[None]:
+def translate_sqlite_errors(path: str, kind: type[EvalstreamError]) -> Iterator[None]:
     """Raise faults of SQLite as ones of our own."""
     try:
         yield

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from evalstream.batch.ledger.database import opened_for_reading, snapshot
-from evalstream.batch.ledger.records import COLUMNS, Damaged, Record, unpacked
+from evalstream.batch.ledger.records import COLUMNS, Damaged, LedgerRecord, unpacked
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import UsageError
@@ -87,13 +87,13 @@ def _matching(
             yield entry
 
 
-def _records(path: str) -> Iterator[Record]:
+def _records(path: str) -> Iterator[LedgerRecord]:
     with opened_for_reading(path) as connection:
         name, key = "", b""
         while True:
             page = snapshot(connection, partial(_page, connection, name, key))
             for row in page:
-                yield Record(*row)
+                yield LedgerRecord(*row)
             if len(page) < PAGE:
                 return
             name, key = page[-1][1], page[-1][0]
@@ -103,7 +103,7 @@ def _page(connection: sqlite3.Connection, name: str, key: bytes) -> list[Any]:
     return connection.execute(_NEXT, (name, key)).fetchall()
 
 
-def _entry(record: Record) -> Entry:
+def _entry(record: LedgerRecord) -> Entry:
     try:
         if not record.is_whole:
             return _damaged(record)
@@ -130,7 +130,7 @@ def _entry(record: Record) -> Entry:
         return _damaged(record)
 
 
-def _damaged(record: Record) -> Entry:
+def _damaged(record: LedgerRecord) -> Entry:
     name = record.name if isinstance(record.name, str) else None
     return Entry(name, None, None, None, DAMAGED, 0, 0, 0, 0, 0, {}, None, None, 0.0, settled=False)
 

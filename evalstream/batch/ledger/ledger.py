@@ -17,7 +17,7 @@ from evalstream.batch.ledger.database import (
     is_damage,
     open_for_writing,
     snapshot,
-    told,
+    translate_sqlite_errors,
 )
 from evalstream.batch.ledger.records import (
     COLUMNS,
@@ -25,19 +25,19 @@ from evalstream.batch.ledger.records import (
     LINKS,
     Damaged,
     Kept,
-    Record,
+    LedgerRecord,
     packed,
     packed_all,
     unpacked,
     unpacked_all,
     verified,
 )
-from evalstream.batch.ledger.run_state import Standing, standing_of
-from evalstream.batch.serialize import packed_finding, packed_run, unpacked_finding, unpacked_run
+from evalstream.batch.ledger.run_state import RunState, run_state
+from evalstream.batch.serialize import decode_finding, decode_run, encode_finding, encode_run
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import CannotWrite, UsageError
 from evalstream.model.finding import Finding
-from evalstream.model.options import Flow, Options
+from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
 from evalstream.rules.inputs import ES001, ES004, ES005
@@ -54,7 +54,7 @@ _FIND: Final = f"SELECT {COLUMNS} FROM run WHERE key = ?"  # noqa: S608 - our ow
 _FIND_CHUNKS: Final = "SELECT data FROM chunk WHERE run = ? AND kind = ? ORDER BY number"
 _FORGET_CHUNKS: Final = "DELETE FROM chunk WHERE run = ?"
 _KEEP: Final = (
-    f"INSERT OR REPLACE INTO run ({COLUMNS}) VALUES ({', '.join('?' * len(Record._fields))})"  # noqa: S608 - our own names
+    f"INSERT OR REPLACE INTO run ({COLUMNS}) VALUES ({', '.join('?' * len(LedgerRecord._fields))})"  # noqa: S608 - our own names
 )
 _KEEP_CHUNK: Final = "INSERT INTO chunk (run, kind, number, data) VALUES (?, ?, ?, ?)"
 
@@ -73,7 +73,7 @@ class _Again(Generic[_Value]):
         return self._begin()
 
 
-class Known(NamedTuple):
+class CachedRun(NamedTuple):
     """What came of a run that need not be checked again.
 
     `summary.unchanged` says when it was checked. `findings` and `links` can be iterated over
@@ -89,7 +89,7 @@ class Known(NamedTuple):
 class _Pending(NamedTuple):
     """A record that is yet to be written, with its chunks."""
 
-    record: Record
+    record: LedgerRecord
     findings: Kept
     links: Kept | None
 
@@ -105,30 +105,30 @@ class Ledger:
     """
 
     def __init__(self, path: str, options: Options, *, overwrite: bool = False) -> None:
-        if options.flow != Flow():
+        if options.flow != RowRouting():
             raise UsageError("with a ledger rows are only checked, not passed on or sealed")
         if is_remote(path):
             raise UsageError("a ledger is a file, not a URL")
         self._path = path
         self._settings = fingerprint(options)
         self._wants_links = options.links
-        self._last: tuple[Run, Standing | None] | None = None
+        self._last: tuple[Run, RunState | None] | None = None
         self._pending: list[_Pending] = []
         self._pending_bytes = 0
         self._written = time.monotonic()
         self._connection = open_for_writing(path, overwrite=overwrite)
 
-    def known(self, run: Run) -> Known | None:
+    def known(self, run: Run) -> CachedRun | None:
         """Return what came of a run, None where it must be checked.
 
         That is so where it was not checked by this version under these options, anything about
         its files changed since, something could not be looked at then, or its record is damaged.
         """
-        standing = standing_of(run)
+        standing = run_state(run)
         self._last = run, standing
         if standing is None:
             return None
-        with told(self._path, CannotWrite):
+        with translate_sqlite_errors(self._path, CannotWrite):
             try:
                 return snapshot(self._connection, lambda: self._found(standing))
             except Damaged:
@@ -138,7 +138,7 @@ class Ledger:
                     return None
                 raise
 
-    def begin(self, run: Run) -> Standing | None:
+    def begin(self, run: Run) -> RunState | None:
         """Return how the files of a run look; to be called before its check begins.
 
         Directly after `known` nothing is looked at twice. None where a run cannot be recognised
@@ -147,11 +147,11 @@ class Ledger:
         last, self._last = self._last, None
         if self._is_due():
             self.flush()
-        return last[1] if last is not None and last[0] is run else standing_of(run)
+        return last[1] if last is not None and last[0] is run else run_state(run)
 
     def record(
         self,
-        standing: Standing | None,
+        standing: RunState | None,
         summary: RunSummary,
         findings: Iterable[Finding],
         links: Iterable[dict[str, Any]] | None = None,
@@ -164,9 +164,9 @@ class Ledger:
         if standing is None:
             return
         key = standing.key
-        found = packed_all(map(packed_finding, findings), key, FINDINGS)
+        found = packed_all(map(encode_finding, findings), key, FINDINGS)
         ties = None if links is None else packed_all(links, key, LINKS)
-        record = Record(
+        record = LedgerRecord(
             key=key,
             name=summary.file or summary.aggregate or summary.inputs or "",
             place=standing.place,
@@ -178,7 +178,7 @@ class Ledger:
             standing=standing.text,
             findings=len(found),
             links=None if ties is None else len(ties),
-            summary=packed(packed_run(summary), key),
+            summary=packed(encode_run(summary), key),
         )
         self._pending.append(_Pending(record.sealed(), found, ties))
         self._pending_bytes += found.size + (0 if ties is None else ties.size)
@@ -188,7 +188,7 @@ class Ledger:
     def flush(self) -> None:
         """Write all records that are yet to be written, all or none. Raises CannotWrite."""
         if self._pending:
-            with told(self._path, CannotWrite), exclusive(self._connection):
+            with translate_sqlite_errors(self._path, CannotWrite), exclusive(self._connection):
                 for pending in self._pending:
                     self._write(pending)
             self._pending.clear()
@@ -226,13 +226,13 @@ class Ledger:
             or time.monotonic() - self._written >= MOST_PENDING_SECONDS
         )
 
-    def _found(self, standing: Standing) -> Known | None:
+    def _found(self, standing: RunState) -> CachedRun | None:
         """Read what is known of a run whose files look like that. Raises Damaged."""
         key = standing.key
         row = self._connection.execute(_FIND, (key,)).fetchone()
         if row is None:
             return None
-        record = Record(*row)
+        record = LedgerRecord(*row)
         if not (record.is_whole and record.settled):
             return None
         if (record.settings, record.standing) != (self._settings, standing.text):
@@ -244,12 +244,12 @@ class Ledger:
             kept = self._chunks(key, LINKS, record.links)
             ties = _Again(lambda: unpacked_all(kept, key, LINKS))
         try:
-            summary = unpacked_run(unpacked(record.summary, key))
+            summary = decode_run(unpacked(record.summary, key))
         except (AttributeError, KeyError, TypeError) as error:
             raise Damaged from error
         summary.unchanged = record.checked
-        findings = _Again(lambda: map(unpacked_finding, unpacked_all(found, key, FINDINGS)))
-        return Known(summary, findings, ties)
+        findings = _Again(lambda: map(decode_finding, unpacked_all(found, key, FINDINGS)))
+        return CachedRun(summary, findings, ties)
 
     def _chunks(self, key: bytes, kind: int, count: int) -> Kept:
         if not count:

@@ -27,7 +27,7 @@ class Damaged(Exception):
     """Something in the ledger is not what was written; it counts as not there."""
 
 
-class Record(NamedTuple):
+class LedgerRecord(NamedTuple):
     """One run as the table keeps it, column by column.
 
     `settled` is 0 where the run is to be checked again in any case. `settings` is the
@@ -50,7 +50,7 @@ class Record(NamedTuple):
     summary: bytes
     digest: bytes = b""
 
-    def sealed(self) -> Record:
+    def sealed(self) -> LedgerRecord:
         """Return the record with its digest."""
         return self._replace(digest=self._digest())
 
@@ -67,7 +67,7 @@ class Record(NamedTuple):
         return xxh3_128_digest(b"".join(b"%d:%b" % (len(field), field) for field in fields))
 
 
-COLUMNS: Final = ", ".join(Record._fields)
+COLUMNS: Final = ", ".join(LedgerRecord._fields)
 
 
 class Kept:

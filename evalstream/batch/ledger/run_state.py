@@ -12,7 +12,7 @@ from threading import Event
 from typing import Final, NamedTuple
 
 from evalstream.io.file_names import rows_named_like
-from evalstream.io.file_state import Marks, marks_of
+from evalstream.io.file_state import FileState, file_state
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote, shown
 from evalstream.io.remote.retry import tried
@@ -28,7 +28,7 @@ YOUNG_NANOSECONDS: Final = 2_000_000_000
 clock of a file system in use ticks every 2 s (exFAT, FAT32)."""
 
 
-class Standing(NamedTuple):
+class RunState(NamedTuple):
     """How a run's files looked.
 
     `key` is the same for every check of the same files; `place` is where the first of them lies,
@@ -44,7 +44,7 @@ class Standing(NamedTuple):
     is_settled: bool
 
 
-def standing_of(run: Run) -> Standing | None:
+def run_state(run: Run) -> RunState | None:
     """Look at the files of a run; None where they cannot be recognised later.
 
     That is so for streams, and for URLs with something in them that reports do not show: it may
@@ -63,7 +63,7 @@ def standing_of(run: Run) -> Standing | None:
     known = [mark for mark in marks if mark is not None]
     seen = [mark and mark.seen for mark in marks]
     place = next((place for place in places if place is not None), "")
-    return Standing(
+    return RunState(
         key=hashlib.sha256(_text([run.format, places])).digest(),
         place=printable(place),
         text=_text([names, run.missing, seen, _companions(run)]).decode(),
@@ -72,34 +72,34 @@ def standing_of(run: Run) -> Standing | None:
     )
 
 
-def _listed_marks(run: Run) -> Marks | None:
+def _listed_marks(run: Run) -> FileState | None:
     """Return what a list told of the rows, where that is surely an ETag: nobody asks again."""
     rows = run.rows or ""
     is_lasting = rows.partition("://")[0].lower() in S3 and shown(rows) == rows
-    return Marks(["listed", run.size, run.mark], 0) if run.mark and is_lasting else None
+    return FileState(["listed", run.size, run.mark], 0) if run.mark and is_lasting else None
 
 
-def _marks_of(name: str | None) -> Marks | None:
+def _marks_of(name: str | None) -> FileState | None:
     if name is None or name == STDIN:
         return None
     if not is_remote(name):
-        return marks_of(name)
+        return file_state(name)
     return _remote_marks(name) if shown(name) == name else None
 
 
-def _remote_marks(url: str) -> Marks:
+def _remote_marks(url: str) -> FileState:
     """Ask a store what it says of an object."""
     try:
         with STOPPING.waiting():
             facts = tried(store_of(url).look, Event())
     except (OSError, CannotCheck):
-        return Marks(["unreadable"], None)
+        return FileState(["unreadable"], None)
     told = facts.marks.get(MODIFIED)
     moment = None if told is None else _moment(told)
     # An ETag or a generation by itself tells one object from the next.
     lasting = 0 if facts.marks.keys() - {MODIFIED} else None
     seen = ["object", facts.size, sorted(facts.marks.items())]
-    return Marks(seen, lasting if moment is None else moment)
+    return FileState(seen, lasting if moment is None else moment)
 
 
 def _moment(told: str) -> int | None:
@@ -139,7 +139,7 @@ def _place_of(name: str) -> str:
     return name if is_remote(name) else os.path.abspath(name)
 
 
-def _is_old(marks: Marks, taken: int) -> bool:
+def _is_old(marks: FileState, taken: int) -> bool:
     return marks.changed is not None and marks.changed < taken - YOUNG_NANOSECONDS
 
 

@@ -15,7 +15,7 @@ from evalstream.model.signals import STOPPING
 
 if TYPE_CHECKING:
     from evalstream.executors.dask.cluster import Cluster
-    from evalstream.executors.dask.connect import Place
+    from evalstream.executors.dask.connect import ClusterAddress
 
 PATIENCE_SECONDS: Final = 30.0
 """How long a scheduler, its file and a first worker are waited for, each."""
@@ -36,9 +36,9 @@ def backend(
     EngineLost where for `patience` seconds there is no scheduler or no worker, or where a worker
     would judge by other versions than this process.
     """
-    from evalstream.executors.dask.connect import Place
+    from evalstream.executors.dask.connect import ClusterAddress
 
-    cluster = _CLUSTERS.joined(Place(address, scheduler_file, workers), patience)
+    cluster = _CLUSTERS.joined(ClusterAddress(address, scheduler_file, workers), patience)
     return Backend(
         "dask",
         parallelism=cluster.width,
@@ -84,9 +84,9 @@ class _Clusters:
     """The clusters that this process has joined: one connection to each, for all who ask."""
 
     def __init__(self) -> None:
-        self._joined: dict[Place, Cluster] = {}
+        self._joined: dict[ClusterAddress, Cluster] = {}
 
-    def joined(self, place: Place, patience: float) -> Cluster:
+    def joined(self, place: ClusterAddress, patience: float) -> Cluster:
         """Return the connection to a cluster; one that was lost is made anew."""
         from evalstream.executors.dask.connect import join
 

@@ -11,13 +11,13 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.executors.dask import worker
 from evalstream.executors.dask.cluster import FAREWELL_SECONDS, Cluster
-from evalstream.model.errors import EngineLost, MissingExtra
+from evalstream.model.errors import ExecutorLost, MissingExtra
 
 LOUD: Final = frozenset({"asyncio", "distributed", "tornado"})
 """Whose loggers tell with tracebacks what is an exception here."""
 
 
-class Place(NamedTuple):
+class ClusterAddress(NamedTuple):
     """Where a cluster is; without address and file it is to be started here with some workers."""
 
     address: str | None
@@ -31,7 +31,7 @@ class Place(NamedTuple):
         return f"the Dask scheduler at {self.address or 'this machine'}"
 
 
-def join(place: Place, patience: float) -> Cluster:
+def join(place: ClusterAddress, patience: float) -> Cluster:
     """Connect to a cluster and make sure that it can do the work. Raises EngineLost."""
     distributed = _library()
     address, owned = place.address, None
@@ -47,7 +47,7 @@ def join(place: Place, patience: float) -> Cluster:
         if owned is not None:
             owned.close(timeout=FAREWELL_SECONDS)
         said = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        raise EngineLost(f"{place.described()} cannot be reached: {said}") from error
+        raise ExecutorLost(f"{place.described()} cannot be reached: {said}") from error
     cluster = Cluster(client, place.described(), owned)
     try:
         cluster.prepare(patience)
@@ -89,7 +89,7 @@ def _address_in(scheduler_file: str, patience: float) -> str:
             if time.monotonic() > until:
                 trouble = error.strerror if isinstance(error, OSError) else "it holds no address"
                 message = f"the scheduler file {scheduler_file} is of no use: {trouble}"
-                raise EngineLost(f"{message}, after {patience:g} seconds") from error
+                raise ExecutorLost(f"{message}, after {patience:g} seconds") from error
         time.sleep(0.1)
 
 

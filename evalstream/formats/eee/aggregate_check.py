@@ -13,14 +13,14 @@ from evalstream.formats.eee.rules.schema import ES215, fits_another, null_bounds
 from evalstream.formats.eee.rules.schema import explain as explain_schema
 from evalstream.formats.eee.rules.seal import ES502, ES503, ES505
 from evalstream.formats.eee.version_fit import versions_that_fit
-from evalstream.model.finding import Fault, PlacedFault, one_of
+from evalstream.model.finding import PlacedViolation, Violation, one_of
 from evalstream.model.options import Options
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.json_schema import builtin_validator
 from evalstream.parsing.limits import (
     held_of,
 )
-from evalstream.parsing.schema_errors_in_parts import fault_parts
+from evalstream.parsing.schema_errors_in_parts import error_parts
 from evalstream.rules.profiles import PROFILES
 from evalstream.rules.syntax import (
     ES108,
@@ -39,30 +39,30 @@ class Reading(NamedTuple):
     """What was read: the aggregate if it is an object, and its faults."""
 
     aggregate: Aggregate | None
-    faults: list[PlacedFault]
+    faults: list[PlacedViolation]
 
 
 def read_aggregate(text: bytes, name: str, options: Options) -> Reading:
     """Read an aggregate; `name` is what reports call it. Raises as `read_document` does."""
     reading = read_document(text, options, "an aggregate")
-    faults = [PlacedFault(fault, line) for fault, line in reading.faults]
+    faults = [PlacedViolation(fault, line) for fault, line in reading.faults]
     if reading.value is None:
         return Reading(None, faults)
     aggregate = Aggregate(name, reading.value, claims_of(text.removeprefix(UTF8_MARK)))
     said = held_of(reading.concerned(_schema_faults(aggregate, options)))
     try:
-        faults.extend(map(PlacedFault, said))
+        faults.extend(map(PlacedViolation, said))
     except RecursionError:
-        return Reading(None, [*faults, PlacedFault(ES113.fault(TOO_DEEP))])
+        return Reading(None, [*faults, PlacedViolation(ES113.fault(TOO_DEEP))])
     return Reading(aggregate, faults)
 
 
-def in_order(faults: list[PlacedFault]) -> list[PlacedFault]:
+def in_order(faults: list[PlacedViolation]) -> list[PlacedViolation]:
     """Return what is to be said of an aggregate, each fault once, by line, code and pointer."""
     return sorted(_absorbed(faults), key=_order)
 
 
-def _schema_faults(aggregate: Aggregate, options: Options) -> Iterator[Fault]:
+def _schema_faults(aggregate: Aggregate, options: Options) -> Iterator[Violation]:
     declared = aggregate.version
     version = options.schema_version
     if version == "auto":
@@ -78,7 +78,7 @@ def _schema_faults(aggregate: Aggregate, options: Options) -> Iterator[Fault]:
     document = aggregate.document
     said: set[str | None] = set()
     fails = False
-    for part in fault_parts(validator, document):
+    for part in error_parts(validator, document):
         faults = explain_schema(part, own=True, version=version)
         fails = fails or bool(faults)
         said.update(fault.pointer for fault in faults if (fault.pointer or "").endswith(BOUNDS))
@@ -91,7 +91,7 @@ def _schema_faults(aggregate: Aggregate, options: Options) -> Iterator[Fault]:
         yield from fits_another(version, fitting)
 
 
-def _absorbed(faults: list[PlacedFault]) -> list[PlacedFault]:
+def _absorbed(faults: list[PlacedViolation]) -> list[PlacedViolation]:
     """Let rules that say more speak for the schema's findings at the same place.
 
     Where the number itself is none (ES108), no other rule has anything to say.
@@ -118,6 +118,6 @@ def _absorbed(faults: list[PlacedFault]) -> list[PlacedFault]:
     return kept
 
 
-def _order(placed: PlacedFault) -> tuple[float, str, str]:
+def _order(placed: PlacedViolation) -> tuple[float, str, str]:
     line = float("inf") if placed.line is None else placed.line
     return line, placed.fault.code, placed.fault.pointer or ""

@@ -10,14 +10,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from evalstream.engine.collector import Collector
-from evalstream.engine.routing import Outlets, refuse_rowless
+from evalstream.engine.routing import RowRouter, refuse_rowless
 from evalstream.engine.row_pass import RowPass, reason_of
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import DETAILS, Aggregate
 from evalstream.formats.eee.aggregate_check import Reading, in_order, read_aggregate
-from evalstream.formats.eee.expectations import unexpected
-from evalstream.formats.eee.file_violations import FileFaults
-from evalstream.formats.eee.probe import context_of
+from evalstream.formats.eee.expectations import unmet_expectations
+from evalstream.formats.eee.file_violations import FileViolations
+from evalstream.formats.eee.probe import probe_context
 from evalstream.formats.eee.row_engine import engine_for
 from evalstream.formats.eee.rules.datastore import ES902, are_undeclared
 from evalstream.formats.eee.rules.recompute import summaries
@@ -32,9 +32,9 @@ from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.block import Lines
 from evalstream.model.errors import CannotCheck
-from evalstream.model.finding import Fault, Finding, PlacedFault, Severity
+from evalstream.model.finding import Finding, PlacedViolation, Severity, Violation
 from evalstream.model.options import Options
-from evalstream.model.report import NOT_CHECKED, UNSEALED, RunSummary, Verified
+from evalstream.model.report import NOT_CHECKED, NOT_SEALED, RunSummary, Verified
 from evalstream.model.run import STDIN, Run
 from evalstream.parsing.limits import held_of
 from evalstream.rules.base import RunFacts, place_in
@@ -78,7 +78,7 @@ class RunCheck:
         self._rows_name = printable(run.rows) if run.rows else None
         self._aggregate_name = printable(run.aggregate) if run.aggregate else None
         self._trouble: str | None = None
-        self._aggregate_faults: list[PlacedFault] = []
+        self._aggregate_faults: list[PlacedViolation] = []
         self._aggregate: Aggregate | None = None
         self._text: bytes | None = None
         self._standing = Reading(None, [])
@@ -94,7 +94,7 @@ class RunCheck:
             refuse_rowless(self._options.flow, self._aggregate_name or "")
         if not self._awaited:
             self._read_aggregate()
-        outlets = Outlets(self._options, self._algorithms())
+        outlets = RowRouter(self._options, self._algorithms())
         try:
             outlets.open()
             rows = self._row_pass(outlets)
@@ -109,7 +109,7 @@ class RunCheck:
         self._write_seal(summary)
         return summary
 
-    def _row_pass(self, outlets: Outlets) -> RowPass:
+    def _row_pass(self, outlets: RowRouter) -> RowPass:
         name = self._rows_name or self._aggregate_name or ""
         rows = RowPass(name, self._options, self._algorithms(), outlets, self._progress)
         if self._run.rows is None and self._missing is None:
@@ -118,10 +118,10 @@ class RunCheck:
 
     def _summary(self, rows: RowPass) -> RunSummary:
         if self._options.flow.is_waited_for:
-            make_ready(self._options, self._aggregate)
+            prepare(self._options, self._aggregate)
         try:
             head = rows.open(self._run.rows) if self._run.rows else b""
-            context = context_of(self._options, self._aggregate, head)
+            context = probe_context(self._options, self._aggregate, head)
             collector = Collector(context, rows.name, self._show)
             try:
                 rows.run(collector)
@@ -164,7 +164,7 @@ class RunCheck:
         except (OSError, CannotCheck) as error:
             self._cannot(f"the aggregate cannot be read: {reason_of(error)}")
             fault = ES001.fault(f"cannot be read: {reason_of(error)}")
-            self._aggregate_faults.append(PlacedFault(fault))
+            self._aggregate_faults.append(PlacedViolation(fault))
         else:
             self._aggregate, self._aggregate_faults = reading.aggregate, reading.faults
             if reading.aggregate is None:
@@ -173,12 +173,12 @@ class RunCheck:
                 self._missing = _unnamed_rows(reading.aggregate)
         if self._missing:
             self._cannot(self._missing)
-            self._aggregate_faults.extend(map(PlacedFault, self._missing_faults(self._missing)))
+            self._aggregate_faults.extend(map(PlacedViolation, self._missing_faults(self._missing)))
 
     def _compare_aggregate(self) -> None:
         """Note whether the aggregate is still what was read."""
         for _, change in self._watch.changes():
-            self._aggregate_faults.append(PlacedFault(changed_while_read(change)))
+            self._aggregate_faults.append(PlacedViolation(changed_while_read(change)))
             self._distrust(f"the aggregate {CHANGED}: {change}")
 
     def _distrust(self, reason: str | None) -> None:
@@ -187,7 +187,7 @@ class RunCheck:
         if reason is not None:
             self._changed, self._are_whole = True, False
 
-    def _missing_faults(self, missing: str) -> Iterator[Fault]:
+    def _missing_faults(self, missing: str) -> Iterator[Violation]:
         """Say that declared rows are not there, or not where they may be."""
         leads_out = self._run.leads_out
         if leads_out is not None:
@@ -195,7 +195,7 @@ class RunCheck:
         elif ES902.code not in enabled_codes(self._options):
             yield ES001.fault(missing, pointer=FILE_PATH if self._run.missing else DETAILS)
 
-    def _judged(self, rows: RowPass, collector: Collector) -> tuple[RunFacts, FileFaults]:
+    def _judged(self, rows: RowPass, collector: Collector) -> tuple[RunFacts, FileViolations]:
         """Judge the files as a whole: as they will be if they are sealed, else as they stand."""
         flow, seal = self._options.flow, self._prepared_seal(rows, collector)
         self._standing = standing = Reading(self._aggregate, self._aggregate_faults)
@@ -217,10 +217,10 @@ class RunCheck:
                 return facts, faults
             self._refusal, self._aggregate_name = refusal.beside(failing), name
             self._aggregate, self._aggregate_faults = standing
-            self._cannot(refusal.trouble and f"{UNSEALED}: {refusal.trouble}")
+            self._cannot(refusal.trouble and f"{NOT_SEALED}: {refusal.trouble}")
         facts = self._facts(rows, collector)
         faults = self._file_faults(rows, facts)
-        for fault in unexpected(facts):
+        for fault in unmet_expectations(facts):
             if self._refusal is None and fault.code not in facts.context.enabled:
                 self._cannot(fault.message)
         return facts, faults if self._refusal is None else self._refusal.added_to(faults)
@@ -234,7 +234,7 @@ class RunCheck:
         try:
             return seal_of(self._run, self._options, self._aggregate, self._text, rows, collector)
         except (OSError, CannotCheck) as error:
-            self._cannot(f"{UNSEALED}: {reason_of(error)}")
+            self._cannot(f"{NOT_SEALED}: {reason_of(error)}")
             return None
 
     def _write_seal(self, summary: RunSummary) -> None:
@@ -299,20 +299,20 @@ class RunCheck:
         unpacked = declared is not None and not is_packed_name(declared)
         return "unpacked" if unpacked and "unpacked" in digests else "stored"
 
-    def _file_faults(self, rows: RowPass, facts: RunFacts) -> FileFaults:
+    def _file_faults(self, rows: RowPass, facts: RunFacts) -> FileViolations:
         """Say what is wrong with whole files: the rows file and its aggregate."""
-        about_rows = [*rows.faults, *unexpected(facts)]
+        about_rows = [*rows.faults, *unmet_expectations(facts)]
         about_aggregate = list(self._aggregate_faults)
-        about_aggregate.extend(map(PlacedFault, held_of(self._aggregate_rule_faults(facts))))
+        about_aggregate.extend(map(PlacedViolation, held_of(self._aggregate_rule_faults(facts))))
         for fault in held_of(self._run_faults(facts)):
             about = RULES[fault.code].about_aggregate and not fault.about_rows
             if about and facts.aggregate is not None:
-                about_aggregate.append(PlacedFault(fault))
+                about_aggregate.append(PlacedViolation(fault))
             else:
                 about_rows.append(fault)
-        return FileFaults(about_rows, about_aggregate)
+        return FileViolations(about_rows, about_aggregate)
 
-    def _speak(self, faults: FileFaults, collector: Collector) -> None:
+    def _speak(self, faults: FileViolations, collector: Collector) -> None:
         """Hand on what concerns whole files: the rows file first, then its aggregate."""
         for fault in sorted(faults.rows, key=lambda fault: (fault.code, fault.pointer or "")):
             collector.note(fault)
@@ -323,7 +323,7 @@ class RunCheck:
         if self._rows_name and not collector.tally.rows and not self._failed(collector):
             self._cannot("no row was looked at")
 
-    def _aggregate_rule_faults(self, facts: RunFacts) -> Iterator[Fault]:
+    def _aggregate_rule_faults(self, facts: RunFacts) -> Iterator[Violation]:
         """Judge the aggregate by itself, but for results with a number that is none (ES108)."""
         if facts.aggregate is None:
             return
@@ -339,7 +339,7 @@ class RunCheck:
                     if "/".join((fault.pointer or "").split("/")[:3]) not in numberless:
                         yield fault
 
-    def _run_faults(self, facts: RunFacts) -> Iterator[Fault]:
+    def _run_faults(self, facts: RunFacts) -> Iterator[Violation]:
         looked_at = self._run.rows is not None and facts.layout != "unread"
         is_alone = self._run.rows is None and self._missing is None and self._aggregate
         if is_alone and not self._is_documentation:
@@ -347,7 +347,9 @@ class RunCheck:
             yield ES506.fault(message, severity=Severity.INFO)
         for (code, message, pointer), count, line in facts.tally.remarks:
             said = f"{message} (first {place_in(facts.layout)(line)})"
-            yield Fault(code, said, pointer, severity=Severity.INFO, count=count, about_rows=True)
+            yield Violation(
+                code, said, pointer, severity=Severity.INFO, count=count, about_rows=True
+            )
         enabled = facts.context.enabled
         unreadable = facts.aggregate is None and facts.aggregate_path is not None
         orphaned = ES902.code in enabled and are_undeclared(facts)
@@ -383,7 +385,7 @@ class RunCheck:
         """Tell whether rows are not as many as was expected, or may not be sealed, for good."""
         if self._refusal is not None and self._refusal.refutes:
             return True
-        return any(unexpected(facts))
+        return any(unmet_expectations(facts))
 
     def _summarised(self, rows: RowPass, facts: RunFacts, collector: Collector) -> RunSummary:
         summary = RunSummary(
@@ -440,9 +442,9 @@ class RunCheck:
         )
 
 
-def make_ready(options: Options, aggregate: Aggregate | None = None) -> None:
+def prepare(options: Options, aggregate: Aggregate | None = None) -> None:
     """Load and compile what checks rows before the first one comes, as something waits for it."""
-    engine_for(context_of(options, aggregate, b"")).run(Lines(b"{}\n"))
+    engine_for(probe_context(options, aggregate, b"")).run(Lines(b"{}\n"))
 
 
 def _is_file_or_link(path: str) -> bool:

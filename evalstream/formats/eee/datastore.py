@@ -56,7 +56,7 @@ Fewer names than `unportable` refuses: what the publisher writes has an address.
 """
 
 
-class Place(NamedTuple):
+class DatastorePath(NamedTuple):
     """Where a file lies: the whole path of its folder, its last four folders, and its name."""
 
     folder: str
@@ -93,13 +93,15 @@ class Unaddressable(NamedTuple):
     reason: str
 
 
-def place_of(path: str) -> Place:
+def place_of(path: str) -> DatastorePath:
     """Return where the file of a path or URL lies; links are not followed."""
     web = _WEB.match(path)
     if web is not None:
         path = web[1] + unquote(web[2])
     folder, name = os.path.split(os.path.abspath(path))
-    return Place(folder, tuple(filter(None, folder.split(os.sep)))[-len(FOLDERS) - 1 :], name)
+    return DatastorePath(
+        folder, tuple(filter(None, folder.split(os.sep)))[-len(FOLDERS) - 1 :], name
+    )
 
 
 def uuid_of(path: str) -> str | None:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from evalstream.formats.eee.rules.recompute import ES802
 from evalstream.formats.eee.rules.seal import ES503, LOOKED_AT, NO_ROWS
 from evalstream.formats.eee.sample_groups import is_even
-from evalstream.model.finding import Fault, Severity
+from evalstream.model.finding import Severity, Violation
 from evalstream.model.row_record import UNJOINED
 from evalstream.model.text import counted
 from evalstream.rules.base import RunFacts
 
 
-def unexpected(facts: RunFacts) -> Iterator[Fault]:
+def unmet_expectations(facts: RunFacts) -> Iterator[Violation]:
     """Say where the rows are not as many as expected; nothing where they could not be read.
 
     A sample is known by its evaluation, its evaluation_name and its id. Where results score
@@ -29,7 +29,7 @@ def unexpected(facts: RunFacts) -> Iterator[Fault]:
         yield from _samples(facts, flow.expect_samples)
 
 
-def _samples(facts: RunFacts, expected: int) -> Iterator[Fault]:
+def _samples(facts: RunFacts, expected: int) -> Iterator[Violation]:
     samples, whose = facts.coverage.distinct(), "the rows score"
     if not all(is_even(facts, result) for result in facts.context.results):
         samples, whose = min(_by_result(facts)), "the rows of a result score"

@@ -11,12 +11,12 @@ from functools import lru_cache
 from itertools import chain, compress, repeat
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from evalstream.engine.result import Taken
+from evalstream.engine.result import AcceptedRows
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.row_digests import answer_digest
-from evalstream.formats.eee.row_groups import Scope, Scopes, remark_key
+from evalstream.formats.eee.row_groups import RowGroup, RowGroups, notice_key
 from evalstream.formats.eee.rules.row import FOREIGN_SOURCE, NO_ANSWER, common_bounds, timed_members
-from evalstream.io.digest import same_for_one_reference
+from evalstream.io.digest import equivalent_recipes
 from evalstream.model.row_record import RECORD_BYTES, UNJOINED
 from evalstream.parsing import json
 from evalstream.parsing.json import FAST_DEPTH
@@ -24,24 +24,24 @@ from evalstream.parsing.json_schema import builtin_schema
 from evalstream.parsing.native.binding import (
     COLUMNS,
     LINK_WORDS,
-    Demands,
     Flag,
-    Pause,
+    RowConstraints,
     Scanner,
-    Setting,
+    ScannerConfig,
+    StopReason,
     hasher,
     library,
 )
 from evalstream.parsing.native.binding import recipes as known_recipes
 from evalstream.parsing.native.binding import slots as known_slots
 from evalstream.parsing.native.schema_tables import NotTabled, Tables, pinned, tables_of
-from evalstream.rules.base import Context, Rule
+from evalstream.rules.base import CheckContext, Rule
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
     from ctypes import CDLL
 
-QUIET: Final = frozenset(
+FAST_PATH_RULES: Final = frozenset(
     {
         "ES301",
         "ES302",
@@ -88,12 +88,12 @@ _WORD: Final = struct.Struct("=Q")
 _DOUBLE: Final = struct.Struct("=d")
 
 
-def is_loud(rule: Rule) -> bool:
+def needs_slow_path(rule: Rule) -> bool:
     """Tell whether a rule for single rows may say something of a row that is accepted here."""
-    return rule.code not in QUIET and not rule.by_ids
+    return rule.code not in FAST_PATH_RULES and not rule.by_ids
 
 
-def swift_for(context: Context) -> Swift | None:
+def fast_path_for(context: CheckContext) -> FastPath | None:
     """Return what takes the usual rows of a context, None where none are to be taken so."""
     options, loaded = context.options, library()
     if loaded is None or options.schema is not None or options.engine != "auto":
@@ -105,7 +105,7 @@ def swift_for(context: Context) -> Swift | None:
     if shape is None:
         return None
     found = hasher(context.algorithm)
-    demands = Demands(
+    demands = RowConstraints(
         lowest=lowest,
         highest=highest,
         wanted=shape.tables.wanted,
@@ -118,8 +118,8 @@ def swift_for(context: Context) -> Swift | None:
         compares=len(context.results) > 1,
         transcript=shape.transcript.encode(),
     )
-    setting = Setting(shape.tables, demands, found)
-    return Swift(context, loaded, setting, checks_hashes=found is None and bool(context.recipes))
+    setting = ScannerConfig(shape.tables, demands, found)
+    return FastPath(context, loaded, setting, checks_hashes=found is None and bool(context.recipes))
 
 
 class _Shape(NamedTuple):
@@ -162,7 +162,7 @@ def _is_double(number: float) -> bool:
         return False
 
 
-def _lists_samples(context: Context) -> bool:
+def _lists_samples(context: CheckContext) -> bool:
     """Tell whether a result lists the samples that it is made of."""
     return any(result.sample_ids is not None for result in context.results)
 
@@ -171,14 +171,14 @@ _IDLE: Final[list[Scanner]] = []
 """Scanners that nobody uses just now: making one takes a millisecond."""
 
 
-class Swift:
+class FastPath:
     """Takes rows of which nothing is to be said but what is counted.
 
     `checks_hashes` says that scanners do not.
     """
 
     def __init__(
-        self, context: Context, loaded: CDLL, setting: Setting, *, checks_hashes: bool
+        self, context: CheckContext, loaded: CDLL, setting: ScannerConfig, *, checks_hashes: bool
     ) -> None:
         self.context, self.setting, self.checks_hashes = context, setting, checks_hashes
         self.compute: Callable[[bytes], Any] = getattr(hashlib, context.algorithm)
@@ -187,17 +187,17 @@ class Swift:
         self._loaded = loaded
 
     def pass_over(
-        self, scopes: Scopes, tally: Tally, data: bytes, base: int, offsets: Sequence[int] | None
-    ) -> SwiftPass:
+        self, scopes: RowGroups, tally: Tally, data: bytes, base: int, offsets: Sequence[int] | None
+    ) -> FastBlock:
         """Begin with a block."""
         try:
             scanner = _IDLE.pop()
         except IndexError:
             scanner = Scanner(self._loaded)
-        return SwiftPass(self, scanner, scopes, tally, data, base, offsets)
+        return FastBlock(self, scanner, scopes, tally, data, base, offsets)
 
 
-class SwiftPass:
+class FastBlock:
     """The usual rows of one block, whose first byte has the offset `base`.
 
     `offsets` are those of its lines, where they do not stand one behind the other.
@@ -205,9 +205,9 @@ class SwiftPass:
 
     def __init__(
         self,
-        swift: Swift,
+        swift: FastPath,
         scanner: Scanner,
-        scopes: Scopes,
+        scopes: RowGroups,
         tally: Tally,
         data: bytes,
         base: int,
@@ -216,7 +216,7 @@ class SwiftPass:
         self._swift, self._context, self._scopes, self._tally = swift, swift.context, scopes, tally
         self._data = data
         self._scanner = scanner
-        self._known: list[Scope] = []
+        self._known: list[RowGroup] = []
         packed = None if offsets is None else array("Q", offsets).tobytes()
         scanner.start(swift.setting, data, base, packed, swift.context.options.max_line_bytes)
 
@@ -225,21 +225,21 @@ class SwiftPass:
         self._scanner.stop()
         _IDLE.append(self._scanner)
 
-    def take(self, start: int, first: int) -> Taken:
+    def take(self, start: int, first: int) -> AcceptedRows:
         """Take what rows can be taken of the next lines, the first of which has number `first`.
 
         A row that is taken is in the tally.
         """
         scanner = self._scanner
         scanner.go_to(start, first)
-        while scanner.scan() is Pause.NEW_SCOPE:
+        while scanner.scan() is StopReason.NEW_SCOPE:
             self._add_scope(scanner.line)
         rows = _Rows(scanner, first)
         if self._swift.checks_hashes:
             self._refuse_wrong_hashes(rows)
         if rows:
             self._count(rows)
-        return Taken(scanner.at, rows.lines, rows.records, rows.left())
+        return AcceptedRows(scanner.at, rows.lines, rows.records, rows.left())
 
     def _add_scope(self, number: int) -> None:
         """Find out the scope of a row that has other ids than all before."""
@@ -271,7 +271,7 @@ class SwiftPass:
         for flag, remark in _REMARKS:
             remarked = rows.having(flag)
             if remarked and remark.code in self._context.enabled:
-                tally.remarks.add(remark_key(remark), remarked[0], len(remarked))
+                tally.remarks.add(notice_key(remark), remarked[0], len(remarked))
         for number in rows.having(Flag.CARRIAGE_RETURN):
             tally.carriage_returns.add(None, number)
         for (place, word, flags), times in rows.alike().items():
@@ -300,7 +300,7 @@ class SwiftPass:
             self._tally.recipes.add(frozenset({recipe}), several[0], len(several))
             numbers = sorted({*numbers} - {*several})
         if numbers:
-            self._tally.recipes.add(same_for_one_reference(recipe), numbers[0], len(numbers))
+            self._tally.recipes.add(equivalent_recipes(recipe), numbers[0], len(numbers))
 
     def _count_unlisted(self, rows: _Rows) -> None:
         """Count rows whose sample is not among those that their result lists."""

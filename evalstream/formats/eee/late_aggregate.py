@@ -14,8 +14,8 @@ from evalstream.io.overwriting import is_device
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.finding import Finding, Severity
-from evalstream.model.finding_list import Findings
-from evalstream.model.options import Flow, Options
+from evalstream.model.finding_list import FindingList
+from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, Run
 from evalstream.rules.inputs import ES006
@@ -48,13 +48,13 @@ def check_run(
     copy = flow.tee or (run.rows if flow.follow else None)
     if copy is None:
         return RunCheck(run, options, show, progress, awaited=True).summary()
-    told = Findings()
+    told = FindingList()
 
     def tell(finding: Finding) -> None:
         told.append(finding)
         show(finding)
 
-    first_flow = replace(flow, **{name: getattr(Flow(), name) for name in LATER})
+    first_flow = replace(flow, **{name: getattr(RowRouting(), name) for name in LATER})
     alone = replace(options, ignore=(*options.ignore, ES506.code), flow=first_flow)
     first = RunCheck(Run(run.rows, None), alone, tell, progress).summary()
     if first.trouble is not None:
@@ -62,7 +62,7 @@ def check_run(
         if flow.seal_to is not None:
             first.tell_unsealed()
         return first
-    later = Flow(**{name: getattr(flow, name) for name in LATER})
+    later = RowRouting(**{name: getattr(flow, name) for name in LATER})
     again = replace(options, flow=later, skip_noise=options.skip_noise and not flow.tee)
     unheard = _unheard(told, show)
     second = RunCheck(Run(copy, run.aggregate), again, unheard, progress).summary()
@@ -87,7 +87,7 @@ def _is_awaited(run: Run, options: Options) -> bool:
     return comes_by and not os.path.exists(run.aggregate)
 
 
-def _unheard(told: Findings, show: Callable[[Finding], None]) -> Callable[[Finding], None]:
+def _unheard(told: FindingList, show: Callable[[Finding], None]) -> Callable[[Finding], None]:
     """Return what shows findings, but for those that were told before, in the same order."""
     before = iter(told)
     waiting: list[Finding] = list(islice(before, 1))

@@ -15,14 +15,14 @@ from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.io.digest import (
     ALGORITHM_OF_LENGTH,
     RECIPES,
-    explained_by,
+    equivalent_recipes,
     is_hex_digest,
+    matching_recipes,
     normalised,
-    same_for_one_reference,
 )
 from evalstream.model.options import Options
 from evalstream.parsing import json
-from evalstream.rules.base import Context
+from evalstream.rules.base import CheckContext
 from evalstream.rules.catalogue import enabled_main_codes
 
 PROBED_ROWS: Final = 256
@@ -32,12 +32,12 @@ UNANIMOUS: Final = 32
 """How many rows settle what a file follows where none says otherwise."""
 
 
-def context_of(options: Options, aggregate: Aggregate | None, head: bytes) -> Context:
+def probe_context(options: Options, aggregate: Aggregate | None, head: bytes) -> CheckContext:
     """Return what the rows are to be judged by, from the options, the aggregate and the head."""
     rows = _Rows(head)
     version = _version(options, aggregate, rows)
     algorithm, recipes = _recipes(options, version, aggregate, rows)
-    context = Context(
+    context = CheckContext(
         options=options,
         enabled=enabled_main_codes(options),
         version=version,
@@ -191,7 +191,7 @@ def _explained(row: dict[str, Any] | None, algorithm: str, first: str) -> frozen
     if isinstance(reference, str) or len(reference) <= 1:
         with suppress(UnicodeEncodeError):
             if getattr(hashlib, algorithm)(RECIPES[first](raw, reference)).hexdigest() == bare:
-                return same_for_one_reference(first)
+                return equivalent_recipes(first)
     if not is_hex_digest(bare) or ALGORITHM_OF_LENGTH[len(bare)] != algorithm:
         return frozenset()
-    return explained_by(bare, raw, reference)
+    return matching_recipes(bare, raw, reference)

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from evalstream.formats.eee.aggregate import Aggregate, Result
 from evalstream.formats.eee.claims import Agreement, Claims, agreement, agrees
 from evalstream.stats.duplicates import Cover
-from evalstream.stats.score_sums import FRACTION_BITS, Scores
+from evalstream.stats.score_sums import FRACTION_BITS, ScoreSums
 
 PERCENT: Final = 100
 USUAL_LEVEL: Final = 0.95
@@ -56,7 +56,7 @@ class Recomputed:
 
     result: Result
     claims: Claims
-    scores: Scores | None
+    scores: ScoreSums | None
     cover: Cover
 
     @property
@@ -233,7 +233,7 @@ class Recomputed:
 
 
 def recomputed(
-    aggregate: Aggregate, scores: Mapping[int, Scores], covers: Mapping[int, Cover]
+    aggregate: Aggregate, scores: Mapping[int, ScoreSums], covers: Mapping[int, Cover]
 ) -> list[Recomputed]:
     """Compare every result of an aggregate with its rows, in the aggregate's order."""
     return [

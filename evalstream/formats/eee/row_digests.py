@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import xxhash
 
 from evalstream.formats.eee import row_view
-from evalstream.formats.eee.row_groups import Scope
+from evalstream.formats.eee.row_groups import RowGroup
 from evalstream.io.digest import wide_digest
 from evalstream.model.block import Bytes
 from evalstream.model.row_record import ABSENT, pack
@@ -30,7 +30,7 @@ class Shown(NamedTuple):
     score: Any
 
 
-def sample_digest(sample: Any, scope: Scope) -> bytes | None:
+def sample_digest(sample: Any, scope: RowGroup) -> bytes | None:
     """Return the digest of a sample_id within its evaluation, None for what can be none.
 
     A row whose evaluation_name is not text has none either: nothing tells where it belongs. The
@@ -60,7 +60,7 @@ def choices_digest(choices: str) -> int:
 
 
 def record(
-    number: int, offset: int, line: Bytes, key: bytes | None, scope: Scope, shown: Shown
+    number: int, offset: int, line: Bytes, key: bytes | None, scope: RowGroup, shown: Shown
 ) -> bytes:
     """Pack one row: its line and offset, and what it scores, shows and says.
 

@@ -11,7 +11,7 @@ from json import loads
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from evalstream.engine.record_engine import RecordEngine
-from evalstream.engine.result import BlockResult, Fate, Noted, Taken, last_line
+from evalstream.engine.result import AcceptedRows, BlockFindings, BlockResult, LineStatus, last_line
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import Join
 from evalstream.formats.eee.row_digests import (
@@ -21,23 +21,23 @@ from evalstream.formats.eee.row_digests import (
     record,
     sample_digest,
 )
-from evalstream.formats.eee.row_groups import Scope, Scopes, is_remark, remark_key
-from evalstream.formats.eee.row_reader import Reader, Row, parse
+from evalstream.formats.eee.row_groups import RowGroup, RowGroups, is_aggregated_notice, notice_key
+from evalstream.formats.eee.row_reader import Row, RowReader, parse
 from evalstream.formats.eee.rules import sample_hash
 from evalstream.formats.eee.rules.schema import ES216
 from evalstream.model.block import Lines
-from evalstream.model.finding import Fault
-from evalstream.model.row_record import RECORD_BYTES, UNJOINED, Identities
+from evalstream.model.finding import Violation
+from evalstream.model.row_record import RECORD_BYTES, UNJOINED, RowRecords
 from evalstream.parsing import json
-from evalstream.rules.base import Context, RowCheck, Rule
+from evalstream.rules.base import CheckContext, RowCheck, Rule
 from evalstream.rules.catalogue import MAIN_RULES, severity_of
 from evalstream.rules.inputs import ES003, noise_check
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES107, ES108, ES110, ES111, ES114
-from evalstream.stats.link_keys import UNSHOWN, input_word, sample_word
+from evalstream.stats.link_keys import UNSHOWN, input_hash64, sample_hash64
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
-    from evalstream.formats.eee.fast_path import Swift, SwiftPass
+    from evalstream.formats.eee.fast_path import FastBlock, FastPath
 
 JSON_BLANK: Final = b" \t\r"
 UNCERTAIN: Final = frozenset({ES107.code, ES108.code})
@@ -55,13 +55,13 @@ BLANKS: Final = re.compile(rb"(?:[ \t]{0,%d}+\n){16,}+" % (LONGEST_BLANK - 1))
 """Many lines without anything on them, one after the other."""
 
 
-def engine_for(context: Context) -> Engine | RecordEngine:
+def engine_for(context: CheckContext) -> Engine | RecordEngine:
     """Return the engine of a context: for rows compiled once per process, else its records'."""
     return _compiled(context) if context.judge is None else RecordEngine(context, context.judge)
 
 
 @lru_cache(maxsize=8)
-def _compiled(context: Context) -> Engine:
+def _compiled(context: CheckContext) -> Engine:
     return Engine(context)
 
 
@@ -70,12 +70,12 @@ class Engine:
 
     _expected: ClassVar[int] = 0
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: CheckContext) -> None:
         self.context = context
-        self.reader = Reader(context)
+        self.reader = RowReader(context)
         self._by_ids = list(_bound(context, lambda rule: rule.by_ids))
         self._join = Join(context.results)
-        self._swift: Swift | None = None
+        self._swift: FastPath | None = None
         self._is_ready = False
         self.judge_hash = sample_hash.hash_judge(context)
         self.is_noise = noise_check(context.options)
@@ -94,36 +94,36 @@ class Engine:
         """
         Engine._expected += size
         if not self._is_ready and Engine._expected >= WORTH_A_SCANNER_BYTES:
-            from evalstream.formats.eee.fast_path import is_loud, swift_for
+            from evalstream.formats.eee.fast_path import fast_path_for, needs_slow_path
 
             self._is_ready = True
-            if not any(_bound(self.context, is_loud)):
-                self._swift = swift_for(self.context)
+            if not any(_bound(self.context, needs_slow_path)):
+                self._swift = fast_path_for(self.context)
 
     @cached_property
     def _checks(self) -> list[RowCheck]:
         """The rules for single rows, bound once a row comes that needs them all."""
         return list(_bound(self.context, lambda rule: not rule.by_ids))
 
-    def scopes(self) -> Scopes:
+    def scopes(self) -> RowGroups:
         """Return the scopes of a block that has no rows yet."""
-        return Scopes(self.context, self._join, self._by_ids)
+        return RowGroups(self.context, self._join, self._by_ids)
 
     def taking(
-        self, scopes: Scopes, tally: Tally, lines: Lines, offsets: Sequence[int] | None
-    ) -> SwiftPass | None:
+        self, scopes: RowGroups, tally: Tally, lines: Lines, offsets: Sequence[int] | None
+    ) -> FastBlock | None:
         """Return what takes usual rows of a block, None if each must be looked at by rules."""
         if self._swift is None or lines.overlong:
             return None
         return self._swift.pass_over(scopes, tally, lines.data, lines.base, offsets)
 
-    def check_row(self, row: Row, line: int, scope: Scope, tally: Tally) -> list[Fault]:
+    def check_row(self, row: Row, line: int, scope: RowGroup, tally: Tally) -> list[Violation]:
         """Apply the rules beyond schema and hash to a row; remarks are counted, not returned."""
         faults = list(scope.faults)
         for check in self._checks:
             for fault in check(row):
-                if is_remark(fault):
-                    tally.remarks.add(remark_key(fault), line)
+                if is_aggregated_notice(fault):
+                    tally.remarks.add(notice_key(fault), line)
                 else:
                     faults.append(fault)
         return faults
@@ -132,7 +132,7 @@ class Engine:
 ROW_RULES: Final = tuple(rule for rule in MAIN_RULES.values() if rule.row is not None)
 
 
-def _bound(context: Context, wanted: Callable[[Rule], bool]) -> Iterator[RowCheck]:
+def _bound(context: CheckContext, wanted: Callable[[Rule], bool]) -> Iterator[RowCheck]:
     for rule in ROW_RULES:
         if rule.row is not None and rule.code in context.enabled and wanted(rule):
             check = rule.row(context)
@@ -161,7 +161,7 @@ class _Entry:
         self.row: Any = None
         self.scored = True
         self.scope: Any = None
-        self.faults: Sequence[Fault] = ()
+        self.faults: Sequence[Violation] = ()
         self.hashed: Row | None = None
         self.record: bytes | None = None
 
@@ -173,7 +173,7 @@ class _Pass:
         self._engine, self._lines = engine, lines
         self._options = engine.context.options
         self._offsets = array("Q", lines.places)[1::2].tolist() if lines.places else None
-        self._noted = Noted(engine.context)
+        self._noted = BlockFindings(engine.context)
         self._tally = Tally()
         self._records: list[bytes] = []
         self._scopes = engine.scopes()
@@ -197,7 +197,7 @@ class _Pass:
         if data.startswith(json.UTF8_MARK):
             self._noted.faults.sort(key=lambda located: (located.line, located.fault.code))
         self._scopes.tally(self._tally)
-        identities = Identities(b"".join(self._records))
+        identities = RowRecords(b"".join(self._records))
         return self._noted.result(self._tally, identities)._replace(links=self._scopes.links())
 
     def _look(self, start: int) -> int:
@@ -222,7 +222,7 @@ class _Pass:
             self._records.append(taken.records)
         return taken.stop
 
-    def _take(self, start: int) -> Taken:
+    def _take(self, start: int) -> AcceptedRows:
         """Take the usual rows of the next lines, all of which end with a newline."""
         if self._taking is not None:
             return self._taking.take(start, self._tally.lines + 1)
@@ -231,7 +231,7 @@ class _Pass:
         while start < full and len(lines) < BATCH_LINES and (stop := find(b"\n", start)) >= 0:
             lines.append((len(lines), start, stop))
             start = stop + 1
-        return Taken(start, len(lines), b"", lines)
+        return AcceptedRows(start, len(lines), b"", lines)
 
     def _skip_blanks(self, start: int, stop: int) -> None:
         """Step over many blank lines at once: a file may hold nothing else."""
@@ -248,7 +248,7 @@ class _Pass:
             counts = self._noted.counts
             counts[key] = counts.get(key, 0) + count - told
 
-    def _look_at_rest(self, taken: Taken, first: int) -> None:
+    def _look_at_rest(self, taken: AcceptedRows, first: int) -> None:
         """Judge the lines that were not taken, and put the records of all in their order."""
         data, base, offsets = self._lines.data, self._lines.base, self._offsets
         longest = self._options.max_line_bytes
@@ -339,7 +339,7 @@ class _Pass:
         if self._engine.is_noise(entry.line):
             entry.row = None
             self._tally.noise.add(None, entry.number)
-            self._noted.fates[entry.number] = Fate.NOISE
+            self._noted.fates[entry.number] = LineStatus.NOISE
             return False
         entry.row, faults = self._engine.reader.explain(
             entry.line, torn=entry.torn, read=entry.row, offset=entry.offset
@@ -359,14 +359,14 @@ class _Pass:
         """Count a row that cannot be read."""
         self._tally.rows += 1
         self._tally.unread += 1
-        self._noted.fates[number] = Fate.REJECTED
+        self._noted.fates[number] = LineStatus.REJECTED
 
     def _skip(self, number: int, offset: int) -> None:
         self._lose(number)
         message = f"longer than {self._options.max_line_bytes:,} bytes; it was not looked at"
         self._noted.add(number, offset, None, [ES003.fault(message)])
 
-    def _note_fitting(self, faults: list[Fault], number: int) -> None:
+    def _note_fitting(self, faults: list[Violation], number: int) -> None:
         for fault in faults:
             if fault.code == ES216.code:
                 self._tally.fitting.add(frozenset(fault.expected["enum"]), number)
@@ -419,8 +419,8 @@ class _Pass:
         row, links = entry.row, entry.scope.links
         if links is None or not entry.scored:
             return
-        covered, word = row_view.hash_input(row), sample_word(row["sample_id"])
+        covered, word = row_view.hash_input(row), sample_hash64(row["sample_id"])
         shown = UNSHOWN
         if covered is not None:
-            shown = input_word(word, *covered, row_view.choices_text(row["input"].get("choices")))
+            shown = input_hash64(word, *covered, row_view.choices_text(row["input"].get("choices")))
         links += (word, shown, entry.number, entry.offset)

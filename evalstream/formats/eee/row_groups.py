@@ -10,18 +10,18 @@ import xxhash
 
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import Join
-from evalstream.model.finding import Fault, Severity
+from evalstream.model.finding import Severity, Violation
 from evalstream.model.row_record import UNJOINED
-from evalstream.rules.base import Context, RowCheck
+from evalstream.rules.base import CheckContext, RowCheck
 from evalstream.rules.catalogue import RULES
-from evalstream.stats.link_keys import Ties, ties_of
-from evalstream.stats.score_sums import Scores
+from evalstream.stats.link_keys import LinkKey, link_key
+from evalstream.stats.score_sums import ScoreSums
 from evalstream.stats.tally import Tally
 
 Row = Mapping[str, Any]
 
 
-class Scope:
+class RowGroup:
     """The rows of a block that share version, evaluation, model, name and result.
 
     `faults` and `remarks` are those of the rules that look at nothing else. `evaluation` digests
@@ -52,12 +52,12 @@ class Scope:
         "version",
     )
 
-    def __init__(self, row: Row, line: int, context: Context, join: Join) -> None:
+    def __init__(self, row: Row, line: int, context: CheckContext, join: Join) -> None:
         version, result = row.get("schema_version"), row.get("evaluation_result_id")
         joined, name = join.result(row), row.get("evaluation_name")
         self.rows, self.first = 0, line
-        self.faults: tuple[Fault, ...] = ()
-        self.remarks: tuple[Fault, ...] = ()
+        self.faults: tuple[Violation, ...] = ()
+        self.remarks: tuple[Violation, ...] = ()
         self.named = named(row)
         self.version = (
             version if isinstance(version, str) and version in row_view.KNOWN_VERSIONS else None
@@ -72,26 +72,26 @@ class Scope:
         self.is_foreign = row.get("evaluation_id") != context.evaluation_id
         self.scores: dict[tuple[Any, Any, bool], int] = {}
         claimed = context.evaluation_id
-        self.ties = ties_of(row, claimed, self.result, joined) if context.links else None
+        self.ties = link_key(row, claimed, self.result, joined) if context.links else None
         self.links: list[int] | None = None if self.ties is None else []
 
-    def sums(self, name: Any) -> Scores:
+    def sums(self, name: Any) -> ScoreSums:
         """Return the exact sums over the scores that were counted."""
-        scores = Scores()
+        scores = ScoreSums()
         for (score, correct, failed), times in self.scores.items():
             scores.add(name, score, correct, failed=failed, times=times)
         return scores
 
 
-class Scopes:
+class RowGroups:
     """The scopes of one block."""
 
-    def __init__(self, context: Context, join: Join, checks: Sequence[RowCheck]) -> None:
+    def __init__(self, context: CheckContext, join: Join, checks: Sequence[RowCheck]) -> None:
         self._context, self._join, self._checks = context, join, checks
-        self._known: dict[tuple[Any, ...], Scope] = {}
-        self._all: list[tuple[Scope, Any]] = []
+        self._known: dict[tuple[Any, ...], RowGroup] = {}
+        self._all: list[tuple[RowGroup, Any]] = []
 
-    def of(self, row: Row, line: int) -> Scope:
+    def of(self, row: Row, line: int) -> RowGroup:
         """Return the scope of a row."""
         key = (
             row.get("schema_version"),
@@ -126,13 +126,13 @@ class Scopes:
             if scope.place == UNJOINED and is_quiet:
                 tally.unjoined.add(None, first, rows)
             for fault in scope.remarks:
-                tally.remarks.add(remark_key(fault), first, rows)
+                tally.remarks.add(notice_key(fault), first, rows)
             if scope.is_foreign or scope.faults:
                 tally.doubtful += rows
             if scope.place != UNJOINED:
-                tally.scores.setdefault(scope.place, Scores()).merge(scope.sums(name))
+                tally.scores.setdefault(scope.place, ScoreSums()).merge(scope.sums(name))
 
-    def links(self) -> tuple[tuple[Ties, bytes], ...]:
+    def links(self) -> tuple[tuple[LinkKey, bytes], ...]:
         """Return what ties the rows to those of other runs."""
         return tuple(
             (scope.ties, array("Q", scope.links).tobytes())
@@ -140,15 +140,15 @@ class Scopes:
             if scope.ties is not None and scope.links
         )
 
-    def _made(self, row: Row, line: int) -> Scope:
-        scope = Scope(row, line, self._context, self._join)
+    def _made(self, row: Row, line: int) -> RowGroup:
+        scope = RowGroup(row, line, self._context, self._join)
         said = list(self._faults(row))
-        scope.faults = tuple(fault for fault in said if not is_remark(fault))
-        scope.remarks = tuple(fault for fault in said if is_remark(fault))
+        scope.faults = tuple(fault for fault in said if not is_aggregated_notice(fault))
+        scope.remarks = tuple(fault for fault in said if is_aggregated_notice(fault))
         self._all.append((scope, row.get("evaluation_name")))
         return scope
 
-    def _faults(self, row: Row) -> Iterator[Fault]:
+    def _faults(self, row: Row) -> Iterator[Violation]:
         for check in self._checks:
             yield from check(row)
 
@@ -159,13 +159,13 @@ def named(row: Row) -> bool:
     return not any(text.__class__ is str and (not text or text.isspace()) for text in ids)
 
 
-def is_remark(fault: Fault) -> bool:
+def is_aggregated_notice(fault: Violation) -> bool:
     """Tell whether a row rule only remarks something, which is said once for all rows."""
     severity = RULES[fault.code].severity if fault.severity is None else fault.severity
     return severity is Severity.INFO
 
 
-def remark_key(fault: Fault) -> tuple[str, str, str]:
+def notice_key(fault: Violation) -> tuple[str, str, str]:
     """Return what rows share that are remarked alike; values of single rows are left out."""
     return fault.code, fault.message, fault.pointer or ""
 

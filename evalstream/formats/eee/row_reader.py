@@ -9,7 +9,7 @@ from evalstream.formats.eee import row_view
 from evalstream.formats.eee.rules import schema
 from evalstream.formats.eee.rules.schema import ES215, ES216
 from evalstream.formats.eee.version_fit import versions_that_fit
-from evalstream.model.finding import Fault, one_of
+from evalstream.model.finding import Violation, one_of
 from evalstream.parsing import json
 from evalstream.parsing.json_schema import (
     Validator,
@@ -18,16 +18,16 @@ from evalstream.parsing.json_schema import (
     finite_check,
 )
 from evalstream.rules import syntax
-from evalstream.rules.base import Context
+from evalstream.rules.base import CheckContext
 from evalstream.rules.syntax import ES113
 
 Row = dict[str, Any]
 
 
-class Reader:
+class RowReader:
     """Reads rows as a context wants them judged."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: CheckContext) -> None:
         self._context = context
         options = context.options
         self._own_schema = options.schema is None
@@ -62,7 +62,7 @@ class Reader:
 
     def explain(
         self, line: bytes, *, torn: bool, read: Any = None, offset: int = 0
-    ) -> tuple[Row | None, list[Fault]]:
+    ) -> tuple[Row | None, list[Violation]]:
         """Say everything that is wrong with a line by itself; return its row if it is one.
 
         `read` is what the fast parser made of it; it needs no second parser as long as its
@@ -81,14 +81,14 @@ class Reader:
             return None, [*faults, ES113.fault("nested too deep to be judged by the schema")]
         return reading.value, faults
 
-    def _schema_faults(self, row: Row) -> list[Fault]:
+    def _schema_faults(self, row: Row) -> list[Violation]:
         options = self._context.options
         if self._only is not None:
             version = "" if options.schema else options.schema_version
             return schema.explain(self._only.faults(row), own=self._own_schema, version=version)
         declared = row.get("schema_version")
         version = self._context.version
-        unknown: list[Fault] = []
+        unknown: list[Violation] = []
         if isinstance(declared, str):
             version = row_view.nearest_version(declared, instance=True)
             if not row_view.is_known(declared, instance=True):

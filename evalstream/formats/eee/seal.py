@@ -15,8 +15,8 @@ from evalstream.engine.row_pass import RowPass
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.aggregate_check import Reading, read_aggregate
 from evalstream.formats.eee.datastore import place_of
-from evalstream.formats.eee.expectations import unexpected
-from evalstream.formats.eee.file_violations import FileFaults, key_of
+from evalstream.formats.eee.expectations import unmet_expectations
+from evalstream.formats.eee.file_violations import FileViolations, key_of
 from evalstream.formats.eee.rules.seal import LOOKED_AT
 from evalstream.formats.eee.seal_refusals import uncovered, unfit, without_advice, would_be
 from evalstream.io.document import document_bytes
@@ -24,7 +24,7 @@ from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import CannotCheck, CannotWrite
-from evalstream.model.finding import Fault
+from evalstream.model.finding import Violation
 from evalstream.model.options import Options
 from evalstream.model.run import Run
 from evalstream.model.signals import STOPPING, Stopped
@@ -50,15 +50,15 @@ class Refusal:
 
     reason: str | None = None
     trouble: str | None = None
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Violation, ...] = ()
     refutes: bool = False
-    others: tuple[Fault, ...] = ()
+    others: tuple[Violation, ...] = ()
 
-    def beside(self, failing: Iterable[Fault]) -> Refusal:
+    def beside(self, failing: Iterable[Violation]) -> Refusal:
         """Return the refusal with what would fail in the sealed aggregate."""
         return replace(self, others=tuple(failing))
 
-    def added_to(self, faults: FileFaults) -> FileFaults:
+    def added_to(self, faults: FileViolations) -> FileViolations:
         """Add the faults of the refusal to those of the files as they stand."""
         told = faults.with_those(self.faults)
         told = told._replace(aggregate=without_advice(told.aggregate))
@@ -86,9 +86,9 @@ class Seal:
 
     def difference(self) -> str:
         """Return the change for people, as a unified diff."""
-        from evalstream.parsing.json_edit import difference
+        from evalstream.parsing.json_edit import change_shown
 
-        return difference(self.before or b"", self.after, os.path.basename(self.path))
+        return change_shown(self.before or b"", self.after, os.path.basename(self.path))
 
     def write(self) -> None:
         """Write the sealed aggregate, whole or not at all. Raises CannotWrite."""
@@ -160,7 +160,7 @@ def refusal_of(
     if facts.changed is not None:
         return Refusal(trouble=f"the rows changed while they were read: {facts.changed}")
     faults = (
-        *unexpected(facts),
+        *unmet_expectations(facts),
         *uncovered(facts, standing.aggregate),
         *unfit(sealed.faults, standing.faults),
     )
@@ -187,10 +187,10 @@ def _with_seal(base: bytes | None, new: dict[str, Any], members: Mapping[str, An
     """Return an aggregate's text with a seal, a new one where there is none."""
     if base is None:
         return json.dumps({**new, MEMBER: dict(members)}, indent=2).encode() + b"\n"
-    from evalstream.parsing.json_edit import with_members
+    from evalstream.parsing.json_edit import set_members
 
     try:
-        return with_members(base, MEMBER, members)
+        return set_members(base, MEMBER, members)
     except ValueError as error:
         raise CannotCheck(f"the aggregate cannot be sealed: {error}") from error
 

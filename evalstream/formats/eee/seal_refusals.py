@@ -13,11 +13,11 @@ from evalstream.formats.eee.rules.recompute import ES802
 from evalstream.formats.eee.rules.schema import ES213, ES216
 from evalstream.formats.eee.rules.seal import ES503
 from evalstream.formats.eee.sample_groups import is_even, samples_beside
-from evalstream.model.finding import Fault, PlacedFault, Severity
+from evalstream.model.finding import PlacedViolation, Severity, Violation
 from evalstream.model.row_record import UNJOINED
 from evalstream.model.text import counted
 from evalstream.rules.base import RunFacts
-from evalstream.stats.score_sums import Scores
+from evalstream.stats.score_sums import ScoreSums
 
 FILE_PATH: Final = f"{DETAILS}/file_path"
 ROWS_PATTERN: Final = f"{PATTERN}_samples.jsonl"
@@ -30,7 +30,7 @@ MOST_DIGITS: Final = 20
 """No more rows than so many digits say are counted anywhere."""
 
 
-def uncovered(facts: RunFacts, standing: Aggregate | None) -> Iterator[Fault]:
+def uncovered(facts: RunFacts, standing: Aggregate | None) -> Iterator[Violation]:
     """Say which claims the rows of a run do not cover, as errors.
 
     Those are a total_rows larger than the rows in the aggregate that is `standing` there, and
@@ -42,7 +42,9 @@ def uncovered(facts: RunFacts, standing: Aggregate | None) -> Iterator[Fault]:
         yield from _sample_ids(facts, result)
 
 
-def unfit(after: Iterable[PlacedFault], before: Iterable[PlacedFault]) -> Iterator[Fault]:
+def unfit(
+    after: Iterable[PlacedViolation], before: Iterable[PlacedViolation]
+) -> Iterator[Violation]:
     """Say what the seal would break in its aggregate that is not broken there yet.
 
     `after` and `before` are the faults of the aggregate as it would be and as it is. A path that
@@ -57,17 +59,17 @@ def unfit(after: Iterable[PlacedFault], before: Iterable[PlacedFault]) -> Iterat
             yield would_be(fault)
 
 
-def would_be(fault: Fault) -> Fault:
+def would_be(fault: Violation) -> Violation:
     """Say what would be wrong; nothing of that stands in the aggregate yet."""
     return fault._replace(message=f"as it would be sealed: {fault.message}", found=None)
 
 
-def is_path(fault: Fault) -> bool:
+def is_path(fault: Violation) -> bool:
     """Tell whether a fault is that file_path breaks its version's pattern."""
     return key_of(fault) == (ES213.code, FILE_PATH)
 
 
-def without_advice(faults: Iterable[PlacedFault]) -> list[PlacedFault]:
+def without_advice(faults: Iterable[PlacedViolation]) -> list[PlacedViolation]:
     """Leave out that another version would take the path that a seal was given."""
     known = list(faults)
     if not any(is_path(placed.fault) for placed in known):
@@ -75,7 +77,7 @@ def without_advice(faults: Iterable[PlacedFault]) -> list[PlacedFault]:
     return [placed for placed in known if placed.fault.code != ES216.code]
 
 
-def _total_rows(facts: RunFacts, standing: Aggregate | None) -> Iterator[Fault]:
+def _total_rows(facts: RunFacts, standing: Aggregate | None) -> Iterator[Violation]:
     declared = standing.claim("total_rows") if standing is not None else None
     rows = facts.tally.rows
     # A number in quotes is ES503, and a claim all the same.
@@ -88,7 +90,7 @@ def _total_rows(facts: RunFacts, standing: Aggregate | None) -> Iterator[Fault]:
         yield ES503.fault(message, pointer=f"{DETAILS}/total_rows", expected=rows, found=declared)
 
 
-def _num_samples(facts: RunFacts, result: Result) -> Iterator[Fault]:
+def _num_samples(facts: RunFacts, result: Result) -> Iterator[Violation]:
     """Hold num_samples against the rows or samples of a result.
 
     It may count samples, rows, or rows that were scored. More rows than it says, of fewer samples,
@@ -110,7 +112,7 @@ def _num_samples(facts: RunFacts, result: Result) -> Iterator[Fault]:
     yield _error(ES802.fault(message, pointer=pointer, expected=rows, found=claimed))
 
 
-def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Fault]:
+def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
     """Hold the samples that a result lists against those of its rows.
 
     Results over the splits of one dataset may each list all of it.
@@ -133,7 +135,7 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Fault]:
     yield _error(ES609.fault(message, pointer=pointer))
 
 
-def _row_counts(facts: RunFacts, scores: Scores | None) -> tuple[int, ...]:
+def _row_counts(facts: RunFacts, scores: ScoreSums | None) -> tuple[int, ...]:
     """Return what num_samples may count besides samples."""
     if scores is None:
         return (_unjoined(facts),)
@@ -162,11 +164,11 @@ def _rows_that(rows: int, join: str) -> str:
     return f"{'1' if rows else 'no'} row {join.replace('join', 'joins')}"
 
 
-def _error(fault: Fault) -> Fault:
+def _error(fault: Violation) -> Violation:
     return fault._replace(severity=Severity.ERROR)
 
 
-def _path_wanted(fault: Fault) -> Fault:
+def _path_wanted(fault: Violation) -> Violation:
     """Say which path a seal wants, and how it is given."""
     message = (
         f'file_path would be "{fault.found}", and this version wants {ROWS_PATTERN}: give such a '

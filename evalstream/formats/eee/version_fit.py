@@ -14,7 +14,7 @@ from evalstream.parsing.json_schema import (
     demands_of,
     finite_check,
 )
-from evalstream.parsing.schema_errors import Path_, SchemaFault, path_of
+from evalstream.parsing.schema_errors import Path_, SchemaError, path_of
 
 _INDIRECT: Final = frozenset({"$ref", "patternProperties"})
 """Members of a schema beside which the others do not always hold."""
@@ -26,7 +26,7 @@ def versions_that_fit(
     engine: str,
     *,
     instance: bool,
-    faults: Iterable[SchemaFault] = (),
+    faults: Iterable[SchemaError] = (),
 ) -> list[str]:
     """Return the versions that a row or aggregate fits, the nearest to `version` first.
 

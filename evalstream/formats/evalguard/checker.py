@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from evalstream.engine.documents import Dossier
+from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.evalguard.document import (
     LARGEST_DOCUMENT,
     Reading,
@@ -28,10 +28,10 @@ from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import CannotCheck, UsageError
-from evalstream.model.finding import Fault, Finding, Severity
+from evalstream.model.finding import Finding, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
-from evalstream.model.run import STDIN, Nothing, Run
+from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.model.signals import STOPPING
 from evalstream.rules.inputs import ES001, ES005
 
@@ -53,7 +53,7 @@ class _Read(NamedTuple):
     document: Document | None
 
 
-def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | Nothing]:
+def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
     """Find the run that one input stands for: a folder, or one document.
 
     `aggregate` is the folder, or a document, that it refers to. Raises UsageError for `inputs`,
@@ -65,7 +65,7 @@ def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run |
         raise UsageError("standard input can be named only once")
     reason = nothing_in(path)
     if reason is not None:
-        yield Nothing(path, reason, format=NAME)
+        yield NoInput(path, reason, format=NAME)
         return
     yield Run(path, aggregate, format=NAME)
 
@@ -82,7 +82,7 @@ class _Check:
 
     def __init__(self, run: Run, options: Options, show: Callable[[Finding], None]) -> None:
         self._run, self._options = run, options
-        self._dossier = Dossier(run, options, show)
+        self._dossier = DocumentCheck(run, options, show)
         self._enabled = self._dossier.context.enabled
         self._folder = Folder()
 
@@ -182,7 +182,7 @@ class _Check:
         document = Document(name, reading.kind, reading.value, stem, len(file.folders))
         return _Read(name, reading, document)
 
-    def _not_read(self, file: File, fault: Fault, reason: str) -> _Read:
+    def _not_read(self, file: File, fault: Violation, reason: str) -> _Read:
         name = printable(file.path)
         self._dossier.cannot(f"{name}: {reason}")
         reading = unread(file, [(fault, None)])
@@ -229,7 +229,7 @@ class _Check:
             if fault.pointer not in one.reading.replaced:
                 self._dossier.note(fault, one.name, one.reading.line(fault.pointer))
 
-    def _schema_faults(self, document: Document) -> Iterator[Fault]:
+    def _schema_faults(self, document: Document) -> Iterator[Violation]:
         """Say what the schema says, where no other rule says more of it."""
         kind, value = document.kind, dict(document.value)
         shape = conformed(kind, value)
@@ -241,7 +241,7 @@ class _Check:
             code = EVG401.code if is_measured else fault.code
             yield fault._replace(pointer=place, code=code)
 
-    def _said_once(self, faults: list[Fault]) -> Iterator[Fault]:
+    def _said_once(self, faults: list[Violation]) -> Iterator[Violation]:
         """Let a path out of the folder be that alone, and not an unknown id as well."""
         leaving = {fault.pointer for fault in faults if fault.code == EVG502.code}
         if EVG502.code not in self._enabled:

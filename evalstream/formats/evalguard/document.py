@@ -21,12 +21,12 @@ from evalstream.formats.evalguard.shapes import with_shapes
 from evalstream.io.document import document_bytes
 from evalstream.io.file_names import is_yaml_name
 from evalstream.io.file_state import Watch
-from evalstream.model.finding import Excerpt, Fault, Severity
+from evalstream.model.finding import Excerpt, Severity, Violation
 from evalstream.parsing.json import UTF8_MARK, fast, type_name
 from evalstream.parsing.json_schema import builtin_schema
 from evalstream.parsing.limits import TooLarge, refuse_many_values
-from evalstream.parsing.peek import GLIMPSED_BYTES, Beginning
-from evalstream.parsing.strict_json import Trouble
+from evalstream.parsing.peek import PEEK_BYTES, Beginning
+from evalstream.parsing.strict_json import SyntaxIssue
 from evalstream.parsing.yaml import INVALID, OLDER, Yaml, line_at, read_yaml
 from evalstream.parsing.yaml_scalars import Mark, settle
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES109, explain, read_object
@@ -42,7 +42,7 @@ DEEPEST: Final = 200
 
 NOWHERE: Final = Mark(0)
 
-PlacedFault = tuple[Fault, int | None]
+PlacedFault = tuple[Violation, int | None]
 
 
 class Reading(NamedTuple):
@@ -98,7 +98,7 @@ def is_of_another(file: File, text: bytes) -> bool:
     """
     if not file.is_found or is_yaml_name(file.path):
         return False
-    whole = Beginning(file.path, text[:GLIMPSED_BYTES], lambda: text)
+    whole = Beginning(file.path, text[:PEEK_BYTES], lambda: text)
     kind = kind_of(whole)
     if kind is not None:
         is_kept = kind.format == FOREIGN and kind.document.startswith(LM_EVAL)
@@ -158,14 +158,14 @@ def _read_yaml(file: File, text: bytes, max_depth: int) -> Reading:
     return Reading(kind, value, seen.mark, faults, replaced)
 
 
-def _no_object(seen: Yaml) -> Fault:
+def _no_object(seen: Yaml) -> Violation:
     kind = type_name(seen.value)
     what = "nothing stands in the document" if seen.value is None else f"this is a value of {kind}"
     message = f"a document must be an object; {what}"
     return EVG101.fault(message, pointer="", keyword="type", expected="object", found=kind)
 
 
-def _fault(trouble: Trouble) -> Fault:
+def _fault(trouble: SyntaxIssue) -> Violation:
     """Turn a trouble into a fault, under the code that all formats share where there is one."""
     if trouble.name in (INVALID, OLDER):
         severity = Severity.WARNING if trouble.name == OLDER else None

@@ -11,7 +11,7 @@ from collections.abc import Sequence, Set
 from typing import Final
 
 from evalstream.io.file_names import YAML_ENDINGS, is_yaml_name
-from evalstream.parsing.peek import OBJECT, Beginning, Glimpse
+from evalstream.parsing.peek import OBJECT, Beginning, Peek
 
 NAME: Final = "evalguard"
 TITLE: Final = "EvalGuard: tasks, metrics, thresholds and reports in a folder"
@@ -130,7 +130,7 @@ def yaml_members(file: Beginning) -> frozenset[str]:
     return file.seen.keys.union(found.group(2) for found in _MEMBER.finditer(text))
 
 
-def _kind_of_json(seen: Glimpse) -> str | None:
+def _kind_of_json(seen: Peek) -> str | None:
     """Return what a JSON object shows to be; a report only where it has nothing else."""
     kind = kind_of_members(seen.keys) if seen.kind == OBJECT else None
     return kind if kind is not None and seen.keys <= _MEMBERS[kind] else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
-from evalstream.engine.documents import Dossier
+from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.harpia.documents import INPUT, LOG, OUTPUT, kind_of
 from evalstream.formats.harpia.files import paired, runs_of
 from evalstream.formats.harpia.log import LogCheck, said
@@ -23,10 +23,10 @@ from evalstream.formats.harpia.views import (
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.errors import UsageError
-from evalstream.model.finding import Fault, Finding
-from evalstream.model.options import Flow, Options
+from evalstream.model.finding import Finding, Violation
+from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import RunSummary
-from evalstream.model.run import Nothing, Run
+from evalstream.model.run import NoInput, Run
 from evalstream.parsing.json import UTF8_MARK, type_name
 from evalstream.parsing.strict_json import parse_exactly
 from evalstream.rules.base import Rule
@@ -51,7 +51,7 @@ class Document(NamedTuple):
     reading: ObjectReading
 
 
-def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | Nothing]:
+def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
     """Find the runs that one input stands for, with the documents that were named beside it.
 
     `aggregate` is the output and `inputs` the input; the path is any of the three, by its shape.
@@ -62,7 +62,7 @@ def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run |
 
 def pair(
     documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
-) -> Iterator[Run | Nothing]:
+) -> Iterator[Run | NoInput]:
     """Pair documents, which are given by kind and path, as often as they are asked for."""
     yield from paired(documents, named=named)
 
@@ -77,9 +77,9 @@ def check(
     """
     if options.flow.seal_to is not None:
         raise UsageError("a log of HarpIA Lab is not sealed: its output has no place for a seal")
-    if run.rows is None and options.flow != Flow():
+    if run.rows is None and options.flow != RowRouting():
         raise UsageError("where records go can be said of a log alone, and none was named")
-    dossier = Dossier(run, options, show)
+    dossier = DocumentCheck(run, options, show)
     read = _input(dossier, run.inputs)
     output = _document(dossier, run.aggregate, OUTPUT)
     claims = _claims(dossier, output, read)
@@ -112,7 +112,7 @@ def _amended(summary: RunSummary, log: LogCheck) -> RunSummary:
     return summary
 
 
-def _input(dossier: Dossier, path: str | None) -> Input | None:
+def _input(dossier: DocumentCheck, path: str | None) -> Input | None:
     """Read and judge the input, if there is one."""
     document = _document(dossier, path, INPUT)
     if document is None or path is None:
@@ -126,7 +126,9 @@ def _input(dossier: Dossier, path: str | None) -> Input | None:
     return read
 
 
-def _claims(dossier: Dossier, document: Document | None, read: Input | None) -> list[Claim] | None:
+def _claims(
+    dossier: DocumentCheck, document: Document | None, read: Input | None
+) -> list[Claim] | None:
     """Judge the output, if there is one, and return what it says of each metric."""
     path = dossier.run.aggregate
     if document is None or path is None:
@@ -142,20 +144,20 @@ def _claims(dossier: Dossier, document: Document | None, read: Input | None) -> 
 
 
 def _judge(
-    dossier: Dossier, path: str, document: Document, rules: tuple[Rule, ...], seen: Any
+    dossier: DocumentCheck, path: str, document: Document, rules: tuple[Rule, ...], seen: Any
 ) -> None:
     for rule in rules:
-        faults: list[Fault] = list(said(rule, seen))
+        faults: list[Violation] = list(said(rule, seen))
         dossier.note_all(document.reading.concerned(faults), printable(path))
 
 
-def _too_deep(dossier: Dossier, path: str) -> None:
+def _too_deep(dossier: DocumentCheck, path: str) -> None:
     name = printable(path)
     dossier.note(ES113.fault("nested too deep to be judged"), name)
     dossier.cannot(f"{name} is nested too deep to be judged")
 
 
-def _document(dossier: Dossier, path: str | None, kind: str) -> Document | None:
+def _document(dossier: DocumentCheck, path: str | None, kind: str) -> Document | None:
     """Read a document of a kind, and note what is wrong with its bytes; None where it is none."""
     text = None if path is None else dossier.bytes(path)
     if text is None or path is None:

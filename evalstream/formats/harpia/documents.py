@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from evalstream.parsing.json import UTF8_MARK, fast, pointer
-from evalstream.parsing.peek import ARRAY, OBJECT, Beginning, glimpsed
+from evalstream.parsing.peek import ARRAY, OBJECT, Beginning, peek
 
 NAME: Final = "harpia"
 TITLE: Final = "HarpIA Lab: the input of an evaluation, its output and its log"
@@ -200,7 +200,7 @@ def holds_records(head: bytes) -> bool:
     objects = [_spelled_keys(value) for value in lines if isinstance(value, dict)]
     if any(map(_is_record, objects)):
         return True
-    seen = glimpsed(head)
+    seen = peek(head)
     if objects and seen.kind != OBJECT:
         return any(not _RECORD_KEYS.isdisjoint(keys) for keys in objects)
     return not seen.keys or not _RECORD_KEYS.isdisjoint(map(spelled, seen.keys))

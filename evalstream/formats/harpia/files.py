@@ -14,7 +14,7 @@ from evalstream.io.file_names import is_json_name, is_packed_name, is_rows_name
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import UsageError
-from evalstream.model.run import STDIN, Nothing, Run
+from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.parsing.peek import LINES
 
 NOT_OURS: Final = f"no input, output or log of HarpIA Lab; the formats are: {', '.join(NAMES)}"
@@ -28,7 +28,7 @@ NAMED: Final = 5
 """How many documents of one kind are named."""
 
 
-def runs_of(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | Nothing]:
+def runs_of(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
     """Find the runs of an input, with the output and the input that were named beside it.
 
     Nothing is guessed from names: a document that is not named is not checked. Raises UsageError
@@ -38,7 +38,7 @@ def runs_of(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Ru
         raise UsageError("--aggregate and --inputs go with exactly one log, not with a folder")
     kind = kind_of_file(path)
     if kind is None:
-        yield Nothing(path, f"this is {NOT_OURS}", format=NAME)
+        yield NoInput(path, f"this is {NOT_OURS}", format=NAME)
     elif kind == LOG:
         yield Run(path, aggregate, format=NAME, inputs=inputs)
     elif kind == OUTPUT:
@@ -66,7 +66,7 @@ def kind_of_file(path: str) -> str | None:
 
 def paired(
     documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
-) -> Iterator[Run | Nothing]:
+) -> Iterator[Run | NoInput]:
     """Put documents together, at most one of each kind in a folder.
 
     Documents that were `named` in one call go together wherever they lie, if there are not
@@ -81,7 +81,7 @@ def paired(
         yield from _among(folder, some, named=named)
 
 
-def _among(folder: str, some: Iterable[tuple[str, str]], *, named: bool) -> Iterator[Run | Nothing]:
+def _among(folder: str, some: Iterable[tuple[str, str]], *, named: bool) -> Iterator[Run | NoInput]:
     """Put the documents of one folder together, if there are not several of a kind."""
     kinds: dict[str, list[str]] = {kind: [] for kind in _KINDS}
     for kind, path in some:
@@ -96,7 +96,7 @@ def _among(folder: str, some: Iterable[tuple[str, str]], *, named: bool) -> Iter
         paths = kinds[several[0]]
         names = ", ".join(os.path.basename(printable(path)) for path in paths[:NAMED])
         reason = f"the folder holds several documents of the kind {several[0]!r}: {names}"
-        yield Nothing(folder or os.curdir, f"{reason}; {TO_NAME}", format=NAME)
+        yield NoInput(folder or os.curdir, f"{reason}; {TO_NAME}", format=NAME)
 
 
 def _run(documents: dict[str, str]) -> Run:

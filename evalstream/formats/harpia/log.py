@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from evalstream.engine.collector import Collector
-from evalstream.engine.documents import Dossier
-from evalstream.engine.routing import Outlets
+from evalstream.engine.documents import DocumentCheck
+from evalstream.engine.routing import RowRouter
 from evalstream.engine.row_pass import RowPass
 from evalstream.formats.eee.recompute import as_float
 from evalstream.formats.harpia.documents import holds_records, member
@@ -17,7 +17,7 @@ from evalstream.formats.harpia.log_tally import Amount, Log, Path, claimed
 from evalstream.formats.harpia.rules.results import HAR301, HAR302, HAR303
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
-from evalstream.model.finding import Fault, Finding
+from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options
 from evalstream.model.report import Figures, ResultSummary
 from evalstream.rules.base import Rule, RunFacts
@@ -37,7 +37,7 @@ class LogJudge:
     log: Log
     noun: str = "a log record"
 
-    def faults(self, record: Mapping[str, Any], *, certain: bool) -> Iterator[Fault]:
+    def faults(self, record: Mapping[str, Any], *, certain: bool) -> Iterator[Violation]:
         """Say what is wrong with a record. Raises RecursionError for one nested too deep."""
         seen = self.log.record(record, certain=certain)
         for rule in (HAR301, HAR302, HAR303):
@@ -52,7 +52,7 @@ class LogJudge:
 class LogCheck:
     """The check of one log within a dossier; `lacks` says that a library was missing for it."""
 
-    def __init__(self, dossier: Dossier, log: Log, progress: Progress) -> None:
+    def __init__(self, dossier: DocumentCheck, log: Log, progress: Progress) -> None:
         self._dossier, self.log = dossier, log
         # The judge lives in this process, and so do the records that it sees.
         self._options: Options = replace(dossier.options, jobs=1)
@@ -62,7 +62,7 @@ class LogCheck:
 
     def run(self, path: str, show: Callable[[Finding], None]) -> None:
         """Check the records, and note what is wrong with the log as a whole."""
-        dossier, outlets = self._dossier, Outlets(self._options, DIGESTS)
+        dossier, outlets = self._dossier, RowRouter(self._options, DIGESTS)
         context = replace(dossier.context, options=self._options, judge=LogJudge(self.log))
         dossier.collector = Collector(context, dossier.name, show)
         rows = RowPass(dossier.name, self._options, DIGESTS, outlets, self._progress)
@@ -119,6 +119,6 @@ class LogCheck:
             dossier.note_all(said(HAR303, self.log), None if about is None else printable(about))
 
 
-def said(rule: Rule, seen: Any) -> Iterator[Fault]:
+def said(rule: Rule, seen: Any) -> Iterator[Violation]:
     """Ask a rule what it says of what it is shown."""
     yield from () if rule.judge is None else rule.judge(seen)

@@ -17,7 +17,7 @@ from evalstream.formats.harpia.values import (
 )
 from evalstream.formats.harpia.views import Claim, Input, Metric, metric_in
 from evalstream.parsing.json import short_text
-from evalstream.stats.score_sums import Scores
+from evalstream.stats.score_sums import ScoreSums
 
 Path = tuple[str, ...]
 """The keys that lead to a number inside a score or result."""
@@ -92,7 +92,7 @@ class Amount:
     claim: Claim | None
     records: int = 0
     repeated: int = 0
-    sums: dict[Path, Scores] = field(default_factory=dict)
+    sums: dict[Path, ScoreSums] = field(default_factory=dict)
 
     @property
     def instances(self) -> int:
@@ -197,7 +197,7 @@ class Log:
             claim = record.claim
             amount = Amount(short_text(name), len(self._amounts), claim)
             score = None if claim is None or claim.score is None else claim.score.value
-            amount.sums = {path: Scores(subtasks=None) for path, _ in numbers_in(score)}
+            amount.sums = {path: ScoreSums(subtasks=None) for path, _ in numbers_in(score)}
             self._amounts[digest.digest()] = amount
         return amount
 

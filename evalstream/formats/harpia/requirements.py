@@ -15,7 +15,7 @@ OUTPUT_MEMBERS: Final = ("parameters", "score", "elapsed time")
 RECORD_MEMBERS: Final = ("instance_id", "parameters", "result")
 
 
-class Breach(NamedTuple):
+class RequirementViolation(NamedTuple):
     """A demand that is broken: what is wrong, where, what was expected and found."""
 
     message: str
@@ -24,7 +24,7 @@ class Breach(NamedTuple):
     found: Any = None
 
 
-def spelled_once(place: str, value: Any, names: Iterable[str]) -> Iterator[Breach]:
+def spelled_once(place: str, value: Any, names: Iterable[str]) -> Iterator[RequirementViolation]:
     """Demand that no member stands in an object under several spellings."""
     if len(set(map(spelled, value))) == len(value):
         return
@@ -32,73 +32,75 @@ def spelled_once(place: str, value: Any, names: Iterable[str]) -> Iterator[Breac
         found = members(value, name)
         if len(found) > 1:
             keys = " and ".join(repr(short_text(entry.key)) for entry in found)
-            yield Breach(f"one member in several spellings: {keys}", place)
+            yield RequirementViolation(f"one member in several spellings: {keys}", place)
 
 
-def text(place: str, value: Any, name: str, *, filled: bool = False) -> Iterator[Breach]:
+def text(
+    place: str, value: Any, name: str, *, filled: bool = False
+) -> Iterator[RequirementViolation]:
     """Demand a member that is a text, and one with letters where it is to be `filled`."""
     found = member(value, name)
     if found is None:
-        yield Breach(f"{name} is missing", place)
+        yield RequirementViolation(f"{name} is missing", place)
     elif not isinstance(found.value, str):
         yield wrong_type(place, found, "a string")
     elif filled and not found.value:
-        yield Breach(f"{name} is empty", at(place, found))
+        yield RequirementViolation(f"{name} is empty", at(place, found))
 
 
-def named(metric: Metric) -> Iterator[Breach]:
+def named(metric: Metric) -> Iterator[RequirementViolation]:
     """Demand that an output or a log record names its metric."""
     if metric.id is not None:
         return
     found = metric_of(metric.value)
     if found is None:
-        yield Breach("the metric is not named", metric.pointer)
+        yield RequirementViolation("the metric is not named", metric.pointer)
     elif isinstance(found.value, str):
-        yield Breach(f"{found.key} is empty", at(metric.pointer, found))
+        yield RequirementViolation(f"{found.key} is empty", at(metric.pointer, found))
     else:
         yield wrong_type(metric.pointer, found, "a string")
 
 
-def parameters(metric: Metric) -> Iterator[Breach]:
+def parameters(metric: Metric) -> Iterator[RequirementViolation]:
     """Demand an object of parameters."""
     if metric.parameters is None:
-        yield Breach("parameters is missing", metric.pointer)
+        yield RequirementViolation("parameters is missing", metric.pointer)
     elif not isinstance(metric.parameters.value, dict):
         yield wrong_type(metric.pointer, metric.parameters, "an object")
 
 
-def filled(metric: Metric, found: Member | None, name: str) -> Iterator[Breach]:
+def filled(metric: Metric, found: Member | None, name: str) -> Iterator[RequirementViolation]:
     """Demand a score or result; which values it has differs from metric to metric."""
     if found is None:
-        yield Breach(f"{name} is missing", metric.pointer)
+        yield RequirementViolation(f"{name} is missing", metric.pointer)
     elif is_empty(found.value):
         kind = "null" if found.value is None else f"an empty {type_name(found.value)}"
-        yield Breach(
+        yield RequirementViolation(
             f"{short_text(found.key)} holds no value, but {kind}", at(metric.pointer, found)
         )
 
 
-def texts(place: str, items: Iterable[Any], key: str) -> Iterator[Breach]:
+def texts(place: str, items: Iterable[Any], key: str) -> Iterator[RequirementViolation]:
     """Demand that all items of a list are texts."""
     for index, item in enumerate(items):
         if not isinstance(item, str):
             kind = type_name(item)
             message = f"an item of {short_text(key)} must be a string, this is {with_article(kind)}"
-            yield Breach(message, f"{place}/{index}", {"type": "string"}, item)
+            yield RequirementViolation(message, f"{place}/{index}", {"type": "string"}, item)
 
 
-def no_object(noun: str, place: str, value: Any) -> Breach:
+def no_object(noun: str, place: str, value: Any) -> RequirementViolation:
     """Say that something is no object."""
     kind = type_name(value)
     message = f"{noun} must be an object, this is {with_article(kind)}"
-    return Breach(message, place, {"type": "object"}, value)
+    return RequirementViolation(message, place, {"type": "object"}, value)
 
 
-def wrong_type(place: str, found: Member, wanted: str) -> Breach:
+def wrong_type(place: str, found: Member, wanted: str) -> RequirementViolation:
     """Say that a member has another type than is `wanted`, in words."""
     kind = type_name(found.value)
     message = f"{short_text(found.key)} must be {wanted}, this is {with_article(kind)}"
-    return Breach(message, at(place, found), {"type": _TYPES[wanted]}, found.value)
+    return RequirementViolation(message, at(place, found), {"type": _TYPES[wanted]}, found.value)
 
 
 _TYPES: Final[Mapping[str, str | list[str]]] = {

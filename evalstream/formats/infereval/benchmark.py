@@ -5,16 +5,16 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from evalstream.engine.documents import Dossier
+from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.row_pass import reason_of
 from evalstream.formats.infereval.documents import BENCHMARK, VERSION, kind_by_members
 from evalstream.formats.infereval.files import NOT_OURS, Document
 from evalstream.formats.infereval.rules.benchmark import OF_BENCHMARKS
-from evalstream.formats.infereval.schema import benchmark_validator, is_sound, shape_faults
+from evalstream.formats.infereval.schema import benchmark_validator, is_sound, schema_violations
 from evalstream.formats.infereval.views import Benchmark
 from evalstream.io.names import printable
 from evalstream.model.errors import BrokenCompression, CannotCheck
-from evalstream.model.finding import Fault
+from evalstream.model.finding import Violation
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.limits import MOST_JSON_BYTES
 from evalstream.rules.inputs import ES001, ES002, ES005
@@ -38,7 +38,7 @@ class ReadBenchmark(NamedTuple):
         return None if self.benchmark is None else version_of(self.benchmark.document)
 
 
-def read_benchmark(dossier: Dossier, path: str) -> ReadBenchmark:
+def read_benchmark(dossier: DocumentCheck, path: str) -> ReadBenchmark:
     """Read a benchmark, packed or not, and note everything that is wrong with it by itself."""
     name = printable(path)
     try:
@@ -53,7 +53,7 @@ def read_benchmark(dossier: Dossier, path: str) -> ReadBenchmark:
     return read_text(dossier, text, name)
 
 
-def read_text(dossier: Dossier, text: bytes, name: str) -> ReadBenchmark:
+def read_text(dossier: DocumentCheck, text: bytes, name: str) -> ReadBenchmark:
     """Note everything that is wrong with the text of a benchmark; `name` is what it is called."""
     if text.startswith(UTF8_MARK):
         text = text[len(UTF8_MARK) :]
@@ -68,13 +68,13 @@ def read_text(dossier: Dossier, text: bytes, name: str) -> ReadBenchmark:
 
 
 def _judged(
-    dossier: Dossier, reading: ObjectReading, value: dict[str, Any], name: str
+    dossier: DocumentCheck, reading: ObjectReading, value: dict[str, Any], name: str
 ) -> ReadBenchmark:
     if kind_by_members(value.keys()) != BENCHMARK:
         dossier.note(ES005.fault(f"this is {NOT_OURS}"), name)
         dossier.cannot(f"{name} is no benchmark")
         return ReadBenchmark(None)
-    shape = shape_faults(benchmark_validator(dossier.options.engine), value)
+    shape = schema_violations(benchmark_validator(dossier.options.engine), value)
     dossier.note_all(reading.concerned(shape), name)
     benchmark = Benchmark(value)
     dossier.note_all(reading.concerned(_faults(benchmark)), name)
@@ -87,7 +87,7 @@ def version_of(document: Any) -> str:
     return declared if isinstance(declared, str) else VERSION
 
 
-def _faults(benchmark: Benchmark) -> list[Fault]:
+def _faults(benchmark: Benchmark) -> list[Violation]:
     return [
         fault for rule in OF_BENCHMARKS if rule.judge is not None for fault in rule.judge(benchmark)
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 
-from evalstream.engine.documents import Dossier
+from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.infereval.benchmark import read_benchmark
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME
 from evalstream.formats.infereval.evaluation import EvaluationCheck
@@ -18,10 +18,10 @@ from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
-from evalstream.model.run import STDIN, Nothing, Run
+from evalstream.model.run import STDIN, NoInput, Run
 
 
-def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | Nothing]:
+def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
     """Find the runs that one input stands for, with the documents that were named beside it.
 
     `aggregate` is the benchmark of the one evaluation that is named. A benchmark by itself is
@@ -35,7 +35,7 @@ def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run |
         raise UsageError("--aggregate goes with exactly one evaluation, not with a folder")
     kind = _kind(path)
     if kind is None:
-        yield Nothing(path, f"this is {NOT_OURS}", format=NAME)
+        yield NoInput(path, f"this is {NOT_OURS}", format=NAME)
     elif kind == BENCHMARK and aggregate is not None:
         name = printable(path)
         raise UsageError(f"--aggregate names the benchmark of an evaluation; {name} is no such")
@@ -47,7 +47,7 @@ def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run |
 
 def pair(
     documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
-) -> Iterator[Run | Nothing]:
+) -> Iterator[Run | NoInput]:
     """Pair documents, which are given by kind and path, as often as they are asked for."""
     yield from runs_of(documents, named=named)
 
@@ -67,7 +67,7 @@ def check(
     run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
 ) -> RunSummary:
     """Check one run and hand its findings to `show`, in order."""
-    dossier = Dossier(run, options, show)
+    dossier = DocumentCheck(run, options, show)
     if run.rows is not None:
         return EvaluationCheck(dossier, progress).summary()
     read = read_benchmark(dossier, run.aggregate or "")

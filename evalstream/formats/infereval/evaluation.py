@@ -6,7 +6,7 @@ from contextlib import closing
 from itertools import chain
 from typing import Any
 
-from evalstream.engine.documents import Dossier
+from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.row_pass import reason_of
 from evalstream.formats.infereval.benchmark import (
     ReadBenchmark,
@@ -20,7 +20,7 @@ from evalstream.formats.infereval.files import NOT_OURS, Document
 from evalstream.formats.infereval.items import ItemPass
 from evalstream.formats.infereval.rules.benchmark import INF101
 from evalstream.formats.infereval.rules.evaluation import OF_EVALUATIONS, missing_items
-from evalstream.formats.infereval.schema import evaluation_validator, shape_faults
+from evalstream.formats.infereval.schema import evaluation_validator, schema_violations
 from evalstream.formats.infereval.text import read_envelope
 from evalstream.formats.infereval.views import Evaluation
 from evalstream.io.progress import Progress
@@ -29,7 +29,7 @@ from evalstream.model.report import RunSummary
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.model.text import counted
 from evalstream.parsing.limits import refuse_many_values
-from evalstream.parsing.object_splitter import Envelope, Members
+from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES001, ES002, ES003, ES005
 
@@ -41,7 +41,7 @@ class EvaluationCheck:
     be judged and may stand behind them, and once for the items, of which one at a time is held.
     """
 
-    def __init__(self, dossier: Dossier, progress: Progress) -> None:
+    def __init__(self, dossier: DocumentCheck, progress: Progress) -> None:
         self._dossier, self._progress = dossier, progress
         self._options, self._run = dossier.options, dossier.run
         self._read = ReadBenchmark(None)
@@ -75,7 +75,7 @@ class EvaluationCheck:
         return self._items.count if self._items is not None else 0
 
     def _check(self, document: Document) -> None:
-        members = Members(ITEMS, self._options.max_line_bytes)
+        members = ObjectSplitter(ITEMS, self._options.max_line_bytes)
         for piece in document.pieces():
             STOPPING.check()
             members.feed(piece)
@@ -88,7 +88,7 @@ class EvaluationCheck:
         if found is None or not self._is_evaluation(document, found, breaks_off=breaks_off):
             return
         if not breaks_off:
-            shape = shape_faults(evaluation_validator(self._options.engine), found)
+            shape = schema_violations(evaluation_validator(self._options.engine), found)
             self._dossier.note_all(fault for fault in shape if fault.pointer not in self._replaced)
         if found.get(ITEMS) and isinstance(found[ITEMS], list):
             self._dossier.cannot("there is a second list of items, which was not looked at")
@@ -139,7 +139,7 @@ class EvaluationCheck:
 
     def _judge_items(self, document: Document, evaluation: Evaluation) -> None:
         items = self._items = ItemPass(self._dossier, evaluation)
-        members, last = Members(ITEMS, self._options.max_line_bytes), None
+        members, last = ObjectSplitter(ITEMS, self._options.max_line_bytes), None
         self._progress.begin(self._dossier.name, document.size)
         for piece in chain(document.pieces(), [b""]):
             STOPPING.check()

@@ -23,7 +23,7 @@ from evalstream.io.file_state import Watch
 from evalstream.io.remote import RemoteReader, is_remote
 from evalstream.io.standard_input import STANDARD_INPUT
 from evalstream.io.stream import Descriptor, Rewound, Stored
-from evalstream.model.block import Reader
+from evalstream.model.block import ByteStream
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
@@ -34,8 +34,8 @@ from evalstream.parsing.limits import (
     refuse_many_values,
     too_many_bytes,
 )
-from evalstream.parsing.object_splitter import Members
-from evalstream.parsing.peek import ARRAY, GLIMPSED_BYTES, Glimpse, glimpsed
+from evalstream.parsing.object_splitter import ObjectSplitter
+from evalstream.parsing.peek import ARRAY, PEEK_BYTES, Peek, peek
 
 MAGIC_BYTES: Final = 6
 """How many bytes tell a compression."""
@@ -106,7 +106,7 @@ class Document:
         if self._kept is not None:
             self._kept.close()
 
-    def _reader(self) -> Reader:
+    def _reader(self) -> ByteStream:
         if self._kept is not None:
             self._kept.seek(0)
             return Descriptor(self._kept.fileno())
@@ -135,20 +135,20 @@ NOT_OURS: Final = (
 )
 
 
-def seen_in(path: str) -> Glimpse:
+def seen_in(path: str) -> Peek:
     """Look at the beginning of a document, unpacked."""
     head = b""
     with closing(Document(path)) as document:
         for piece in document.pieces():
             head += piece
-            if len(head) >= GLIMPSED_BYTES:
+            if len(head) >= PEEK_BYTES:
                 break
-    return glimpsed(head[:GLIMPSED_BYTES])
+    return peek(head[:PEEK_BYTES])
 
 
 def outline(path: str, wanted: str) -> dict[str, Any]:
     """Return the members of a document but for its items, no more than up to a wanted one."""
-    members = Members(ITEMS, Options().max_line_bytes)
+    members = ObjectSplitter(ITEMS, Options().max_line_bytes)
     with closing(Document(path)) as document:
         for piece in document.pieces():
             had_begun = members.has_begun
@@ -192,7 +192,7 @@ def _copied(path: str, most: int | None) -> IO[bytes]:
     return copy
 
 
-def _once(path: str) -> Reader:
+def _once(path: str) -> ByteStream:
     if path == STDIN:
         return STANDARD_INPUT.reader()
     # A named pipe is opened only once a writer opens it.
@@ -200,7 +200,7 @@ def _once(path: str) -> Reader:
         return Descriptor(os.open(path, os.O_RDONLY), owned=True)
 
 
-def _copy(reader: Reader, copy: IO[bytes], most: int | None) -> None:
+def _copy(reader: ByteStream, copy: IO[bytes], most: int | None) -> None:
     size = 0
     try:
         while data := reader.read():

@@ -6,24 +6,24 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any, Final
 
-from evalstream.engine.documents import Dossier
+from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.row_pass import BREAKS
 from evalstream.formats.infereval.documents import ITEMS
 from evalstream.formats.infereval.rules.benchmark import INF201, INF202, INF208
 from evalstream.formats.infereval.rules.evaluation import OF_ITEMS
-from evalstream.formats.infereval.schema import fits, item_validator, shape_faults
+from evalstream.formats.infereval.schema import fits, item_validator, schema_violations
 from evalstream.formats.infereval.text import Text, read_item
 from evalstream.formats.infereval.views import Evaluation, Item
-from evalstream.model.finding import Fault
+from evalstream.model.finding import Violation
 from evalstream.model.text import counted
-from evalstream.parsing.array_splitter import ArrayTrouble, Element
+from evalstream.parsing.array_splitter import ArrayError, Element
 from evalstream.parsing.json import FAST_DEPTH, fast
 from evalstream.parsing.json_schema import finite_check
 
 ID_DIGEST_BYTES: Final = 16
 """How much is kept of an item's id: with its number about 150 bytes, 1.5 GB for ten million."""
 
-Placed = tuple[int, Fault]
+Placed = tuple[int, Violation]
 """A line and a fault on it."""
 
 
@@ -33,7 +33,7 @@ class ItemPass:
     `count` is how many there were so far, `found` which of the benchmark's were among them.
     """
 
-    def __init__(self, dossier: Dossier, evaluation: Evaluation) -> None:
+    def __init__(self, dossier: DocumentCheck, evaluation: Evaluation) -> None:
         self.count = 0
         self.found: set[str] = set()
         options = dossier.options
@@ -62,7 +62,7 @@ class ItemPass:
             self._show(fault._replace(pointer=place), line)
         self.count += 1
 
-    def break_off(self, trouble: ArrayTrouble, last: Element | None) -> None:
+    def break_off(self, trouble: ArrayError, last: Element | None) -> None:
         """Say where the items stop making sense; `last` is what stands there, if it is known."""
         before = f"{counted(self.count, 'whole item')} before, and what follows was not looked at"
         place = f"/{ITEMS}/{self.count}"
@@ -88,9 +88,9 @@ class ItemPass:
                     return Text(value, readable=True, faults=[])
         return read_item(element.text, element.offset, element.line, self._depth)
 
-    def _faults(self, value: Any) -> Iterator[Fault]:
+    def _faults(self, value: Any) -> Iterator[Violation]:
         if not fits(self._schema, value):
-            yield from shape_faults(self._schema, value)
+            yield from schema_violations(self._schema, value)
         if not isinstance(value, dict):
             return
         verdicts = value.get("analyst_verdicts")
@@ -102,7 +102,7 @@ class ItemPass:
                 yield from rule.judge(item)
         yield from self._repeated(value)
 
-    def _repeated(self, value: dict[str, Any]) -> Iterator[Fault]:
+    def _repeated(self, value: dict[str, Any]) -> Iterator[Violation]:
         """Note the id of an item, and say so if an earlier one has it."""
         name, benchmark = value.get("id"), self._evaluation.benchmark
         if not isinstance(name, str):
@@ -115,7 +115,7 @@ class ItemPass:
         if benchmark is not None and name in benchmark.by_id:
             self.found.add(name)
 
-    def _show(self, fault: Fault, line: int) -> None:
+    def _show(self, fault: Violation, line: int) -> None:
         """Hand a finding on: items come in order, so none that comes later stands before it."""
         self._dossier.collector.note(fault, self._dossier.name, line)
 

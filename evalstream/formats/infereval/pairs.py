@@ -11,11 +11,11 @@ from evalstream.engine.row_pass import reason_of
 from evalstream.formats.infereval.benchmark_hash import hashes_of
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME, kind_by_signs
 from evalstream.formats.infereval.files import outline, seen_in, whole_document
-from evalstream.formats.infereval.schema import benchmark_validator, is_sound, shape_faults
+from evalstream.formats.infereval.schema import benchmark_validator, is_sound, schema_violations
 from evalstream.io.names import printable
-from evalstream.io.spill_table import Keeping, restored, stored
+from evalstream.io.spill_table import SpillTable, restored, stored
 from evalstream.model.errors import CannotCheck
-from evalstream.model.run import Nothing, Run
+from evalstream.model.run import NoInput, Run
 from evalstream.parsing.json import canonical
 
 NAMED: Final = 5
@@ -34,7 +34,7 @@ class _Found:
 
 def runs_of(
     documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
-) -> Iterator[Run | Nothing]:
+) -> Iterator[Run | NoInput]:
     """Pair evaluations with their benchmarks, by the paths of both; the benchmarks left are alone.
 
     Where they were `named` in one call, one evaluation and one benchmark that are left go
@@ -60,14 +60,14 @@ class _Documents:
     """Documents on disk, with what they are joined by."""
 
     def __init__(self) -> None:
-        self._kept = Keeping(_TABLES)
+        self._kept = SpillTable(_TABLES)
         self.close = self._kept.close
 
     def take(self, kind: str, path: str) -> None:
         """Look into a document, and remember what it says of itself."""
         one = looked_at(path, kind)
         row: tuple[Any, ...]
-        if isinstance(one, Nothing):
+        if isinstance(one, NoInput):
             row = (stored(path), None, None, None, one.reason, one.readable)
         else:
             id_ = None if one.id is None else canonical(one.id)
@@ -97,7 +97,7 @@ class _Documents:
         if named:
             self._join_last()
 
-    def runs(self, *, named: bool) -> Iterator[Run | Nothing]:
+    def runs(self, *, named: bool) -> Iterator[Run | NoInput]:
         """Iterate over the runs in the order of the documents."""
         where = "that was named" if named else "in the searched folder"
         none = f"no benchmark {where} has its benchmark_id"
@@ -107,7 +107,7 @@ class _Documents:
         for _, path, kind, benchmark, missing, used, reason, readable in self._each(columns):
             name = restored(path)
             if kind is None:
-                yield Nothing(name, reason, readable=bool(readable), format=NAME)
+                yield NoInput(name, reason, readable=bool(readable), format=NAME)
             elif kind == BENCHMARK:
                 if not used:
                     yield Run(None, name, format=NAME)
@@ -150,12 +150,12 @@ class _Documents:
 
 def _is_declared(benchmark: str, declared: str | None) -> bool:
     document = whole_document(benchmark)
-    if not is_sound(shape_faults(benchmark_validator("auto"), document)):
+    if not is_sound(schema_violations(benchmark_validator("auto"), document)):
         return False
     return declared in hashes_of(document, None)
 
 
-def looked_at(path: str, kind: str) -> _Found | Nothing:
+def looked_at(path: str, kind: str) -> _Found | NoInput:
     """Say by what a document is joined with others; `kind` is what it shows to be, if it does."""
     try:
         if kind not in (EVALUATION, BENCHMARK):
@@ -170,6 +170,6 @@ def looked_at(path: str, kind: str) -> _Found | Nothing:
     except (OSError, CannotCheck) as error:
         if kind in (EVALUATION, BENCHMARK):
             return _Found(path, kind, None)  # its check says why it cannot be read
-        return Nothing(path, f"cannot be read: {reason_of(error)}", readable=False, format=NAME)
+        return NoInput(path, f"cannot be read: {reason_of(error)}", readable=False, format=NAME)
     message = "it has items, but nothing else of a benchmark or an evaluation"
-    return Nothing(path, f"{message}; --format-name {NAME} checks it alone", format=NAME)
+    return NoInput(path, f"{message}; --format-name {NAME} checks it alone", format=NAME)

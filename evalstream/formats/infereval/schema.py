@@ -9,7 +9,7 @@ from typing import Any, Final
 from evalstream.formats.eee.rules.schema import explain
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME, VERSION
 from evalstream.formats.infereval.rules.benchmark import INF101, INF102, INF207
-from evalstream.model.finding import Fault
+from evalstream.model.finding import Violation
 from evalstream.parsing.json_schema import (
     Validator,
     builtin_schema,
@@ -17,8 +17,8 @@ from evalstream.parsing.json_schema import (
     compile_schema,
 )
 from evalstream.parsing.limits import held_of
-from evalstream.parsing.schema_errors import SchemaFault
-from evalstream.parsing.schema_errors_in_parts import fault_parts
+from evalstream.parsing.schema_errors import SchemaError
+from evalstream.parsing.schema_errors_in_parts import error_parts
 from evalstream.rules.syntax import ES113
 
 _ITEM: Final = "EvaluationItem"
@@ -42,7 +42,7 @@ def evaluation_validator(engine: str) -> Validator:
     return builtin_validator(f"{NAME}/{VERSION}/{EVALUATION}", engine)
 
 
-def shape_faults(validator: Validator, value: Any) -> list[Fault]:
+def schema_violations(validator: Validator, value: Any) -> list[Violation]:
     """Say everything that a schema says against a value, each breach once, as findings.
 
     Of each kind the first ones are said, and how many more there are; of a value that is nested
@@ -62,8 +62,8 @@ def fits(validator: Validator, value: Any) -> bool:
         return False
 
 
-def _shape_faults(validator: Validator, value: Any) -> Iterator[Fault]:
-    for part in fault_parts(validator, value):
+def _shape_faults(validator: Validator, value: Any) -> Iterator[Violation]:
+    for part in error_parts(validator, value):
         plain = [inner for fault in part for inner in _innermost(fault)]
         mistyped = {fault.path for fault in plain if fault.keyword == "type"}
         for fault in plain:
@@ -71,12 +71,12 @@ def _shape_faults(validator: Validator, value: Any) -> Iterator[Fault]:
                 yield _said(fault)
 
 
-def is_sound(faults: Iterable[Fault]) -> bool:
+def is_sound(faults: Iterable[Violation]) -> bool:
     """Tell whether faults of a benchmark leave it a normal form, and with it a hash."""
     return all(fault.code == INF102.code for fault in faults)
 
 
-def _said(fault: SchemaFault) -> Fault:
+def _said(fault: SchemaError) -> Violation:
     (said,) = explain([fault], own=True)
     if _is_bare_reference(fault):
         message = "a text, which stands for an object with this citation"
@@ -85,13 +85,13 @@ def _said(fault: SchemaFault) -> Fault:
     return said._replace(code=(INF207 if is_kind else INF101).code)
 
 
-def _is_bare_reference(fault: SchemaFault) -> bool:
+def _is_bare_reference(fault: SchemaError) -> bool:
     in_list = len(fault.path) > 1 and isinstance(fault.path[-1], int)
     is_text = isinstance(fault.found, str) and fault.expected == ["object"]
     return in_list and is_text and fault.path[-2] == "references"
 
 
-def _innermost(fault: SchemaFault) -> Iterator[SchemaFault]:
+def _innermost(fault: SchemaError) -> Iterator[SchemaError]:
     """Go down into the branch of oneOf or anyOf that a value was meant for.
 
     Where a value may be null or something else, that is the something else; builders of
@@ -113,11 +113,11 @@ def _innermost(fault: SchemaFault) -> Iterator[SchemaFault]:
     yield fault._replace(path=path, keyword="enum", expected=kinds, found=found, variants=())
 
 
-def _is_null(fault: SchemaFault, branch: tuple[SchemaFault, ...]) -> bool:
+def _is_null(fault: SchemaError, branch: tuple[SchemaError, ...]) -> bool:
     return any(inner.path == fault.path and inner.expected == ["null"] for inner in branch)
 
 
-def _or_null(fault: SchemaFault, inner: SchemaFault) -> SchemaFault:
+def _or_null(fault: SchemaError, inner: SchemaError) -> SchemaError:
     """Add null to the types that a value may have, if a branch allows it."""
     may_be_null = any(_is_null(fault, branch) for branch in fault.variants)
     if not may_be_null or inner.path != fault.path or inner.keyword != "type":
@@ -125,9 +125,9 @@ def _or_null(fault: SchemaFault, inner: SchemaFault) -> SchemaFault:
     return inner._replace(expected=[*inner.expected, "null"])
 
 
-def _is_of_another_kind(fault: SchemaFault, branch: tuple[SchemaFault, ...]) -> bool:
+def _is_of_another_kind(fault: SchemaError, branch: tuple[SchemaError, ...]) -> bool:
     return any(_names_kind(inner) and inner.path == (*fault.path, "kind") for inner in branch)
 
 
-def _names_kind(fault: SchemaFault) -> bool:
+def _names_kind(fault: SchemaError) -> bool:
     return fault.keyword == "const" and fault.path[-1:] == ("kind",)

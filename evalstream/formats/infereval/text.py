@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any, Final, NamedTuple
 
-from evalstream.model.finding import Fault
+from evalstream.model.finding import Violation
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.object_splitter import Envelope
-from evalstream.parsing.strict_json import Parsed, Trouble, parse_exactly
+from evalstream.parsing.strict_json import Parsed, SyntaxIssue, parse_exactly
 from evalstream.rules import syntax
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, read_object
 
@@ -23,14 +23,14 @@ class Text(NamedTuple):
 
     value: Any
     readable: bool
-    faults: list[tuple[Fault, int | None]]
+    faults: list[tuple[Violation, int | None]]
     replaced: frozenset[str | None] = frozenset()
 
 
 def read_envelope(envelope: Envelope, max_depth: int) -> Text:
     """Read what stands round the items; offsets and lines are those in the whole document."""
     text, before = envelope.text, 0
-    faults: list[tuple[Fault, int | None]] = []
+    faults: list[tuple[Violation, int | None]] = []
     if text.startswith(UTF8_MARK):
         before = len(UTF8_MARK)
         text = text[before:]
@@ -54,7 +54,7 @@ def read_item(text: bytes, offset: int, line: int, max_depth: int) -> Text:
     return Text(parsed.value, parsed.readable, _explained(placed), _replaced(parsed))
 
 
-def _within(envelope: Envelope, trouble: Trouble, before: int) -> Trouble:
+def _within(envelope: Envelope, trouble: SyntaxIssue, before: int) -> SyntaxIssue:
     """Place a trouble in the document that has a place round the items."""
     if trouble.offset is None:
         return trouble
@@ -68,7 +68,7 @@ def _replaced(parsed: Parsed) -> frozenset[str | None]:
     return frozenset(trouble.pointer for trouble in parsed.troubles if trouble.replaced)
 
 
-def _moved(trouble: Trouble, offset: int, line: int | None) -> Trouble:
+def _moved(trouble: SyntaxIssue, offset: int, line: int | None) -> SyntaxIssue:
     """Place a trouble in the document, where it is one with a place in the text."""
     if trouble.offset is None:
         return trouble._replace(line=line)
@@ -76,6 +76,6 @@ def _moved(trouble: Trouble, offset: int, line: int | None) -> Trouble:
     return trouble._replace(message=message, offset=offset, line=line)
 
 
-def _explained(troubles: list[Trouble]) -> list[tuple[Fault, int | None]]:
+def _explained(troubles: list[SyntaxIssue]) -> list[tuple[Violation, int | None]]:
     lines = [trouble.line for trouble in troubles]
     return list(zip(syntax.explain(troubles, torn=True), lines, strict=True))

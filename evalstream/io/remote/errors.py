@@ -17,7 +17,7 @@ class Reason(NamedTuple):
         return self.kind(self.words if tries == 1 else f"{self.words} (tried {tries} times)")
 
 
-class Fault(Exception):
+class StoreError(Exception):
     """A try failed for a reason that we found."""
 
     def __init__(self, reason: Reason) -> None:
@@ -40,7 +40,7 @@ _TIMED_OUT: Final = Reason("the server took too long", TimeoutError)
 
 def reason_of(error: Exception) -> Reason:
     """Say why something failed, by the kind of an exception and its numbers."""
-    if isinstance(error, Fault):
+    if isinstance(error, StoreError):
         return error.reason
     status = _status_of(error)
     if status is not None:

@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from evalstream.io.remote import limits
-from evalstream.io.remote.errors import FOLDER, Fault
+from evalstream.io.remote.errors import FOLDER, StoreError
 from evalstream.io.remote.store import Facts, marks_among
 
 _Returned = TypeVar("_Returned")
@@ -35,6 +35,6 @@ def run_on(loop: Any, function: Callable[..., Awaitable[_Returned]], *arguments:
 def facts_of(found: Mapping[str, Any]) -> Facts:
     """Return what is needed of what a file system tells of an object."""
     if found.get("type") == "directory":
-        raise Fault(FOLDER)
+        raise StoreError(FOLDER)
     size = found.get("size")
     return Facts(size, size is not None, marks_among(found))

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, Final, TypeVar
 
 from evalstream.io.remote import limits
-from evalstream.io.remote.errors import Fault, refusal
+from evalstream.io.remote.errors import StoreError, refusal
 from evalstream.io.remote.filesystem import configured, run_on
 from evalstream.io.remote.ranges import check_range, drained, total_of
 from evalstream.io.remote.store import Facts, Stream, check_marks, marks_among
@@ -52,7 +52,7 @@ class WebObject:
         try:
             _check_status(answer.status, HTTPStatus.OK)
             check_marks(marks_among(answer.headers), opened.marks)
-        except Fault:
+        except StoreError:
             stream.close()
             raise
         return stream
@@ -114,7 +114,7 @@ class _WebStream:
 
 def _check_status(status: int, *wanted: int) -> None:
     if status not in wanted:
-        raise Fault(refusal(status))
+        raise StoreError(refusal(status))
 
 
 def _size_told(status: int, headers: Mapping[str, str]) -> int | None:

@@ -9,7 +9,7 @@ from threading import Event
 from typing import Any, Final, NamedTuple
 
 from evalstream.io.remote import limits
-from evalstream.io.remote.errors import Fault, Reason
+from evalstream.io.remote.errors import Reason, StoreError
 from evalstream.io.remote.filesystem import located
 from evalstream.io.remote.reader import read_whole
 from evalstream.io.remote.retry import Running, tried, within
@@ -87,7 +87,7 @@ def _ended(running: Running[bytes | None]) -> bytes | None:
 
 def _pages_of(url: str, scheme: str) -> Iterator[list[Listed]]:
     if scheme in WEB:
-        raise Fault(_NO_LISTS)
+        raise StoreError(_NO_LISTS)
     if scheme in S3:
         from evalstream.io.remote.s3 import files_of
 
@@ -117,7 +117,7 @@ def _s3_page(files: Any, asked: Mapping[str, str]) -> tuple[list[Listed], str | 
     if not answer.get("IsTruncated"):
         return found, None
     if not token or token == asked.get("ContinuationToken"):
-        raise Fault(_NO_NEXT)
+        raise StoreError(_NO_NEXT)
     return found, str(token)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from evalstream.io.remote import limits
-from evalstream.io.remote.errors import CHANGED, Fault, Reason
+from evalstream.io.remote.errors import CHANGED, Reason, StoreError
 
 _CONTENT_RANGE: Final = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)")
 
@@ -14,12 +14,12 @@ def check_range(told: str | None, start: int, end: int, size: int | None) -> Non
     """Check that a server sends the part that it was asked for, of an object of that size."""
     match = _CONTENT_RANGE.fullmatch(told or "")
     if match is None:
-        raise Fault(Reason("the server did not send the part that was asked for"))
+        raise StoreError(Reason("the server did not send the part that was asked for"))
     first, last, total = match.groups()
     if total not in {"*", str(size)}:
-        raise Fault(CHANGED)
+        raise StoreError(CHANGED)
     if (first, last) != (str(start), str(end - 1)):
-        raise Fault(Reason("the server sent another part than was asked for"))
+        raise StoreError(Reason("the server sent another part than was asked for"))
 
 
 def total_of(told: str) -> str:
@@ -41,5 +41,5 @@ async def drained(read: Callable[[int], Awaitable[bytes]], size: int) -> bytes:
 def whole(data: bytes, size: int) -> bytes:
     """Return a block if it has so many bytes."""
     if len(data) != size:
-        raise Fault(Reason(f"a block of {size:,} bytes came back with {len(data):,}"))
+        raise StoreError(Reason(f"a block of {size:,} bytes came back with {len(data):,}"))
     return data

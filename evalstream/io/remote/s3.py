@@ -3,7 +3,7 @@
 from typing import Any
 
 from evalstream.io.remote import limits
-from evalstream.io.remote.errors import Fault, Reason
+from evalstream.io.remote.errors import Reason, StoreError
 from evalstream.io.remote.filesystem import configured, facts_of, located, run_on
 from evalstream.io.remote.ranges import check_range, drained
 from evalstream.io.remote.store import ETAG, Facts, Stream, check_marks, marks_among
@@ -40,7 +40,7 @@ class S3Object:
     def stream(self, opened: Facts) -> Stream:
         """Refuse: parts are part of the protocol."""
         del opened
-        raise Fault(Reason("the server does not say how large it is", lasting=True))
+        raise StoreError(Reason("the server does not say how large it is", lasting=True))
 
 
 def files_of(url: str, scheme: str) -> tuple[Any, str]:

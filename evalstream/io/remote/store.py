@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
-from evalstream.io.remote.errors import CHANGED, Fault
+from evalstream.io.remote.errors import CHANGED, StoreError
 
 ETAG: Final = "ETag"
 GENERATION: Final = "generation"
@@ -62,7 +62,7 @@ def check_marks(now: Mapping[str, str], opened: Mapping[str, str]) -> None:
     """Check that bytes are of the object that was opened, as far as a server tells."""
     mark = next((mark for mark in (ETAG, MODIFIED) if mark in now and mark in opened), None)
     if mark is not None and _differs(mark, now, opened):
-        raise Fault(CHANGED)
+        raise StoreError(CHANGED)
 
 
 def difference(before: Facts, now: Facts) -> str | None:

@@ -44,7 +44,7 @@ _INTERACTIONS: Final = 3
 _NAMES_AT_OPENSSL: Final = {"sha256": "SHA256", "md5": "MD5"}
 
 
-class Pause(IntEnum):
+class StopReason(IntEnum):
     """Why no more lines were looked at."""
 
     NO_MORE_LINES = 0
@@ -88,7 +88,7 @@ COLUMNS: Final = (
 """What is told of a line, in words of 64 bits; `scanner.h` says what each is."""
 
 
-class Demands(Structure):
+class RowConstraints(Structure):
     """What is demanded of rows beyond the shape of their values; see `row.h`."""
 
     _fields_ = (
@@ -169,7 +169,7 @@ def library() -> ctypes.CDLL | None:
 
 _SIZES: Final = (
     NODE_BYTES,
-    *map(ctypes.sizeof, (Demands, Hasher, _Scope, _Scan)),
+    *map(ctypes.sizeof, (RowConstraints, Hasher, _Scope, _Scan)),
     8 * len(COLUMNS),
     RECORD_BYTES,
 )
@@ -193,7 +193,7 @@ def _declare(loaded: ctypes.CDLL) -> None:
     loaded.new_scanner.restype = c_void_p
     loaded.new_scanner.argtypes = ()
     loaded.free_scanner.argtypes = (c_void_p,)
-    pointers = POINTER(_Tables), POINTER(Demands), POINTER(Hasher)
+    pointers = POINTER(_Tables), POINTER(RowConstraints), POINTER(Hasher)
     loaded.start_block.argtypes = c_void_p, *pointers
     loaded.add_scope.argtypes = c_void_p, POINTER(_Scope)
     loaded.scan_lines.argtypes = c_void_p, POINTER(_Scan)
@@ -242,10 +242,10 @@ def _listed(function: str) -> tuple[str, ...]:
     return tuple(text.decode().split("\n")[:-1])
 
 
-class Setting:
+class ScannerConfig:
     """What rows are held against. Without a `hasher` nobody looks at sample_hash."""
 
-    def __init__(self, tables: Tables, demands: Demands, hasher: Hasher | None) -> None:
+    def __init__(self, tables: Tables, demands: RowConstraints, hasher: Hasher | None) -> None:
         self.tables, self.demands, self.hasher = _Tables(*tables[:4]), demands, hasher or Hasher()
 
 
@@ -265,12 +265,12 @@ class Scanner:
         self._records = ctypes.create_string_buffer(RECORD_BYTES * MOST_ROWS)
         self._links = (c_uint64 * (LINK_WORDS * MOST_ROWS))()
         self._texts = ctypes.create_string_buffer(TEXT_BYTES)
-        self._setting: Setting | None = None
+        self._setting: ScannerConfig | None = None
         self._data, self._scan = b"", _Scan()
         self._words = memoryview(self._rows).cast("B").cast("Q")
 
     def start(
-        self, setting: Setting, data: bytes, base: int, offsets: bytes | None, longest: int
+        self, setting: ScannerConfig, data: bytes, base: int, offsets: bytes | None, longest: int
     ) -> None:
         """Begin with a block; lines above `longest` bytes are not accepted.
 
@@ -305,9 +305,9 @@ class Scanner:
         scan.at, scan.line = at, line
         scan.row_count = scan.record_count = scan.byte_count = 0
 
-    def scan(self) -> Pause:
+    def scan(self) -> StopReason:
         """Look at more lines."""
-        return Pause(self._library.scan_lines(self._handle, byref(self._scan)))
+        return StopReason(self._library.scan_lines(self._handle, byref(self._scan)))
 
     @property
     def at(self) -> int:

@@ -19,7 +19,7 @@ from evalstream.formats.eee.aggregate import (
     number,
 )
 from evalstream.formats.eee.claims import Claims
-from evalstream.model.finding import Fault, Severity, at_least, at_most
+from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.rules.base import Rule
 
 PLACEHOLDER: Final = -1
@@ -32,7 +32,7 @@ _EPOCH = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE]\+?[0-9]+)?")
 Place = dict[str, Any]
 
 
-def _aggregate_score(aggregate: Aggregate) -> Iterator[Fault]:
+def _aggregate_score(aggregate: Aggregate) -> Iterator[Violation]:
     for place, result in aggregate.indexed_results():
         metric, score = _object(result, "metric_config"), _score(result)
         lowest, highest = bound(metric.get("min_score")), bound(metric.get("max_score"))
@@ -58,7 +58,7 @@ def _aggregate_score(aggregate: Aggregate) -> Iterator[Fault]:
             yield ES701.fault(message, expected=at_most(highest), **at)
 
 
-def _uncertainty(aggregate: Aggregate) -> Iterator[Fault]:
+def _uncertainty(aggregate: Aggregate) -> Iterator[Violation]:
     for place, result in aggregate.indexed_results():
         uncertainty = _object(_object(result, "score_details"), "uncertainty")
         where = f"{RESULTS}/{place}/score_details/uncertainty"
@@ -77,7 +77,9 @@ def _uncertainty(aggregate: Aggregate) -> Iterator[Fault]:
         yield from _interval(interval, f"{where}/confidence_interval", claims)
 
 
-def _interval(interval: Mapping[str, Any], where: str, claims: Claims | None) -> Iterator[Fault]:
+def _interval(
+    interval: Mapping[str, Any], where: str, claims: Claims | None
+) -> Iterator[Violation]:
     lower, upper = number(interval.get("lower")), number(interval.get("upper"))
     level = number(interval.get("confidence_level"))
     if level is not None and not 0 <= level <= 1:
@@ -97,7 +99,7 @@ def _interval(interval: Mapping[str, Any], where: str, claims: Claims | None) ->
         yield ES702.fault(message, pointer=where, found=found, severity=Severity.WARNING)
 
 
-def _standard_error(aggregate: Aggregate) -> Iterator[Fault]:
+def _standard_error(aggregate: Aggregate) -> Iterator[Violation]:
     for place, claims in aggregate.claims.items():
         error, deviation, samples = claims.error, claims.deviation, claims.num_samples
         if error is None or deviation is None or samples is None or samples < 1:
@@ -112,7 +114,7 @@ def _standard_error(aggregate: Aggregate) -> Iterator[Fault]:
             yield ES703.fault(message, pointer=pointer, expected=expected, found=found)
 
 
-def _evaluation_id_shape(aggregate: Aggregate) -> Iterator[Fault]:
+def _evaluation_id_shape(aggregate: Aggregate) -> Iterator[Violation]:
     identity = aggregate.evaluation_id
     if identity is not None:
         parts = identity.split("/")
@@ -128,7 +130,7 @@ def _evaluation_id_shape(aggregate: Aggregate) -> Iterator[Fault]:
         yield ES704.fault(message, pointer="/retrieved_timestamp", found=retrieved)
 
 
-def _bootstrap(aggregate: Aggregate) -> Iterator[Fault]:
+def _bootstrap(aggregate: Aggregate) -> Iterator[Violation]:
     for place, result in aggregate.indexed_results():
         uncertainty = _object(_object(result, "score_details"), "uncertainty")
         where = f"{RESULTS}/{place}/score_details/uncertainty"
@@ -148,7 +150,7 @@ def _bootstrap(aggregate: Aggregate) -> Iterator[Fault]:
             yield ES705.fault(message, pointer=where)
 
 
-def _deployment(aggregate: Aggregate) -> Iterator[Fault]:
+def _deployment(aggregate: Aggregate) -> Iterator[Violation]:
     """Ask for what the schema demands from 0.2.3 on, below it."""
     details = _object(_object(aggregate.document, "model_info"), "additional_details")
     missing = [name for name in DEPLOYMENT if not details.get(name)]
@@ -166,7 +168,7 @@ def _demands_deployment(version: str) -> bool:
     return row_view.DECLARED.index(known) >= row_view.DECLARED.index("0.2.3")
 
 
-def _level_score(aggregate: Aggregate) -> Iterator[Fault]:
+def _level_score(aggregate: Aggregate) -> Iterator[Violation]:
     for place, result in aggregate.indexed_results():
         metric, score = _object(result, "metric_config"), _score(result)
         levels = metric.get("level_names")

@@ -8,13 +8,13 @@ from typing import Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Result
 from evalstream.formats.eee.sample_groups import samples_beside
-from evalstream.model.finding import Fault, Severity
+from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import counted
 from evalstream.rules.base import Rule, RunFacts, Where
-from evalstream.stats.duplicates import Kind, Remark
+from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch
 
 
-def _result_without_rows(facts: RunFacts) -> Iterator[Fault]:
+def _result_without_rows(facts: RunFacts) -> Iterator[Violation]:
     yield from _rows_without_result(facts)
     identified = [result for result in facts.context.results if result.id is not None]
     if not identified or not facts.tally.is_whole:
@@ -33,7 +33,7 @@ def _result_without_rows(facts: RunFacts) -> Iterator[Fault]:
             yield ES604.fault("no row scores this result", pointer=pointer, found=result.id)
 
 
-def _rows_without_result(facts: RunFacts) -> Iterator[Fault]:
+def _rows_without_result(facts: RunFacts) -> Iterator[Violation]:
     """Name the rows that count in no claim; where no row joins any of the results, ES804 speaks."""
     if facts.aggregate is None or (facts.context.results and not facts.tally.scores):
         return
@@ -46,7 +46,7 @@ def _rows_without_result(facts: RunFacts) -> Iterator[Fault]:
         yield ES604.fault(message, count=count, about_rows=True)
 
 
-def _uneven_fan_out(facts: RunFacts) -> Iterator[Fault]:
+def _uneven_fan_out(facts: RunFacts) -> Iterator[Violation]:
     """Compare the sets of samples under the results of one evaluation.
 
     Results over the splits of a dataset share no sample; they are not uneven.
@@ -69,7 +69,7 @@ def _uneven_fan_out(facts: RunFacts) -> Iterator[Fault]:
             yield ES607.fault(message, pointer=f"{RESULTS}/{result.place}")
 
 
-def _uneven_repeats(facts: RunFacts) -> Iterator[Fault]:
+def _uneven_repeats(facts: RunFacts) -> Iterator[Violation]:
     for result in facts.context.results if facts.tally.is_whole else ():
         cover = facts.coverage.of(result.place)
         if result.place in facts.tally.scores and not cover.is_even:
@@ -89,19 +89,19 @@ def _together(facts: RunFacts) -> Mapping[tuple[str | None, str | None], list[Re
     return groups
 
 
-def _other_output(remark: Remark, where: Where) -> Fault:
+def _other_output(remark: DuplicateMatch, where: Where) -> Violation:
     message = f"other choices or another output than {where(remark.earlier)}, which scores the same sample"
     return ES608.fault(message)
 
 
-def _sample_list(facts: RunFacts) -> Iterator[Fault]:
+def _sample_list(facts: RunFacts) -> Iterator[Violation]:
     for result in facts.context.results if facts.tally.is_whole else ():
         if result.place in facts.tally.scores:
             yield from _samples_number(facts, result)
             yield from _sample_ids(facts, result)
 
 
-def _samples_number(facts: RunFacts, result: Result) -> Iterator[Fault]:
+def _samples_number(facts: RunFacts, result: Result) -> Iterator[Violation]:
     """Hold the size of the dataset against the samples that the rows score.
 
     A run over a part of the dataset is told by a num_samples that its rows bear out.
@@ -117,7 +117,7 @@ def _samples_number(facts: RunFacts, result: Result) -> Iterator[Fault]:
     yield ES609.fault(message, pointer=pointer, expected=samples, found=declared)
 
 
-def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Fault]:
+def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
     if result.sample_ids is None:
         return
     pointer = f"{RESULTS}/{result.place}/source_data/sample_ids"
@@ -255,4 +255,6 @@ ES610: Final = Rule(
 
 RULES: Final = (ES604, ES607, ES608, ES609, ES610)
 
-REMARKS: Final[Mapping[Kind, Callable[[Remark, Where], Fault]]] = {Kind.OTHER_OUTPUT: _other_output}
+REMARKS: Final[Mapping[DuplicateKind, Callable[[DuplicateMatch, Where], Violation]]] = {
+    DuplicateKind.OTHER_OUTPUT: _other_output
+}

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from typing import Final
 
-from evalstream.model.finding import Fault, Severity
+from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import counted
 from evalstream.rules.base import Rule, place_in
 
 
-def repeated_record(earlier: str) -> Fault:
+def repeated_record(earlier: str) -> Violation:
     """Say that an earlier aggregate is the same record."""
     return ES903.fault(f"the same record as {earlier}")
 
 
-def reused_uuid(earlier: str) -> Fault:
+def reused_uuid(earlier: str) -> Violation:
     """Say that an earlier aggregate of other content has the same UUID."""
     return ES906.fault(f"the UUID of this record is also that of another record, {earlier}")
 
 
-def colliding_path(path: str, earlier: str) -> Fault:
+def colliding_path(path: str, earlier: str) -> Violation:
     """Say that an earlier path differs from this one in case alone."""
     message = f"the path differs in case alone from {earlier}; rename one of them"
     return ES908.fault(message, found=path)
 
 
-def overlapping_rows(samples: int, earlier: str, *, several: bool) -> Fault:
+def overlapping_rows(samples: int, earlier: str, *, several: bool) -> Violation:
     """Say that earlier files of the same evaluation hold some of the samples as well."""
     held = f"{earlier} and other files" if several else earlier
     stands = "is" if samples == 1 else "are"
@@ -33,13 +33,13 @@ def overlapping_rows(samples: int, earlier: str, *, several: bool) -> Fault:
     return ES904.fault(message)
 
 
-def repeated_claim(earlier: str) -> Fault:
+def repeated_claim(earlier: str) -> Violation:
     """Say that an earlier aggregate is of the same evaluation, and no rows tell them apart."""
     message = f"the same evaluation as {earlier}, and not both have rows to be told apart by"
     return ES904.fault(message, pointer="/evaluation_id")
 
 
-def unlinked_rows(groups: int) -> Fault:
+def unlinked_rows(groups: int) -> Violation:
     """Say that not all rows were held against those of other runs."""
     message = (
         f"the rows are of more than {groups:,} results; those of the first {groups:,} alone were "
@@ -50,7 +50,7 @@ def unlinked_rows(groups: int) -> Fault:
 
 def drifted_sample(
     number: int, *, is_array: bool, earlier: str, earlier_number: int, was_array: bool
-) -> Fault:
+) -> Violation:
     """Say that an earlier run shows another input under a sample's id."""
     here = "in this row" if is_array else "on this line"
     there = place_in("json" if was_array else "jsonl")(earlier_number)
@@ -58,7 +58,7 @@ def drifted_sample(
     return ES905.fault(message, pointer=f"/{number - 1}" if is_array else None)
 
 
-def drifted_like(samples: int, earlier: str) -> Fault:
+def drifted_like(samples: int, earlier: str) -> Violation:
     """Say that a run has the very inputs of an earlier one in which samples had drifted."""
     has = "has another input" if samples == 1 else "have other inputs"
     message = f"{counted(samples, 'sample')} {has} than in an earlier run, the same as in {earlier}"

@@ -11,13 +11,13 @@ from evalstream.formats.eee.datastore import (
     FOLDERS,
     PATTERN,
     Address,
-    Place,
+    DatastorePath,
     Unaddressable,
     address_of,
     place_of,
     unportable,
 )
-from evalstream.model.finding import Fault, Severity
+from evalstream.model.finding import Severity, Violation
 from evalstream.rules.base import Rule, RunFacts
 from evalstream.rules.profiles import PROFILES
 
@@ -25,7 +25,7 @@ AGGREGATE: Final = ".json"
 ROWS: Final = "_samples.jsonl"
 
 
-def _datastore_path(facts: RunFacts) -> Iterator[Fault]:
+def _datastore_path(facts: RunFacts) -> Iterator[Violation]:
     """Judge the aggregate's place and the rows'; a folder that both lie in, only once."""
     aggregate = rows = None
     if facts.aggregate is not None and facts.aggregate_path is not None:
@@ -41,7 +41,9 @@ def _datastore_path(facts: RunFacts) -> Iterator[Fault]:
         yield from _apart(aggregate, rows)
 
 
-def _misplaced(place: Place, ending: str, *, about_rows: bool = False) -> Iterator[Fault]:
+def _misplaced(
+    place: DatastorePath, ending: str, *, about_rows: bool = False
+) -> Iterator[Violation]:
     if not place.inside:
         # What lies further up is the machine's own business and stays out of reports.
         message = "the file does not lie where a datastore keeps it"
@@ -55,13 +57,13 @@ def _misplaced(place: Place, ending: str, *, about_rows: bool = False) -> Iterat
     yield from _misnamed(place, ending, about_rows=about_rows)
 
 
-def _misnamed(place: Place, ending: str, *, about_rows: bool) -> Iterator[Fault]:
+def _misnamed(place: DatastorePath, ending: str, *, about_rows: bool) -> Iterator[Violation]:
     if place.uuid(ending) is None:
         message = f"the file's name is not a version 4 UUID in lower case with the ending {ending}"
         yield _fault(message, f"<uuid4>{ending}", place.name, about_rows=about_rows)
 
 
-def _apart(aggregate: Place, rows: Place) -> Iterator[Fault]:
+def _apart(aggregate: DatastorePath, rows: DatastorePath) -> Iterator[Violation]:
     """Hold two places against each other as far as each is a sound one."""
     uuid = aggregate.uuid(AGGREGATE)
     if not aggregate.inside or not rows.inside or uuid is None or rows.uuid(ROWS) is None:
@@ -75,12 +77,12 @@ def _apart(aggregate: Place, rows: Place) -> Iterator[Fault]:
         yield _fault(message, expected.name, rows.name, about_rows=True)
 
 
-def _fault(message: str, expected: str | None, found: str | None, **details: Any) -> Fault:
+def _fault(message: str, expected: str | None, found: str | None, **details: Any) -> Violation:
     shown = None if found is None else _printable(found)
     return ES901.fault(message, expected=expected, found=shown, **details)
 
 
-def _orphan(facts: RunFacts) -> Iterator[Fault]:
+def _orphan(facts: RunFacts) -> Iterator[Violation]:
     if facts.missing is not None:
         yield ES902.fault(facts.missing, pointer=f"{DETAILS}/file_path")
     elif are_undeclared(facts):
@@ -109,7 +111,7 @@ def are_undeclared(facts: RunFacts) -> bool:
     return all(facts.aggregate.claim(name) is None for name in claims)
 
 
-def _foreign_directory(facts: RunFacts) -> Iterator[Fault]:
+def _foreign_directory(facts: RunFacts) -> Iterator[Violation]:
     """Compare the directory of an aggregate with the one that its model's identity addresses."""
     if facts.aggregate is None or facts.aggregate_path is None:
         return
@@ -138,7 +140,7 @@ def _address(aggregate: Aggregate) -> Address | Unaddressable | None:
     return address_of(identity, developer if isinstance(developer, str) else None)
 
 
-def _is_in_a_datastore(place: Place, facts: RunFacts) -> bool:
+def _is_in_a_datastore(place: DatastorePath, facts: RunFacts) -> bool:
     """Tell whether the folders of a place have the meaning that a datastore gives them.
 
     Without the profile a UUID as the name has to show it: other folders are called data, too.
@@ -149,7 +151,7 @@ def _is_in_a_datastore(place: Place, facts: RunFacts) -> bool:
     return place.inside and is_kept and not any(map(unportable, place.folders[1:]))
 
 
-def _unaddressable(address: Unaddressable, aggregate: Aggregate) -> Iterator[Fault]:
+def _unaddressable(address: Unaddressable, aggregate: Aggregate) -> Iterator[Violation]:
     found = aggregate.developer if address.member == "developer" else aggregate.model_id
     pointer = "/model_info" if found is None else f"/model_info/{address.member}"
     message = (

@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.eee import row_view
-from evalstream.model.finding import Fault, Severity
+from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
-from evalstream.rules.base import Context, RowCheck, Rule
+from evalstream.rules.base import CheckContext, RowCheck, Rule
 
 Row = Mapping[str, Any]
 
@@ -71,8 +71,8 @@ _CHARACTERS_OF_A_KEY: Final = 12
 """How many different characters a key has at least; `sk-aaaaaaaaaaaaaaaaaaaaaaaa` is none."""
 
 
-def _answer_leak(context: Context) -> RowCheck:
-    def check(row: Row) -> Iterable[Fault]:
+def _answer_leak(context: CheckContext) -> RowCheck:
+    def check(row: Row) -> Iterable[Violation]:
         sample: Any = row.get("input")
         raw = sample.get("raw") if sample.__class__ is dict else None
         if raw.__class__ is not str:
@@ -141,10 +141,10 @@ def _texts(value: Any) -> Iterator[str]:
     return (text for text in listed if text.__class__ is str)
 
 
-def _credential(context: Context) -> RowCheck:
+def _credential(context: CheckContext) -> RowCheck:
     del context
 
-    def check(row: Row) -> Iterable[Fault]:
+    def check(row: Row) -> Iterable[Violation]:
         return [
             ES316.fault(
                 f"looks like {what}; revoke it, and write the row without it", pointer=place

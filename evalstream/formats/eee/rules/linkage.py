@@ -7,32 +7,32 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate
-from evalstream.model.finding import Fault, Severity, one_of
-from evalstream.rules.base import Context, RowCheck, Rule
+from evalstream.model.finding import Severity, Violation, one_of
+from evalstream.rules.base import CheckContext, RowCheck, Rule
 
 
-def _foreign_evaluation(context: Context) -> RowCheck | None:
+def _foreign_evaluation(context: CheckContext) -> RowCheck | None:
     if context.evaluation_id is None:
         return None
     message = "evaluation_id is not the aggregate's"
     return _expecting(ES601, "evaluation_id", {context.evaluation_id}, message)
 
 
-def _foreign_model(context: Context) -> RowCheck | None:
+def _foreign_model(context: CheckContext) -> RowCheck | None:
     if context.model_id is None:
         return None
     message = "model_id is not the aggregate's model_info.id"
     return _expecting(ES602, "model_id", {context.model_id}, message)
 
 
-def _unknown_result(context: Context) -> RowCheck | None:
+def _unknown_result(context: CheckContext) -> RowCheck | None:
     if not context.results and context.evaluation_id is None and context.model_id is None:
         # There is no aggregate; one without any result knows none of the rows' results.
         return None
     ids = {result.id for result in context.results if result.id is not None}
     expected = one_of(sorted(ids))
 
-    def check(row: Mapping[str, Any]) -> tuple[Fault, ...]:
+    def check(row: Mapping[str, Any]) -> tuple[Violation, ...]:
         found = row.get("evaluation_result_id")
         if found.__class__ is not str or found in ids:
             return ()
@@ -46,7 +46,7 @@ def _unknown_result(context: Context) -> RowCheck | None:
     return check
 
 
-def _unknown_evaluation_name(context: Context) -> RowCheck | None:
+def _unknown_evaluation_name(context: CheckContext) -> RowCheck | None:
     """Judge rows by the names that writers use.
 
     Converters before 0.3.0 name results after metric and scorer, and rows after the dataset,
@@ -65,7 +65,7 @@ def _unknown_evaluation_name(context: Context) -> RowCheck | None:
     message = "evaluation_name is none of the aggregate's results"
     check = _expecting(ES605, "evaluation_name", context.evaluation_names, message)
 
-    def check_unless_at_home(row: Mapping[str, Any]) -> Iterable[Fault]:
+    def check_unless_at_home(row: Mapping[str, Any]) -> Iterable[Violation]:
         found = row.get("evaluation_name")
         if found.__class__ is not str:
             return ()
@@ -85,7 +85,7 @@ def _unknown_evaluation_name(context: Context) -> RowCheck | None:
 
 def _of_another(
     row: Mapping[str, Any], joined: Mapping[str, str | None], ids: Mapping[str | None, str | None]
-) -> Iterable[Fault]:
+) -> Iterable[Violation]:
     """Say where a row has the name of one result and the id of another; subtasks may."""
     identity, found = row.get("evaluation_result_id"), row["evaluation_name"]
     name = joined.get(identity) if identity.__class__ is str else None
@@ -118,7 +118,7 @@ def _is_subtask(name: str, result_name: str | None) -> bool:
     return not name[len(result_name) :][:1].isalnum()
 
 
-def _repeated_result(aggregate: Aggregate) -> Iterator[Fault]:
+def _repeated_result(aggregate: Aggregate) -> Iterator[Violation]:
     first: dict[str, int] = {}
     for place, result in aggregate.indexed_results():
         identity = result.get("evaluation_result_id")
@@ -135,7 +135,7 @@ def _expecting(rule: Rule, member: str, sound: Set[str], message: str) -> RowChe
     """Return a check that a member, where it is a text, is one of the sound ones."""
     expected: Any = one_of(sorted(sound)) if len(sound) > 1 else next(iter(sound))
 
-    def check(row: Mapping[str, Any]) -> tuple[Fault, ...]:
+    def check(row: Mapping[str, Any]) -> tuple[Violation, ...]:
         found = row.get(member)
         if found.__class__ is not str or found in sound:
             return ()

@@ -19,7 +19,7 @@ from evalstream.formats.eee.claim_check import (
 )
 from evalstream.formats.eee.claims import Agreement
 from evalstream.formats.eee.recompute import Recomputed, as_float, fits
-from evalstream.model.finding import Fault, Severity
+from evalstream.model.finding import Severity, Violation
 from evalstream.model.report import Figures, ResultSummary
 from evalstream.model.text import counted
 from evalstream.parsing.json import resolve
@@ -57,7 +57,7 @@ def _judged(facts: RunFacts) -> Iterator[Recomputed]:
     return (entry for entry in facts.recomputed if without_verdict(entry, facts) is None)
 
 
-def _score_not_reproduced(facts: RunFacts) -> Iterator[Fault]:
+def _score_not_reproduced(facts: RunFacts) -> Iterator[Violation]:
     for entry in _judged(facts):
         score, found = entry.score(), entry.score_agreement()
         if found is Agreement.FULL or entry.is_partial:
@@ -83,7 +83,7 @@ def _value(entry: Recomputed) -> str:
     return f"the {name} of the scores of {counted(rows, 'row')}"
 
 
-def _sample_count(facts: RunFacts) -> Iterator[Fault]:
+def _sample_count(facts: RunFacts) -> Iterator[Violation]:
     for entry in _judged(facts):
         claimed, scores = entry.claims.num_samples, entry.scores
         if claimed is None or scores is None:
@@ -105,14 +105,14 @@ def _is_without_errors(entry: Recomputed) -> bool:
     return score is None or mean is None or fits(score, mean, 1)
 
 
-def _uncertainty_not_reproduced(facts: RunFacts) -> Iterator[Fault]:
+def _uncertainty_not_reproduced(facts: RunFacts) -> Iterator[Violation]:
     for entry in _judged(facts):
         for place, message, expected, is_rough in mismatches(entry, facts):
             fault = ES803.fault(message, severity=Severity.INFO if is_rough else None)
             yield _placed(facts, entry, place, fault, expected)
 
 
-def _claim_not_recomputed(facts: RunFacts) -> Iterator[Fault]:
+def _claim_not_recomputed(facts: RunFacts) -> Iterator[Violation]:
     if facts.tally.unread or not facts.tally.rows:
         return
     for entry in facts.recomputed:
@@ -133,7 +133,7 @@ def _is_ambiguous(entry: Recomputed, facts: RunFacts) -> bool:
     return entry.result.id is not None and facts.ids[entry.result.id] > 1
 
 
-def _open_result(facts: RunFacts, entry: Recomputed, left_open: dict[str, str]) -> Fault:
+def _open_result(facts: RunFacts, entry: Recomputed, left_open: dict[str, str]) -> Violation:
     """Say why nothing of a result could be recomputed; a part of the rows that agrees is an info."""
     place, reason = next(iter(left_open.items()))
     claims = counted(len(left_open), "claim")
@@ -151,8 +151,8 @@ def _open_result(facts: RunFacts, entry: Recomputed, left_open: dict[str, str]) 
 
 
 def _placed(
-    facts: RunFacts, entry: Recomputed, place: str, fault: Fault, expected: Any = None
-) -> Fault:
+    facts: RunFacts, entry: Recomputed, place: str, fault: Violation, expected: Any = None
+) -> Violation:
     """Give a fault its place below a result, and what is claimed there as it stands."""
     pointer = f"{RESULTS}/{entry.result.place}/{place}"
     results = facts.aggregate.document["evaluation_results"] if facts.aggregate else []

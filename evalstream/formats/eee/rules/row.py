@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import LEVELS, UNKNOWN_LEVEL, Join, Result, is_alike, number
-from evalstream.model.finding import Fault, Severity, at_least, at_most
+from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import counted
-from evalstream.rules.base import Context, RowCheck, Rule
+from evalstream.rules.base import CheckContext, RowCheck, Rule
 
 Row = Mapping[str, Any]
 
@@ -44,10 +44,10 @@ _ROUNDING: Final = 1e-9
 """How far two times may differ that were computed from the same clock."""
 
 
-def _terminal_answer(context: Context) -> RowCheck:
+def _terminal_answer(context: CheckContext) -> RowCheck:
     del context
 
-    def check(row: Row) -> Iterable[Fault]:
+    def check(row: Row) -> Iterable[Violation]:
         answers = row.get("answer_attribution")
         if answers.__class__ is not list:
             return ()
@@ -63,8 +63,8 @@ def _terminal_answer(context: Context) -> RowCheck:
     return check
 
 
-def _attribution_turn(context: Context) -> RowCheck:
-    def check(row: Row) -> Iterable[Fault]:
+def _attribution_turn(context: CheckContext) -> RowCheck:
+    def check(row: Row) -> Iterable[Violation]:
         answers = row.get("answer_attribution")
         turns = _turns(row, context.version_of(row))
         if answers.__class__ is not list or not answers or turns is None:
@@ -83,8 +83,8 @@ def _attribution_turn(context: Context) -> RowCheck:
     return check
 
 
-def _attribution_source(context: Context) -> RowCheck:
-    def check(row: Row) -> Iterable[Fault]:
+def _attribution_source(context: CheckContext) -> RowCheck:
+    def check(row: Row) -> Iterable[Violation]:
         answers, kind = row.get("answer_attribution"), row.get("interaction_type")
         if answers.__class__ is not list or not answers or kind not in row_view.INTERACTION_TYPES:
             return ()
@@ -112,10 +112,10 @@ def _attribution_source(context: Context) -> RowCheck:
     return check
 
 
-def _correct_versus_score(context: Context) -> RowCheck:
+def _correct_versus_score(context: CheckContext) -> RowCheck:
     join = Join(context.results)
 
-    def check(row: Row) -> Iterable[Fault]:
+    def check(row: Row) -> Iterable[Violation]:
         evaluation = row.get("evaluation")
         score, correct = _member(evaluation, "score"), _member(evaluation, "is_correct")
         if correct.__class__ is not bool or score.__class__ not in _NUMBERS:
@@ -145,13 +145,13 @@ def _is_extreme(score: Any, result: Result) -> bool:
     return lowest > -1 if score == 0 else highest < 2
 
 
-def _score_out_of_bounds(context: Context) -> RowCheck | None:
+def _score_out_of_bounds(context: CheckContext) -> RowCheck | None:
     if not context.results:
         return None
     join = Join(context.results)
     lowest, highest = common_bounds(context)
 
-    def check(row: Row) -> Iterable[Fault]:
+    def check(row: Row) -> Iterable[Violation]:
         score: Any = _member(row.get("evaluation"), "score")
         if score.__class__ not in _NUMBERS or lowest <= score <= highest:
             return ()
@@ -169,7 +169,7 @@ def _score_out_of_bounds(context: Context) -> RowCheck | None:
     return check
 
 
-def common_bounds(context: Context) -> tuple[float, float]:
+def common_bounds(context: CheckContext) -> tuple[float, float]:
     """Return the bounds within which a score is sound whatever result its row joins.
 
     Where results contradict each other, and where one has levels, the lower bound is above the
@@ -236,10 +236,10 @@ def _grades(row: Row, result: Result | None) -> bool:
     return name.__class__ is str and _GRADED.search(name) is not None
 
 
-def _token_sum(context: Context) -> RowCheck:
+def _token_sum(context: CheckContext) -> RowCheck:
     del context
 
-    def check(row: Row) -> Iterable[Fault]:
+    def check(row: Row) -> Iterable[Violation]:
         usage: Any = row.get("token_usage")
         if usage.__class__ is not dict or sums_up(usage):
             return ()
@@ -263,10 +263,10 @@ def sums_up(usage: Mapping[str, Any]) -> bool:
     return total in _sums(taken + given, extras)
 
 
-def _timing(context: Context) -> RowCheck:
+def _timing(context: CheckContext) -> RowCheck:
     members = timed_members(context)
 
-    def check(row: Row) -> Iterable[Fault]:
+    def check(row: Row) -> Iterable[Violation]:
         performance: Any = row.get("performance")
         latency = number(_member(performance, "latency_ms"))
         if latency is None or latency < 0:
@@ -286,7 +286,7 @@ def _timing(context: Context) -> RowCheck:
     return check
 
 
-def timed_members(context: Context) -> tuple[str, ...]:
+def timed_members(context: CheckContext) -> tuple[str, ...]:
     """Return the times that may not be above the latency.
 
     Inspect's latency is total minus working time, and its generation time is above it in
@@ -298,10 +298,10 @@ def timed_members(context: Context) -> tuple[str, ...]:
     return ("time_to_first_token_ms", "generation_time_ms")
 
 
-def _empty_identifier(context: Context) -> RowCheck:
+def _empty_identifier(context: CheckContext) -> RowCheck:
     del context
 
-    def check(row: Row) -> Iterable[Fault]:
+    def check(row: Row) -> Iterable[Violation]:
         faults = [
             ES311.fault(f"{name} is empty", pointer=f"/{name}")
             for name in _IDENTIFIERS
@@ -314,10 +314,10 @@ def _empty_identifier(context: Context) -> RowCheck:
     return check
 
 
-def _reference_not_a_choice(context: Context) -> RowCheck:
+def _reference_not_a_choice(context: CheckContext) -> RowCheck:
     del context
 
-    def check(row: Row) -> Iterable[Fault]:
+    def check(row: Row) -> Iterable[Violation]:
         sample = row.get("input")
         choices, reference = _member(sample, "choices"), _member(sample, "reference")
         if choices.__class__ is not list or not choices:
@@ -332,10 +332,10 @@ def _reference_not_a_choice(context: Context) -> RowCheck:
     return check
 
 
-def _error_yet_correct(context: Context) -> RowCheck:
+def _error_yet_correct(context: CheckContext) -> RowCheck:
     del context
 
-    def check(row: Row) -> Iterable[Fault]:
+    def check(row: Row) -> Iterable[Violation]:
         error = row.get("error")
         if error.__class__ is not str or not error or error.isspace():
             return ()
@@ -346,10 +346,10 @@ def _error_yet_correct(context: Context) -> RowCheck:
     return check
 
 
-def _model_id_shape(context: Context) -> RowCheck:
+def _model_id_shape(context: CheckContext) -> RowCheck:
     del context
 
-    def check(row: Row) -> Iterable[Fault]:
+    def check(row: Row) -> Iterable[Violation]:
         model = row.get("model_id")
         if (
             model.__class__ is not str

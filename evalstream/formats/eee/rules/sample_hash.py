@@ -10,14 +10,14 @@ from evalstream.formats.eee import row_view
 from evalstream.io.digest import (
     ALGORITHM_OF_LENGTH,
     RECIPES,
-    explained_by,
+    equivalent_recipes,
     is_hex_digest,
+    matching_recipes,
     normalised,
-    same_for_one_reference,
 )
-from evalstream.model.finding import Fault, Severity
-from evalstream.rules.base import Context, Rule, RunFacts, Where
-from evalstream.stats.duplicates import Kind, Remark
+from evalstream.model.finding import Severity, Violation
+from evalstream.rules.base import CheckContext, Rule, RunFacts, Where
+from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch
 from evalstream.stats.tally import Tally
 
 POINTER: Final = "/sample_hash"
@@ -27,11 +27,11 @@ UNEXPLAINED: Final[frozenset[str]] = frozenset()
 MIXED_FROM: Final = 4
 """A file is a mixture where one in so many rows follows another recipe than most do."""
 
-HashJudge = Callable[[Mapping[str, Any], int, Tally], Fault | None]
+HashJudge = Callable[[Mapping[str, Any], int, Tally], Violation | None]
 """Returns what is wrong with a row's hash."""
 
 
-def hash_judge(context: Context) -> HashJudge:
+def hash_judge(context: CheckContext) -> HashJudge:
     """Return the function that judges a row's sample_hash, counts it, and says what is wrong.
 
     The recipe that the file follows is tried first; one digest settles a sound row. Only a
@@ -42,9 +42,9 @@ def hash_judge(context: Context) -> HashJudge:
         return lambda row, line, tally: slowly(row, line, tally, None)
     compute = getattr(hashlib, context.algorithm)
     primary = context.recipes[0]
-    covered, same = RECIPES[primary], same_for_one_reference(primary)
+    covered, same = RECIPES[primary], equivalent_recipes(primary)
 
-    def judge(row: Mapping[str, Any], line: int, tally: Tally) -> Fault | None:
+    def judge(row: Mapping[str, Any], line: int, tally: Tally) -> Violation | None:
         digest = text = None
         try:
             sample = row["input"]
@@ -64,10 +64,10 @@ def hash_judge(context: Context) -> HashJudge:
     return judge
 
 
-SlowJudge = Callable[[Mapping[str, Any], int, Tally, tuple[bytes, str] | None], Fault | None]
+SlowJudge = Callable[[Mapping[str, Any], int, Tally, tuple[bytes, str] | None], Violation | None]
 
 
-def _slow_judge(context: Context) -> SlowJudge:
+def _slow_judge(context: CheckContext) -> SlowJudge:
     """Return the judge that tries every recipe and names what is wrong.
 
     It is told the bytes that the file's recipe covers and their digest where these are known.
@@ -77,7 +77,7 @@ def _slow_judge(context: Context) -> SlowJudge:
 
     def judge(
         row: Mapping[str, Any], line: int, tally: Tally, known: tuple[bytes, str] | None
-    ) -> Fault | None:
+    ) -> Violation | None:
         digest = row.get("sample_hash")
         if digest is None:
             tally.hash_forms.add("absent", line)
@@ -90,7 +90,7 @@ def _slow_judge(context: Context) -> SlowJudge:
         if malformed:
             return malformed
         refuted = known[0] if known and known[1] != bare else None
-        explanations = explained_by(bare, *covered, tried, refuted)
+        explanations = matching_recipes(bare, *covered, tried, refuted)
         tally.recipes.add(explanations, line)
         if explanations or primary is None:
             return None
@@ -111,7 +111,7 @@ def _bare(digest: str, line: int, tally: Tally) -> str:
     return bare
 
 
-def _malformed(bare: str, digest: str, context: Context) -> Fault | None:
+def _malformed(bare: str, digest: str, context: CheckContext) -> Violation | None:
     if not is_hex_digest(bare):
         message = "sample_hash is no digest: not 64 (sha256) or 32 (md5) hex digits"
         return ES405.fault(message, pointer=POINTER, found=digest)
@@ -122,31 +122,31 @@ def _malformed(bare: str, digest: str, context: Context) -> Fault | None:
     return ES405.fault(message, pointer=POINTER, found=digest)
 
 
-def _other_input(remark: Remark, where: Where) -> Fault:
+def _other_input(remark: DuplicateMatch, where: Where) -> Violation:
     message = f"another input than {where(remark.earlier)}, under the same sample_id"
     return ES407.fault(message, pointer="/input")
 
 
-def _same_input(remark: Remark, where: Where) -> Fault:
+def _same_input(remark: DuplicateMatch, where: Where) -> Violation:
     message = f"the same input as {where(remark.earlier)}, under another sample_id"
     return ES407.fault(message, pointer="/sample_id", severity=Severity.WARNING)
 
 
-def _same_bytes(remark: Remark, where: Where) -> Fault:
+def _same_bytes(remark: DuplicateMatch, where: Where) -> Violation:
     return ES408.fault(f"the very same bytes as {where(remark.earlier)}")
 
 
-def _same_repeat(remark: Remark, where: Where) -> Fault:
+def _same_repeat(remark: DuplicateMatch, where: Where) -> Violation:
     message = f"{_SAME} as {where(remark.earlier)}, with the same repeat mark"
     return ES409.fault(message, pointer="/sample_id")
 
 
-def _renamed_repeat(remark: Remark, where: Where) -> Fault:
+def _renamed_repeat(remark: DuplicateMatch, where: Where) -> Violation:
     message = f"{_RENAMED} as {where(remark.earlier)}, under another evaluation_name"
     return ES409.fault(message, pointer="/evaluation_name")
 
 
-def _renamed_copy(remark: Remark, where: Where) -> Fault:
+def _renamed_copy(remark: DuplicateMatch, where: Where) -> Violation:
     message = (
         f"{_RENAMED} as {where(remark.earlier)}, under another evaluation_name and with another "
         "score or repeat mark"
@@ -154,7 +154,7 @@ def _renamed_copy(remark: Remark, where: Where) -> Fault:
     return ES409.fault(message, pointer="/evaluation_name", severity=Severity.WARNING)
 
 
-def _unmarked_repeat(remark: Remark, where: Where) -> Fault:
+def _unmarked_repeat(remark: DuplicateMatch, where: Where) -> Violation:
     message = (
         f"{_SAME} as {where(remark.earlier)}, other contents, and no epoch, repeat, trial or "
         "seed to tell them apart"
@@ -201,7 +201,7 @@ def _is_mixture(facts: RunFacts, others: Sequence[Explained]) -> bool:
     return others != [] and MIXED_FROM * sum(count for _, count, _ in others) >= rows
 
 
-def _other_recipe(facts: RunFacts) -> Iterator[Fault]:
+def _other_recipe(facts: RunFacts) -> Iterator[Violation]:
     recipe = file_recipe(facts)
     preferred = row_view.VERSIONS[facts.context.version].preferred_recipe
     if recipe and recipe != preferred and facts.context.options.recipe == "auto":
@@ -223,7 +223,7 @@ def _forces_first_references(facts: RunFacts, recipe: str) -> bool:
     )
 
 
-def _mixed_recipes(facts: RunFacts) -> Iterator[Fault]:
+def _mixed_recipes(facts: RunFacts) -> Iterator[Violation]:
     _, others = _followed(facts)
     if not _is_mixture(facts, others):
         return
@@ -236,7 +236,7 @@ def _mixed_recipes(facts: RunFacts) -> Iterator[Fault]:
     yield ES403.fault(f"rows do not agree on one recipe: {'; '.join(parts)}", count=count)
 
 
-def _few_other_recipes(facts: RunFacts) -> Iterator[Fault]:
+def _few_other_recipes(facts: RunFacts) -> Iterator[Violation]:
     """Report the few rows that only another recipe than the file's explains."""
     recipe, others = _followed(facts)
     if _is_mixture(facts, others):
@@ -250,7 +250,7 @@ def _few_other_recipes(facts: RunFacts) -> Iterator[Fault]:
         yield ES401.fault(message, count=count)
 
 
-def _unverifiable_hash(facts: RunFacts) -> Iterator[Fault]:
+def _unverifiable_hash(facts: RunFacts) -> Iterator[Violation]:
     tally, options = facts.tally, facts.context.options
     unexplained = tally.recipes.count(UNEXPLAINED)
     if not unexplained or facts.context.recipes:
@@ -263,7 +263,7 @@ def _unverifiable_hash(facts: RunFacts) -> Iterator[Fault]:
         yield ES404.fault(message, count=unexplained)
 
 
-def _unexplained_hashes(facts: RunFacts) -> Iterator[Fault]:
+def _unexplained_hashes(facts: RunFacts) -> Iterator[Violation]:
     yield from _few_other_recipes(facts)
     tally, options = facts.tally, facts.context.options
     unexplained = tally.recipes.count(UNEXPLAINED)
@@ -281,7 +281,7 @@ def _first_unexplained(tally: Tally) -> int:
     return next(line for names, _, line in tally.recipes if not names)
 
 
-def _malformed_hash(facts: RunFacts) -> Iterator[Fault]:
+def _malformed_hash(facts: RunFacts) -> Iterator[Violation]:
     dressed = facts.tally.hash_forms.count("dressed")
     if dressed:
         message = (
@@ -302,7 +302,7 @@ def _malformed_hash(facts: RunFacts) -> Iterator[Fault]:
         yield ES405.fault(message, count=tally.recipes.total())
 
 
-def _hash_absent(facts: RunFacts) -> Iterator[Fault]:
+def _hash_absent(facts: RunFacts) -> Iterator[Violation]:
     absent = facts.tally.hash_forms.count("absent")
     if not absent:
         return
@@ -522,13 +522,13 @@ ES409: Final = Rule(
 
 RULES: Final = (ES401, ES402, ES403, ES404, ES405, ES406, ES407, ES408, ES409)
 
-REMARKS: Final[Mapping[Kind, Callable[[Remark, Where], Fault]]] = {
-    Kind.OTHER_INPUT: _other_input,
-    Kind.SAME_INPUT: _same_input,
-    Kind.SAME_BYTES: _same_bytes,
-    Kind.SAME_REPEAT: _same_repeat,
-    Kind.UNMARKED_REPEAT: _unmarked_repeat,
-    Kind.RENAMED_REPEAT: _renamed_repeat,
-    Kind.RENAMED_COPY: _renamed_copy,
+REMARKS: Final[Mapping[DuplicateKind, Callable[[DuplicateMatch, Where], Violation]]] = {
+    DuplicateKind.OTHER_INPUT: _other_input,
+    DuplicateKind.SAME_INPUT: _same_input,
+    DuplicateKind.SAME_BYTES: _same_bytes,
+    DuplicateKind.SAME_REPEAT: _same_repeat,
+    DuplicateKind.UNMARKED_REPEAT: _unmarked_repeat,
+    DuplicateKind.RENAMED_REPEAT: _renamed_repeat,
+    DuplicateKind.RENAMED_COPY: _renamed_copy,
 }
 """What to say of rows that have to do with an earlier one."""

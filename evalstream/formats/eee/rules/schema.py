@@ -7,17 +7,17 @@ from typing import Any, Final
 
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate
-from evalstream.model.finding import Fault, Severity, one_of
+from evalstream.model.finding import Severity, Violation, one_of
 from evalstream.parsing.json import pointer, type_name
 from evalstream.parsing.linear_regex import undecided
-from evalstream.parsing.schema_errors import UNDECIDED, SchemaFault
+from evalstream.parsing.schema_errors import UNDECIDED, SchemaError
 from evalstream.rules.base import Rule, RunFacts
 
 Saying = tuple[Rule, str]
 """Which rule a schema fault breaks, and the message."""
 
 
-def explain(faults: Iterable[SchemaFault], *, own: bool, version: str = "") -> list[Fault]:
+def explain(faults: Iterable[SchemaError], *, own: bool, version: str = "") -> list[Violation]:
     """Turn schema faults into findings, each breach once.
 
     `own` says that the schema is one of ours, whose conditional branches are known. Branches
@@ -25,14 +25,14 @@ def explain(faults: Iterable[SchemaFault], *, own: bool, version: str = "") -> l
     missing, and those that say again what the plain part of the schema says.
     """
     plain = list(faults)
-    kept: list[SchemaFault] = []
+    kept: list[SchemaError] = []
     if own:
         branches = [fault for fault in plain if _conditional(fault)]
         if branches:
             plain = [fault for fault in plain if not _conditional(fault)]
             kept = _unsaid(branches, plain)
     nulls: set[Any] = set()
-    found: list[Fault] = []
+    found: list[Violation] = []
     for fault in plain:
         if fault.optional and fault.found is None and fault.path:
             if fault.path not in nulls:
@@ -44,7 +44,7 @@ def explain(faults: Iterable[SchemaFault], *, own: bool, version: str = "") -> l
     return found
 
 
-def _unsaid(branches: Sequence[SchemaFault], plain: Sequence[SchemaFault]) -> list[SchemaFault]:
+def _unsaid(branches: Sequence[SchemaError], plain: Sequence[SchemaError]) -> list[SchemaError]:
     """Leave out what only follows from the faults of the plain part of the schema."""
     said = {(fault.path, fault.keyword, fault.member) for fault in plain}
     if any(fault.keyword == "required" and fault.member == "interaction_type" for fault in plain):
@@ -56,7 +56,7 @@ def _unsaid(branches: Sequence[SchemaFault], plain: Sequence[SchemaFault]) -> li
     ]
 
 
-def null_bounds(aggregate: Aggregate) -> Iterator[Fault]:
+def null_bounds(aggregate: Aggregate) -> Iterator[Violation]:
     """Find continuous metrics without a bound, where a profile demands what the schema does not."""
     for place, result in aggregate.indexed_results():
         metric = result.get("metric_config")
@@ -72,14 +72,14 @@ def null_bounds(aggregate: Aggregate) -> Iterator[Fault]:
                 yield ES212.fault(message, pointer=where)
 
 
-def fits_another(version: str, fitting: Sequence[str]) -> Iterator[Fault]:
+def fits_another(version: str, fitting: Sequence[str]) -> Iterator[Violation]:
     """Name the versions that a document fits which fails the version that judges it."""
     if fitting:
         message = f"fits {_listed(fitting)}, though not {version}; {_judge_by(fitting[0])}"
         yield ES216.fault(message, pointer="/schema_version", expected=one_of(fitting))
 
 
-def _file_fits_another(facts: RunFacts) -> Iterator[Fault]:
+def _file_fits_another(facts: RunFacts) -> Iterator[Violation]:
     """Say it once of a file of which every row fits one other version and none its own."""
     fitting = list(facts.tally.fitting)
     common = frozenset.intersection(*(names for names, _, _ in fitting)) if fitting else frozenset()
@@ -98,18 +98,18 @@ def _judge_by(version: str) -> str:
     return f"--schema-version {version} judges by it"
 
 
-def _conditional(fault: SchemaFault) -> bool:
+def _conditional(fault: SchemaError) -> bool:
     return "then" in fault.route or "else" in fault.route
 
 
-def _null_for_absent(fault: SchemaFault, version: str) -> Fault:
+def _null_for_absent(fault: SchemaError, version: str) -> Violation:
     where = f" in {version}" if version else ""
     wanted = f" where {_types(fault.expected)} is expected" if fault.keyword == "type" else ""
     message = f"null{wanted}{where}; leave the field out, or give it a value"
     return ES204.fault(message, pointer=pointer(fault.path), keyword=fault.keyword)
 
 
-def _plain(fault: SchemaFault, *, own: bool) -> Fault:
+def _plain(fault: SchemaError, *, own: bool) -> Violation:
     if own and fault.route == ("required",) and fault.member == "schema_version":
         rule, message = ES215, f"{fault.member} is missing"
     elif own and _in_string_map(fault):
@@ -120,10 +120,10 @@ def _plain(fault: SchemaFault, *, own: bool) -> Fault:
     place = pointer(fault.path)
     found = None if fault.member is not None else fault.found
     keyword = "pattern" if fault.keyword == UNDECIDED else fault.keyword
-    return Fault(rule.code, message, place, keyword, _expected(fault), found)
+    return Violation(rule.code, message, place, keyword, _expected(fault), found)
 
 
-def _expected(fault: SchemaFault) -> Any:
+def _expected(fault: SchemaError) -> Any:
     """Return what a schema wants: its one value, else the keyword with its payload."""
     wanted = fault.expected
     if wanted is None or fault.keyword == "const":
@@ -135,7 +135,7 @@ def _expected(fault: SchemaFault) -> Any:
     return {fault.keyword: wanted}
 
 
-def _branch(fault: SchemaFault, version: str) -> Fault:
+def _branch(fault: SchemaError, version: str) -> Violation:
     place: dict[str, Any] = {"pointer": pointer(fault.path), "keyword": fault.keyword}
     if fault.route[0] != "allOf":
         reason = f"this score_type needs {fault.member}"
@@ -151,7 +151,7 @@ def _branch(fault: SchemaFault, version: str) -> Fault:
     return rule.fault(what, **place, expected=_expected(fault), found=fault.found)
 
 
-def _in_string_map(fault: SchemaFault) -> bool:
+def _in_string_map(fault: SchemaError) -> bool:
     return fault.route[-2:] == ("additionalProperties", "type") and fault.expected == ["string"]
 
 
@@ -159,20 +159,20 @@ def _types(types: Sequence[str]) -> str:
     return " or ".join(types)
 
 
-def _missing(fault: SchemaFault) -> Saying:
+def _missing(fault: SchemaError) -> Saying:
     return ES201, f"{fault.member} is missing"
 
 
-def _wrong_type(fault: SchemaFault) -> Saying:
+def _wrong_type(fault: SchemaError) -> Saying:
     return ES202, f"{type_name(fault.found)} where {_types(fault.expected)} is expected"
 
 
-def _not_allowed(fault: SchemaFault) -> Saying:
+def _not_allowed(fault: SchemaError) -> Saying:
     several = isinstance(fault.expected, list) and len(fault.expected) > 1
     return ES203, f"not {'one of the allowed values' if several else 'the one allowed value'}"
 
 
-def _unknown(fault: SchemaFault) -> Saying:
+def _unknown(fault: SchemaError) -> Saying:
     from difflib import get_close_matches
 
     near = get_close_matches(str(fault.member), fault.known, n=1)
@@ -180,26 +180,26 @@ def _unknown(fault: SchemaFault) -> Saying:
     return ES205, f"{str(fault.member)[:80]} is no known property{hint}"
 
 
-def _too_few(fault: SchemaFault) -> Saying:
+def _too_few(fault: SchemaError) -> Saying:
     return ES207, f"fewer items than {fault.expected}"
 
 
-def _mismatch(fault: SchemaFault) -> Saying:
+def _mismatch(fault: SchemaError) -> Saying:
     del fault
     return ES213, "does not match the pattern"
 
 
-def _undecided(fault: SchemaFault) -> Saying:
+def _undecided(fault: SchemaError) -> Saying:
     return ES213, f"{undecided(fault.expected)}: not accepted"
 
 
-def _other(fault: SchemaFault) -> Saying:
+def _other(fault: SchemaError) -> Saying:
     if fault.keyword == "falseSchema":
         return ES217, "the schema allows nothing here"
     return ES217, f"breaks the schema's {fault.keyword}"
 
 
-def _range(fault: SchemaFault) -> Saying:
+def _range(fault: SchemaError) -> Saying:
     limit = fault.expected
     if fault.keyword.startswith("exclusive"):
         return ES206, f"not {'above' if fault.keyword.endswith('Minimum') else 'below'} {limit}"
@@ -207,7 +207,7 @@ def _range(fault: SchemaFault) -> Saying:
     return ES206, f"{word} the {fault.keyword} {limit}"
 
 
-def _no_variant(fault: SchemaFault) -> Saying:
+def _no_variant(fault: SchemaError) -> Saying:
     """Name the variant with the fewest faults, a wrong `const` weighing most, and its faults."""
     if not any(fault.variants):
         return ES211, "fits more than one variant"
@@ -224,7 +224,7 @@ def _no_variant(fault: SchemaFault) -> Saying:
     return ES211, f"{head}: {', '.join(reasons)}"
 
 
-def _unknown_version(facts: RunFacts) -> Iterator[Fault]:
+def _unknown_version(facts: RunFacts) -> Iterator[Violation]:
     """Speak of versions over the whole file: mixed, unlike the aggregate's, in annotation form."""
     if facts.context.options.schema_version != "auto" or facts.context.options.schema:
         return
@@ -574,7 +574,7 @@ RULES: Final = (
     ES217,
 )
 
-_SAYINGS: Final[dict[str, Callable[[SchemaFault], Saying]]] = {
+_SAYINGS: Final[dict[str, Callable[[SchemaError], Saying]]] = {
     "required": _missing,
     "type": _wrong_type,
     "enum": _not_allowed,

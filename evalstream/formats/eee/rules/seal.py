@@ -10,7 +10,7 @@ from typing import Any, Final
 from evalstream.formats.eee.aggregate import DETAILS, Aggregate
 from evalstream.formats.eee.datastore import place_of
 from evalstream.io.digest import ALGORITHM_OF_LENGTH
-from evalstream.model.finding import Fault, Severity
+from evalstream.model.finding import Severity, Violation
 from evalstream.rules.base import Rule, RunFacts
 from evalstream.rules.profiles import DATASTORE
 
@@ -43,7 +43,7 @@ def is_checksum_right(facts: RunFacts) -> bool:
     return facts.checksums.get(algorithm) == aggregate.checksum
 
 
-def _checksum_mismatch(facts: RunFacts) -> Iterator[Fault]:
+def _checksum_mismatch(facts: RunFacts) -> Iterator[Violation]:
     aggregate = facts.aggregate
     if aggregate is None or aggregate.checksum is None or not facts.checksums:
         return
@@ -68,7 +68,7 @@ def _checksum_mismatch(facts: RunFacts) -> Iterator[Fault]:
     yield ES501.fault(message, pointer=CHECKSUM, expected=actual, found=stands)
 
 
-def _malformed_checksum(facts: RunFacts) -> Iterator[Fault]:
+def _malformed_checksum(facts: RunFacts) -> Iterator[Violation]:
     aggregate = facts.aggregate
     declared = aggregate.claim("checksum") if aggregate else None
     if aggregate is None or declared is None:
@@ -90,7 +90,7 @@ def _malformed_checksum(facts: RunFacts) -> Iterator[Fault]:
         yield ES502.fault(message, pointer=CHECKSUM, found=declared)
 
 
-def _row_count_mismatch(facts: RunFacts) -> Iterator[Fault]:
+def _row_count_mismatch(facts: RunFacts) -> Iterator[Violation]:
     declared: Any = facts.aggregate.claim("total_rows") if facts.aggregate else None
     if declared is None or facts.layout not in LOOKED_AT:
         return
@@ -107,12 +107,12 @@ def _row_count_mismatch(facts: RunFacts) -> Iterator[Fault]:
         yield ES503.fault(f"the file has {rows:,} rows, {what}", expected=rows, **place)
 
 
-def _no_rows(facts: RunFacts) -> Iterator[Fault]:
+def _no_rows(facts: RunFacts) -> Iterator[Violation]:
     if not facts.tally.rows and facts.layout in LOOKED_AT:
         yield ES504.fault("the file holds no row")
 
 
-def _format_mismatch(facts: RunFacts) -> Iterator[Fault]:
+def _format_mismatch(facts: RunFacts) -> Iterator[Violation]:
     declared = facts.aggregate.claim("format") if facts.aggregate else None
     pointer = f"{DETAILS}/format"
     if facts.layout == "json" and declared != "json":
@@ -123,7 +123,7 @@ def _format_mismatch(facts: RunFacts) -> Iterator[Fault]:
         yield ES505.fault(message, pointer=pointer, expected="jsonl", found=declared)
 
 
-def _unsealed(facts: RunFacts) -> Iterator[Fault]:
+def _unsealed(facts: RunFacts) -> Iterator[Violation]:
     aggregate = facts.aggregate
     if facts.layout not in LOOKED_AT or not facts.tally.rows:
         return
@@ -144,7 +144,7 @@ def _unsealed(facts: RunFacts) -> Iterator[Fault]:
         yield ES506.fault(message, pointer=DETAILS)
 
 
-def _file_path_mismatch(facts: RunFacts) -> Iterator[Fault]:
+def _file_path_mismatch(facts: RunFacts) -> Iterator[Violation]:
     declared = facts.aggregate.file_path if facts.aggregate else None
     if declared is None or facts.path is None:
         return
@@ -176,7 +176,7 @@ def _path_fault(declared: str, name: str) -> str | None:
     return None
 
 
-def _weak_algorithm(facts: RunFacts) -> Iterator[Fault]:
+def _weak_algorithm(facts: RunFacts) -> Iterator[Violation]:
     if facts.aggregate and checksum_algorithms(facts.aggregate) == ("md5",):
         message = "md5 finds accidents, not tampering: two files with one md5 can be made at will"
         yield ES508.fault(message, pointer=f"{DETAILS}/hash_algorithm", found="md5")

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.eee import row_view
-from evalstream.model.finding import Fault, Severity
-from evalstream.rules.base import Context, RowCheck, Rule
+from evalstream.model.finding import Severity, Violation
+from evalstream.rules.base import CheckContext, RowCheck, Rule
 
 Row = Mapping[str, Any]
 
@@ -18,8 +18,8 @@ _OTHER_ROLES: Final = frozenset({"system", "developer", "user", "human", "tool",
 """Who speaks in a transcript besides the model."""
 
 
-def _turn_order(context: Context) -> RowCheck:
-    def check(row: Row) -> Iterable[Fault]:
+def _turn_order(context: CheckContext) -> RowCheck:
+    def check(row: Row) -> Iterable[Violation]:
         transcript = row_view.transcript(row, context.version_of(row))
         if transcript is None:
             return ()
@@ -37,15 +37,15 @@ def _turn_order(context: Context) -> RowCheck:
     return check
 
 
-def _dangling_tool_call(context: Context) -> RowCheck:
-    def check(row: Row) -> Iterable[Fault]:
+def _dangling_tool_call(context: CheckContext) -> RowCheck:
+    def check(row: Row) -> Iterable[Violation]:
         transcript = row_view.transcript(row, context.version_of(row))
         return () if transcript is None else list(_tool_faults(*transcript))
 
     return check
 
 
-def _tool_faults(key: str, turns: list[Any]) -> Iterator[Fault]:
+def _tool_faults(key: str, turns: list[Any]) -> Iterator[Violation]:
     called: set[str] = set()
     for place, turn in enumerate(turns):
         if turn.__class__ is not dict:
@@ -60,7 +60,7 @@ def _tool_faults(key: str, turns: list[Any]) -> Iterator[Fault]:
             called.add(identity)
 
 
-def _answer_faults(pointer: str, turn: Mapping[str, Any], called: set[str]) -> Iterator[Fault]:
+def _answer_faults(pointer: str, turn: Mapping[str, Any], called: set[str]) -> Iterator[Violation]:
     answered: Any = turn.get("tool_call_id")
     listed = answered.__class__ is list
     identities = answered if listed else [] if answered is None else [answered]
@@ -75,8 +75,8 @@ def _answer_faults(pointer: str, turn: Mapping[str, Any], called: set[str]) -> I
             yield ES305.fault(message, pointer=where, found=identity)
 
 
-def _miscounted_turns(context: Context) -> RowCheck:
-    def check(row: Row) -> Iterable[Fault]:
+def _miscounted_turns(context: CheckContext) -> RowCheck:
+    def check(row: Row) -> Iterable[Violation]:
         transcript = row_view.transcript(row, context.version_of(row))
         evaluation = row.get("evaluation")
         if transcript is None or evaluation.__class__ is not dict:
@@ -92,7 +92,7 @@ def _miscounted_turns(context: Context) -> RowCheck:
     return check
 
 
-def _miscounted(evaluation: Row, turns: int, version: str) -> Iterator[Fault]:
+def _miscounted(evaluation: Row, turns: int, version: str) -> Iterator[Violation]:
     claimed, pointer = evaluation.get("num_turns"), "/evaluation/num_turns"
     if claimed.__class__ in _NUMBERS and claimed != turns:
         message = "num_turns is not the number of turns in the transcript"
@@ -104,7 +104,7 @@ def _miscounted(evaluation: Row, turns: int, version: str) -> Iterator[Fault]:
         yield ES306.fault(message, pointer="/evaluation", expected=turns)
 
 
-def _miscounted_calls(evaluation: Mapping[str, Any], turns: list[Any]) -> Iterator[Fault]:
+def _miscounted_calls(evaluation: Mapping[str, Any], turns: list[Any]) -> Iterator[Violation]:
     claimed, pointer = evaluation.get("tool_calls_count"), "/evaluation/tool_calls_count"
     calls = sum(len(tool_calls(turn)) for turn in turns)
     if claimed.__class__ in _NUMBERS and claimed != calls:
@@ -112,8 +112,8 @@ def _miscounted_calls(evaluation: Mapping[str, Any], turns: list[Any]) -> Iterat
         yield ES306.fault(message, pointer=pointer, expected=calls, found=claimed)
 
 
-def _mislabelled_interaction(context: Context) -> RowCheck:
-    def check(row: Row) -> Iterable[Fault]:
+def _mislabelled_interaction(context: CheckContext) -> RowCheck:
+    def check(row: Row) -> Iterable[Violation]:
         kind = row.get("interaction_type")
         transcript = row_view.transcript(row, context.version_of(row))
         if transcript is None or not transcript[1] or kind not in row_view.TRANSCRIPT_TYPES:
@@ -131,8 +131,8 @@ def _mislabelled_interaction(context: Context) -> RowCheck:
     return check
 
 
-def _two_transcripts(context: Context) -> RowCheck:
-    def check(row: Row) -> Iterable[Fault]:
+def _two_transcripts(context: CheckContext) -> RowCheck:
+    def check(row: Row) -> Iterable[Violation]:
         if any(row.get(key) is None for key in row_view.TRANSCRIPT_KEYS):
             return ()
         own = row_view.transcript_key(context.version_of(row))

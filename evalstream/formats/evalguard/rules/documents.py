@@ -23,7 +23,7 @@ from evalstream.formats.evalguard.views import (
     number_in,
     raw_ranges,
 )
-from evalstream.model.finding import Fault, Severity
+from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
 
@@ -31,7 +31,7 @@ PATTERN: Final = "^[A-Za-z0-9_-]+$"
 """What the specification calls a valid identifier."""
 
 
-def _shape(subject: Subject) -> Iterator[Fault]:
+def _shape(subject: Subject) -> Iterator[Violation]:
     """Say what the schema does not: which texts are ids, and which members are legacy."""
     document, folder = subject
     for place, name in _defined_names(document):
@@ -75,13 +75,13 @@ def _names_of_others(document: Document) -> Iterator[tuple[str, str]]:
             yield pointer(("thresholds", name)), name
 
 
-def _identifier(place: str, name: str) -> Iterator[Fault]:
+def _identifier(place: str, name: str) -> Iterator[Violation]:
     if not is_identifier(name):
         message = "no identifier: only letters, digits, underscores and hyphens make one"
         yield EVG101.fault(message, pointer=place, keyword="pattern", expected=PATTERN, found=name)
 
 
-def _empty_range(subject: Subject) -> Iterator[Fault]:
+def _empty_range(subject: Subject) -> Iterator[Violation]:
     if subject.document.kind != THRESHOLD:
         return
     for place, item in raw_ranges(subject.document):
@@ -96,7 +96,7 @@ def _empty_range(subject: Subject) -> Iterator[Fault]:
             yield EVG102.fault(message, pointer=place, found=item)
 
 
-def _unknown_metric_of_task(subject: Subject) -> Iterator[Fault]:
+def _unknown_metric_of_task(subject: Subject) -> Iterator[Violation]:
     document, folder = subject
     if document.kind != TASK:
         return
@@ -111,7 +111,7 @@ def _unknown_metric_of_task(subject: Subject) -> Iterator[Fault]:
             yield EVG201.fault(message, pointer=f"/metrics/{index}", found=name)
 
 
-def _unknown_task(subject: Subject) -> Iterator[Fault]:
+def _unknown_task(subject: Subject) -> Iterator[Violation]:
     document, folder = subject
     if document.kind != THRESHOLD or document.id is None:
         return
@@ -121,7 +121,7 @@ def _unknown_task(subject: Subject) -> Iterator[Fault]:
         yield EVG202.fault("no task document has this id", pointer="/task", found=document.id)
 
 
-def _unknown_metric_of_threshold(subject: Subject) -> Iterator[Fault]:
+def _unknown_metric_of_threshold(subject: Subject) -> Iterator[Violation]:
     document, folder = subject
     if document.kind != THRESHOLD or not folder.followed:
         return
@@ -134,13 +134,13 @@ def _unknown_metric_of_threshold(subject: Subject) -> Iterator[Fault]:
             yield EVG203.fault(message, pointer=place, severity=Severity.WARNING)
 
 
-def _several_thresholds(subject: Subject) -> Iterator[Fault]:
+def _several_thresholds(subject: Subject) -> Iterator[Violation]:
     document, folder = subject
     if document.kind == THRESHOLD:
         yield from _after_another(EVG204, folder.owner(document), document, "/task")
 
 
-def _repeated_id(subject: Subject) -> Iterator[Fault]:
+def _repeated_id(subject: Subject) -> Iterator[Violation]:
     document, folder = subject
     if document.kind not in (TASK, METRIC) or document.id is None:
         return
@@ -156,14 +156,16 @@ def _repeated_id(subject: Subject) -> Iterator[Fault]:
         )
 
 
-def _after_another(rule: Rule, owner: Document, document: Document, place: str) -> Iterator[Fault]:
+def _after_another(
+    rule: Rule, owner: Document, document: Document, place: str
+) -> Iterator[Violation]:
     """Say it of each document but the one that its id belongs to."""
     if owner is not document:
         message = f"{_REPEATED[rule.code]} {owner.name}"
         yield rule.fault(message, pointer=place, found=document.id)
 
 
-def _outside(subject: Subject) -> Iterator[Fault]:
+def _outside(subject: Subject) -> Iterator[Violation]:
     for place, path in leaving(subject.document):
         yield EVG502.fault("leads out of the folder", pointer=place, found=path)
 
@@ -173,7 +175,7 @@ def _judged_metrics(document: Document) -> list[str]:
     return list(thresholds) if isinstance(thresholds, dict) else []
 
 
-def _not_followed(rule: Rule, place: str, what: str) -> Fault:
+def _not_followed(rule: Rule, place: str, what: str) -> Violation:
     message = f"whether {what} exist was not looked at; name their folder with --aggregate"
     return rule.fault(message, pointer=place, severity=Severity.WARNING)
 

@@ -30,12 +30,12 @@ from evalstream.formats.evalguard.views import (
     number_in,
     ranges_of,
 )
-from evalstream.model.finding import Fault, Severity
+from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
 
 
-def _overlap(subject: Subject) -> Iterator[Fault]:
+def _overlap(subject: Subject) -> Iterator[Violation]:
     """Hold each range against the one before it that reaches furthest."""
     for metric, ranges in _ranges(subject):
         furthest: Range | None = None
@@ -47,7 +47,7 @@ def _overlap(subject: Subject) -> Iterator[Fault]:
                 furthest = one
 
 
-def _gap(subject: Subject) -> Iterator[Fault]:
+def _gap(subject: Subject) -> Iterator[Violation]:
     for metric, ranges in _ranges(subject):
         reached: Range | None = None
         for one in ranges:
@@ -59,7 +59,7 @@ def _gap(subject: Subject) -> Iterator[Fault]:
                 reached = one
 
 
-def _direction(subject: Subject) -> Iterator[Fault]:
+def _direction(subject: Subject) -> Iterator[Violation]:
     """Hold each range against the next lower one; better values have no greater impact."""
     for metric, ranges in _ranges(subject):
         direction = subject.folder.direction(metric)
@@ -87,7 +87,7 @@ def _ranges(subject: Subject) -> Iterator[tuple[str, list[Range]]]:
         yield metric, ranges_of(document, metric)
 
 
-def _unsound_report(subject: Subject) -> Iterator[Fault]:
+def _unsound_report(subject: Subject) -> Iterator[Violation]:
     document, folder = subject
     if document.kind != REPORT:
         return
@@ -110,7 +110,7 @@ def _unsound_report(subject: Subject) -> Iterator[Fault]:
         yield from _unsound_value(reported, subject)
 
 
-def _unsound_task(task: ReportedTask, subject: Subject) -> Iterator[Fault]:
+def _unsound_task(task: ReportedTask, subject: Subject) -> Iterator[Violation]:
     folder = subject.folder
     if folder.followed and task.id is not None and not folder.knows(TASK, task.id):
         place = task.pointer + ("/task_ref" if "task_ref" in task.value else "")
@@ -129,7 +129,7 @@ def _unsound_task(task: ReportedTask, subject: Subject) -> Iterator[Fault]:
         )
 
 
-def _unsound_value(reported: Reported, subject: Subject) -> Iterator[Fault]:
+def _unsound_value(reported: Reported, subject: Subject) -> Iterator[Violation]:
     folder = subject.folder
     if reported.error is not None and reported.error < 0:
         place = reported.pointer
@@ -145,7 +145,7 @@ def _unsound_value(reported: Reported, subject: Subject) -> Iterator[Fault]:
         yield EVG401.fault(message, pointer=reported.pointer, found=reported.metric)
 
 
-def _impact(subject: Subject) -> Iterator[Fault]:
+def _impact(subject: Subject) -> Iterator[Violation]:
     """Say of each value of a report which range it falls in."""
     document, folder = subject
     if document.kind != REPORT or not folder.followed:
@@ -157,7 +157,7 @@ def _impact(subject: Subject) -> Iterator[Fault]:
         yield _interpreted(reported, reported.value, ranges)
 
 
-def _interpreted(reported: Reported, value: float, ranges: list[Range]) -> Fault:
+def _interpreted(reported: Reported, value: float, ranges: list[Range]) -> Violation:
     held = [one for one in ranges if one.holds(value)]
     severity, expected = None, None
     what = f"{reported.metric[:80]} of {(reported.task or '')[:80]}"

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from evalstream.formats.harpia import requirements as demands
 from evalstream.formats.harpia.documents import member, misplaced
-from evalstream.formats.harpia.requirements import Breach, at, with_article
+from evalstream.formats.harpia.requirements import RequirementViolation, at, with_article
 from evalstream.formats.harpia.values import identifier, is_supervised
 from evalstream.formats.harpia.views import Input, Instance
-from evalstream.model.finding import Fault, Severity
+from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer, short_text, type_name
 from evalstream.rules.base import Rule
 
@@ -18,7 +18,7 @@ USUAL_KEYS: Final = {"instances": "instances", "metrics": "metrics"}
 """What the two lists of an input are called by those who go by the documentation's words."""
 
 
-def _lists_not_found(read: Input) -> Iterator[Fault]:
+def _lists_not_found(read: Input) -> Iterator[Violation]:
     found = {"instances": read.listed.instances, "metrics": read.listed.metrics}
     for noun, entry in found.items():
         rivals = read.listed.rivals.get(noun)
@@ -38,7 +38,7 @@ def _lists_not_found(read: Input) -> Iterator[Fault]:
         yield HAR101.fault(message, severity=Severity.INFO)
 
 
-def _no_list(read: Input, noun: str) -> Fault:
+def _no_list(read: Input, noun: str) -> Violation:
     wrong = misplaced(read.document, noun)
     if wrong is None:
         return HAR101.fault(f"there is no list of {noun}", pointer="")
@@ -48,7 +48,7 @@ def _no_list(read: Input, noun: str) -> Fault:
     return HAR101.fault(message, pointer=place, expected={"type": "array"}, found=wrong.value)
 
 
-def _malformed_instance(read: Input) -> Iterator[Fault]:
+def _malformed_instance(read: Input) -> Iterator[Violation]:
     older: list[str] = []
     for instance in read.instances or ():
         if not isinstance(instance.value, dict):
@@ -69,7 +69,7 @@ def _malformed_instance(read: Input) -> Iterator[Fault]:
         yield HAR102.fault(message, pointer=older[0], count=len(older), severity=severity)
 
 
-def _identity(instance: Instance) -> Iterator[Fault]:
+def _identity(instance: Instance) -> Iterator[Violation]:
     found = member(instance.value, "id")
     if found is None:
         yield HAR102.fault("id is missing", pointer=instance.pointer)
@@ -80,7 +80,7 @@ def _identity(instance: Instance) -> Iterator[Fault]:
         yield HAR102.fault("id is empty", pointer=place, severity=Severity.WARNING)
 
 
-def _response(instance: Instance, older: list[str]) -> Iterator[Fault]:
+def _response(instance: Instance, older: list[str]) -> Iterator[Violation]:
     """Look at the actual-output of an instance; lists of texts are noted in `older`."""
     found = member(instance.value, "actual-output")
     if found is None:
@@ -96,7 +96,7 @@ def _response(instance: Instance, older: list[str]) -> Iterator[Fault]:
         yield _broken(HAR102, demands.wrong_type(instance.pointer, found, "a string"))
 
 
-def _references(instance: Instance) -> Iterator[Fault]:
+def _references(instance: Instance) -> Iterator[Violation]:
     """Look at the expected-output of an instance; none is needed by itself."""
     found = member(instance.value, "expected-output")
     if found is None:
@@ -111,7 +111,7 @@ def _references(instance: Instance) -> Iterator[Fault]:
         yield _broken(HAR102, demands.wrong_type(instance.pointer, found, "a list of strings"))
 
 
-def _repeated_instance(read: Input) -> Iterator[Fault]:
+def _repeated_instance(read: Input) -> Iterator[Violation]:
     first: dict[str, Instance] = {}
     for instance in read.instances or ():
         if instance.id is None:
@@ -133,7 +133,7 @@ def _same_id(one: Any, other: Any) -> bool:
     return isinstance(one, str) == isinstance(other, str)
 
 
-def _malformed_metric(read: Input) -> Iterator[Fault]:
+def _malformed_metric(read: Input) -> Iterator[Violation]:
     for metric in read.metrics or ():
         if not isinstance(metric.value, dict):
             yield _broken(HAR104, demands.no_object("a metric", metric.pointer, metric.value))
@@ -152,7 +152,7 @@ def _malformed_metric(read: Input) -> Iterator[Fault]:
         yield from _all_broken(HAR104, demands.parameters(metric))
 
 
-def _idle_or_repeated_metric(read: Input) -> Iterator[Fault]:
+def _idle_or_repeated_metric(read: Input) -> Iterator[Violation]:
     if read.metrics is None or read.listed.metrics is None:
         return
     if all(metric.enabled is False for metric in read.metrics):
@@ -168,7 +168,7 @@ def _idle_or_repeated_metric(read: Input) -> Iterator[Fault]:
             yield HAR105.fault(message, pointer=metric.pointer, found=metric.value)
 
 
-def _missing_reference(read: Input) -> Iterator[Fault]:
+def _missing_reference(read: Input) -> Iterator[Violation]:
     supervised = [
         metric.id
         for metric in read.metrics or ()
@@ -186,11 +186,11 @@ def _missing_reference(read: Input) -> Iterator[Fault]:
             yield HAR106.fault(message, pointer=place)
 
 
-def _all_broken(rule: Rule, breaches: Iterable[Breach]) -> Iterator[Fault]:
+def _all_broken(rule: Rule, breaches: Iterable[RequirementViolation]) -> Iterator[Violation]:
     return (_broken(rule, breach) for breach in breaches)
 
 
-def _broken(rule: Rule, breach: Breach) -> Fault:
+def _broken(rule: Rule, breach: RequirementViolation) -> Violation:
     message, place, expected, found = breach
     return rule.fault(message, pointer=place, expected=expected, found=found)
 

@@ -11,10 +11,10 @@ from evalstream.formats.eee.recompute import as_float
 from evalstream.formats.harpia import requirements as demands
 from evalstream.formats.harpia.documents import member, metric_of
 from evalstream.formats.harpia.log_tally import Amount, Log, Path, Record, claimed
-from evalstream.formats.harpia.requirements import Breach, at, is_empty
+from evalstream.formats.harpia.requirements import RequirementViolation, at, is_empty
 from evalstream.formats.harpia.values import below, difference, shape_of, shape_text
 from evalstream.formats.harpia.views import Claim, Metric, Outcome
-from evalstream.model.finding import Fault, Severity
+from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import counted
 from evalstream.parsing.json import short_text
 from evalstream.rules.base import Rule
@@ -23,7 +23,7 @@ IDS_SHOWN: Final = 3
 """How many of the instances that are missing are named."""
 
 
-def _faulty_output(outcome: Outcome) -> Iterator[Fault]:
+def _faulty_output(outcome: Outcome) -> Iterator[Violation]:
     if not outcome.claims and not outcome.is_compared:
         message = "no object that tells a metric and its score was found"
         yield HAR201.fault(message, pointer="")
@@ -32,7 +32,7 @@ def _faulty_output(outcome: Outcome) -> Iterator[Fault]:
     yield from _unlike_asked(outcome)
 
 
-def _faulty_claim(claim: Claim) -> Iterator[Fault]:
+def _faulty_claim(claim: Claim) -> Iterator[Violation]:
     """Say what is wrong with the output of one metric by itself."""
     metric = claim.metric
     if not isinstance(metric.value, dict):
@@ -56,7 +56,7 @@ def _faulty_claim(claim: Claim) -> Iterator[Fault]:
         yield HAR201.fault("elapsed time is negative", pointer=place, found=elapsed.value)
 
 
-def _unlike_asked(outcome: Outcome) -> Iterator[Fault]:
+def _unlike_asked(outcome: Outcome) -> Iterator[Violation]:
     """Hold what is said of metrics against those that were enabled."""
     for metric in outcome.missing:
         message = f"no object of an enabled metric: {_shown(metric)}"
@@ -70,13 +70,13 @@ def _unlike_asked(outcome: Outcome) -> Iterator[Fault]:
         yield HAR201.fault("a second object of one metric", pointer=one.pointer, found=one.value)
 
 
-def _unrequested_output(outcome: Outcome) -> Iterator[Fault]:
+def _unrequested_output(outcome: Outcome) -> Iterator[Violation]:
     for one, reason in outcome.unrequested:
         message = f"an output of a metric that {reason}"
         yield HAR202.fault(message, pointer=one.pointer, found=one.value)
 
 
-def _faulty_record(record: Record) -> Iterator[Fault]:
+def _faulty_record(record: Record) -> Iterator[Violation]:
     yield from _all_broken(HAR301, demands.spelled_once("", record.value, demands.RECORD_MEMBERS))
     yield from _all_broken(HAR301, demands.named(record.metric))
     yield from _all_broken(HAR301, demands.parameters(record.metric))
@@ -92,7 +92,7 @@ def _faulty_record(record: Record) -> Iterator[Fault]:
     yield from _unknown_metric(record)
 
 
-def _unknown_metric(record: Record) -> Iterator[Fault]:
+def _unknown_metric(record: Record) -> Iterator[Violation]:
     metric, known = record.metric, record.known
     if known.metrics is None or metric.id is None:
         return
@@ -114,7 +114,7 @@ def _unknown_metric(record: Record) -> Iterator[Fault]:
             yield HAR301.fault(message, pointer=place, found=metric.id, severity=severity)
 
 
-def _uneven_log(seen: Record | Log) -> Iterator[Fault]:
+def _uneven_log(seen: Record | Log) -> Iterator[Violation]:
     if isinstance(seen, Record):
         if seen.is_repeated:
             yield HAR302.fault("the same metric, parameters and instance once more")
@@ -131,7 +131,7 @@ def _uneven_log(seen: Record | Log) -> Iterator[Fault]:
             yield HAR302.fault(message, expected=seen.instances, found=amount.instances)
 
 
-def _result_versus_score(seen: Record | Log) -> Iterator[Fault]:
+def _result_versus_score(seen: Record | Log) -> Iterator[Violation]:
     if isinstance(seen, Record):
         yield from _other_shape(seen)
         return
@@ -141,7 +141,7 @@ def _result_versus_score(seen: Record | Log) -> Iterator[Fault]:
                 yield from _no_mean(seen, amount, path)
 
 
-def _other_shape(record: Record) -> Iterator[Fault]:
+def _other_shape(record: Record) -> Iterator[Violation]:
     claim, result = record.claim, record.result
     if claim is None or claim.score is None or result is None:
         return
@@ -156,7 +156,7 @@ def _other_shape(record: Record) -> Iterator[Fault]:
         yield HAR303.fault(message, pointer=at("", result))
 
 
-def _no_mean(log: Log, amount: Amount, path: Path) -> Iterator[Fault]:
+def _no_mean(log: Log, amount: Amount, path: Path) -> Iterator[Violation]:
     sums, claim = amount.sums[path], claimed(log, amount, path)
     mean = sums.mean()
     if claim is None or mean is None or sums.unscored or agrees(claim, mean):
@@ -183,11 +183,11 @@ def _shown(metric: Metric) -> str:
     return f"{short_text(metric.id)} {parameters}".strip()
 
 
-def _all_broken(rule: Rule, breaches: Iterable[Breach]) -> Iterator[Fault]:
+def _all_broken(rule: Rule, breaches: Iterable[RequirementViolation]) -> Iterator[Violation]:
     return (_broken(rule, breach) for breach in breaches)
 
 
-def _broken(rule: Rule, breach: Breach) -> Fault:
+def _broken(rule: Rule, breach: RequirementViolation) -> Violation:
     message, place, expected, found = breach
     return rule.fault(message, pointer=place, expected=expected, found=found)
 

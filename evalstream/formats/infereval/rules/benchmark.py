@@ -19,7 +19,7 @@ from evalstream.formats.infereval.views import (
     texts,
     texts_by_name,
 )
-from evalstream.model.finding import Fault, Severity, of_length, one_of
+from evalstream.model.finding import Severity, Violation, of_length, one_of
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
 
@@ -30,7 +30,7 @@ KINDS: Final = ("template", "plugin")
 CONTEXTS: Final = ("premise", "conclusion")
 
 
-def _beyond_the_schema(facts: Benchmark | Evaluation) -> Iterator[Fault]:
+def _beyond_the_schema(facts: Benchmark | Evaluation) -> Iterator[Violation]:
     """Find what the package refuses of documents that fit their schema."""
     if isinstance(facts, Benchmark):
         yield from _builders(facts)
@@ -50,7 +50,7 @@ def _beyond_the_schema(facts: Benchmark | Evaluation) -> Iterator[Fault]:
             yield INF101.fault(message, pointer=f"/{name}", found=moment)
 
 
-def _builders(benchmark: Benchmark) -> Iterator[Fault]:
+def _builders(benchmark: Benchmark) -> Iterator[Violation]:
     builders = object_or_empty(benchmark.document.get("context_builders"))
     for name in CONTEXTS:
         builder = builders.get(name)
@@ -60,7 +60,7 @@ def _builders(benchmark: Benchmark) -> Iterator[Fault]:
             yield INF101.fault(message, pointer=place, expected=one_of(KINDS))
 
 
-def _verdicts(facts: Benchmark | Item) -> Iterator[Fault]:
+def _verdicts(facts: Benchmark | Item) -> Iterator[Violation]:
     if isinstance(facts, Benchmark):
         yield from _counts(facts, INF201, "analyst_verdicts")
         return
@@ -72,7 +72,7 @@ def _verdicts(facts: Benchmark | Item) -> Iterator[Fault]:
             yield INF201.fault(message, pointer="/analyst_verdicts", expected=of_length(wanted))
 
 
-def _rationales(facts: Benchmark | Item) -> Iterator[Fault]:
+def _rationales(facts: Benchmark | Item) -> Iterator[Violation]:
     if isinstance(facts, Benchmark):
         yield from _counts(facts, INF202, "analyst_rationales")
         return
@@ -86,7 +86,7 @@ def _rationales(facts: Benchmark | Item) -> Iterator[Fault]:
         )
 
 
-def _counts(benchmark: Benchmark, rule: Rule, name: str) -> Iterator[Fault]:
+def _counts(benchmark: Benchmark, rule: Rule, name: str) -> Iterator[Violation]:
     """Compare the length of a list in every item with the number of analysts."""
     wanted = benchmark.panel_size
     for index, item in benchmark.items:
@@ -97,7 +97,7 @@ def _counts(benchmark: Benchmark, rule: Rule, name: str) -> Iterator[Fault]:
             yield rule.fault(message, pointer=place, expected=of_length(wanted), found=given)
 
 
-def _factor_levels(benchmark: Benchmark) -> Iterator[Fault]:
+def _factor_levels(benchmark: Benchmark) -> Iterator[Violation]:
     factors = benchmark.factors
     for index, item in benchmark.items:
         for factor, level in object_or_empty(item.get("factor_levels")).items():
@@ -112,7 +112,7 @@ def _factor_levels(benchmark: Benchmark) -> Iterator[Fault]:
                 )
 
 
-def _thin_cells(benchmark: Benchmark) -> Iterator[Fault]:
+def _thin_cells(benchmark: Benchmark) -> Iterator[Violation]:
     constraints = object_or_empty(benchmark.document.get("factor_constraints"))
     least: Any = constraints.get("min_items_per_cell")
     names = sorted(benchmark.factors)
@@ -152,7 +152,7 @@ def _cell(names: list[str], cell: tuple[str, ...], number: int) -> str:
     return f"{levels} ({number:,})"
 
 
-def _primary_panel(benchmark: Benchmark) -> Iterator[Fault]:
+def _primary_panel(benchmark: Benchmark) -> Iterator[Violation]:
     panel = benchmark.document.get("primary_panel")
     panels = sorted({text for text in _panels(benchmark) if text is not None})
     if isinstance(panel, str) and panel not in panels and benchmark.panel_size:
@@ -160,7 +160,7 @@ def _primary_panel(benchmark: Benchmark) -> Iterator[Fault]:
         yield INF205.fault(message, pointer="/primary_panel", expected=one_of(panels), found=panel)
 
 
-def _partial_panels(benchmark: Benchmark) -> Iterator[Fault]:
+def _partial_panels(benchmark: Benchmark) -> Iterator[Violation]:
     panels = _panels(benchmark)
     without = [index for index, panel in enumerate(panels) if panel is None]
     if without and len(without) < len(panels):
@@ -175,14 +175,14 @@ def _panels(benchmark: Benchmark) -> list[str | None]:
     return [panel if isinstance(panel, str) else None for panel in given]
 
 
-def _factor_kinds(benchmark: Benchmark) -> Iterator[Fault]:
+def _factor_kinds(benchmark: Benchmark) -> Iterator[Violation]:
     for name in object_or_empty(benchmark.document.get("factor_kinds")):
         if name not in benchmark.factors:
             message, place = f"{name} is not a factor of the benchmark", ("factor_kinds", name)
             yield INF207.fault(message, pointer=pointer(place))
 
 
-def _repeated_ids(benchmark: Benchmark) -> Iterator[Fault]:
+def _repeated_ids(benchmark: Benchmark) -> Iterator[Violation]:
     for name, members in (("analysts", benchmark.analysts), ("items", benchmark.items)):
         first: dict[str, int] = {}
         for index, member in members:
@@ -193,7 +193,7 @@ def _repeated_ids(benchmark: Benchmark) -> Iterator[Fault]:
                 yield INF208.fault(message, pointer=pointer(place), found=given)
 
 
-def _unknown_bearers(benchmark: Benchmark) -> Iterator[Fault]:
+def _unknown_bearers(benchmark: Benchmark) -> Iterator[Violation]:
     for index, item in benchmark.items:
         target = object_or_empty(item.get("rsr_target"))
         for path, given in (
@@ -207,14 +207,14 @@ def _unknown_bearers(benchmark: Benchmark) -> Iterator[Fault]:
 
 def _not_bearers(
     benchmark: Benchmark, rule: Rule, given: Any, path: tuple[str | int, ...]
-) -> Iterator[Fault]:
+) -> Iterator[Violation]:
     """Name the texts of a list that are no bearers."""
     for place, name in texts(given):
         if benchmark.bearers is not None and name not in benchmark.bearers:
             yield rule.fault("no bearer has this id", pointer=pointer((*path, place)), found=name)
 
 
-def _cross_references(benchmark: Benchmark) -> Iterator[Fault]:
+def _cross_references(benchmark: Benchmark) -> Iterator[Violation]:
     document = benchmark.document
     for name, tiers in object_or_empty(document.get("ordinal_families")).items():
         yield from _not_bearers(benchmark, INF210, tiers, ("ordinal_families", name))
@@ -232,7 +232,7 @@ def _cross_references(benchmark: Benchmark) -> Iterator[Fault]:
         yield from _step(benchmark, object_or_empty(item.get("monotonicity_step")), index)
 
 
-def _unknown_families(benchmark: Benchmark) -> Iterator[Fault]:
+def _unknown_families(benchmark: Benchmark) -> Iterator[Violation]:
     document, families = benchmark.document, benchmark.families
     for name, bearer in object_or_empty(document.get("bearers")).items():
         family = object_or_empty(bearer).get("ordinal_family")
@@ -243,7 +243,7 @@ def _unknown_families(benchmark: Benchmark) -> Iterator[Fault]:
             yield from _not_a_family(families, family, path)
 
 
-def _unknown_items(benchmark: Benchmark) -> Iterator[Fault]:
+def _unknown_items(benchmark: Benchmark) -> Iterator[Violation]:
     for index, regularity in objects(benchmark.document.get("regularities")):
         for place, item in texts(regularity.get("test_item_ids")):
             if item not in benchmark.by_id:
@@ -253,7 +253,7 @@ def _unknown_items(benchmark: Benchmark) -> Iterator[Fault]:
 
 def _not_a_family(
     families: Mapping[str, list[str]], family: Any, path: tuple[str | int, ...]
-) -> Iterator[Fault]:
+) -> Iterator[Violation]:
     if isinstance(family, str) and family not in families:
         message = "no ordinal family of the benchmark"
         yield INF210.fault(message, pointer=pointer(path), expected=one_of(families), found=family)
@@ -261,13 +261,13 @@ def _not_a_family(
 
 def _not_a_bearer(
     benchmark: Benchmark, bearer: Any, path: tuple[str | int, ...]
-) -> Iterator[Fault]:
+) -> Iterator[Violation]:
     known = benchmark.bearers
     if isinstance(bearer, str) and known is not None and bearer not in known:
         yield INF210.fault("no bearer has this id", pointer=pointer(path), found=bearer)
 
 
-def _step(benchmark: Benchmark, step: Mapping[str, Any], index: int) -> Iterator[Fault]:
+def _step(benchmark: Benchmark, step: Mapping[str, Any], index: int) -> Iterator[Violation]:
     """Hold a step of a ladder against the ordinal family that it walks."""
     path = ("items", index, "monotonicity_step")
     family, tier, number = (step.get(name) for name in ("family", "tier", "tier_index"))
@@ -285,7 +285,7 @@ def _step(benchmark: Benchmark, step: Mapping[str, Any], index: int) -> Iterator
         yield INF210.fault(message, pointer=place, expected=tiers.index(tier), found=number)
 
 
-def _vacuous(benchmark: Benchmark) -> Iterator[Fault]:
+def _vacuous(benchmark: Benchmark) -> Iterator[Violation]:
     for name, levels in texts_by_name(benchmark.document.get("factors")).items():
         if not levels:
             message = "a factor without levels, so that the design has no cells"

@@ -15,7 +15,7 @@ from evalstream.formats.infereval.views import (
     objects,
 )
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Vote, vote, voting
-from evalstream.model.finding import Fault, Severity, of_length
+from evalstream.model.finding import Severity, Violation, of_length
 from evalstream.parsing.json import shorten
 from evalstream.rules.base import Rule
 
@@ -27,7 +27,7 @@ OK: Final = "ok"
 FAILED: Final = "sample_failed"
 
 
-def _disagreement(facts: Evaluation | Item) -> Iterator[Fault]:
+def _disagreement(facts: Evaluation | Item) -> Iterator[Violation]:
     """Compare what an evaluation, or one of its items, copies from the benchmark."""
     if isinstance(facts, Item):
         yield from _copied(facts)
@@ -42,7 +42,7 @@ def _disagreement(facts: Evaluation | Item) -> Iterator[Fault]:
     yield from _unlike("references", document, original)
 
 
-def _copied(item: Item) -> Iterator[Fault]:
+def _copied(item: Item) -> Iterator[Violation]:
     original, name = item.original, item.value.get("id")
     if original is not None:
         for field in _NORMAL_FORMS:
@@ -53,7 +53,7 @@ def _copied(item: Item) -> Iterator[Fault]:
 
 def _unlike(
     field: str, document: Mapping[str, Any], original: Mapping[str, Any]
-) -> Iterator[Fault]:
+) -> Iterator[Violation]:
     """Compare a field in its normal form; what is no list is left to the schema."""
     found, wanted = document.get(field), original.get(field)
     if not all(value is None or isinstance(value, list) for value in (found, wanted)):
@@ -67,7 +67,7 @@ def _unlike(
         yield INF301.fault(message, pointer=f"/{field}", expected=expected, found=found)
 
 
-def missing_items(missing: list[str]) -> Fault:
+def missing_items(missing: list[str]) -> Violation:
     """Say which items of the benchmark an evaluation does not have."""
     listed = ", ".join(name[:80] for name in missing[:ITEMS_LISTED])
     more = len(missing) - ITEMS_LISTED
@@ -76,7 +76,7 @@ def missing_items(missing: list[str]) -> Fault:
     return INF301.fault(message, pointer="/items", expected=missing)
 
 
-def _benchmark_hash(evaluation: Evaluation) -> Iterator[Fault]:
+def _benchmark_hash(evaluation: Evaluation) -> Iterator[Violation]:
     declared, hashes = evaluation.document.get("benchmark_hash"), evaluation.hashes
     place = "/benchmark_hash"
     if evaluation.benchmark is None:
@@ -104,7 +104,7 @@ def _benchmark_hash(evaluation: Evaluation) -> Iterator[Fault]:
         yield INF302.fault(message, pointer=place, severity=Severity.INFO)
 
 
-def _sample_indices(item: Item) -> Iterator[Fault]:
+def _sample_indices(item: Item) -> Iterator[Violation]:
     samples, number = item.value.get("samples", []), item.evaluation.samples
     if not isinstance(samples, list) or number is None:
         return
@@ -128,7 +128,7 @@ def _sample_indices(item: Item) -> Iterator[Fault]:
         )
 
 
-def _majority_vote(item: Item) -> Iterator[Fault]:
+def _majority_vote(item: Item) -> Iterator[Violation]:
     claimed, verdict = item.value.get("majority_vote"), item.value.get("model_verdict")
     samples, tie_break = item.samples, item.evaluation.tie_break
     winner = object_or_empty(claimed).get("verdict")
@@ -148,7 +148,9 @@ def _majority_vote(item: Item) -> Iterator[Fault]:
         )
 
 
-def _retold(claimed: Mapping[str, Any], outcome: Vote, *, knows_winner: bool) -> Iterator[Fault]:
+def _retold(
+    claimed: Mapping[str, Any], outcome: Vote, *, knows_winner: bool
+) -> Iterator[Violation]:
     for name in VERDICTS:
         given = claimed.get(name, 0)
         if is_number(given) and given != outcome.counts[name]:
@@ -166,7 +168,7 @@ def _retold(claimed: Mapping[str, Any], outcome: Vote, *, knows_winner: bool) ->
         yield INF304.fault(message, pointer=place, expected=is_tied, found=broken)
 
 
-def _parse_status(item: Item) -> Iterator[Fault]:
+def _parse_status(item: Item) -> Iterator[Violation]:
     for index, sample in objects(item.value.get("samples")):
         status, verdict = sample.get("parse_status", OK), sample.get("parsed_verdict")
         place = f"/samples/{index}/parse_status"
@@ -181,7 +183,7 @@ def _parse_status(item: Item) -> Iterator[Fault]:
             yield INF305.fault(message, pointer=place, found=status)
 
 
-def _silent_failure(item: Item) -> Iterator[Fault]:
+def _silent_failure(item: Item) -> Iterator[Violation]:
     for index, sample in objects(item.value.get("samples")):
         if sample.get("parsed_verdict") != ABSTAIN or sample.get("provider_error") is not None:
             continue
@@ -199,7 +201,7 @@ def _has_text(sample: Mapping[str, Any]) -> bool:
     return isinstance(response, str) and bool(response.strip())
 
 
-def _reversed_times(evaluation: Evaluation) -> Iterator[Fault]:
+def _reversed_times(evaluation: Evaluation) -> Iterator[Violation]:
     given = [evaluation.document.get(name) for name in ("started_at", "finished_at")]
     started, finished = (date_time(one) if isinstance(one, str) else None for one in given)
     if started is not None and finished is not None and started > finished:
