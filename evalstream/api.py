@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.discovery.inputs import find_all
 from evalstream.discovery.overlap import apart
-from evalstream.engine.routing import check_flow, outputs_of
+from evalstream.engine.routing import check_routing, outputs_of
 from evalstream.formats import NAMES as FORMATS
 from evalstream.formats.eee import row_view
 from evalstream.io.digest import RECIPES
@@ -36,7 +36,7 @@ Input = str | os.PathLike[str]
 PASSING: Final = ("all", "valid")
 """Which rows can go through to standard output."""
 
-FLOW_FIELDS: Final = frozenset(field.name for field in fields(RowRouting))
+ROUTING_FIELDS: Final = frozenset(field.name for field in fields(RowRouting))
 
 
 def check(
@@ -69,23 +69,23 @@ def check(
     chosen = checked_options(options or Options(), settings)
     names: Iterable[Input] = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
     paths: Iterable[str] = (os.fspath(name) for name in names)
-    beside = chosen.flow.seal_to if aggregate is None else os.fspath(aggregate)
-    if chosen.flow != RowRouting():
+    beside = chosen.routing.seal_to if aggregate is None else os.fspath(aggregate)
+    if chosen.routing != RowRouting():
         if ledger is not None or shard is not None:
             raise UsageError(
                 "a ledger and shards are for files, not for rows that go somewhere or are counted"
             )
         paths = list(paths)
-        check_flow(chosen.flow, paths, beside)
+        check_routing(chosen.routing, paths, beside)
     third = None if inputs_file is None else os.fspath(inputs_file)
     book = None if ledger is None else os.fspath(ledger)
     theirs = [os.fspath(output) for output in outputs]
-    written = Outputs([*outputs_of(chosen.flow), *journaled(book), *theirs])
+    written = Outputs([*outputs_of(chosen.routing), *journaled(book), *theirs])
     if chosen.dask_scheduler_file is not None:
         written.refuse(chosen.dask_scheduler_file)
     try:
         return Call(chosen, reporter).check(
-            apart(find_all(paths, beside, third, chosen), written, chosen.flow),
+            apart(find_all(paths, beside, third, chosen), written, chosen.routing),
             ledger=book,
             overwrite=overwrite,
             shard=None if shard is None else _shard(shard),
@@ -126,9 +126,9 @@ def _shard(named: str) -> Shard:
 
 def checked_options(options: Options, settings: dict[str, Any]) -> Options:
     """Return the options with the settings in them. Raises UsageError for what makes no sense."""
-    flow = {name: settings.pop(name) for name in FLOW_FIELDS & settings.keys()}
+    routing = {name: settings.pop(name) for name in ROUTING_FIELDS & settings.keys()}
     try:
-        options = replace(options, **settings, flow=replace(options.flow, **flow))
+        options = replace(options, **settings, routing=replace(options.routing, **routing))
     except TypeError as error:
         raise UsageError(f"no such setting: {', '.join(sorted(settings))}") from error
     select, ignore, exclude = map(tuple, (options.select, options.ignore, options.exclude))
@@ -139,7 +139,7 @@ def checked_options(options: Options, settings: dict[str, Any]) -> Options:
         raise UsageError("a Dask scheduler goes with the executor dask")
     if options.dask_address and options.dask_scheduler_file:
         raise UsageError("the Dask scheduler is named by its address or by its file, not by both")
-    _one_of("format", options.format_name, (AUTO, *FORMATS))
+    _one_of("format", options.input_format, (AUTO, *FORMATS))
     _one_of("recipe", options.recipe, ("auto", *RECIPES))
     _one_of("engine", options.engine, ENGINES)
     _one_of("profile", options.profile, tuple(PROFILES))
@@ -150,22 +150,22 @@ def checked_options(options: Options, settings: dict[str, Any]) -> Options:
         if getattr(options, name) < 1:
             raise UsageError(f"{name} must be at least 1")
     enabled_main_codes(options)
-    _check_flow_values(options.flow)
+    _check_routing_values(options.routing)
     return _with_pattern(_with_schema(options))
 
 
-def _check_flow_values(flow: RowRouting) -> None:
+def _check_routing_values(routing: RowRouting) -> None:
     """Raise UsageError for parts of a flow that make no sense."""
-    if flow.passing is not None:
-        _one_of("way for rows to pass", flow.passing, PASSING)
-    if flow.create and flow.seal_to is None:
+    if routing.passing is not None:
+        _one_of("way for rows to pass", routing.passing, PASSING)
+    if routing.create and routing.seal_to is None:
         raise UsageError(
             "--create begins an aggregate that is to be sealed: name it with --seal-to"
         )
     for name in ("expect_rows", "expect_samples"):
-        if (getattr(flow, name) or 0) < 0:
+        if (getattr(routing, name) or 0) < 0:
             raise UsageError(f"{name} must not be negative")
-    if flow.idle_timeout <= 0:
+    if routing.idle_timeout <= 0:
         raise UsageError("idle_timeout must be more than 0 seconds")
 
 

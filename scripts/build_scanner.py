@@ -35,9 +35,9 @@ class ScannerHook(BuildHookInterface[Any]):
         """Compile the scanner before anything else is built."""
         del version
         root = Path(self.root)
-        trouble = compile_scanner(root)
-        if trouble:
-            self.app.display_warning(f"evalstream is built without its scanner: {trouble}")
+        reason = compile_scanner(root)
+        if reason:
+            self.app.display_warning(f"evalstream is built without its scanner: {reason}")
             return
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["pure_python"] = False

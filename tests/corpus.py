@@ -71,36 +71,40 @@ def aggregate_validator(version: str, engine: str) -> Validator:
 
 
 @lru_cache(maxsize=1 << 14)
-def row_faults(line: bytes, version: str, engine: str) -> list[Violation]:
+def row_violations(line: bytes, version: str, engine: str) -> list[Violation]:
     """Say everything that is wrong with a row by itself under one version."""
     return reader_of(version, engine).explain(line, torn=False)[1]
 
 
 @lru_cache(maxsize=1 << 14)
-def aggregate_faults(text: bytes, version: str, engine: str) -> list[Violation]:
+def aggregate_violations(text: bytes, version: str, engine: str) -> list[Violation]:
     """Say everything that is wrong with an aggregate under one version."""
-    faults = aggregate_validator(version, engine).faults(json.loads(text))
-    return explain(faults, own=True, version=version)
+    violations = aggregate_validator(version, engine).errors(json.loads(text))
+    return explain(violations, own=True, version=version)
 
 
-def breaches(faults: Iterable[Violation | Finding]) -> Errors:
+def schema_errors_of(violations: Iterable[Violation | Finding]) -> Errors:
     """Return the schema's part of some faults: those that carry a keyword."""
-    return frozenset((fault.pointer or "", fault.keyword) for fault in faults if fault.keyword)
+    return frozenset(
+        (violation.pointer or "", violation.keyword)
+        for violation in violations
+        if violation.keyword
+    )
 
 
-def reference_breaches(
-    errors: Iterable[Sequence[str]], document: Any, faults: Iterable[Violation | Finding]
+def reference_errors(
+    errors: Iterable[Sequence[str]], document: Any, violations: Iterable[Violation | Finding]
 ) -> Errors:
     """Return what the reference validator says, folded as our findings are.
 
     `document` is what was judged and `faults` are our findings on it.
     """
     said = frozenset((place, keyword) for place, keyword in errors)
-    if any(fault.code == "ES109" for fault in faults):
+    if any(violation.code == "ES109" for violation in violations):
         return _without_the_type_of_a_row(said)
     said = _without_repeated_negation(said)
     said = _without_vacuous_branches(said, document)
-    return _with_one_keyword_per_null(said, document, faults)
+    return _with_one_keyword_per_null(said, document, violations)
 
 
 def value_at(document: Any, place: str) -> Any:
@@ -165,13 +169,15 @@ def _without_vacuous_branches(said: Errors, document: Any) -> Errors:
 
 
 def _with_one_keyword_per_null(
-    said: Errors, document: Any, faults: Iterable[Violation | Finding]
+    said: Errors, document: Any, violations: Iterable[Violation | Finding]
 ) -> Errors:
     """Keep one keyword of a null in an optional field: it is one fault with one repair."""
     nulls = {
-        fault.pointer: fault.keyword
-        for fault in faults
-        if fault.code == "ES204" and fault.pointer and value_at(document, fault.pointer) is None
+        violation.pointer: violation.keyword
+        for violation in violations
+        if violation.code == "ES204"
+        and violation.pointer
+        and value_at(document, violation.pointer) is None
     }
     return frozenset(
         (place, keyword) for place, keyword in said if nulls.get(place, keyword) == keyword

@@ -23,7 +23,7 @@ def apply(script: str, folder: Path) -> Case:
     shutil.copytree(EXAMPLE, root)
     for directive in script.splitlines():
         _follow(directive.strip(), root)
-    return Case(root, None, {"format_name": "evalguard"})
+    return Case(root, None, {"input_format": "evalguard"})
 
 
 def _follow(directive: str, root: Path) -> None:

@@ -168,10 +168,10 @@ ODD_KEYS = st.sampled_from(["", "a/b", "~0", "note", "raw", "epoch", "num_turns"
 
 
 @st.composite
-def mutants(draw: st.DrawFn, version: str, faults: int = 3) -> Row:
+def mutants(draw: st.DrawFn, version: str, violations: int = 3) -> Row:
     """Draw a row with up to `faults` random changes at any depth."""
     row: Row = copy.deepcopy(draw(st.sampled_from(sound_rows(version))))
-    for _ in range(draw(st.integers(0, faults))):
+    for _ in range(draw(st.integers(0, violations))):
         everywhere = list(places(row))
         if not everywhere:
             break
@@ -200,10 +200,10 @@ def _change(draw: st.DrawFn, change: str, owner: Any, key: Any) -> None:
 
 
 @st.composite
-def spoilt_bytes(draw: st.DrawFn, data: bytes, faults: int = 4) -> bytes:
+def spoilt_bytes(draw: st.DrawFn, data: bytes, violations: int = 4) -> bytes:
     """Draw `data` with bytes flipped, deleted and inserted at random places."""
     spoilt = bytearray(data)
-    for _ in range(draw(st.integers(1, faults))):
+    for _ in range(draw(st.integers(1, violations))):
         if not spoilt:
             break
         place = draw(st.integers(0, len(spoilt) - 1))

@@ -38,7 +38,7 @@ from evalstream.stats.link_keys import (
     element_of,
     element_place,
     input_hash64,
-    link_key,
+    link_key_of,
     sample_hash64,
 )
 from evalstream.stats.run_links import (
@@ -67,12 +67,12 @@ def told(summaries: Iterable[RunSummary], enabled: Iterable[str] = CODES) -> lis
     with closing(CrossRunIndex()) as across:
         for number, summary in enumerate(summaries):
             across.add(number, summary)
-        return list(across.faults(frozenset(enabled)))
+        return list(across.violations(frozenset(enabled)))
 
 
 def codes(found: Iterable[CrossRunFinding]) -> list[tuple[int, str]]:
     """Return of which runs what was told."""
-    return [(one.number, one.fault.code) for one in found]
+    return [(one.number, one.violation.code) for one in found]
 
 
 class Pair(NamedTuple):
@@ -123,7 +123,7 @@ def example_runs(code: str, heading: str, folder: Path) -> list[RunSummary]:
 
 @pytest.mark.parametrize("code", sorted(CODES))
 def test_the_bad_examples_are_told_of(code: str, tmp_path: Path) -> None:
-    assert code in {one.fault.code for one in told(example_runs(code, "Bad", tmp_path))}
+    assert code in {one.violation.code for one in told(example_runs(code, "Bad", tmp_path))}
 
 
 @pytest.mark.parametrize("code", sorted(CODES))
@@ -147,19 +147,19 @@ class World(NamedTuple):
         """Return the run as if it had been checked."""
         links = RunLinks(in_memory=64)
         links.record, links.evaluation = self.record, self.evaluation
-        links.take([(ties, words.tobytes()) for ties, words in self.words()])
+        links.take([(link_key, words.tobytes()) for link_key, words in self.words()])
         return RunSummary(self.file, self.aggregate, "eee", links=links)
 
     def words(self) -> Iterator[tuple[LinkKey, array[int]]]:
         """Iterate over the groups with their words; lines count on from group to group."""
         line = 0
-        for ties, rows in self.groups.items():
+        for link_key, rows in self.groups.items():
             words: array[int] = array("Q")
             for sample, shown in rows:
                 line += 1
                 digest = xxh3_64_intdigest(f"{sample} {shown}".encode()) if shown else 0
                 words.extend((sample, digest, line, line * 10))
-            yield ties, words
+            yield link_key, words
 
 
 def sensible(world: World) -> World:
@@ -170,7 +170,7 @@ def sensible(world: World) -> World:
 
 
 WIDE = (1 << 63) + 5
-some_ties = st.builds(
+some_link_key = st.builds(
     LinkKey, st.sampled_from([1, WIDE]), st.sampled_from([3, 4]), st.sampled_from([5, WIDE])
 )
 some_rows = st.lists(
@@ -184,7 +184,7 @@ some_worlds = st.builds(
     st.sampled_from([None, "x", "y", f"{UUID}.json", f"y/{UUID}.json", f"Y/{UUID.upper()}.json"]),
     st.sampled_from([None, "same", "other"]),
     st.sampled_from([None, 1, WIDE]),
-    st.dictionaries(some_ties, some_rows, max_size=3),
+    st.dictionaries(some_link_key, some_rows, max_size=3),
 ).map(sensible)
 
 
@@ -212,17 +212,17 @@ def expected_files(worlds: Sequence[World], repeated: set[int]) -> Iterator[tupl
     holders: dict[tuple[int, int], list[int]] = {}
     with_rows = set()
     for number in sorted(own_rows):
-        for ties, rows in worlds[number].groups.items():
-            with_rows.add((number, ties.evaluation))
+        for link_key, rows in worlds[number].groups.items():
+            with_rows.add((number, link_key.evaluation))
             for sample in {sample for sample, _ in rows}:
-                holders.setdefault((ties.result, sample), []).append(number)
+                holders.setdefault((link_key.result, sample), []).append(number)
     for number in sorted(own_rows):
         found: dict[int, list[int]] = {}
-        for ties, rows in worlds[number].groups.items():
+        for link_key, rows in worlds[number].groups.items():
             for sample in {sample for sample, _ in rows}:
-                first = holders[ties.result, sample][0]
+                first = holders[link_key.result, sample][0]
                 if first < number:
-                    found.setdefault(ties.evaluation, []).append(first)
+                    found.setdefault(link_key.evaluation, []).append(first)
         for before in found.values():
             name = worlds[min(before)].file or ""
             yield number, "ES904", name, len(before), len(set(before)) > 1
@@ -280,9 +280,9 @@ def expected_drift(worlds: Sequence[World]) -> Iterator[tuple[Any, ...]]:
     leaders: dict[Any, tuple[int, list[tuple[int, int, int]]]] = {}
     members: dict[Any, set[int]] = {}
     for number, world in enumerate(worlds):
-        for ties, words in world.words():
+        for link_key, words in world.words():
             rows = list(zip(words[::4], words[1::4], words[2::4], strict=True))
-            key = (ties.benchmark, frozenset(Counter(row[:2] for row in rows).items()))
+            key = (link_key.benchmark, frozenset(Counter(row[:2] for row in rows).items()))
             leaders.setdefault(key, (number, rows))
             members.setdefault(key, set()).add(number)
     single = set()
@@ -323,20 +323,20 @@ def seen_in(found: Iterable[CrossRunFinding]) -> list[tuple[Any, ...]]:
     """Return what was told in the terms of what is expected."""
     seen: list[tuple[Any, ...]] = []
     for one in found:
-        words = one.fault.message.split()
-        if one.fault.code in {"ES903", "ES906"}:
-            seen.append((one.number, one.fault.code, words[-1], None, None))
-        elif one.fault.code == "ES908":
-            earlier = one.fault.message.partition(" from ")[2].partition(";")[0]
-            seen.append((one.number, "ES908", earlier, one.fault.found, None))
-        elif one.fault.pointer == "/evaluation_id":
+        words = one.violation.message.split()
+        if one.violation.code in {"ES903", "ES906"}:
+            seen.append((one.number, one.violation.code, words[-1], None, None))
+        elif one.violation.code == "ES908":
+            earlier = one.violation.message.partition(" from ")[2].partition(";")[0]
+            seen.append((one.number, "ES908", earlier, one.violation.found, None))
+        elif one.violation.pointer == "/evaluation_id":
             seen.append((one.number, "ES904", words[4].rstrip(","), None, None))
-        elif one.fault.code == "ES904":
-            several = one.fault.message.endswith(" and other files")
-            name = one.fault.message.removesuffix(" and other files").split()[-1]
+        elif one.violation.code == "ES904":
+            several = one.violation.message.endswith(" and other files")
+            name = one.violation.message.removesuffix(" and other files").split()[-1]
             seen.append((one.number, "ES904", name, int(words[0]), several))
         elif one.line is None:
-            seen.append((one.number, "ES905", words[-1], one.fault.count, None))
+            seen.append((one.number, "ES905", words[-1], one.violation.count, None))
         else:
             assert one.offset == one.line * 10
             seen.append((one.number, "ES905", words[-1], one.line, int(words[-3])))
@@ -366,8 +366,8 @@ def test_neither_order_nor_machine_matters(worlds: list[World], chance: Any) -> 
         for part in merged.parts():
             again.take_part(part)
         for across in (together, merged, again):
-            assert list(across.faults(CODES)) == plainly
-            assert list(across.faults(CODES)) == plainly
+            assert list(across.violations(CODES)) == plainly
+            assert list(across.violations(CODES)) == plainly
         assert list(merged.parts()) == list(together.parts()) == list(again.parts())
 
 
@@ -380,7 +380,7 @@ def test_findings_come_in_the_order_of_a_report(worlds: list[World]) -> None:
             one.number,
             one.file in {world.aggregate for world in worlds},
             float("inf") if one.line is None else one.line,
-            one.fault.code,
+            one.violation.code,
         )
         for one in found
     ]
@@ -402,7 +402,7 @@ def test_only_enabled_rules_speak(tmp_path: Path) -> None:
         aggregate.write_bytes((tmp_path / pair / "a.json").read_bytes())
         summaries.append(check_linked(None, aggregate))
     for code in CODES:
-        assert {one.fault.code for one in told(summaries, {code})} == {code}
+        assert {one.violation.code for one in told(summaries, {code})} == {code}
     assert told(summaries, set()) == []
 
 
@@ -432,7 +432,7 @@ def test_a_drifted_sample_is_told_with_both_places(tmp_path: Path) -> None:
     (one,) = told([first.summary(), second.summary()])
     offset = len(second.rows.read_bytes().splitlines(keepends=True)[0])
     assert one[:4] == (1, str(second.rows), 2, offset)
-    assert one.fault == ES905.fault(
+    assert one.violation == ES905.violation(
         f"the sample on this line has another input than on line 2 of {first.rows}"
     )
     (one,) = told([second.summary(), first.summary()])
@@ -469,7 +469,7 @@ def test_runs_with_the_same_drift_are_told_as_wholes(tmp_path: Path) -> None:
         (2, None),
         (3, None),
     ]
-    assert found[-1].fault == ES905.fault(
+    assert found[-1].violation == ES905.violation(
         f"3 samples have other inputs than in an earlier run, the same as in {pairs[1].rows}",
         count=3,
     )
@@ -519,18 +519,18 @@ def test_overlaps_are_counted_and_disjoint_shards_are_fine(tmp_path: Path) -> No
     third = write_pair(tmp_path / "c", [*rows[2:5], *rows[8:]])
     fourth = write_pair(tmp_path / "d", rows[3:4])
     found = told(pair.summary() for pair in (first, second, third, fourth))
-    assert [(one.number, one.file, one.fault) for one in found] == [
+    assert [(one.number, one.file, one.violation) for one in found] == [
         (
             2,
             str(third.rows),
-            ES904.fault(
+            ES904.violation(
                 f"3 samples of the same evaluation are already in {first.rows} and other files"
             ),
         ),
         (
             3,
             str(fourth.rows),
-            ES904.fault(f"1 sample of the same evaluation is already in {first.rows}"),
+            ES904.violation(f"1 sample of the same evaluation is already in {first.rows}"),
         ),
     ]
 
@@ -547,8 +547,8 @@ def test_the_same_record_is_told_whatever_the_order_of_its_keys(tmp_path: Path) 
     again["model_info"]["name"] = "Another"
     changed_score.write_text(json.dumps(again))
     summaries = [check_linked(None, path) for path in (pair.aggregate, copy, changed_score)]
-    assert [(one.number, one.file, one.fault) for one in told(summaries[:2])] == [
-        (1, str(copy), ES903.fault(f"the same record as {pair.aggregate}"))
+    assert [(one.number, one.file, one.violation) for one in told(summaries[:2])] == [
+        (1, str(copy), ES903.violation(f"the same record as {pair.aggregate}"))
     ]
     assert codes(told(summaries)) == [(1, "ES903"), (2, "ES904")]
     assert codes(told(summaries, {"ES904"})) == [(2, "ES904")]
@@ -560,7 +560,7 @@ def test_two_aggregates_without_rows_are_of_one_evaluation(tmp_path: Path) -> No
     second = write_pair(tmp_path / "b", sound_rows(count=4))
     alone = check_linked(None, second.aggregate)
     (one,) = told([first.summary(), alone])
-    assert one.fault == ES904.fault(
+    assert one.violation == ES904.violation(
         f"the same evaluation as {first.aggregate}, and not both have rows to be told apart by",
         pointer="/evaluation_id",
     )
@@ -574,7 +574,7 @@ def test_one_file_under_two_aggregates_does_not_overlap_with_itself(tmp_path: Pa
     other = tmp_path / "a" / "b.json"
     other.write_text(json.dumps(document))
     found = told([pair.summary(), check_linked(pair.rows, other)])
-    assert [(one.number, one.file, one.fault.pointer) for one in found] == [
+    assert [(one.number, one.file, one.violation.pointer) for one in found] == [
         (1, str(other), "/evaluation_id")
     ]
 
@@ -591,8 +591,8 @@ def test_elements_of_arrays_are_told_by_their_number(tmp_path: Path) -> None:
     (one,) = told([first.summary(), second.summary()])
     assert one.line == 3
     assert text[one.offset :].startswith(json.dumps(json.loads(text)[1]).encode())
-    assert one.fault.pointer == "/1"
-    assert one.fault.message.endswith(
+    assert one.violation.pointer == "/1"
+    assert one.violation.message.endswith(
         f"in this row has another input than in row 2 of {first.rows}"
     )
 
@@ -674,11 +674,11 @@ def test_an_aggregate_that_nests_too_deep_has_no_record() -> None:
 
 @pytest.mark.parametrize("in_memory", [0, 100, 1 << 30])
 def test_links_survive_pickling_and_packing(in_memory: int) -> None:
-    ties = [LinkKey(1, 2, 3), LinkKey(WIDE, WIDE, WIDE)]
+    link_key = [LinkKey(1, 2, 3), LinkKey(WIDE, WIDE, WIDE)]
     run = RunLinks(in_memory)
     run.record, run.evaluation, run.is_array = "r", WIDE, True
     for block in range(3):
-        for one in ties:
+        for one in link_key:
             words = array("Q", range(block, block + 4 * 1500))
             run.take([(one, words.tobytes())], shift=block * 6000)
     for copy in (
@@ -687,9 +687,9 @@ def test_links_survive_pickling_and_packing(in_memory: int) -> None:
     ):
         assert encode_links(copy) == encode_links(run)
         assert list(copy.groups()) == list(run.groups())
-        for one in ties:
+        for one in link_key:
             assert b"".join(copy.chunks(one)) == b"".join(run.chunks(one))
-    assert max(len(chunk) for chunk in run.chunks(ties[0])) == CHUNK_BYTES
+    assert max(len(chunk) for chunk in run.chunks(link_key[0])) == CHUNK_BYTES
 
 
 def test_no_more_groups_are_gathered_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -699,8 +699,8 @@ def test_no_more_groups_are_gathered_than_fit(monkeypatch: pytest.MonkeyPatch) -
     run.take([(LinkKey(1, place, 1), word) for place in (1, 2, 3, 1)])
     assert [group.rows for group in run.groups()] == [2, 1]
     (one,) = told([RunSummary("a", None, "eee", links=run)])
-    assert one.fault.code == "ES904"
-    assert one.fault.severity is Severity.INFO
+    assert one.violation.code == "ES904"
+    assert one.violation.severity is Severity.INFO
     assert one.file == "a"
 
 
@@ -757,7 +757,7 @@ def test_a_database_that_cannot_be_kept_is_no_crash() -> None:
     with pytest.raises(CannotCheck, match="could not be held against each other"):
         across.add(1, RunSummary("a", None, "eee", links=RunLinks()))
     with pytest.raises(CannotCheck):
-        list(across.faults(CODES))
+        list(across.violations(CODES))
     assert sqlite3.threadsafety > 0
 
 
@@ -788,26 +788,26 @@ def test_words_tell_samples_and_inputs_apart() -> None:
     assert len({input_hash64(sample, *one) for sample in (1, 2) for one in asked[1:3]}) == 4
 
 
-def test_ties_know_the_benchmark_whatever_the_model() -> None:
+def test_link_key_know_the_benchmark_whatever_the_model() -> None:
     row = {"evaluation_id": "b/m/1", "evaluation_name": "n"}
     other = {**row, "evaluation_id": "b/other/org/2"}
     result = Result(0, None, "n", "d", "r", None, None, False, None, None, None, None, None)
-    ties = [
-        link_key(row, None, 0, None),
-        link_key(other, " ", 0, None),
-        link_key(row, None, 1, result),
+    link_key = [
+        link_key_of(row, None, 0, None),
+        link_key_of(other, " ", 0, None),
+        link_key_of(row, None, 1, result),
     ]
-    ties += [
-        link_key(row, None, 0, result._replace(split="test")),
-        link_key(other, None, 1, result),
+    link_key += [
+        link_key_of(row, None, 0, result._replace(split="test")),
+        link_key_of(other, None, 1, result),
     ]
-    benchmarks = [one.benchmark for one in ties if one is not None]
+    benchmarks = [one.benchmark for one in link_key if one is not None]
     assert benchmarks[0] == benchmarks[1] != benchmarks[2] == benchmarks[4] != benchmarks[3]
-    assert len({one.evaluation for one in ties if one is not None}) == 2
-    assert len({one.result for one in ties if one is not None}) == 4
+    assert len({one.evaluation for one in link_key if one is not None}) == 2
+    assert len({one.result for one in link_key if one is not None}) == 4
     stray = {**row, "evaluation_id": "the-name-of-a-file"}
-    assert link_key(stray, "b/m/1", 0, None) == ties[0]
-    assert link_key({"evaluation_name": "n"}, "b/m/1", 0, None) == ties[0]
+    assert link_key_of(stray, "b/m/1", 0, None) == link_key[0]
+    assert link_key_of({"evaluation_name": "n"}, "b/m/1", 0, None) == link_key[0]
 
 
 def test_the_aggregate_says_whose_the_rows_are(tmp_path: Path) -> None:

@@ -49,9 +49,9 @@ def said(code: str, document: Any) -> list[tuple[str | None, Severity]]:
     """Return the places at which a rule finds fault with an aggregate, and how bad it is."""
     rule = RULES[code]
     assert rule.aggregate is not None
-    faults = list(rule.aggregate(read(document)))
-    assert {fault.code for fault in faults} <= {code}
-    return [(fault.pointer, fault.severity or rule.severity) for fault in faults]
+    violations = list(rule.aggregate(read(document)))
+    assert {violation.code for violation in violations} <= {code}
+    return [(violation.pointer, violation.severity or rule.severity) for violation in violations]
 
 
 def one_result(score: Any = 0.75, metric: Any = None, uncertainty: Any = None) -> dict[str, Any]:
@@ -447,7 +447,7 @@ def result(name: Any, dataset: Any = None, identity: Any = None, repository: Any
     }
 
 
-def faults_of_row(
+def violations_of_row(
     code: str, results: Any, row: dict[str, Any], version: str = ""
 ) -> list[Violation]:
     """Return what a rule says of a row beside an aggregate with some results."""
@@ -514,8 +514,8 @@ def test_a_name_from_elsewhere_is_foreign(
     results: Any, name: Any, identity: Any, foreign: bool
 ) -> None:
     row = {"evaluation_name": name, "evaluation_result_id": identity}
-    faults = faults_of_row("ES605", results, row)
-    assert [fault.pointer for fault in faults] == foreign * ["/evaluation_name"]
+    violations = violations_of_row("ES605", results, row)
+    assert [violation.pointer for violation in violations] == foreign * ["/evaluation_name"]
 
 
 @pytest.mark.parametrize(
@@ -543,8 +543,8 @@ def test_an_id_of_no_result_is_unknown(
     results: Any, version: Any, identity: Any, unknown: bool
 ) -> None:
     row = {"schema_version": version, "evaluation_result_id": identity}
-    faults = faults_of_row("ES603", results, row, "0.2.0")
-    assert [fault.pointer for fault in faults] == unknown * ["/evaluation_result_id"]
+    violations = violations_of_row("ES603", results, row, "0.2.0")
+    assert [violation.pointer for violation in violations] == unknown * ["/evaluation_result_id"]
 
 
 @pytest.mark.parametrize("code", LINK_RULES)
@@ -598,17 +598,17 @@ def test_no_rule_raises_whatever_the_aggregate_is(document: Any, row: Any, odd: 
     for code in AGGREGATE_RULES:
         rule = RULES[code]
         assert rule.aggregate is not None
-        for fault in rule.aggregate(aggregate):
-            assert fault.code == code
-            assert fault.pointer is not None
+        for violation in rule.aggregate(aggregate):
+            assert violation.code == code
+            assert violation.pointer is not None
             # Where the fault points there is something, or something is missing from it.
-            if fault.pointer:
-                owner = fault.pointer.rsplit("/", 1)[0]
-                assert resolves(aggregate.document, owner), fault
+            if violation.pointer:
+                owner = violation.pointer.rsplit("/", 1)[0]
+                assert resolves(aggregate.document, owner), violation
     results = document.get("evaluation_results")
     for code in LINK_RULES:
         for key in ("schema_version", "evaluation_name", "evaluation_result_id"):
-            faults_of_row(code, results, {**row, key: odd})
+            violations_of_row(code, results, {**row, key: odd})
 
 
 def resolves(document: Any, pointer: str) -> bool:

@@ -59,7 +59,7 @@ def said(report: Report) -> Any:
     """Return what a report says, but for times and for whether a ledger said it."""
     runs = []
     for run in report.runs:
-        shown = {**run.as_dict(), "seconds": 0, "trouble": run.trouble}
+        shown = {**run.as_dict(), "seconds": 0, "trouble": run.incomplete_reason}
         shown.pop("unchanged", None)
         runs.append(shown)
     totals = report.totals.as_dict()
@@ -88,7 +88,7 @@ def test_only_what_has_changed_is_checked_again(folder: Path) -> None:
     assert said(report) == said(evalstream.check(folder))
 
 
-def test_a_ledger_keeps_what_ties_runs(folder: Path) -> None:
+def test_a_ledger_keeps_what_link_key_runs(folder: Path) -> None:
     copy = folder / "copy"
     copy.mkdir()
     for path in (folder / "run-01").iterdir():
@@ -109,18 +109,17 @@ def test_a_ledger_serves_one_run_and_shards(folder: Path) -> None:
 KILLED = """
 import os, sys
 import evalstream
-from evalstream.batch.results import Gathering
-taken, take = [], Gathering.take
+from evalstream.batch.results import ResultStore
+taken, take = [], ResultStore.take
 def counted(self, number, *rest):
     taken.append(number)
     take(self, number, *rest)
     if len(taken) == 5:
-        from evalstream import ledger
         os.kill(os.getpid(), 9)
-Gathering.take = counted
-from evalstream import ledger, run_standing
+ResultStore.take = counted
+from evalstream.batch.ledger import ledger, run_state
 ledger.MOST_PENDING = 1
-run_standing._is_old = lambda marks, taken: True
+run_state._is_old = lambda marks, taken: True
 evalstream.check("data", ledger="ledger", jobs=1)
 """
 
@@ -136,16 +135,16 @@ def test_a_check_that_was_killed_goes_on_where_it_was(folder: Path) -> None:
 def test_a_signal_leaves_a_partial_report_and_a_ledger_to_go_on_with(folder: Path) -> None:
     code = """
 import os, signal, sys
-from evalstream.batch.results import Gathering
-from evalstream import run_standing
-run_standing._is_old = lambda marks, taken: True
-taken, take = [], Gathering.take
+from evalstream.batch.results import ResultStore
+from evalstream.batch.ledger import run_state
+run_state._is_old = lambda marks, taken: True
+taken, take = [], ResultStore.take
 def counted(self, number, *rest):
     take(self, number, *rest)
     taken.append(number)
     if len(taken) == 5:
         os.kill(os.getpid(), signal.SIGTERM)
-Gathering.take = counted
+ResultStore.take = counted
 sys.argv[1:] = ["check", "data", "--ledger", "ledger", "--jobs", "1"]
 from evalstream.cli import main
 main()
@@ -193,7 +192,7 @@ def test_a_ledger_is_for_files_alone(folder: Path, settings: dict[str, Any]) -> 
 def test_runs_that_cannot_be_found_are_told_among_the_others(folder: Path) -> None:
     report = evalstream.check([folder, "nowhere.jsonl", folder / "run-00", "empty-*"])
     assert report.exit_code == 1
-    assert [run.trouble is not None for run in report.runs][-2:] == [True, True]
+    assert [run.incomplete_reason is not None for run in report.runs][-2:] == [True, True]
     assert report.totals.unchecked == 2
 
 

@@ -84,7 +84,7 @@ def contents(store: Material) -> dict[Path, bytes]:
     return {path.relative_to(store.folder): path.read_bytes() for path in paths}
 
 
-def test_each_fault_that_is_made_is_found(tmp_path: Path) -> None:
+def test_each_violation_that_is_made_is_found(tmp_path: Path) -> None:
     store = store_of(tmp_path)
     spoil(store)
     report = evalstream.check(tmp_path)
@@ -184,7 +184,7 @@ def test_reports_are_held_against_each_other(
     assert skipped[1] == "skipped: distributed is not installed"
 
 
-def test_a_report_without_a_fault_that_was_made_is_wrong(tmp_path: Path) -> None:
+def test_a_report_without_a_violation_that_was_made_is_wrong(tmp_path: Path) -> None:
     section = Section("any", agreement.COLUMNS)
     totals = {"counts": dict.fromkeys([code for code, _ in KINDS][1:], EACH)}
     path = report_of(tmp_path / "report.json", [], totals=totals)

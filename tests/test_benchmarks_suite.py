@@ -78,7 +78,7 @@ def test_our_own_contenders_pass_the_proof(name: str) -> None:
     require_a_judge(CONTENDERS[name], "0.2.0")
 
 
-def ignoring_faults(material: Material) -> Command:
+def ignoring_violations(material: Material) -> Command:
     return Command([*CONTENDERS["evalstream-1"].command(material).words, "--ignore", "ES"])
 
 
@@ -87,7 +87,7 @@ def ignoring_faults(material: Material) -> Command:
     [
         lambda material: Command(["true"]),
         lambda material: Command([sys.executable, "-c", "raise SystemExit(1)"]),
-        ignoring_faults,
+        ignoring_violations,
     ],
     ids=["does nothing", "refuses everything", "ignores faults"],
 )

@@ -9,7 +9,7 @@ from evalstream.stats.tally import Tally
 
 
 def test_the_result_of_a_block_travels_whole() -> None:
-    faults = [
+    violations = [
         LocatedViolation(1, 0, None, Violation("ES102", "mark")),
         LocatedViolation(2, 7, 5, Violation("ES101", "cut", "/a", found=Excerpt("{", 1))),
         LocatedViolation(
@@ -17,10 +17,11 @@ def test_the_result_of_a_block_travels_whole() -> None:
         ),
     ]
     counts, fates = {("ES102", Severity.ERROR): 1}, {2: LineStatus.REJECTED}
-    sent = BlockResult(faults, counts, Tally(), RowRecords(b""), fates)
+    sent = BlockResult(violations, counts, Tally(), RowRecords(b""), fates)
     received = pickle.loads(pickle.dumps(sent))
     assert received[:2] == sent[:2]
     assert received[4:] == sent[4:]
     assert all(
-        type(one) is LocatedViolation and type(one.fault) is Violation for one in received.faults
+        type(one) is LocatedViolation and type(one.violation) is Violation
+        for one in received.violations
     )

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rows import aggregate_of, bounded, bytes_of, sound_rows, write_run
 
 import evalstream
-from evalstream.formats.eee import aggregate_check
+from evalstream.io import document as documents_of
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import MORE, Violation
 from evalstream.parsing import limits, schema_errors_in_parts
@@ -76,20 +76,20 @@ def test_strings_without_an_end_take_linear_time() -> None:
 
 DOCUMENTS = {
     "eee": lambda path, rows: {"inputs": rows, "aggregate": path},
-    "evalguard": lambda path, _: {"inputs": path, "format_name": "evalguard"},
-    "infereval": lambda path, _: {"inputs": path, "format_name": "infereval"},
+    "evalguard": lambda path, _: {"inputs": path, "input_format": "evalguard"},
+    "infereval": lambda path, _: {"inputs": path, "input_format": "infereval"},
     "harpia": lambda path, rows: {
         "inputs": rows.with_name("log.jsonl"),
         "inputs_file": path,
-        "format_name": "harpia",
+        "input_format": "harpia",
     },
 }
 
 
-@pytest.mark.parametrize("format_name", DOCUMENTS)
+@pytest.mark.parametrize("input_format", DOCUMENTS)
 @pytest.mark.parametrize("kind", ["values", "bytes"])
 def test_a_document_that_is_too_large_is_not_checked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_name: str, kind: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, input_format: str, kind: str
 ) -> None:
     rows, _ = write_run(tmp_path, ROWS)
     (tmp_path / "log.jsonl").write_text('{"instance_id": "1", "metric": {"name": "m"}}\n')
@@ -98,14 +98,14 @@ def test_a_document_that_is_too_large_is_not_checked(
         path.write_text(json.dumps({"items": [], "id": "b", "metrics": [0] * 600_000}))
     else:
         path.write_text(json.dumps({"items": [], "id": "b", "version": "x" * 9_000_000}))
-        monkeypatch.setitem(aggregate_check.document_bytes.__kwdefaults__, "most", 8 << 20)
+        monkeypatch.setitem(documents_of.document_bytes.__kwdefaults__, "most", 8 << 20)
         monkeypatch.setattr("evalstream.formats.evalguard.document.LARGEST_DOCUMENT", 8 << 20)
         monkeypatch.setattr("evalstream.formats.infereval.files.MOST_JSON_BYTES", 8 << 20)
-    report = evalstream.check(**DOCUMENTS[format_name](path, rows))
+    report = evalstream.check(**DOCUMENTS[input_format](path, rows))
     run = report.runs[0]
     assert (report.exit_code, run.verdict) in ((3, "incomplete"), (1, "failed"))
-    said = " ".join(finding.message for finding in report) + (run.trouble or "")
-    assert ("500,000 values" if kind == "values" else " MiB") in said or format_name == "infereval"
+    said = " ".join(finding.message for finding in report) + (run.issue or "")
+    assert ("500,000 values" if kind == "values" else " MiB") in said or input_format == "infereval"
     assert run.verdict != "passed"
 
 
@@ -116,12 +116,12 @@ def test_a_device_without_an_end_is_read_up_to_the_bound(
     if not os.path.exists(device):
         pytest.skip("no such device here")
     rows, _ = write_run(tmp_path, ROWS)
-    monkeypatch.setitem(aggregate_check.document_bytes.__kwdefaults__, "most", 4 << 20)
+    monkeypatch.setitem(documents_of.document_bytes.__kwdefaults__, "most", 4 << 20)
     monkeypatch.setattr("evalstream.formats.infereval.files.MOST_JSON_BYTES", 4 << 20)
     report = evalstream.check(rows, aggregate=device)
     assert (report.exit_code, report.counts.get("ES001")) == (3, 1)
-    assert "more than 4 MiB" in (report.runs[0].trouble or "")
-    report = evalstream.check(device, format_name="infereval")
+    assert "more than 4 MiB" in (report.runs[0].issue or "")
+    report = evalstream.check(device, input_format="infereval")
     assert report.exit_code == 3
 
 
@@ -181,7 +181,9 @@ def test_the_first_of_each_kind_are_held() -> None:
     assert all(held.takes(one) for _ in range(limits.MOST_OF_A_KIND))
     assert held.takes(other)
     assert not held.takes(one)
-    assert [(file, fault.code, fault.count) for file, fault in held.rest()] == [(None, "ES201", 1)]
+    assert [(file, violation.code, violation.count) for file, violation in held.rest()] == [
+        (None, "ES201", 1)
+    ]
     assert list(held_of([one, other])) == [one, other]
 
 
@@ -201,7 +203,7 @@ def test_our_schemas_ask_nothing_of_lists_as_a_whole(name: str) -> None:
 
 
 @pytest.mark.parametrize("part", [1, 3, 500])
-def test_lists_in_parts_have_the_faults_of_the_whole(
+def test_lists_in_parts_have_the_violations_of_the_whole(
     monkeypatch: pytest.MonkeyPatch, part: int
 ) -> None:
     document = json.loads(json.dumps(aggregate_of("0.2.0", ROWS, 8, "rows.jsonl")))
@@ -212,10 +214,10 @@ def test_lists_in_parts_have_the_faults_of_the_whole(
     del document["evaluation_id"]
     validator = builtin_validator("eee/0.2.0/aggregate")
     monkeypatch.setattr(schema_errors_in_parts, "PART", part)
-    parts = list(schema_errors_in_parts.fault_parts(validator, document))
+    parts = list(schema_errors_in_parts.error_parts(validator, document))
     assert len(parts) == max(1, -(-len(spoiled) // part))
-    found = [fault for some in parts for fault in some]
-    assert sorted(map(repr, found)) == sorted(map(repr, validator.faults(document)))
+    found = [violation for some in parts for violation in some]
+    assert sorted(map(repr, found)) == sorted(map(repr, validator.errors(document)))
 
 
 @pytest.mark.parametrize(
@@ -233,14 +235,14 @@ def test_yaml_is_read_up_to_its_bounds(
 ) -> None:
     before = time.monotonic()
     try:
-        said = " ".join(trouble.message for trouble in read_yaml(text.encode(), 200).troubles)
+        said = " ".join(issue.message for issue in read_yaml(text.encode(), 200).issues)
     except TooLarge as error:
         said = str(error)
     assert "200,000 nodes" in said or "8 MiB" in said
     record_property("seconds", time.monotonic() - before)
     path = tmp_path / "task.yaml"
     path.write_text(text)
-    report = evalstream.check(path, format_name="evalguard")
+    report = evalstream.check(path, input_format="evalguard")
     assert report.exit_code in (1, 3)
     assert report.runs[0].verdict != "passed"
 
@@ -248,24 +250,24 @@ def test_yaml_is_read_up_to_its_bounds(
 def test_long_strings_take_linear_time_and_no_memory_beside_their_text() -> None:
     before = time.monotonic()
     parsed = parse_exactly(b'{"a": [[["' + b"x" * 20_000_000 + b'"]]]}', 2)
-    assert [trouble.name for trouble in parsed.troubles] == ["too-deep-or-too-big"]
+    assert [issue.name for issue in parsed.issues] == ["too-deep-or-too-big"]
     assert time.monotonic() - before < 8
 
 
 @pytest.mark.parametrize("opens", ["[", '{"a":'])
-@pytest.mark.parametrize("format_name", ["eee", "infereval", "benchmark"])
+@pytest.mark.parametrize("input_format", ["eee", "infereval", "benchmark"])
 def test_what_is_nested_deeper_than_the_schema_can_follow_is_told(
-    tmp_path: Path, opens: str, format_name: str
+    tmp_path: Path, opens: str, input_format: str
 ) -> None:
     deep = opens * 300 + "1" + {"[": "]"}.get(opens, "}") * 300
     path = tmp_path / "deep.json"
     document: dict[str, Any] = aggregate_of("0.2.0", ROWS, 8, "rows.jsonl")
-    if format_name == "infereval":
+    if input_format == "infereval":
         document = {"benchmark_id": "b", "framework_version": "1", "items": [{"id": "@"}]}
-    elif format_name == "benchmark":
+    elif input_format == "benchmark":
         document = {"id": "b", "version": "1", "items": [{"id": "@"}]}
     path.write_text(json.dumps({**document, "source_metadata": "@"}).replace('"@"', deep))
-    named = "eee" if format_name == "eee" else "infereval"
-    report = evalstream.check(path, format_name=named, max_depth=10**7)
+    named = "eee" if input_format == "eee" else "infereval"
+    report = evalstream.check(path, input_format=named, max_depth=10**7)
     assert report.runs[0].verdict != "passed"
     assert report.counts.get("ES113") or report.exit_code == 3

@@ -107,7 +107,7 @@ def test_rows_that_change_never_pass(
         before(monkeypatch, FileSource, "checksums", lambda: change(rows))
     report = evalstream.check(rows, aggregate=aggregate, **settings)
     assert verdict(report) == (3, "incomplete", 1)
-    assert report.runs[0].trouble is not None
+    assert report.runs[0].incomplete_reason is not None
     left_out = evalstream.check(rows, aggregate=aggregate, ignore=("ES004",), **settings)
     assert left_out.runs[0].verdict != "passed"
 
@@ -154,7 +154,7 @@ def test_a_file_that_others_only_read_is_not_accused(
 
 def blind(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no time, size or inode show a change, as where a clock is too coarse."""
-    monkeypatch.setattr("evalstream.io.file.change_of", lambda *_: None)
+    monkeypatch.setattr("evalstream.io.file.describe_change", lambda *_: None)
 
 
 @pytest.mark.parametrize("place", [b"Question 20", b"Question 0", b"Question 39"])
@@ -345,7 +345,7 @@ def test_documents_of_other_formats_are_watched_too(
     given_to = tmp_path / "input.json"
     given_to.write_text(json.dumps({"instances": [], "metrics": []}))
     for path, name in ((evaluation, "infereval"), (metric, "evalguard"), (given_to, "harpia")):
-        report = evalstream.check(path, format_name=name)
+        report = evalstream.check(path, input_format=name)
         assert verdict(report) == (3, "incomplete", 1), name
         assert str(path) in watched
 

@@ -235,7 +235,7 @@ def test_an_error_follows_as_exactly(
 @pytest.mark.parametrize(
     "number", ["1e999999999", "1E-999999999", "9" * 4000, "0." + "1" * 5000, "-1e400", "NaN", "-0"]
 )
-def test_hostile_numbers_are_no_trouble(number: str) -> None:
+def test_hostile_numbers_are_no_incomplete_reason(number: str) -> None:
     details = f'{{"score": {number}, "uncertainty": {{"num_samples": {number}}}}}'
     text = f'{{"evaluation_results": [{{"score_details": {details}}}]}}'
     for claims in claims_of(text.encode()).values():

@@ -336,7 +336,7 @@ def test_large_damaged_members_give_all_but_a_step(kind: str) -> None:
     assert len(content) - len(came) < compression.STEP_BYTES
 
 
-def test_fault_of_the_packed_reader_comes_after_all_before_it(kind: str) -> None:
+def test_violation_of_the_packed_reader_comes_after_all_before_it(kind: str) -> None:
     packed = PACK[kind](ROWS)
     unpacked = Unpacked(Pieces([packed[:-1], OSError("the line is dead")]), kind)
     came = unpacked.read() if (sound := sound_part(kind, packed[:-1])) else b""

@@ -12,15 +12,15 @@ import pytest
 from corpus import (
     CORPUS,
     Errors,
-    aggregate_faults,
-    breaches,
+    aggregate_violations,
     expectations,
     lines_of,
     needs_corpus,
     reader_of,
     reference_breaches,
     reference_version,
-    row_faults,
+    row_violations,
+    violations,
 )
 
 import evalstream
@@ -136,7 +136,7 @@ def findings_by_line(findings: Iterable[Finding]) -> dict[int, list[Finding]]:
 
 
 @every_pair_with_rows
-def test_rows_have_the_faults_of_the_version_they_declare(pair: Pair) -> None:
+def test_rows_have_the_violations_of_the_version_they_declare(pair: Pair) -> None:
     (declared,) = pair["instance_facts"]["schema_versions"]
     expected = expected_by_line(pair, declared)
     found = findings_by_line(check_of(pair))
@@ -144,11 +144,11 @@ def test_rows_have_the_faults_of_the_version_they_declare(pair: Pair) -> None:
     for number, line in enumerate(rows_of(pair["id"], rows_path(pair)), 1):
         said = found.get(number, [])
         errors = expected.get(number, [])
-        assert breaches(said) == reference_breaches(errors, json.loads(line), said), number
+        assert violations(said) == reference_breaches(errors, json.loads(line), said), number
 
 
 @every_pair_with_rows
-def test_sound_text_has_no_fault_of_text(pair: Pair) -> None:
+def test_sound_text_has_no_violation_of_text(pair: Pair) -> None:
     assert not [code for code in run_of(pair).counts if code.startswith(("ES0", "ES1"))]
 
 
@@ -157,9 +157,9 @@ def test_sound_text_has_no_fault_of_text(pair: Pair) -> None:
 def test_rows_are_judged_by_any_version(pair: Pair, version: str) -> None:
     expected = expected_by_line(pair, version)
     for number, line in enumerate(rows_of(pair["id"], rows_path(pair)), 1):
-        said = row_faults(line, version, "rust")
+        said = row_violations(line, version, "rust")
         errors = expected.get(number, [])
-        assert breaches(said) == reference_breaches(errors, json.loads(line), said), number
+        assert violations(said) == reference_breaches(errors, json.loads(line), said), number
         assert (not said) == (not errors), number
 
 
@@ -194,9 +194,9 @@ def test_a_row_is_accepted_if_and_only_if_it_is_valid(pair: Pair, version: str) 
 def test_the_portable_engine_judges_the_first_row_alike(pair: Pair) -> None:
     line = rows_of(pair["id"], rows_path(pair))[0]
     for version in INSTANCE_VERSIONS:
-        said = row_faults(line, version, "portable")
+        said = row_violations(line, version, "portable")
         errors = expected_by_line(pair, version).get(1, [])
-        assert breaches(said) == reference_breaches(errors, json.loads(line), said), version
+        assert violations(said) == reference_breaches(errors, json.loads(line), said), version
         assert (reader_of(version, "portable").accept(line) is None) == bool(errors), version
 
 
@@ -268,14 +268,14 @@ def test_the_rows_of_an_aggregate_are_found_where_it_says(pair: Pair) -> None:
 
 
 @every_pair_with_aggregate
-def test_aggregates_have_the_faults_of_the_version_they_declare(pair: Pair) -> None:
+def test_aggregates_have_the_violations_of_the_version_they_declare(pair: Pair) -> None:
     facts = pair["aggregate_facts"]
     aggregate = aggregate_path(pair)
     assert aggregate is not None
     said = [finding for finding in check_of(pair) if finding.file == str(aggregate)]
     expected = expected_of_aggregate(facts, facts["schema_version"])
     document = json.loads(aggregate.read_bytes())
-    assert breaches(said) == reference_breaches(expected, document, said)
+    assert violations(said) == reference_breaches(expected, document, said)
 
 
 @every_pair_with_aggregate
@@ -286,16 +286,18 @@ def test_aggregates_are_judged_by_any_version(pair: Pair) -> None:
 
 
 @every_aggregate
-def test_lone_aggregates_have_the_faults_of_the_version_they_declare(pair: Pair) -> None:
+def test_lone_aggregates_have_the_violations_of_the_version_they_declare(pair: Pair) -> None:
     path = AGGREGATES_FOLDER / pair["file"]
     reading = read_aggregate(path.read_bytes(), path.name, Options())
     assert reading.aggregate is not None
-    said = [placed.fault for placed in reading.faults]
+    said = [placed.violation for placed in reading.violations]
     nearest = row_view.nearest_version(pair["schema_version"], instance=False)
     expected = expected_of_aggregate(pair, nearest)
     document = reading.aggregate.document
-    assert breaches(said) == reference_breaches(expected, document, said)
-    unknown = [fault for fault in said if fault.code == "ES215" and not fault.keyword]
+    assert violations(said) == reference_breaches(expected, document, said)
+    unknown = [
+        violation for violation in said if violation.code == "ES215" and not violation.keyword
+    ]
     assert bool(unknown) == (pair["schema_version"] != nearest)
     assert reading.aggregate.evaluation_id == pair["evaluation_id"]
     assert reading.aggregate.model_id == pair["model_info_id"]
@@ -322,7 +324,11 @@ def test_a_faulty_aggregate_names_exactly_the_other_versions_that_it_fits(pair: 
     nearest = row_view.nearest_version(pair["schema_version"], instance=False)
     others = [version for version in AGGREGATE_VERSIONS if version != nearest]
     fitting = {version for version in others if not expected_of_aggregate(pair, version)}
-    named = [placed.fault.expected for placed in reading.faults if placed.fault.code == "ES216"]
+    named = [
+        placed.violation.expected
+        for placed in reading.violations
+        if placed.violation.code == "ES216"
+    ]
     if expected_of_aggregate(pair, nearest) and fitting:
         assert [set(names) for names in named] == [fitting]
     else:
@@ -333,10 +339,10 @@ def assert_judged_by_any_version(text: bytes, facts: Pair) -> None:
     """Require what the reference validator says of an aggregate under every version."""
     document = json.loads(text)
     for version in AGGREGATE_VERSIONS:
-        said = aggregate_faults(text, version, "rust")
+        said = aggregate_violations(text, version, "rust")
         errors = expected_of_aggregate(facts, version)
         expected: Errors = reference_breaches(errors, document, said)
-        assert breaches(said) == expected, version
+        assert violations(said) == expected, version
         assert (not said) == (not errors), version
 
 

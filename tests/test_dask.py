@@ -456,7 +456,7 @@ def test_other_bytes_than_workers_of_a_cluster_checked_do_not_pass(
             rows.write_bytes(data.replace(b"Question 20", b"Question 2O", 1))
         return future
 
-    monkeypatch.setattr("evalstream.io.file.change_of", lambda *_: None)
+    monkeypatch.setattr("evalstream.io.file.describe_change", lambda *_: None)
     monkeypatch.setattr(row_pass, "CLUSTER_BLOCK_BYTES", 4000)
     monkeypatch.setattr(connection.Cluster, "submit", digested_first)
     settings = {"executor": "dask", "dask_address": shared.address, "ignore": ("ES401",)}
@@ -474,7 +474,7 @@ def test_a_file_whose_cluster_is_not_there_does_not_pass(
     monkeypatch.setattr(dask.backend, "__kwdefaults__", {"patience": 0.1})
     summary, findings = check_run(rows, aggregate, **settings)
     assert summary.verdict == "incomplete"
-    assert "is of no use" in (summary.trouble or "")
+    assert "is of no use" in (summary.incomplete_reason or "")
     assert summary.rows == 0
     assert not [finding for finding in findings if finding.code == "ES001"]
 

@@ -96,7 +96,7 @@ def test_a_scheduler_that_is_lost_passes_nothing_and_keeps_what_was_done(
     assert len(report.runs) == RUNS
     passed = [run for run in report.runs if run.verdict == "passed"]
     assert 4 <= len(passed) < RUNS
-    assert all(run.trouble for run in report.runs if run not in passed)
+    assert all(run.incomplete_reason for run in report.runs if run not in passed)
     again = evalstream.check(folder, ledger="ledger", select=("ES5",))
     assert again.totals.unchanged == len(passed)
     assert said(again) == said(evalstream.check(folder, select=("ES5",)))

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evalstream.parsing import array_splitter
-from evalstream.parsing.array_splitter import SEEN_AFTER_FAULT, ArrayError, ArraySplitter, Element
+from evalstream.parsing.array_splitter import SEEN_AFTER_ERROR, ArrayError, ArraySplitter, Element
 
 LONGEST = 1 << 20
 SPACES = ["", " ", "\n", "\r\n", "\t", " \n\n  "]
@@ -36,7 +36,7 @@ class Array(NamedTuple):
 
 class Outcome(NamedTuple):
     found: list[Element]
-    trouble: ArrayError | None
+    issue: ArrayError | None
     lines: int
 
 
@@ -89,7 +89,7 @@ def split(data: bytes, size: int = LONGEST, longest: int = LONGEST) -> Outcome:
     splitter = ArraySplitter(longest)
     found = [element for piece in pieces(data, size) for element in splitter.feed(piece)]
     found += splitter.end()
-    return Outcome(found, splitter.trouble, splitter.lines)
+    return Outcome(found, splitter.issue, splitter.lines)
 
 
 def split_at(data: bytes, cuts: list[int]) -> Outcome:
@@ -97,7 +97,7 @@ def split_at(data: bytes, cuts: list[int]) -> Outcome:
     ends = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
     found = [element for cut in pairwise(ends) for element in splitter.feed(data[slice(*cut)])]
     found += splitter.end()
-    return Outcome(found, splitter.trouble, splitter.lines)
+    return Outcome(found, splitter.issue, splitter.lines)
 
 
 def lines_of(data: bytes) -> int:
@@ -128,8 +128,8 @@ def test_a_truncated_array_gives_its_whole_elements(
     outcome = split(data)
     assert outcome == split(data, 1) == split_at(data, cuts)
     begun = b"[" in data
-    assert outcome.trouble is not None
-    assert outcome.trouble[:3] == (
+    assert outcome.issue is not None
+    assert outcome.issue[:3] == (
         NOT_CLOSED if begun else NOT_BEGUN,
         end if begun or not data.startswith(b"\xef") or len(data) >= 3 else 0,
         data.count(b"\n") + 1,
@@ -159,7 +159,7 @@ def test_with_garbage_it_agrees_with_the_standard_parser(
     data = (array.data[:start] + garbage + array.data[start + dropped :]).lstrip(b"\xef\xbb\xbf")
     outcome = split(data)
     assert outcome == split(data, 1) == split_at(data, cuts)
-    assert (outcome.trouble is None) == (read(data) is not None)
+    assert (outcome.issue is None) == (read(data) is not None)
     whole = [element for element in outcome.found if element.whole]
     assert outcome.found[:-1] == whole[: len(outcome.found) - 1]
     assert all(read(b"[" + element.text + b"]") is not None for element in whole)
@@ -182,8 +182,8 @@ def test_no_beginning_of_a_value_is_malformed(value: Any) -> None:
     text = json.dumps(value)
     for end in range(1, len(text)):
         outcome = split(f"[{text[:end]}".encode())
-        assert outcome.trouble is not None
-        assert outcome.trouble.message == NOT_CLOSED
+        assert outcome.issue is not None
+        assert outcome.issue.message == NOT_CLOSED
 
 
 @pytest.mark.parametrize(
@@ -215,10 +215,10 @@ def test_no_beginning_of_a_value_is_malformed(value: Any) -> None:
 def test_a_broken_array_is_described(
     data: bytes, message: str, offset: int, line: int, texts: list[bytes], size: int
 ) -> None:
-    found, trouble, _ = split(data, size)
-    assert trouble is not None
-    assert trouble[:3] == (message, offset, line)
-    assert trouble.name == ("truncated-record" if message == NOT_CLOSED else "invalid-json")
+    found, issue, _ = split(data, size)
+    assert issue is not None
+    assert issue[:3] == (message, offset, line)
+    assert issue.name == ("truncated-record" if message == NOT_CLOSED else "invalid-json")
     assert [element.text for element in found] == texts
 
 
@@ -229,18 +229,18 @@ def test_an_empty_array_is_fine(data: bytes) -> None:
 
 @pytest.mark.parametrize("size", [1, 100, LONGEST])
 @pytest.mark.parametrize(("fault", "halved"), [(b"x ", 0), (b"xy ", 1)])
-def test_of_a_malformed_element_little_is_kept(size: int, fault: bytes, halved: int) -> None:
-    data = b'[{"a": ' + fault + "é".encode() * 4000
-    found, trouble, _ = split(data, size)
-    assert trouble == (MALFORMED, 7, 1, "invalid-json")
-    assert found == [Element(data[1 : 7 + SEEN_AFTER_FAULT - halved], 1, 1, whole=False)]
+def test_of_a_malformed_element_little_is_kept(size: int, violation: bytes, halved: int) -> None:
+    data = b'[{"a": ' + violation + "é".encode() * 4000
+    found, issue, _ = split(data, size)
+    assert issue == (MALFORMED, 7, 1, "invalid-json")
+    assert found == [Element(data[1 : 7 + SEEN_AFTER_ERROR - halved], 1, 1, whole=False)]
     assert found[0].text.decode().endswith("é")
 
 
-def test_after_a_fault_nothing_is_kept_but_lines_are_counted() -> None:
+def test_after_a_violation_nothing_is_kept_but_lines_are_counted() -> None:
     splitter = ArraySplitter(LONGEST)
     splitter.feed(b"[x\n" + b"y\n" * 100)
-    assert splitter.trouble is not None
+    assert splitter.issue is not None
     for _ in range(50):
         assert splitter.feed(b"{}\n" * 1000) == []
         assert splitter._held == 0
@@ -254,9 +254,9 @@ def test_after_a_fault_nothing_is_kept_but_lines_are_counted() -> None:
 def test_a_longer_element_than_allowed_ends_the_array(more: int, size: int) -> None:
     fits, longer = b'"' + b"x" * 98 + b'"', b'"' + b"x" * (98 + more) + b'"'
     data = b"[" + b",".join([fits] * 3 + [longer, fits]) + b"]"
-    found, trouble, _ = split(data, size, longest=100)
+    found, issue, _ = split(data, size, longest=100)
     start = 1 + 3 * 101
-    assert trouble == ("an element is longer than is allowed", start, 1, "line-too-long")
+    assert issue == ("an element is longer than is allowed", start, 1, "line-too-long")
     assert found[:-1] == [Element(fits, 1 + 101 * index, 1) for index in range(3)]
     assert found[-1] == Element(longer[:104], start, 1, whole=False)
 
@@ -264,8 +264,13 @@ def test_a_longer_element_than_allowed_ends_the_array(more: int, size: int) -> N
 @pytest.mark.parametrize("size", [999, LONGEST])
 def test_an_element_nested_too_deep_ends_the_array(size: int) -> None:
     deep = b"[" * 200_000
-    found, trouble, _ = split(b"[1,\n" + deep + b"1" + b"]" * 200_001, size)
-    assert trouble == ("an element is nested too deep to be read", 4, 2, "too-deep-or-too-big")
+    found, issue, _ = split(b"[1,\n" + deep + b"1" + b"]" * 200_001, size)
+    assert issue == (
+        "an element is nested too deep to be read",
+        4,
+        2,
+        "too-deep-or-too-big",
+    )
     assert [(element.offset, element.whole) for element in found] == [(1, True), (4, False)]
     assert found[1].text.startswith(deep[:900])
 
@@ -301,8 +306,8 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> CountingDecoder:
 def test_a_huge_element_costs_linear_time(
     counting: CountingDecoder, element: bytes, times: float
 ) -> None:
-    found, trouble, _ = split(b"[" + element + b"]", 1 << 12)
-    assert trouble is None
+    found, issue, _ = split(b"[" + element + b"]", 1 << 12)
+    assert issue is None
     assert [one.text == element for one in found] == [True]
     assert counting.scanned < times * len(element)
 
@@ -318,8 +323,8 @@ def test_rows_that_look_alike_are_taken_together(
     counting: CountingDecoder, layout: dict[str, Any]
 ) -> None:
     data = json.dumps(rows(5000), **layout).encode()
-    found, trouble, _ = split(data, 1 << 14)
-    assert trouble is None
+    found, issue, _ = split(data, 1 << 14)
+    assert issue is None
     assert [msgspec.json.decode(element.text) for element in found] == rows(5000)
     assert counting.calls < 1000
 
@@ -332,8 +337,8 @@ def test_rows_that_look_alike_are_taken_together(
 )
 def test_what_looks_like_the_end_of_an_element_misleads_nobody(row: Any, size: int) -> None:
     text = json.dumps(row, separators=(",", ":")).encode()
-    found, trouble, _ = split(b"[" + b",".join([text] * 500) + b"]", size)
-    assert trouble is None
+    found, issue, _ = split(b"[" + b",".join([text] * 500) + b"]", size)
+    assert issue is None
     step = len(text) + 1
     assert found == [Element(text, 1 + step * index, 1) for index in range(500)]
 
@@ -342,7 +347,7 @@ def test_rows_that_only_the_standard_parser_takes_are_taken_one_by_one(
     counting: CountingDecoder,
 ) -> None:
     data = json.dumps(rows(1000, score=float("nan"))).encode()
-    found, trouble, _ = split(data, 1 << 14)
-    assert trouble is None
+    found, issue, _ = split(data, 1 << 14)
+    assert issue is None
     assert len(found) == 1000
     assert counting.calls >= 1000

@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
 
 def check(path: Path | str, **options: Any) -> Report:
     """Check a folder or a document as EvalGuard's."""
-    return evalstream.check(path, format_name="evalguard", **options)
+    return evalstream.check(path, input_format="evalguard", **options)
 
 
 def codes(report: Report, *, least: Severity = Severity.WARNING) -> list[str]:

@@ -198,7 +198,7 @@ def test_inputs_may_come_one_by_one(inside: None) -> None:
     put("run.jsonl")
     put("z.jsonl")
     for name in ("auto", "eee"):
-        options = Options(format_name=name)
+        options = Options(input_format=name)
         for some in (["run.jsonl", "-", "z.jsonl"], ["-", "run.jsonl", "*.jsonl"]):
             runs = list(find_all(iter(some), None, None, options))
             assert sorted(_plain(run)[0] or "" for run in runs) == ["-", "run.jsonl", "z.jsonl"]
@@ -233,7 +233,7 @@ def test_a_file_that_is_gone_since_it_was_listed_is_no_run(
 ) -> None:
     put("run.jsonl")
     put("being_written.json", aggregate())
-    monkeypatch.setattr("evalstream.discovery.local.look_at", lambda _: None)
+    monkeypatch.setattr("evalstream.discovery.local.peek_aggregate", lambda _: None)
     assert found(".") == [("run.jsonl", None, None)]
 
 

@@ -250,7 +250,7 @@ def test_standard_input_is_recognised(name: str, code: int, said: str) -> None:
         ("run.jsonl", b'"score"', b'"scored"'),
     ],
 )
-def test_faults_on_standard_input_are_found(name: str, old: bytes, new: bytes) -> None:
+def test_violations_on_standard_input_are_found(name: str, old: bytes, new: bytes) -> None:
     data = (EXAMPLES / name).read_bytes()
     assert old in data
     assert piped(data.replace(old, new))[0] == 1

@@ -28,7 +28,7 @@ from evalstream.formats.harpia.documents import (
     outputs_of,
     recognised,
 )
-from evalstream.formats.harpia.log import LogJudge
+from evalstream.formats.harpia.log import LogRecordChecker
 from evalstream.formats.harpia.log_tally import Known, Log, Pairs
 from evalstream.formats.harpia.values import identifier, is_supervised, parameters_key, shape_of
 from evalstream.model.block import Lines
@@ -129,7 +129,7 @@ def test_a_strange_file_in_a_folder_is_told(known: dict[str, Any], tmp_path: Pat
 
 @pytest.mark.parametrize("name", ["run.jsonl", "aggregate.json"])
 def test_other_data_under_this_format_is_not_passed(name: str) -> None:
-    report = evalstream.check(EXAMPLE.parent / name, format_name="harpia")
+    report = evalstream.check(EXAMPLE.parent / name, input_format="harpia")
     assert (codes(report), report.exit_code) == ({"ES005": 1}, 3)
     (finding,) = report
     for format_ in ("eee", "infereval", "harpia", "evalguard"):
@@ -159,7 +159,7 @@ def test_a_missing_document_is_not_passed(role: str, known: dict[str, Any], tmp_
 def test_an_empty_log_is_not_passed(known: dict[str, Any], tmp_path: Path) -> None:
     report = check({**known, LOG: []}, tmp_path)
     assert (codes(report), report.exit_code) == ({}, 3)
-    assert report.runs[0].trouble == "the log holds no record"
+    assert report.runs[0].incomplete_reason == "the log holds no record"
 
 
 def run_cli(*words: str, data: bytes = b"") -> tuple[int, str]:
@@ -352,7 +352,7 @@ def test_what_an_instance_must_be(
     assert report.exit_code == (severity == "error")
 
 
-def test_lists_of_responses_are_remarked_once(known: dict[str, Any], tmp_path: Path) -> None:
+def test_lists_of_responses_are_noticed_once(known: dict[str, Any], tmp_path: Path) -> None:
     for instance in known[INPUT]["instances"]:
         instance["actual-output"] = [instance["actual-output"]]
     report = check(known, tmp_path)
@@ -679,7 +679,7 @@ def test_no_document_crashes(role: str, data: bytes, max_depth: int, tmp_path: P
     report = case.check(max_depth=max_depth)
     assert report.exit_code in (1, 3)
     assert not report.passed
-    alone = evalstream.check(tmp_path / role, format_name="harpia", max_depth=max_depth)
+    alone = evalstream.check(tmp_path / role, input_format="harpia", max_depth=max_depth)
     assert alone.exit_code in (1, 3)
 
 
@@ -719,7 +719,7 @@ def test_changed_documents_end_in_a_verdict(
     assert report.exit_code in (0, 1, 3)
     assert report.passed == (report.exit_code == 0)
     for name in (INPUT, OUTPUT, LOG):
-        assert evalstream.check(folder / name, format_name="harpia").exit_code in (0, 1, 3)
+        assert evalstream.check(folder / name, input_format="harpia").exit_code in (0, 1, 3)
 
 
 @given(data=st.data(), role=ROLES)
@@ -731,28 +731,28 @@ def test_spoilt_bytes_end_in_a_verdict(
     path = case.rows.with_name(role)
     path.write_bytes(data.draw(spoilt_bytes(path.read_bytes())))
     assert case.check().exit_code in (0, 1, 3)
-    assert evalstream.check(path, format_name="harpia").exit_code in (0, 1, 3)
+    assert evalstream.check(path, input_format="harpia").exit_code in (0, 1, 3)
 
 
 def results_of(data: bytes, cuts: list[int], options: Options) -> tuple[list[Any], Any, int]:
     """Check a log in blocks cut at newlines, and return faults by line, counts and rows."""
-    judge = LogJudge(Log(Known()))
+    record = LogRecordChecker(Log(Known()))
     codes_ = frozenset({"ES102", "ES103", "ES109", "ES110", "ES111", "HAR301", "HAR302"})
-    engine = engine_for(CheckContext(options=options, enabled=codes_, judge=judge))
+    engine = engine_for(CheckContext(options=options, enabled=codes_, record=record))
     bounds = sorted({0, *cuts, len(data)})
-    faults: list[Any] = []
+    violations: list[Any] = []
     counts: dict[Any, int] = {}
     lines = rows = 0
     for start, stop in pairwise(bounds):
         result: BlockResult = engine.run(
             Lines(data[start:stop], base=start, final=stop == len(data))
         )
-        faults += [(found.line + lines, *found[1:]) for found in result.faults]
+        violations += [(found.line + lines, *found[1:]) for found in result.violations]
         for key, count in result.counts.items():
             counts[key] = counts.get(key, 0) + count
         lines += result.tally.lines
         rows += result.tally.rows
-    return faults, counts, rows
+    return violations, counts, rows
 
 
 @given(data=st.data())

@@ -149,7 +149,7 @@ def test_bytes_that_are_no_utf8_are_placed(see: See, byte: bytes) -> None:
     assert f"rows.jsonl:2: error: byte {byte[0]:#04x} at byte {place} of the line" in text
 
 
-def test_carriage_returns_are_remarked_on_once(see: See) -> None:
+def test_carriage_returns_are_noticed_on_once(see: See) -> None:
     code, text = see(GOOD.replace(b"\n", b"\r\n"))
     assert code == 0
     assert "ES112 carriage-return: 8" in text
@@ -473,7 +473,7 @@ FAULTY_LINES = [
 
 
 @pytest.mark.parametrize("number", range(len(FAULTY_LINES)))
-def test_no_fault_hides_the_next_row(see: See, number: int) -> None:
+def test_no_violation_hides_the_next_row(see: See, number: int) -> None:
     wrong = LINES[3].replace(b'"score": ', b'"score": "x", "was": ')
     code, text = see(LINES[1] + FAULTY_LINES[number] + b"\n" + wrong, max_line_bytes=4000)
     assert code == 1

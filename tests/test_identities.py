@@ -80,16 +80,16 @@ ENTRIES = st.lists(
 
 def naive(entries: Sequence[Entry]) -> list[DuplicateMatch]:
     """Find what is odd by comparing each row with all earlier ones."""
-    remarks: list[DuplicateMatch] = []
+    notices: list[DuplicateMatch] = []
     earlier: list[tuple[int, Entry]] = []
     line = 0
     for entry in entries:
         line += 1 + entry.blank
         offset = 10 * line
         for kind, before in odd(entry, earlier):
-            remarks.append(DuplicateMatch(line, kind, offset, before))
+            notices.append(DuplicateMatch(line, kind, offset, before))
         earlier.append((line, entry))
-    return sorted(remarks)
+    return sorted(notices)
 
 
 def odd(entry: Entry, earlier: list[tuple[int, Entry]]) -> list[tuple[DuplicateKind, int]]:
@@ -198,7 +198,7 @@ def indexed(entries: Sequence[Entry], sizes: Sequence[int], limit: int) -> Found
 
 def indexed_once(entries: Sequence[Entry], sizes: Sequence[int], limit: int) -> Found:
     """Find what is odd in one of both ways."""
-    index, remarks, shift = DuplicateIndex(limit), [], 0
+    index, notices, shift = DuplicateIndex(limit), [], 0
     rest = list(entries)
     for size in [*sizes, len(rest)]:
         block, rest = rest[:size], rest[size:]
@@ -209,12 +209,12 @@ def indexed_once(entries: Sequence[Entry], sizes: Sequence[int], limit: int) -> 
                 line, entry.sample, entry.input, entry.content, entry.output, entry.mark,
                 entry.result, entry.place, 10 * (shift + line), entry.name, entry.score,
             )  # fmt: skip
-        remarks.extend(index.add(RowRecords(bytes(data)), shift))
+        notices.extend(index.add(RowRecords(bytes(data)), shift))
         shift += line
-    remarks.extend(index.late())
+    notices.extend(index.late())
     covers = index.coverage.covers
     index.close()
-    return remarks, covers, index.spilled
+    return notices, covers, index.spilled
 
 
 @given(entries=ENTRIES, sizes=st.lists(st.integers(0, 9), max_size=6), rows=st.integers(0, 30))

@@ -124,7 +124,7 @@ def test_upstreams_files(entry: Any) -> None:
     report, found = check(
         FOLDER / entry["file"],
         aggregate=FOLDER / beside if beside else None,
-        format_name="infereval",
+        input_format="infereval",
     )
     assert bool(errors(found)) is not entry["package_valid"]
     said = sorted({(one.pointer, one.keyword) for one in found if one.keyword})
@@ -364,7 +364,7 @@ def test_no_times(text: str) -> None:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("engine", ENGINES)
-def test_faults_of_benchmarks(
+def test_violations_of_benchmarks(
     pointer: str, value: str | None, code: str, place: str, engine: str, tmp_path: Path
 ) -> None:
     benchmark = documents()["benchmark"]
@@ -377,7 +377,7 @@ def test_faults_of_benchmarks(
     assert [(one.code, one.pointer) for one in wrong] == [(code, place)]
 
 
-def test_every_fault_is_listed_and_not_the_first_alone(tmp_path: Path) -> None:
+def test_every_violation_is_listed_and_not_the_first_alone(tmp_path: Path) -> None:
     benchmark = documents()["benchmark"]
     for item in benchmark["items"]:
         item["analyst_verdicts"] = ["good"]
@@ -414,7 +414,7 @@ def test_thin_cells_of_a_design_that_is_too_large_to_be_written_out(tmp_path: Pa
          "/items/1/majority_vote/tie_broken"),
     ],
 )  # fmt: skip
-def test_faults_of_evaluations(
+def test_violations_of_evaluations(
     pointer: str, value: str, code: str, place: str, tmp_path: Path
 ) -> None:
     found = pair(tmp_path, lambda _, evaluation: change(evaluation, pointer, value))
@@ -527,7 +527,7 @@ def test_findings_of_items_come_in_order(tmp_path: Path) -> None:
         ('"GOOD"', '"\\ud800"', "ES114", "/items/0/samples/0/raw_response"),
     ],
 )  # fmt: skip
-def test_faults_of_the_text(old: str, new: str, code: str, place: str, tmp_path: Path) -> None:
+def test_violations_of_the_text(old: str, new: str, code: str, place: str, tmp_path: Path) -> None:
     text = EVALUATION.read_text(encoding="utf-8")
     assert old in text
     path = tmp_path / "e.json"
@@ -580,7 +580,7 @@ def test_an_evaluation_that_breaks_off_never_passes(tmp_path: Path) -> None:
     path = tmp_path / "e.json"
     for length in [*range(0, len(text) - 2, 97), len(text) - 3]:
         path.write_bytes(text[:length])
-        report, found = check(path, aggregate=BENCHMARK, format_name="infereval")
+        report, found = check(path, aggregate=BENCHMARK, input_format="infereval")
         assert report.exit_code in {1, 3}, length
         assert not report.passed
         assert errors(found) <= {"ES005", "ES103", "ES104"}, (length, found)
@@ -651,14 +651,14 @@ def test_hostile_texts(text: bytes, aggregate: Path | None, tmp_path: Path) -> N
     path = tmp_path / "x.json"
     path.write_bytes(text)
     try:
-        report, found = check(path, aggregate=aggregate, format_name="infereval")
+        report, found = check(path, aggregate=aggregate, input_format="infereval")
     except UsageError:
         assert aggregate is not None
         return
     assert report.exit_code in {1, 3}
     assert found
     if aggregate is not None:
-        report, found = check(EVALUATION, aggregate=path, format_name="infereval")
+        report, found = check(EVALUATION, aggregate=path, input_format="infereval")
         assert report.exit_code in {1, 3}
 
 
@@ -714,7 +714,7 @@ def test_files_of_the_main_system_are_not_skipped_in_silence(tmp_path: Path) -> 
     (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
     (tmp_path / "log.jsonl").write_text('{"event": "run.started"}\n', encoding="utf-8")
     written_to(tmp_path / "z.json", {"evaluation_results": []})
-    report, found = check(tmp_path, format_name="infereval")
+    report, found = check(tmp_path, input_format="infereval")
     (left,) = found
     assert (Path(left.file), left.code) == (tmp_path, "ES007")
     assert left.found == {
@@ -755,14 +755,14 @@ def test_an_evaluation_without_a_benchmark_in_its_folder(tmp_path: Path) -> None
 
 def test_other_data_is_not_taken_for_ours(tmp_path: Path) -> None:
     other = written_to(tmp_path / "x.json", {"task": 1, "metric": 2})
-    report, (finding,) = check(other, format_name="infereval")
+    report, (finding,) = check(other, input_format="infereval")
     assert (finding.code, report.exit_code) == ("ES005", 3)
     assert "eee, infereval, harpia, evalguard" in finding.message
     rows = EXAMPLE.parent / "run.jsonl"
-    report, found = check(rows, format_name="infereval")
+    report, found = check(rows, input_format="infereval")
     assert ({one.code for one in found}, report.exit_code) == ({"ES005"}, 3)
     (tmp_path / "empty").mkdir()
-    report, found = check(tmp_path / "empty", format_name="infereval")
+    report, found = check(tmp_path / "empty", input_format="infereval")
     assert ({one.code for one in found}, report.exit_code) == ({"ES005"}, 3)
     report, found = check(EVALUATION, aggregate=other)
     assert "ES005" in {one.code for one in found}
@@ -770,9 +770,9 @@ def test_other_data_is_not_taken_for_ours(tmp_path: Path) -> None:
 
 
 def test_missing_files_are_not_checked(tmp_path: Path) -> None:
-    report, found = check(tmp_path / "gone.json", format_name="infereval")
+    report, found = check(tmp_path / "gone.json", input_format="infereval")
     assert ({one.code for one in found}, report.exit_code) == ({"ES001"}, 3)
-    report, found = check("a\0b.json", format_name="infereval")
+    report, found = check("a\0b.json", input_format="infereval")
     assert ({one.code for one in found}, report.exit_code) == ({"ES001"}, 3)
     report, found = check(EVALUATION, aggregate=tmp_path / "gone.json")
     assert ("ES001" in {one.code for one in found}, report.exit_code) == (True, 3)
@@ -783,7 +783,7 @@ def test_documents_that_do_not_go_together() -> None:
         lambda: check(BENCHMARK, aggregate=EVALUATION),
         lambda: check(EXAMPLE, aggregate=BENCHMARK),
         lambda: check(EVALUATION, inputs_file=BENCHMARK),
-        lambda: check("-", aggregate="-", format_name="infereval"),
+        lambda: check("-", aggregate="-", input_format="infereval"),
     ):
         with pytest.raises(UsageError):
             call()
@@ -804,14 +804,14 @@ def test_recognition() -> None:
 def test_packed_evaluations(aggregate: Path | None, tmp_path: Path) -> None:
     path = tmp_path / "e.json.gz"
     path.write_bytes(gzip.compress(EVALUATION.read_bytes()))
-    report, _ = check(path, aggregate=aggregate, format_name="infereval")
+    report, _ = check(path, aggregate=aggregate, input_format="infereval")
     assert (report.exit_code, report.runs[0].rows) == (0, 2)
     packed = tmp_path / "b.json.gz"
     packed.write_bytes(gzip.compress(BENCHMARK.read_bytes()))
     assert check(EVALUATION, aggregate=packed)[0].passed
-    assert check(packed, format_name="infereval")[0].passed
+    assert check(packed, input_format="infereval")[0].passed
     path.write_bytes(gzip.compress(EVALUATION.read_bytes())[:-20])
-    report, found = check(path, aggregate=aggregate, format_name="infereval")
+    report, found = check(path, aggregate=aggregate, input_format="infereval")
     assert (report.passed, "ES002" in errors(found)) == (False, True)
 
 
@@ -820,7 +820,7 @@ def test_standard_input(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with path.open("rb") as file:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(file))
         aggregate = BENCHMARK if path == EVALUATION else None
-        report, found = check("-", aggregate=aggregate, format_name="infereval")
+        report, found = check("-", aggregate=aggregate, input_format="infereval")
     assert (report.exit_code, found, report.runs[0].rows) == (0, [], 2)
     assert report.passed
 
@@ -894,12 +894,12 @@ def test_mutations_crash_nothing(changes: Any, alone: bool, tmp_path: Path) -> N
     for name, document in known.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
     if alone:
-        report, _ = check(tmp_path / "benchmark.json", format_name="infereval")
+        report, _ = check(tmp_path / "benchmark.json", input_format="infereval")
         assert report.exit_code in {0, 1, 3}
     report, found = check(
         tmp_path / "evaluation.json",
         aggregate=None if alone else tmp_path / "benchmark.json",
-        format_name="infereval",
+        input_format="infereval",
     )
     assert report.exit_code in {0, 1, 3}
     assert report.exit_code != 1 or errors(found)
@@ -915,6 +915,6 @@ def test_torn_bytes_crash_nothing(place: int, length: int, data: bytes, tmp_path
     text = EVALUATION.read_bytes()
     path = tmp_path / "e.json"
     path.write_bytes(text[:place] + data + text[place + length :])
-    report, found = check(path, aggregate=BENCHMARK, format_name="infereval")
+    report, found = check(path, aggregate=BENCHMARK, input_format="infereval")
     assert report.exit_code in {0, 1, 3}
     assert report.exit_code == 0 or found

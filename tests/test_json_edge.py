@@ -19,7 +19,7 @@ Case = dict[str, Any]
 
 CASES: list[Case] = expectations("json-edge/json-test-suite.json").get("cases", [])
 ROW = (REPOSITORY / "examples" / "run.jsonl").read_bytes().partition(b"\n")[0]
-NO_FAULT_OF_TEXT = {"ES109", "ES114"}
+NO_VIOLATION_OF_TEXT = {"ES109", "ES114"}
 """What may be said of a line of sound JSON: it is no object, or holds half a surrogate pair."""
 
 
@@ -73,16 +73,18 @@ def text_errors(findings: list[Finding]) -> list[Finding]:
 
 
 @every_sound_line
-def test_a_line_of_json_has_no_fault_of_text(case: Case, tmp_path: Path) -> None:
+def test_a_line_of_json_has_no_violation_of_text(case: Case, tmp_path: Path) -> None:
     report = checked(tmp_path / "run.jsonl", row("first"), text_of(case), row("last"))
     found = on_line(report, 2)
-    assert {finding.code for finding in found if finding.code.startswith("ES1")} <= NO_FAULT_OF_TEXT
+    assert {
+        finding.code for finding in found if finding.code.startswith("ES1")
+    } <= NO_VIOLATION_OF_TEXT
     assert found
     assert not on_line(report, 1) + on_line(report, 3)
 
 
 @every_broken_line
-def test_a_broken_line_has_one_fault_of_text(case: Case, tmp_path: Path) -> None:
+def test_a_broken_line_has_one_violation_of_text(case: Case, tmp_path: Path) -> None:
     report = checked(tmp_path / "run.jsonl", row("first"), text_of(case), row("last"))
     (found,) = on_line(report, 2)
     assert text_errors([found]) == [found]

@@ -29,7 +29,7 @@ from evalstream.batch.ledger.entries import PAGE, Entry, entries
 from evalstream.batch.ledger.export import FORMS, export
 from evalstream.batch.ledger.ledger import MOST_PENDING, CachedRun, Ledger
 from evalstream.batch.ledger.records import CHUNK
-from evalstream.batch.ledger.run_state import RunState, run_state
+from evalstream.batch.ledger.run_state import RunState, state_of
 from evalstream.batch.single import check_any
 from evalstream.io.output import Output
 from evalstream.io.progress import Progress
@@ -115,7 +115,7 @@ def recorded(path: str, run: Run, **fields: Any) -> None:
         remember(ledger, run, **fields)
 
 
-def standing(number: int) -> RunState:
+def state(number: int) -> RunState:
     """Make the standing of a run that is nowhere on disk."""
     key = hashlib.sha256(b"%d" % number).digest()
     return RunState(key, f"/runs/{number}.jsonl", f'["{number}"]', time.time_ns(), True)
@@ -324,7 +324,7 @@ def test_files_that_just_changed_are_checked_again(
 @pytest.mark.parametrize(
     "fields",
     [
-        {"trouble": "the rows cannot be read: Input/output error"},
+        {"incomplete_reason": "the rows cannot be read: Input/output error"},
         {"counts": {"ES001": 1}},
         {"counts": {"ES004": 1}},
         {"counts": {"ES005": 1}},
@@ -500,12 +500,12 @@ def test_a_time_alone_tells_objects_apart_once_it_is_old(
     for seconds in (1, 3):
         now = (moment + seconds) * 1_000_000_000
         monkeypatch.setattr(run_state, "time", SimpleNamespace(time_ns=lambda now=now: now))
-        looked = run_state(Run("gs://bucket/a.jsonl", None))
+        looked = state_of(Run("gs://bucket/a.jsonl", None))
         assert looked is not None
         seen.append(looked.is_settled)
     assert seen == [False, True]
     look.marks["modification time"] = "last week"
-    looked = run_state(Run("gs://bucket/a.jsonl", None))
+    looked = state_of(Run("gs://bucket/a.jsonl", None))
     assert looked is not None
     assert not looked.is_settled
 
@@ -569,7 +569,7 @@ def test_records_are_written_some_together(path: str, monkeypatch: pytest.Monkey
     with Ledger(path, Options()) as ledger:
 
         def seen_after(number: int, findings: Sequence[Finding] = ()) -> int:
-            ledger.record(standing(number), summary, findings)
+            ledger.record(state(number), summary, findings)
             return len(list(entries(path)))
 
         before = [0] * (MOST_PENDING - 1)
@@ -599,10 +599,10 @@ def test_what_was_done_before_an_error_is_kept(path: str, run: Run) -> None:
 
 WRITER = """
 import hashlib, os, signal, sqlite3, sys, time
-from evalstream import ledger
+from evalstream.batch.ledger import ledger
 from evalstream.batch.ledger.ledger import Ledger
 from evalstream.model.report import Finding, Options, RunSummary, Severity
-from evalstream.batch.ledger.run_state import Standing
+from evalstream.batch.ledger.run_state import RunState
 
 path, first, last, dies = sys.argv[1], *map(int, sys.argv[2:])
 ledger.MOST_PENDING = 10
@@ -625,7 +625,7 @@ with Dying(path, Options(links=True)) as ledger:
     ledger._connection.execute("PRAGMA cache_size = 5")
     for number in range(first, last):
         key = hashlib.sha256(b"%d" % number).digest()
-        standing = Standing(key, f"/runs/{number}.jsonl", f'["{number}"]', 0, True)
+        standing = RunState(key, f"/runs/{number}.jsonl", f'["{number}"]', 0, True)
         summary = RunSummary(f"{number:06}.jsonl", None, "eee", rows=number, verdict="failed")
         findings = [finding(line) for line in range(number % 40)]
         ledger.record(standing, summary, findings, [{"number": number}] * (number % 3))
@@ -644,7 +644,7 @@ def whole(path: str) -> list[int]:
     numbers = []
     with Ledger(path, Options(links=True)) as ledger:
         for entry in entries(path):
-            seen = ledger._found(standing(entry.rows))
+            seen = ledger._found(state(entry.rows))
             assert seen is not None
             assert [one.line for one in seen.findings] == list(range(entry.rows % 40))
             assert list(seen.links or ()) == [{"number": entry.rows}] * (entry.rows % 3)
@@ -686,20 +686,20 @@ def test_a_process_that_is_killed_at_any_moment_leaves_whole_records(path: str, 
 def test_a_process_that_is_killed_while_it_begins_leaves_no_half_ledger(path: str) -> None:
     script = """
 import os, signal, sys
-from evalstream import ledger_file
+from evalstream.batch.ledger import database
 # What was written so far reaches the file, and not all of it is to be there.
-ledger_file._MAKING = ("PRAGMA cache_size = 1", *ledger_file._MAKING)
-make = ledger_file._begin
+database._MAKING = ("PRAGMA cache_size = 1", *database._MAKING)
+make = database._begin
 def begin(connection, path):
     make(connection, path)
     os.kill(os.getpid(), signal.SIGKILL)
-ledger_file._begin = begin
-ledger_file.open_for_writing(sys.argv[1])
+database._begin = begin
+database.open_for_writing(sys.argv[1])
 """
     done = subprocess.run([sys.executable, "-c", script, path], check=False, timeout=60)
     assert done.returncode == -signal.SIGKILL
     with Ledger(path, Options()) as ledger:
-        ledger.record(standing(1), RunSummary("a", None, "eee"), [])
+        ledger.record(state(1), RunSummary("a", None, "eee"), [])
     assert len(list(entries(path))) == 1
 
 
@@ -842,7 +842,7 @@ def test_a_read_only_ledger_is_told_and_can_be_listed(path: str, run: Run, tmp_p
 
 def test_flows_and_urls_go_with_no_ledger(path: str) -> None:
     with pytest.raises(UsageError, match="only checked"):
-        Ledger(path, Options(flow=RowRouting(tee="copy")))
+        Ledger(path, Options(routing=RowRouting(tee="copy")))
     with pytest.raises(UsageError, match="not a URL"):
         Ledger("s3://bucket/ledger", Options())
 
@@ -854,7 +854,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(path: str, run: Run) -> None:
     ledger._connection.execute(f"PRAGMA max_page_count = {pages}")
     rng = random.Random(1)
     ledger.record(
-        standing(1), summary_of(run), [finding(found=rng.randbytes(9000).hex()) for _ in range(9)]
+        state(1), summary_of(run), [finding(found=rng.randbytes(9000).hex()) for _ in range(9)]
     )
     with pytest.raises(CannotWrite, match="the disk is full"):
         ledger.flush()
@@ -907,7 +907,7 @@ def test_no_damage_of_the_file_gives_a_false_answer(path: str, seed: int) -> Non
     summary = RunSummary("a.jsonl", None, "eee", rows=5, verdict="failed")
     with Ledger(path, Options()) as ledger:
         for number in range(60):
-            ledger.record(standing(number), summary, [finding(line=number)] * 9)
+            ledger.record(state(number), summary, [finding(line=number)] * 9)
     rng, data = random.Random(seed), bytearray(Path(path).read_bytes())
     for _ in range(10 ** rng.randrange(4)):
         data[rng.randrange(100, len(data))] = rng.randrange(256)
@@ -918,11 +918,11 @@ def test_no_damage_of_the_file_gives_a_false_answer(path: str, seed: int) -> Non
     try:
         with Ledger(path, Options()) as ledger:
             for number in range(60):
-                seen = known_of(ledger, standing(number))
+                seen = known_of(ledger, state(number))
                 if seen is not None:
                     assert list(seen.findings) == [finding(line=number)] * 9
                     assert replace(seen.summary, unchanged=None) == summary
-                ledger.record(standing(number), summary, [])
+                ledger.record(state(number), summary, [])
     except CannotWrite as error:
         said.append(str(error))
     try:
@@ -935,7 +935,7 @@ def test_no_damage_of_the_file_gives_a_false_answer(path: str, seed: int) -> Non
 def known_of(ledger: Ledger, looked: RunState) -> CachedRun | None:
     """Ask a ledger for a run that is nowhere on disk."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evalstream.batch.ledger.ledger.standing_of", lambda _: looked)
+        patch.setattr("evalstream.batch.ledger.ledger.state_of", lambda _: looked)
         return ledger.known(Run("a", None))
 
 
@@ -944,7 +944,7 @@ def listing(path: str, tmp_path: Path) -> None:
     told: list[tuple[str, dict[str, Any]]] = [
         ("b", {"verdict": "failed", "counts": {"ES202": 3, "ES401": 1}}),
         ("a", {"verdict": "passed"}),
-        ("c/d", {"verdict": "incomplete", "trouble": "unread", "counts": {"ES004": 1}}),
+        ("c/d", {"verdict": "incomplete", "incomplete_reason": "unread", "counts": {"ES004": 1}}),
     ]
     severities = {Severity.ERROR: 3, Severity.WARNING: 2, Severity.INFO: 1}
     (tmp_path / "c").mkdir()
@@ -986,7 +986,7 @@ def test_entries_are_listed_by_name_and_filtered(
     assert names(under="s3://bucket") == []
     assert names(under="c", verdict="failed") == []
     (first, *_) = entries(path, verdict="failed")
-    assert (first.errors, first.warnings, first.remarks, first.settled) == (3, 2, 1, True)
+    assert (first.errors, first.warnings, first.notices, first.settled) == (3, 2, 1, True)
     with pytest.raises(UsageError, match="unknown verdict 'sound'"):
         entries(path, verdict="sound")
     with pytest.raises(UsageError, match="ES_"):
@@ -998,11 +998,11 @@ def test_entries_come_page_by_page_while_others_write(path: str) -> None:
     with Ledger(path, Options()) as ledger:
         for number in range(count):
             summary = RunSummary(f"{number % 7}.jsonl", None, "eee", rows=number)
-            ledger.record(standing(number), summary, [])
+            ledger.record(state(number), summary, [])
         ledger.flush()
         seen = entries(path)
         first = next(seen)
-        ledger.record(standing(count), RunSummary("9.jsonl", None, "eee", rows=count), [])
+        ledger.record(state(count), RunSummary("9.jsonl", None, "eee", rows=count), [])
         ledger.flush()
         rows = [first.rows, *(entry.rows for entry in seen)]
     assert sorted(rows) == list(range(count + 1))
@@ -1054,7 +1054,7 @@ ODD_NAMES = ["=HYPERLINK(1)", "+1", "-1", "@x", " =1", "a\nb\x1b[31m", 'quo"te,c
 def test_names_cannot_do_harm_in_tables(path: str) -> None:
     with Ledger(path, Options()) as ledger:
         for number, name in enumerate(ODD_NAMES):
-            ledger.record(standing(number), RunSummary(name, None, "eee", version="=1"), [])
+            ledger.record(state(number), RunSummary(name, None, "eee", version="=1"), [])
     cells = {row["file"] for row in csv.DictReader(io.StringIO(exported(path, "csv")))}
     safe = {"'=HYPERLINK(1)", "'+1", "'-1", "'@x", "' =1", "a·b·[31m", 'quo"te,comma', "ünï"}
     assert cells == safe

@@ -184,8 +184,8 @@ def test_every_case_is_expected() -> None:
 def test_a_case_has_its_errors_and_warnings(case: str, check: Check) -> None:
     report = check(case)
     seen = {(finding.code, finding.severity) for finding in report}
-    remarks = {(code, severity) for code, severity in seen if severity is Severity.INFO}
-    assert seen - remarks == expected_findings(case)
+    notices = {(code, severity) for code, severity in seen if severity is Severity.INFO}
+    assert seen - notices == expected_findings(case)
 
 
 @every_way

@@ -32,7 +32,7 @@ def split(
     for start in range(0, len(text), size):
         found += members.feed(text[start : start + size])
     found += members.end()
-    return found, members.envelope(), members.trouble
+    return found, members.envelope(), members.issue
 
 
 @given(
@@ -47,8 +47,8 @@ def test_elements_and_envelope_make_up_the_object(
 ) -> None:
     document = {**before, "items": items, **{f"z{key}": value for key, value in after.items()}}
     text = json.dumps(document, indent=indent).encode()
-    found, envelope, trouble = split(text, size)
-    assert trouble is None
+    found, envelope, issue = split(text, size)
+    assert issue is None
     assert [json.loads(element.text) for element in found] == items
     assert json.loads(envelope.text) == {**document, "items": []}
     for element in found:
@@ -96,9 +96,13 @@ def test_which_array_counts(text: bytes, elements: list[bytes], left: bytes) -> 
     ],
 )
 def test_troubles_have_their_place_in_the_input(text: bytes, name: str, offset: int) -> None:
-    _, _, trouble = split(b"\n" + text, 4, longest=50)
-    assert trouble is not None
-    assert (trouble.name, trouble.offset, trouble.line) == (name, offset + 1, 2)
+    _, _, issue = split(b"\n" + text, 4, longest=50)
+    assert issue is not None
+    assert (issue.name, issue.offset, issue.line) == (
+        name,
+        offset + 1,
+        2,
+    )
 
 
 @pytest.mark.parametrize("text", [b'{"a": "%b"}', b'{"items": [], "a": "%b"}'])

@@ -10,15 +10,14 @@ import pytest
 from corpus import (
     CORPUS,
     ENGINES,
-    aggregate_faults,
     aggregate_validator,
-    breaches,
+    aggregate_violations,
     expectations,
     lines_of,
     needs_corpus,
     reader_of,
-    reference_breaches,
-    row_faults,
+    reference_errors,
+    row_violations,
     value_at,
 )
 
@@ -38,7 +37,7 @@ NEEDED_BY_SCORE_TYPE = {"score_type", "min_score", "max_score"}
 ANCHORED = {"aggregate-0.3.0-37": [["/detailed_evaluation_results/file_path", "pattern"]]}
 """Where the reference goes astray: Python's `$` matches before a final newline, ECMA 262's not."""
 
-Faults = Callable[[bytes, str, str], list[Violation]]
+Violations = Callable[[bytes, str, str], list[Violation]]
 
 
 class Mutant(NamedTuple):
@@ -120,17 +119,25 @@ def first(name: str) -> bytes:
     return lines_of(CORPUS / "mutants" / f"{name}.jsonl")[0]
 
 
-def said(faults: list[Violation]) -> list[str]:
+def said(violations: list[Violation]) -> list[str]:
     """Return what faults say, in an order of their own and whatever the order of types."""
     return sorted(
-        repr((fault.code, fault.pointer, fault.keyword, expected_of(fault), fault.found))
-        for fault in faults
+        repr(
+            (
+                violation.code,
+                violation.pointer,
+                violation.keyword,
+                expected_of(violation),
+                violation.found,
+            )
+        )
+        for violation in violations
     )
 
 
-def expected_of(fault: Violation) -> list[str]:
+def expected_of(violation: Violation) -> list[str]:
     """Return what a fault expects, in an order of its own."""
-    return sorted(map(repr, fault.expected)) if isinstance(fault.expected, list) else []
+    return sorted(map(repr, violation.expected)) if isinstance(violation.expected, list) else []
 
 
 def removed(document: Any, place: str) -> Any:
@@ -142,24 +149,24 @@ def removed(document: Any, place: str) -> Any:
 
 
 def assert_nulls_are_named(
-    document: Any, faults: list[Violation], after: Faults, rest: Any
+    document: Any, violations: list[Violation], after: Violations, rest: Any
 ) -> None:
     """Require ES204 of exactly those nulls of which leaving the member out is the cure.
 
     Members of string maps have a code of their own, and items of lists cannot be left out.
     """
-    before = {(fault.pointer, fault.keyword, fault.message) for fault in faults}
-    for fault in faults:
-        if not fault.keyword or not fault.pointer or fault.code == "ES208":
+    before = {(violation.pointer, violation.keyword, violation.message) for violation in violations}
+    for violation in violations:
+        if not violation.keyword or not violation.pointer or violation.code == "ES208":
             continue
-        parent = value_at(document, fault.pointer.rpartition("/")[0])
-        if value_at(document, fault.pointer) is not None or not isinstance(parent, dict):
+        parent = value_at(document, violation.pointer.rpartition("/")[0])
+        if value_at(document, violation.pointer) is not None or not isinstance(parent, dict):
             continue
-        if fault.pointer.rpartition("/")[2] in NEEDED_BY_SCORE_TYPE:
+        if violation.pointer.rpartition("/")[2] in NEEDED_BY_SCORE_TYPE:
             continue
-        without = json.dumps(removed(document, fault.pointer)).encode()
+        without = json.dumps(removed(document, violation.pointer)).encode()
         left = {(left.pointer, left.keyword, left.message) for left in after(without, *rest)}
-        assert (fault.code == "ES204") == (left < before), fault
+        assert (violation.code == "ES204") == (left < before), violation
 
 
 every_row = pytest.mark.parametrize("mutant", list(mutants("instance")))
@@ -170,16 +177,18 @@ both_engines = pytest.mark.parametrize("engine", ENGINES)
 @both_engines
 @every_row
 def test_a_changed_row_is_judged_as_the_reference_judges_it(mutant: Mutant, engine: str) -> None:
-    faults = row_faults(mutant.line, mutant.version, engine)
-    assert breaches(faults) == reference_breaches(mutant.errors, json.loads(mutant.line), faults)
-    assert (not faults) == mutant.valid
+    violations = row_violations(mutant.line, mutant.version, engine)
+    assert schema_errors_of(violations) == reference_errors(
+        mutant.errors, json.loads(mutant.line), violations
+    )
+    assert (not violations) == mutant.valid
 
 
 @both_engines
 @every_row
 def test_a_changed_row_is_valid_under_the_same_versions(mutant: Mutant, engine: str) -> None:
     for version, valid in judged_by(mutant):
-        assert (not row_faults(mutant.line, version, engine)) == valid, version
+        assert (not row_violations(mutant.line, version, engine)) == valid, version
 
 
 @both_engines
@@ -213,15 +222,15 @@ def test_accepting_by_the_declared_version_is_being_valid(mutant: Mutant, engine
 def test_null_for_absent_names_the_nulls_in_rows_that_removal_cures(mutant: Mutant) -> None:
     document = json.loads(mutant.line)
     for version, _ in judged_by(mutant):
-        faults = row_faults(mutant.line, version, "rust")
-        assert_nulls_are_named(document, faults, row_faults, (version, "rust"))
+        violations = row_violations(mutant.line, version, "rust")
+        assert_nulls_are_named(document, violations, row_violations, (version, "rust"))
 
 
 @every_row
 def test_both_engines_say_the_same_of_a_row(mutant: Mutant) -> None:
     for version, _ in judged_by(mutant):
-        rust = row_faults(mutant.line, version, "rust")
-        portable = row_faults(mutant.line, version, "portable")
+        rust = row_violations(mutant.line, version, "rust")
+        portable = row_violations(mutant.line, version, "portable")
         assert said(rust) == said(portable), version
 
 
@@ -231,9 +240,9 @@ def test_a_changed_aggregate_is_judged_as_the_reference_judges_it(
     mutant: Mutant, engine: str
 ) -> None:
     document = json.loads(mutant.line)
-    faults = aggregate_faults(mutant.line, mutant.version, engine)
-    assert breaches(faults) == reference_breaches(mutant.errors, document, faults)
-    assert (not faults) == mutant.valid
+    violations = aggregate_violations(mutant.line, mutant.version, engine)
+    assert schema_errors_of(violations) == reference_errors(mutant.errors, document, violations)
+    assert (not violations) == mutant.valid
 
 
 @both_engines
@@ -241,7 +250,7 @@ def test_a_changed_aggregate_is_judged_as_the_reference_judges_it(
 def test_a_changed_aggregate_is_valid_under_the_same_versions(mutant: Mutant, engine: str) -> None:
     document = json.loads(mutant.line)
     for version, valid in judged_by(mutant):
-        assert (not aggregate_faults(mutant.line, version, engine)) == valid, version
+        assert (not aggregate_violations(mutant.line, version, engine)) == valid, version
         assert aggregate_validator(version, engine).accepts(document) == valid, version
 
 
@@ -254,33 +263,35 @@ def test_the_other_versions_that_a_changed_aggregate_fits_are_known(
 
 
 @every_aggregate
-def test_a_changed_aggregate_that_is_read_has_the_same_faults(
+def test_a_changed_aggregate_that_is_read_has_the_same_violations(
     mutant: Mutant, tmp_path: Path
 ) -> None:
     path = tmp_path / "aggregate.json"
     path.write_bytes(mutant.line)
     reading = read_aggregate(path.read_bytes(), path.name, Options(schema_version=mutant.version))
     document = json.loads(mutant.line)
-    faults = [placed.fault for placed in reading.faults if placed.fault.code != "ES216"]
+    violations = [
+        placed.violation for placed in reading.violations if placed.violation.code != "ES216"
+    ]
     if isinstance(document, dict):
-        assert faults == aggregate_faults(mutant.line, mutant.version, "auto")
+        assert violations == aggregate_violations(mutant.line, mutant.version, "auto")
     else:
-        assert [fault.code for fault in faults] == ["ES109"]
+        assert [violation.code for violation in violations] == ["ES109"]
 
 
 @every_aggregate
 def test_null_for_absent_names_the_nulls_in_aggregates_that_removal_cures(mutant: Mutant) -> None:
     document = json.loads(mutant.line)
     for version, _ in judged_by(mutant):
-        faults = aggregate_faults(mutant.line, version, "rust")
-        assert_nulls_are_named(document, faults, aggregate_faults, (version, "rust"))
+        violations = aggregate_violations(mutant.line, version, "rust")
+        assert_nulls_are_named(document, violations, aggregate_violations, (version, "rust"))
 
 
 @every_aggregate
 def test_both_engines_say_the_same_of_an_aggregate(mutant: Mutant) -> None:
     for version, _ in judged_by(mutant):
-        rust = aggregate_faults(mutant.line, version, "rust")
-        portable = aggregate_faults(mutant.line, version, "portable")
+        rust = aggregate_violations(mutant.line, version, "rust")
+        portable = aggregate_violations(mutant.line, version, "portable")
         assert said(rust) == said(portable), version
 
 
@@ -290,7 +301,9 @@ def test_a_branch_that_lacks_a_member_speaks_beside_the_object_that_lacks_anothe
 ) -> None:
     row = json.loads(first("instance-0.2.0"))
     del row["model_id"], row["output"]
-    codes = [fault.code for fault in row_faults(json.dumps(row).encode(), "0.2.0", engine)]
+    codes = [
+        violation.code for violation in row_violations(json.dumps(row).encode(), "0.2.0", engine)
+    ]
     assert codes == ["ES201", "ES209"]
 
 
@@ -301,7 +314,8 @@ def test_a_metric_that_lacks_a_bound_and_a_member_lacks_both(engine: str) -> Non
     metric["score_type"] = "continuous"
     del metric["lower_is_better"], metric["max_score"]
     codes = [
-        fault.code for fault in aggregate_faults(json.dumps(aggregate).encode(), "0.2.0", engine)
+        violation.code
+        for violation in aggregate_violations(json.dumps(aggregate).encode(), "0.2.0", engine)
     ]
     assert codes == ["ES201", "ES212"]
 
@@ -310,10 +324,10 @@ def test_a_metric_that_lacks_a_bound_and_a_member_lacks_both(engine: str) -> Non
 def test_a_row_of_another_shape_is_told_so_once(engine: str) -> None:
     row = json.loads(first("instance-0.2.0"))
     row["output"], row["interactions"] = None, []
-    faults = row_faults(json.dumps(row).encode(), "0.2.0", engine)
-    places = {(fault.code, fault.pointer) for fault in faults}
+    violations = row_violations(json.dumps(row).encode(), "0.2.0", engine)
+    places = {(violation.code, violation.pointer) for violation in violations}
     assert places == {("ES209", "/output"), ("ES209", "/interactions")}
-    assert len(faults) == 2
+    assert len(violations) == 2
 
 
 @both_engines
@@ -321,8 +335,8 @@ def test_a_row_of_another_shape_is_told_so_once(engine: str) -> None:
 def test_any_key_of_a_map_is_found_again(key: str, engine: str) -> None:
     row = json.loads(first("instance-0.3.0"))
     row["metadata"] = {key: 7}
-    (fault,) = row_faults(json.dumps(row).encode(), "0.3.0", engine)
-    assert fault.code == "ES208"
-    assert fault.pointer == "/metadata/" + key.replace("~", "~0").replace("/", "~1")
-    assert fault.found == 7
-    assert fault.message.startswith("integer")
+    (violation,) = row_violations(json.dumps(row).encode(), "0.3.0", engine)
+    assert violation.code == "ES208"
+    assert violation.pointer == "/metadata/" + key.replace("~", "~0").replace("/", "~1")
+    assert violation.found == 7
+    assert violation.message.startswith("integer")

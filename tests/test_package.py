@@ -115,7 +115,7 @@ def test_without_a_compiler_the_same_is_checked_and_the_version_says_so(
     (wheel,) = without_compiler.parent.glob("*.whl")
     assert wheel.name.endswith("-py3-none-any.whl")
     arguments = ("check", str(EXAMPLES), "--format", "jsonl")
-    code = "from evalstream import engine; engine.WORTH_A_SCANNER_BYTES = 0; "
+    code = "from evalstream.formats.eee import row_engine; row_engine.WORTH_A_SCANNER_BYTES = 0; "
     code += "from evalstream.cli import main; main()"
     reports = [run_from(site, code, *arguments) for site in (unpacked, without_compiler)]
     told = [re.sub(r'"seconds":[0-9.e-]+', "", ran.stdout) for ran in reports]

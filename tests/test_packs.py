@@ -42,7 +42,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def as_told(report: Report) -> list[Any]:
     """Return all that a report says, but for times."""
-    runs = [{**run.as_dict(), "seconds": 0, "trouble": run.trouble} for run in report.runs]
+    runs = [
+        {**run.as_dict(), "seconds": 0, "trouble": run.incomplete_reason} for run in report.runs
+    ]
     return [runs, list(report), report.shown, report.exit_code]
 
 
@@ -107,7 +109,7 @@ def test_a_run_that_kills_its_worker_is_named_and_the_others_are_checked(
     assert [(Path(run.file or "").parent.name, run.verdict) for run in report.runs] == [
         (f"run-{number}", "incomplete" if number == 4 else "passed") for number in range(SOME)
     ]
-    assert "a worker process died" in (report.runs[4].trouble or "")
+    assert "a worker process died" in (report.runs[4].incomplete_reason or "")
     assert [finding.code for finding in report] == ([] if ignored else ["ES001"])
     assert report.exit_code == 3
 

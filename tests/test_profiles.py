@@ -86,16 +86,16 @@ def test_a_profile_adds_its_rules_and_select_and_ignore_have_the_last_word() -> 
 
 
 def test_a_profiles_severity_gives_way_to_the_findings_own() -> None:
-    fault = RULES["ES507"].fault("elsewhere")
-    assert severity_of(fault, DEFAULT) is Severity.WARNING
-    assert severity_of(fault, DATASTORE) is Severity.ERROR
-    assert severity_of(fault._replace(severity=Severity.INFO), DATASTORE) is Severity.INFO
+    violation = RULES["ES507"].violation("elsewhere")
+    assert severity_of(violation, DEFAULT) is Severity.WARNING
+    assert severity_of(violation, DATASTORE) is Severity.ERROR
+    assert severity_of(violation._replace(severity=Severity.INFO), DATASTORE) is Severity.INFO
     changed = {code for code in RULES if RULES[code].severity is not _severity(code)}
     assert changed == {"ES007", "ES507", "ES903", "ES910"}
 
 
 def _severity(code: str) -> Severity:
-    return severity_of(RULES[code].fault(""), DATASTORE)
+    return severity_of(RULES[code].violation(""), DATASTORE)
 
 
 def test_a_profiles_severity_holds_in_rows_findings_and_totals(

@@ -225,7 +225,9 @@ REFERENCE = {
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("version", VERSIONS)
-def test_accepted_rows_have_no_fault_and_the_reference_agrees(version: str, engine: str) -> None:
+def test_accepted_rows_have_no_violation_and_the_reference_agrees(
+    version: str, engine: str
+) -> None:
     subject, reference = READER[version, engine], REFERENCE[version]
 
     @given(row=mutants(version))
@@ -234,9 +236,9 @@ def test_accepted_rows_have_no_fault_and_the_reference_agrees(version: str, engi
         line = line_of(row)[:-1]
         valid = reference.is_valid(json.loads(line))
         accepted = subject.accept(line) is not None
-        faults = subject.explain(line, torn=False)[1]
-        assert not (accepted and faults)
-        assert valid == (not faults)
+        violations = subject.explain(line, torn=False)[1]
+        assert not (accepted and violations)
+        assert valid == (not violations)
         assert valid or not accepted
 
     agree()
@@ -251,7 +253,7 @@ def test_every_sound_row_is_accepted(version: str, engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("version", VERSIONS)
-def test_one_fault_is_found_at_its_pointer(version: str, engine: str) -> None:
+def test_one_violation_is_found_at_its_pointer(version: str, engine: str) -> None:
     subject, reference = READER[version, engine], REFERENCE[version]
     for row in sound_rows(version):
         for place in places(row):
@@ -262,9 +264,9 @@ def test_one_fault_is_found_at_its_pointer(version: str, engine: str) -> None:
             for mutant, where in ((removed, place[:-1]), (retyped, place)):
                 if reference.is_valid(mutant):
                     continue
-                faults = subject.explain(line_of(mutant), torn=False)[1]
-                found = {fault.pointer for fault in faults}
-                assert parsing.pointer(_blamed(mutant, where, place)) in found, (place, faults)
+                violations = subject.explain(line_of(mutant), torn=False)[1]
+                found = {violation.pointer for violation in violations}
+                assert parsing.pointer(_blamed(mutant, where, place)) in found, (place, violations)
 
 
 def _blamed(mutant: dict[str, Any], where: Place, place: Place) -> Place:
@@ -287,8 +289,8 @@ def test_a_number_that_is_not_finite_is_found_anywhere(
             at(spoilt, place[:-1])[place[-1]] = "@number@"
             line = line_of(spoilt).replace(b'"@number@"', number.encode())
             assert subject.accept(line) is None, place
-            faults = subject.explain(line, torn=False)[1]
-            assert parsing.pointer(place) in {f.pointer for f in faults if f.code == "ES108"}
+            violations = subject.explain(line, torn=False)[1]
+            assert parsing.pointer(place) in {f.pointer for f in violations if f.code == "ES108"}
 
 
 @given(data=st.one_of(st.binary(max_size=300), spoilt_bytes(bytes_of(sound_rows(count=3)))))
@@ -335,9 +337,9 @@ def test_what_the_fast_parser_takes_the_exact_one_takes_alike(text: bytes) -> No
         return
     parsed = parse_exactly(text, parsing.FAST_DEPTH)
     if _holds_infinity(value):
-        assert {trouble.name for trouble in parsed.troubles} == {"non-finite-number"}
+        assert {issue.name for issue in parsed.issues} == {"non-finite-number"}
         return
-    assert parsed.troubles == []
+    assert parsed.issues == []
     assert repr(parsed.value) == repr(value)
 
 
@@ -352,7 +354,7 @@ def test_both_parsers_read_the_same_numbers(number: float, form: str) -> None:
 @pytest.mark.parametrize("sign", ["", "-"])
 def test_both_parsers_have_the_same_longest_integer(digits: int, sign: str) -> None:
     text = f"{sign}{'9' * digits}".encode()
-    sound = not parse_exactly(text, 9).troubles
+    sound = not parse_exactly(text, 9).issues
     assert sound == (digits <= 4300)
     assert _taken(text) <= sound
 
@@ -364,7 +366,7 @@ def test_the_fast_parser_takes_nothing_too_deep(depth: int, inner: bytes) -> Non
         if opening != b"[" and not inner:
             continue
         text = opening * depth + inner + closing * depth
-        assert _taken(text) <= (not parse_exactly(text, 200).troubles)
+        assert _taken(text) <= (not parse_exactly(text, 200).issues)
 
 
 def _taken(text: bytes) -> bool:
@@ -395,11 +397,11 @@ def test_a_number_never_counts_as_a_judgement(engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ["auto", "rust"])
-def test_what_is_not_selected_is_not_remarked_either(engine: str) -> None:
+def test_what_is_not_selected_is_not_noticed_either(engine: str) -> None:
     (row,) = sound_rows(count=1)
     data = bytes_of([row | {"answer_attribution": []}])
     block = Block("rows.jsonl", 0, len(data), len(data), data=data, final=True)
     for select, expected in ((("ES4",), 0), (("ES3", "ES4"), 1)):
         options = Options(select=select, engine=engine)
         within = probe_context(options, Aggregate("a.json", aggregate_of("0.2.0", data, 1)), data)
-        assert outcome(within, [block])[2].remarks.total() == expected
+        assert outcome(within, [block])[2].notices.total() == expected

@@ -48,7 +48,7 @@ def test_documentation_that_declares_rows_needs_them(tmp_path: Path) -> None:
     assert (report.exit_code, report.runs[0].verdict) == (3, "incomplete")
 
 
-def test_documentation_with_faults_fails(tmp_path: Path) -> None:
+def test_documentation_with_violations_fails(tmp_path: Path) -> None:
     path = aggregate(tmp_path, "documentation", evaluation_results=[])
     document = json.loads(path.read_text())
     del document["evaluation_id"]

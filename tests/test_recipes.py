@@ -253,7 +253,7 @@ def test_a_forced_recipe_is_the_one_reported(tmp_path: Path, recipe: str) -> Non
 
 @pytest.mark.parametrize("prefix", ["", "sha256:", "SHA256:"])
 @pytest.mark.parametrize("capitals", [False, True])
-def test_dressed_hashes_are_read_and_remarked_on(
+def test_dressed_hashes_are_read_and_noticed_on(
     tmp_path: Path, capitals: bool, prefix: str
 ) -> None:
     rows = sound_rows()

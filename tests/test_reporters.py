@@ -63,10 +63,10 @@ CHECKSUM = finding(
     expected="00ff",
     found="11ee",
 )
-REMARK = finding(
+NOTICE = finding(
     "ES508", "weak-algorithm", Severity.INFO, "md5 finds accidents", file=AGGREGATE, found="md5"
 )
-FINDINGS = [SYNTAX, TYPE, ABSENT, CHECKSUM, REMARK]
+FINDINGS = [SYNTAX, TYPE, ABSENT, CHECKSUM, NOTICE]
 
 
 def failed_run() -> RunSummary:
@@ -106,7 +106,7 @@ def failed_run() -> RunSummary:
 def empty_run() -> RunSummary:
     """Return a run in which there was nothing to check."""
     return RunSummary(
-        file="nichts", aggregate=None, format="eee", trouble="nothing to check: no rows"
+        file="nichts", aggregate=None, format="eee", incomplete_reason="nothing to check: no rows"
     )
 
 
@@ -307,7 +307,7 @@ def test_data_never_breaks_a_line(render: Render, reporter: type[Any], field: st
 
 @pytest.mark.parametrize("reporter", [TextReporter, GithubReporter])
 def test_names_of_runs_never_break_a_line(render: Render, reporter: type[Any]) -> None:
-    run = RunSummary(file=HOSTILE, aggregate=None, format="eee", trouble=HOSTILE)
+    run = RunSummary(file=HOSTILE, aggregate=None, format="eee", incomplete_reason=HOSTILE)
     assert render(reporter, [], run).count("\n") == 1
 
 

@@ -17,7 +17,7 @@ import evalstream
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.fast_path import FAST_PATH_RULES
 from evalstream.formats.eee.probe import probe_context
-from evalstream.formats.eee.row_engine import Engine
+from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.formats.eee.row_groups import notice_key
 from evalstream.formats.eee.row_view import INSTANCE_VERSIONS
 from evalstream.formats.eee.rules.row import FOREIGN_SOURCE
@@ -44,13 +44,13 @@ CONTEXTS = [ALONE, context("0.2.0"), context("0.3.0")]
 def said(row: Row, within: CheckContext) -> list[Violation]:
     """Return everything that the rules of the layer say of a row, one by one."""
     bound = [rule.row(within) for code in LAYER if (rule := RULES[code]).row is not None]
-    return [fault for check in bound if check is not None for fault in check(row)]
+    return [violation for check in bound if check is not None for violation in check(row)]
 
 
 def codes(row: Row, within: CheckContext = CONTEXTS[1]) -> set[str]:
     """Return what is said of a row: codes, with W or I where the severity is not the rule's."""
     marks = {Severity.WARNING: "W", Severity.INFO: "I", None: "", Severity.ERROR: "E"}
-    return {fault.code + marks[fault.severity] for fault in said(row, within)}
+    return {violation.code + marks[violation.severity] for violation in said(row, within)}
 
 
 def changed(number: int, changes: dict[str, Any], version: str = "0.2.0") -> Row:
@@ -297,10 +297,12 @@ def test_a_missing_tool_call_id_is_told_of_the_turn_that_lacks_it() -> None:
     places = [(..., "/interactions/2"), (None, "/interactions/2/tool_call_id")]
     for value, place in places:
         row = changed(AGENTIC, {"interactions/2/tool_call_id": value})
-        assert [fault.pointer for fault in said(row, ALONE) if fault.code == "ES305"] == [place]
+        assert [
+            violation.pointer for violation in said(row, ALONE) if violation.code == "ES305"
+        ] == [place]
 
 
-def test_a_source_elsewhere_is_remarked_once_and_quickly(tmp_path: Path) -> None:
+def test_a_source_elsewhere_is_noticed_once_and_quickly(tmp_path: Path) -> None:
     rows = sound_rows(count=4)
     for row in rows:
         row |= {"interaction_type": "single_turn", "output": {"raw": "5"}, "interactions": None}
@@ -365,9 +367,9 @@ HARMLESS = [
 
 @pytest.mark.parametrize("metadata", SECRETS)
 def test_secrets_are_found(metadata: dict[str, Any]) -> None:
-    (fault,) = said(changed(SINGLE, {"metadata": metadata}), ALONE)
-    assert (fault.code, fault.pointer) == ("ES316", f"/metadata/{next(iter(metadata))}")
-    assert (fault.expected, fault.found) == (None, None)
+    (violation,) = said(changed(SINGLE, {"metadata": metadata}), ALONE)
+    assert (violation.code, violation.pointer) == ("ES316", f"/metadata/{next(iter(metadata))}")
+    assert (violation.expected, violation.found) == (None, None)
 
 
 @pytest.mark.parametrize("metadata", HARMLESS)
@@ -471,15 +473,15 @@ def quietly(row: Row, within: CheckContext) -> set[tuple[str, str, str]] | None:
     line = written(bare(row))
     tallies = (passed_over(judged_by(within, version), line) for version in INSTANCE_VERSIONS)
     taken = next((tally for tally in tallies if tally is not None), None)
-    return None if taken is None else {key for key, _, _ in taken.remarks}
+    return None if taken is None else {key for key, _, _ in taken.notices}
 
 
 def assert_quiet_is_right(row: Row, within: CheckContext) -> bool:
     """Require the scanner to take only rows of which nothing else is said."""
     accepted = quietly(row, within)
-    judged = [fault for fault in said(row, within) if fault.code in FAST_PATH_RULES]
+    judged = [violation for violation in said(row, within) if violation.code in FAST_PATH_RULES]
     if accepted is not None:
-        assert {notice_key(fault) for fault in judged} == accepted
+        assert {notice_key(violation) for violation in judged} == accepted
     declared = row.get("schema_version")
     version = declared if declared in VERSIONS else within.version
     agreed(judged_by(usual(within), version), written(bare(row)))
@@ -495,7 +497,7 @@ def test_usual_rows_are_accepted_quickly(version: str, within: CheckContext) -> 
 
 
 @pytest.mark.parametrize(("number", "changes", "expected"), CASES)
-def test_what_is_accepted_quickly_has_no_fault(
+def test_what_is_accepted_quickly_has_no_violation(
     number: int, changes: dict[str, Any], expected: str
 ) -> None:
     accepted = assert_quiet_is_right(changed(number, changes), CONTEXTS[1])
@@ -511,7 +513,7 @@ def test_cached_tokens_are_accepted_quickly() -> None:
 
 @given(row=st.one_of(mutants("0.2.0"), mutants("0.3.0", 5)), number=st.integers(0, 2))
 @bounded(max_examples=300)
-def test_nothing_that_is_accepted_quickly_has_a_fault_and_nothing_crashes(
+def test_nothing_that_is_accepted_quickly_has_a_violation_and_nothing_crashes(
     row: Row, number: int
 ) -> None:
     assert_quiet_is_right(row, CONTEXTS[number])
@@ -642,7 +644,7 @@ def test_real_rows_are_judged_alike_by_both_speeds() -> None:
     assert accepted > 0.5 * total
 
 
-def test_remarks_are_counted_once_for_the_whole_file(tmp_path: Path) -> None:
+def test_notices_are_counted_once_for_the_whole_file(tmp_path: Path) -> None:
     rows = [{**row, "answer_attribution": []} for row in sound_rows(count=20)]
     rows[3]["answer_attribution"] = [ANSWER]
     path = tmp_path / "rows.jsonl"
@@ -651,4 +653,4 @@ def test_remarks_are_counted_once_for_the_whole_file(tmp_path: Path) -> None:
     (finding,) = report
     assert (finding.count, finding.severity, finding.line) == (19, Severity.INFO, None)
     assert report.counts == {"ES301": 19}
-    assert Engine(ALONE).reader.accept(line_of(rows[0])) is not None
+    assert RowEngine(ALONE).reader.accept(line_of(rows[0])) is not None

@@ -273,7 +273,7 @@ def test_findings_carry_the_fields_of_the_contract() -> None:
 
 @every_rule
 def test_every_rule_has_at_most_one_function(rule: Rule) -> None:
-    functions = (rule.row, rule.run, rule.aggregate, rule.judge)
+    functions = (rule.row, rule.run, rule.aggregate, rule.record)
     assert sum(function is not None for function in functions) <= 1
 
 

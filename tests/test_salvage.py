@@ -78,7 +78,7 @@ def test_rows_before_a_break_in_a_packed_file_are_saved(tmp_path: Path) -> None:
     packed = gzip.compress(GOOD)
     assert saved(tmp_path, packed).rows == 8
     outcome = saved(tmp_path, packed[:-100])
-    assert (outcome.exit_code, "cut off" in (outcome.trouble or "")) == (3, True)
+    assert (outcome.exit_code, "cut off" in (outcome.incomplete_reason or "")) == (3, True)
     good = (tmp_path / "good").read_bytes()
     assert (GOOD.startswith(good), good.count(b"\n")) == (True, outcome.rows)
     (last,) = rest_of(tmp_path)
@@ -91,7 +91,7 @@ def test_a_torn_array_gives_its_rows_as_lines(tmp_path: Path, indent: int | None
     data = json.dumps(sound_rows(), indent=indent).encode()
     for cut, code in ((len(data), 0), (len(data) - 1, 0), (len(data) // 2, 1)):
         outcome = saved(tmp_path, data[:cut], "rows.json")
-        assert (outcome.exit_code, outcome.trouble) == (code, None)
+        assert (outcome.exit_code, outcome.incomplete_reason) == (code, None)
         rows = list(map(json.loads, (tmp_path / "good").read_bytes().splitlines()))
         assert rows == sound_rows()[: outcome.rows]
         for entry in rest_of(tmp_path):

@@ -46,7 +46,7 @@ from evalstream.formats.eee import fast_path, row_engine, row_view
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.fast_path import FastPath, fast_path_for
 from evalstream.formats.eee.probe import probe_context
-from evalstream.formats.eee.row_engine import Engine
+from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.model.block import Block, Lines
 from evalstream.model.options import Options
 from evalstream.model.row_record import RowRecord, RowRecords
@@ -108,9 +108,9 @@ def slowly(within: CheckContext) -> CheckContext:
 
 
 @lru_cache(maxsize=512)
-def engine_of(within: CheckContext) -> Engine:
+def engine_of(within: CheckContext) -> RowEngine:
     """Return the engine of a context."""
-    return Engine(within)
+    return RowEngine(within)
 
 
 @lru_cache(maxsize=512)
@@ -121,15 +121,15 @@ def swift_of(within: CheckContext) -> FastPath:
     return found
 
 
-def outcome(within: CheckContext | Engine, data: bytes, **lines: Any) -> Any:
+def outcome(within: CheckContext | RowEngine, data: bytes, **lines: Any) -> Any:
     """Return all that comes of a block; links of one group are in the order of their lines."""
-    subject = within if isinstance(within, Engine) else engine_of(within)
+    subject = within if isinstance(within, RowEngine) else engine_of(within)
     result = subject.run(Lines(data, **{"final": True, **lines}))
     links = defaultdict(list)
-    for ties, words in result.links:
-        links[ties] += rows_of(words)
-    ordered = {ties: sorted(rows, key=itemgetter(2)) for ties, rows in links.items()}
-    return result._replace(identities=result.identities.data, links=ordered)
+    for link_key, words in result.links:
+        links[link_key] += rows_of(words)
+    ordered = {link_key: sorted(rows, key=itemgetter(2)) for link_key, rows in links.items()}
+    return result._replace(row_records=result.row_records.data, links=ordered)
 
 
 def rows_of(words: bytes) -> list[tuple[int, ...]]:
@@ -141,7 +141,7 @@ def rows_of(words: bytes) -> list[tuple[int, ...]]:
 def passed_over(within: CheckContext, line: bytes) -> Tally | None:
     """Return what is tallied of a line, None where the scanner does not take it."""
     tally = Tally()
-    subject = swift_of(within).pass_over(engine_of(within).scopes(), tally, line + b"\n", 0, None)
+    subject = swift_of(within).pass_over(engine_of(within).groups(), tally, line + b"\n", 0, None)
     left = subject.take(0, 1).left
     subject.close()
     return None if left else tally
@@ -303,7 +303,7 @@ def test_a_known_row_gives_known_columns(monkeypatch: pytest.MonkeyPatch) -> Non
     second = asking(second, within, reference=["5535", "five"])
     lines = [written(first) + b"\r", b"no row", written(second)]
     data = b"".join(line + b"\n" for line in lines)
-    swept = swift_of(within).pass_over(engine_of(within).scopes(), Tally(), data, 0, None)
+    swept = swift_of(within).pass_over(engine_of(within).groups(), Tally(), data, 0, None)
     swept.take(0, 1)
     words, texts = swept._scanner.words().tolist(), swept._scanner.texts()
     swept.close()
@@ -827,35 +827,35 @@ def test_any_ids_are_judged_alike(name: str, value: str) -> None:
         min_size=1,
         max_size=12,
     ),
-    faults=st.sets(st.integers(0, 11)),
+    violations=st.sets(st.integers(0, 11)),
 )
 @bounded(max_examples=60)
-def test_scopes_that_alternate(picks: list[tuple[str, str]], faults: set[int]) -> None:
+def test_scopes_that_alternate(picks: list[tuple[str, str]], violations: set[int]) -> None:
     within = JOINED["0.3.0"]
     rows = [
         {**row, name: value}
         for row, (name, value) in zip(sound_rows("0.3.0", len(picks)), picks, strict=True)
     ]
-    for number in faults & {*range(len(rows))}:
+    for number in violations & {*range(len(rows))}:
         rows[number]["evaluation"]["score"] = [2, "1", 0.5][number % 3]
     agreed(within, *map(written, [*rows, *rows]))
 
 
 @pytest.fixture
-def rooms(monkeypatch: pytest.MonkeyPatch) -> Callable[[CheckContext, int, int], Engine]:
+def rooms(monkeypatch: pytest.MonkeyPatch) -> Callable[[CheckContext, int, int], RowEngine]:
     """Make engines whose scanner has room for so many rows and bytes of text."""
 
-    def made(within: CheckContext, rows: int, size: int) -> Engine:
+    def made(within: CheckContext, rows: int, size: int) -> RowEngine:
         monkeypatch.setattr(binding, "MOST_ROWS", rows)
         monkeypatch.setattr(binding, "TEXT_BYTES", size)
         # Scanners of other sizes are idle there.
         monkeypatch.setattr(fast_path, "_IDLE", [])
-        return Engine(within)
+        return RowEngine(within)
 
     return made
 
 
-Rooms = Callable[[CheckContext, int, int], Engine]
+Rooms = Callable[[CheckContext, int, int], RowEngine]
 
 
 def spoilt_rows(count: int, faulty: Iterable[int]) -> bytes:
@@ -993,7 +993,7 @@ def test_answers_are_compared(version: str, number: int) -> None:
         *(written(one, ensure_ascii=False, sort_keys=True) for one in rows),
     ]
     assert agreed(within, *lines)
-    records = outcome(within, b"".join(line + b"\n" for line in lines)).identities
+    records = outcome(within, b"".join(line + b"\n" for line in lines)).row_records
     outputs = [record.output for record in all_records(records)]
     assert len({*outputs}) == len(said)
     assert 0 not in outputs
@@ -1076,7 +1076,7 @@ def test_rows_are_found_wherever_the_block_begins() -> None:
         assert outcome(within, data, places=put.tobytes()) == outcome(
             slowly(within), data, places=put.tobytes()
         )
-        found = all_records(outcome(within, data, places=put.tobytes()).identities)
+        found = all_records(outcome(within, data, places=put.tobytes()).row_records)
         assert [record.offset for record in found] == [5, 1 << 33, 7, 9]
         assert outcome(within, data, overlong=True) == outcome(slowly(within), data, overlong=True)
 
@@ -1104,7 +1104,7 @@ def escaped(text: str, place: int = -1) -> bytes:
 def test_words_that_are_written_with_escapes_do_not_mislead(number: int, text: str) -> None:
     within, plainly = HASHED["0.2.0"], f'"{text}"'.encode()
     line = written(sound(number))
-    faults: list[tuple[bytes, bytes]] = [
+    violations: list[tuple[bytes, bytes]] = [
         (b"", b""),
         (b'"tool_call_id": "call-1"', b'"content": "x"'),
         (b'"num_turns": 4', b'"num_turns": 5'),
@@ -1112,7 +1112,7 @@ def test_words_that_are_written_with_escapes_do_not_mislead(number: int, text: s
         (b'"tool_calls_count": 1', b'"tool_calls_count": 0'),
         (b'"tool_calls": [{', b'"tool_calls": [{"id": "call-1", "name": "a"}, {'),
     ]
-    for old, new in faults:
+    for old, new in violations:
         spoilt = line.replace(old, new) if old else line
         for place in (0, -1):
             assert plainly not in spoilt or not agreed(
@@ -1180,7 +1180,7 @@ def test_what_there_is_room_for_is_taken(spare: int) -> None:
     assert not agreed(within, written(doubled).replace(b'"@"', b'"k0"'))
 
 
-def test_one_of_many_calls_is_at_fault() -> None:
+def test_one_of_many_calls_is_at_violation() -> None:
     within, most = BARE["0.3.0"], limit("MOST_CALLS")
     row = with_calls(most, 3)
     line = written(row)
@@ -1490,8 +1490,8 @@ def test_blocks_do_not_know_each_other() -> None:
         b"no newline",
         bytes_of(rows[::-1]),
     ]
-    alone = [outcome(Engine(within), data) for data in blocks]
-    together = Engine(within)
+    alone = [outcome(RowEngine(within), data) for data in blocks]
+    together = RowEngine(within)
     for order in itertools.permutations(range(len(blocks))):
         assert [outcome(together, blocks[place]) for place in order] == [
             alone[one] for one in order
@@ -1510,11 +1510,11 @@ def mixed_rows() -> bytes:
 def test_without_the_library_the_same_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     data = mixed_rows()
     for within in (HASHED["0.2.0"], JOINED["0.2.0"]):
-        expected = outcome(Engine(within), data)
+        expected = outcome(RowEngine(within), data)
         monkeypatch.setattr(fast_path, "library", lambda: None)
-        without = Engine(within)
+        without = RowEngine(within)
         assert outcome(without, data) == expected
-        assert without._swift is None
+        assert without._fast_path is None
         monkeypatch.undo()
         monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", 0)
 
@@ -1537,7 +1537,7 @@ def test_hashes_are_checked_without_openssl_too(
     monkeypatch.setattr(fast_path, "hasher", lambda _: None)
     for links in (False, True):
         within = context("0.3.0", recipe, algorithm, links=links)
-        subject = Engine(within)
+        subject = RowEngine(within)
         rows = [rehashed(row, within) for row in sound_rows("0.3.0", 9)]
         data = bytes_of(rows)
         assert outcome(subject, data) == outcome(slowly(within), data)
@@ -1609,12 +1609,12 @@ def test_some_options_want_no_scanner(settings: dict[str, Any]) -> None:
 def test_small_files_are_not_worth_a_scanner(monkeypatch: pytest.MonkeyPatch) -> None:
     data = mixed_rows()
     monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", 1 << 60)
-    subject = Engine(HASHED["0.2.0"])
+    subject = RowEngine(HASHED["0.2.0"])
     assert outcome(subject, data) == outcome(slowly(HASHED["0.2.0"]), data)
-    assert subject._swift is None
-    monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", Engine._expected)
+    assert subject._fast_path is None
+    monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", RowEngine._expected)
     assert outcome(subject, data) == outcome(slowly(HASHED["0.2.0"]), data)
-    assert subject._swift is not None
+    assert subject._fast_path is not None
 
 
 BASE: dict[str, Any] = {

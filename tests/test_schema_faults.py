@@ -23,19 +23,21 @@ def test_every_member_that_a_row_lacks_is_told_once_and_in_order(
     others: dict[str, int], engine: str
 ) -> None:
     required = builtin_schema("eee/0.3.0/instance")["required"]
-    faults = builtin_validator("eee/0.3.0/instance", engine).faults(others)
-    lacking = [fault for fault in faults if fault.route == ("required",)]
-    assert [fault.member for fault in lacking] == required
-    assert all(fault[:5] == ((), "required", ("required",), None, None) for fault in lacking)
+    violations = builtin_validator("eee/0.3.0/instance", engine).errors(others)
+    lacking = [violation for violation in violations if violation.route == ("required",)]
+    assert [violation.member for violation in lacking] == required
+    assert all(
+        violation[:5] == ((), "required", ("required",), None, None) for violation in lacking
+    )
 
 
 @both_engines
 def test_what_is_no_row_lacks_no_member(engine: str) -> None:
-    faults = builtin_validator("eee/0.3.0/instance", engine).faults([])
-    assert [fault.keyword for fault in faults] == ["type"]
+    violations = builtin_validator("eee/0.3.0/instance", engine).errors([])
+    assert [violation.keyword for violation in violations] == ["type"]
 
 
-def test_faults_of_one_keyword_keep_their_own_values() -> None:
+def test_violations_of_one_keyword_keep_their_own_values() -> None:
     """What is kept of a place of a schema is only what all its faults share."""
     schema = {
         "properties": {"a": {"type": "string"}, "m": {"additionalProperties": {"type": "string"}}},
@@ -48,7 +50,10 @@ def test_faults_of_one_keyword_keep_their_own_values() -> None:
         {"a": None, "m": {"y": None}, "x": 1.5},
     ]
     for value, _ in itertools.product(values, range(2)):
-        told = {fault.path: (fault.found, fault.optional) for fault in validator.faults(value)}
+        told = {
+            violation.path: (violation.found, violation.optional)
+            for violation in validator.errors(value)
+        }
         inner, other = ("x", "y") if value is values[0] else ("y", "x")
         assert told == {
             ("a",): (value["a"], False),
@@ -57,10 +62,14 @@ def test_faults_of_one_keyword_keep_their_own_values() -> None:
         }
 
 
-def test_a_name_that_is_refused_by_propertynames_is_a_fault_that_can_be_told() -> None:
+def test_a_name_that_is_refused_by_propertynames_is_a_violation_that_can_be_told() -> None:
     validator = compile_schema({"propertyNames": {"maxLength": 2}}, "rust", trusted=False)
-    (fault,) = validator.faults({"abc": 1})
-    assert (fault.keyword, fault.expected, fault.found) == ("propertyNames", None, {"abc": 1})
+    (violation,) = validator.errors({"abc": 1})
+    assert (violation.keyword, violation.expected, violation.found) == (
+        "propertyNames",
+        None,
+        {"abc": 1},
+    )
 
 
 @both_engines

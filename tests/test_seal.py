@@ -84,15 +84,15 @@ def test_a_wrong_seal_is_mended_and_the_rest_kept(tmp_path: Path, wrong: dict[st
 
 
 def test_faulty_rows_are_refused_unless_forced(tmp_path: Path) -> None:
-    for fault, kept in ((FAULTY, True), (b"{torn\n", True)):
-        rows, aggregate = unsealed(tmp_path, GOOD + fault)
+    for violation, kept in ((FAULTY, True), (b"{torn\n", True)):
+        rows, aggregate = unsealed(tmp_path, GOOD + violation)
         before = aggregate.read_bytes()
         report = seal(rows, aggregate)
         assert (report.exit_code, report.runs[0].sealed) == (1, None)
-        assert "it was not sealed" in (report.runs[0].trouble or "")
+        assert "it was not sealed" in (report.runs[0].incomplete_reason or "")
         assert (aggregate.read_bytes() == before) == kept
         # Rows that cannot be read do not pass for sound because their rule is silent.
-        assert seal(rows, aggregate, select=("ES4",)).runs[0].sealed is None or fault is FAULTY
+        assert seal(rows, aggregate, select=("ES4",)).runs[0].sealed is None or violation is FAULTY
     rows, aggregate = unsealed(tmp_path, GOOD + FAULTY)
     report = seal(rows, aggregate, force=True)
     assert (report.exit_code, report.runs[0].sealed) == (1, str(aggregate))
@@ -241,7 +241,7 @@ def test_what_is_no_rows_is_never_sealed(tmp_path: Path) -> None:
         rows.write_bytes(data)
         report = seal(rows, aggregate, force=True)
         assert (report.runs[0].sealed, aggregate.read_bytes()) == (None, before)
-        assert "it was not sealed" in (report.runs[0].trouble or "")
+        assert "it was not sealed" in (report.runs[0].incomplete_reason or "")
         assert report.exit_code in (1, 3)
 
 

@@ -64,7 +64,7 @@ def refused(rows: Path, aggregate: Path, **settings: Any) -> list[Finding]:
     (run,) = report.runs
     assert aggregate.read_bytes() == before
     assert (report.exit_code, run.verdict, run.sealed) == (1, "failed", None)
-    assert "it was not sealed: " in (run.trouble or "")
+    assert "it was not sealed: " in (run.incomplete_reason or "")
     declared = json.loads(before).get(DETAILS, {}).get("checksum")
     assert run.declared == declared
     return [finding for finding in report if finding.severity.label == "error"]
@@ -387,8 +387,8 @@ def test_rows_are_sealed_in_the_aggregate_they_were_checked_against(
     _changed_while_rows_are_read(aggregate, monkeypatch)
     report = seal(rows, aggregate)
     assert report.exit_code == 3
-    assert "changed while it was checked" in (report.runs[0].trouble or "")
-    assert "it was not sealed" in (report.runs[0].trouble or "")
+    assert "changed while it was checked" in (report.runs[0].incomplete_reason or "")
+    assert "it was not sealed" in (report.runs[0].incomplete_reason or "")
 
 
 def _changed_while_rows_are_read(aggregate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -430,7 +430,7 @@ def test_a_copy_that_reading_broke_off_is_not_sealed(
     report = evalstream.check("-", seal_to=str(aggregate), tee=str(tmp_path / "copy.jsonl"))
     assert report.exit_code == 3
     assert report.runs[0].sealed is None
-    assert "it was not sealed" in (report.runs[0].trouble or "")
+    assert "it was not sealed" in (report.runs[0].incomplete_reason or "")
     assert DETAILS not in json.loads(aggregate.read_text())
 
 

@@ -244,7 +244,7 @@ def test_a_signal_before_the_seal_leaves_it_unwritten(
         report = evalstream.check(rows, aggregate=aggregate, seal_to=str(aggregate), force=force)
         (summary,) = report.runs
         assert (report.exit_code, summary.verdict, summary.sealed) == (143, "incomplete", None)
-        assert summary.trouble == "it was not sealed: stopped by SIGTERM"
+        assert summary.incomplete_reason == "it was not sealed: stopped by SIGTERM"
         assert DETAILS not in json.loads(aggregate.read_text())
 
 

@@ -484,7 +484,7 @@ def test_a_descriptor_is_read_as_it_fills() -> None:
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
 @pytest.mark.parametrize("way", ["--tee", "--accepted", "--rejected"])
-def test_what_cannot_be_written_is_not_taken_for_a_fault_of_the_rows(
+def test_what_cannot_be_written_is_not_taken_for_a_violation_of_the_rows(
     tmp_path: Path, way: str
 ) -> None:
     data = TORN + GOOD * 50

@@ -119,7 +119,7 @@ def test_a_named_format_is_the_only_one_that_is_checked() -> None:
     shutil.copytree(EXAMPLES / "infereval", "all/infereval")
     shutil.copytree(PAIR, "all/pair")
     for name, other in (("eee", "infereval"), ("infereval", "eee")):
-        report = check("all", format_name=name)
+        report = check("all", input_format=name)
         assert {run.format for run in report.runs if run.rows} == {name}
         assert other not in {run.format for run in report.runs if run.rows}
         assert "ES007" in report.counts
@@ -201,12 +201,12 @@ def test_documents_of_harpia_go_together_from_other_folders() -> None:
 @pytest.mark.parametrize("name", [LOG, OUTPUT, INPUT])
 def test_a_document_of_harpia_by_itself_is_incomplete(name: str) -> None:
     copied("harpia", name)
-    for settings in ({}, {"format_name": "harpia"}):
+    for settings in ({}, {"input_format": "harpia"}):
         report = check(name, **settings)
         assert (report.exit_code, report.passed, report.runs[0].verdict) == (0, False, "incomplete")
 
 
-@pytest.mark.parametrize("settings", [{}, {"format_name": "infereval"}])
+@pytest.mark.parametrize("settings", [{}, {"input_format": "infereval"}])
 @pytest.mark.parametrize("order", [(EVALUATION, BENCHMARK), (BENCHMARK, EVALUATION)])
 def test_an_evaluation_goes_with_the_benchmark_that_is_named(
     order: tuple[str, ...], settings: dict[str, Any]

@@ -129,7 +129,7 @@ def test_what_may_hold_data_leaves_the_verdict_open(
     assert (report.exit_code, counts_of(report), report.passed) == (3, {kind: 1}, False)
     (pair, left) = report.runs
     assert (pair.verdict, left.file, left.verdict) == ("passed", "store", "incomplete")
-    assert name in (left.trouble or "")
+    assert name in (left.incomplete_reason or "")
     finding = left_in(report)
     assert finding is not None
     assert (finding.file, finding.severity) == ("store", Severity.WARNING)

@@ -32,7 +32,7 @@ PARTS = (
 )
 
 
-def identities() -> Iterator[tuple[str, str | None]]:
+def row_records() -> Iterator[tuple[str, str | None]]:
     """Iterate over models' ids and developers, sound and odd ones."""
     chance = Random(7)
     yield from product(PARTS, (None, *PARTS))
@@ -59,7 +59,7 @@ def assert_addressed_alike(asked: list[tuple[str, str | None]]) -> None:
 
 
 def test_models_address_the_directories_that_upstream_files_them_in() -> None:
-    asked = list(identities())
+    asked = list(row_records())
     assert len(asked) > 15_000
     assert_addressed_alike(asked)
 

@@ -76,8 +76,8 @@ def test_disagreements_over_members_of_the_aggregate_are_all_explained(tmp_path:
     )
     document = json.loads(path.read_bytes())
     result = document["evaluation_results"][0]
-    judge, interval = (deepcopy(member) for member in JUDGED.values())
-    result["metric_config"]["llm_scoring"] = judge
+    record, interval = (deepcopy(member) for member in JUDGED.values())
+    result["metric_config"]["llm_scoring"] = record
     result["score_details"]["uncertainty"]["confidence_interval"] = interval
     scripts = [
         f"{setting}aggregate {pointer(place)} = {json.dumps(value)}"

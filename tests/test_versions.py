@@ -51,15 +51,15 @@ def spoilt(row: Row) -> Iterator[Row]:
 def assert_proofs_hold(value: Any, version: str, engine: str, *, instance: bool) -> None:
     """Require the same versions whether the faults are looked at or every version is asked."""
     name = row_view.schema_name(version, instance=instance)
-    faults = list(builtin_validator(name, engine).faults(value))
+    violations = list(builtin_validator(name, engine).errors(value))
     asked = versions_that_fit(value, version, engine, instance=instance)
-    proven = versions_that_fit(value, version, engine, instance=instance, faults=faults)
-    assert not faults or proven == asked
+    proven = versions_that_fit(value, version, engine, instance=instance, violations=violations)
+    assert not violations or proven == asked
 
 
 @pytest.mark.parametrize("version", row_view.INSTANCE_VERSIONS)
 @pytest.mark.parametrize("written", VERSIONS)
-def test_a_single_fault_proves_what_is_true_of_a_row(version: str, written: str) -> None:
+def test_a_single_violation_proves_what_is_true_of_a_row(version: str, written: str) -> None:
     for row in sound_rows(written, 4):
         for changed in spoilt(row):
             assert_proofs_hold(changed, version, "rust", instance=True)
@@ -69,7 +69,7 @@ def test_a_single_fault_proves_what_is_true_of_a_row(version: str, written: str)
 @pytest.mark.parametrize("version", row_view.INSTANCE_VERSIONS)
 @given(data=st.data())
 @bounded(max_examples=60)
-def test_some_faults_prove_what_is_true_of_a_row(
+def test_some_violations_prove_what_is_true_of_a_row(
     version: str, engine: str, data: st.DataObject
 ) -> None:
     row = data.draw(mutants(data.draw(st.sampled_from(VERSIONS))))
@@ -88,14 +88,14 @@ def test_changed_documents_of_the_corpus_prove_what_is_true_of_them(
             assert_proofs_hold(json.loads(line), version, engine, instance=instance)
 
 
-def test_versions_that_a_fault_proves_to_refuse_a_row_are_not_asked(
+def test_versions_that_a_violation_proves_to_refuse_a_row_are_not_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     row = sound_rows("0.2.0")[0]
     row["evaluation"]["score"] = "1.0"
-    faults = list(builtin_validator("eee/0.2.0/instance").faults(row))
+    violations = list(builtin_validator("eee/0.2.0/instance").errors(row))
     monkeypatch.setattr("evalstream.formats.eee.version_fit.builtin_validator", None)
-    assert versions_that_fit(row, "0.2.0", "auto", instance=True, faults=faults) == []
+    assert versions_that_fit(row, "0.2.0", "auto", instance=True, violations=violations) == []
 
 
 @pytest.mark.parametrize(

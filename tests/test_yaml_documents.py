@@ -64,10 +64,10 @@ def read(text: str | bytes, depth: int = DEPTH) -> Yaml:
     return read_yaml(text.encode() if isinstance(text, str) else text, depth)
 
 
-def only_trouble(text: str | bytes) -> Any:
+def only_issue(text: str | bytes) -> Any:
     """Return the one trouble of a text."""
-    (trouble,) = read(text).troubles
-    return trouble
+    (issue,) = read(text).issues
+    return issue
 
 
 @pytest.mark.parametrize(("text", "value"), CORE)
@@ -157,18 +157,22 @@ def test_what_yaml_1_2_does_not_know_is_refused(
     text: str, line: int, place: str | None, words: str
 ) -> None:
     seen = read(text)
-    (trouble,) = seen.troubles
+    (issue,) = seen.issues
     assert not seen.readable
-    assert (trouble.name, trouble.line, trouble.pointer) == (INVALID, line, place)
-    assert words in trouble.message
-    assert trouble.excerpt is not None
+    assert (issue.name, issue.line, issue.pointer) == (
+        INVALID,
+        line,
+        place,
+    )
+    assert words in issue.message
+    assert issue.excerpt is not None
 
 
-def test_an_older_version_is_a_remark() -> None:
+def test_an_older_version_is_a_notice() -> None:
     seen = read("%YAML 1.1\n---\na: no\n")
     assert seen.readable
     assert seen.value == {"a": "no"}
-    assert [trouble.name for trouble in seen.troubles] == [OLDER]
+    assert [issue.name for issue in seen.issues] == [OLDER]
 
 
 @pytest.mark.parametrize(
@@ -186,12 +190,12 @@ def test_an_older_version_is_a_remark() -> None:
 def test_what_other_formats_refuse_has_their_names(text: bytes, name: str, line: int) -> None:
     seen = read(text)
     assert not seen.readable
-    assert [(one.name, one.line) for one in seen.troubles] == [(name, line)]
+    assert [(one.name, one.line) for one in seen.issues] == [(name, line)]
 
 
 def test_a_repeated_key_is_told_once_with_its_path() -> None:
     seen = read("a:\n  - {b: 1, b: 2, b: 3}\na: 1\n")
-    assert [(one.name, one.pointer, one.line) for one in seen.troubles] == [
+    assert [(one.name, one.pointer, one.line) for one in seen.issues] == [
         ("duplicate-key", "/a/0/b", 2),
         ("duplicate-key", "/a", 3),
     ]
@@ -201,19 +205,19 @@ def test_a_repeated_key_is_told_once_with_its_path() -> None:
 def test_aliases_cannot_explode() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 40)]
-    trouble = only_trouble("\n".join(lines))
-    assert trouble.name == INVALID
-    assert f"{MOST_UNFOLDED:,}" in trouble.message
+    issue = only_issue("\n".join(lines))
+    assert issue.name == INVALID
+    assert f"{MOST_UNFOLDED:,}" in issue.message
 
 
 def test_a_long_text_cannot_explode_either() -> None:
     text = "a: &a " + "x" * 100_000 + "\nb: [" + ", ".join(["*a"] * 100) + "]\n"
-    assert "unfold" in only_trouble(text).message
+    assert "unfold" in only_issue(text).message
 
 
 def test_aliases_cannot_nest_deeper_than_is_allowed() -> None:
     lines = ["a0: &a0 [1]", *(f"a{i}: &a{i} [*a{i - 1}]" for i in range(1, 100))]
-    assert only_trouble("\n".join(lines)).name == "too-deep-or-too-big"
+    assert only_issue("\n".join(lines)).name == "too-deep-or-too-big"
 
 
 def test_without_libyaml_the_same_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,8 +227,8 @@ def test_without_libyaml_the_same_is_read(monkeypatch: pytest.MonkeyPatch) -> No
     for text, seen in zip(texts, before, strict=True):
         again = read(text)
         assert (again.value, again.readable) == (seen.value, seen.readable)
-        assert [one.name for one in again.troubles] == [one.name for one in seen.troubles]
-    assert [one.name for one in read('a: "\\ud800"').troubles] == ["unpaired-surrogate"]
+        assert [one.name for one in again.issues] == [one.name for one in seen.issues]
+    assert [one.name for one in read('a: "\\ud800"').issues] == ["unpaired-surrogate"]
 
 
 def test_a_missing_library_is_named_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,8 +241,8 @@ def test_a_missing_library_is_named_with_the_command(monkeypatch: pytest.MonkeyP
 @given(st.binary(max_size=60) | st.text("-:[]{}&*!%?|>'\"# \n\tab1.~<é\x85\u2028", max_size=40))
 def test_whatever_is_read_is_read_or_refused(text: str | bytes) -> None:
     seen = read(text)
-    assert seen.readable or seen.troubles
-    assert all(trouble.line is None or trouble.line >= 1 for trouble in seen.troubles)
+    assert seen.readable or seen.issues
+    assert all(issue.line is None or issue.line >= 1 for issue in seen.issues)
     if seen.readable:
         settle(seen.value, seen.mark, TEXTS)
 
@@ -257,5 +261,5 @@ LETTERS = st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), max_size
 def test_json_is_yaml(value: Any) -> None:
     seen = read(json.dumps(value, ensure_ascii=False))
     assert seen.readable
-    assert seen.troubles == []
+    assert seen.issues == []
     assert seen.value == value

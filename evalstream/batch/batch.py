@@ -1,4 +1,4 @@
-"""Many runs of one call: planned, checked or merged, and held against each other."""
+"""Many runs of one call: planned, checked or merged, and checked against each other."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _opened(ledger: str | None, options: Options, *, overwrite: bool) -> Ledger 
 
 def _are_held_together(plan: RunPlan, options: Options) -> bool:
     wanted = bool(LINKING & enabled_codes(options))
-    return wanted and plan.runs > 1 and options.flow == RowRouting()
+    return wanted and plan.runs > 1 and options.routing == RowRouting()
 
 
 def _outcome(gathering: ResultStore, unreached: int) -> Outcome:

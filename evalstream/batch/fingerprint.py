@@ -40,9 +40,9 @@ def restored(chosen: dict[str, Any]) -> Options:
     read: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in chosen.items()
     }
-    read["fail_on"], read["flow"] = (
+    read["fail_on"], read["routing"] = (
         Severity[chosen["fail_on"].upper()],
-        RowRouting(**chosen["flow"]),
+        RowRouting(**chosen["routing"]),
     )
     return Options(**read)
 

@@ -109,8 +109,8 @@ def check_planned(options: Options, planned: PlannedRun, progress: Progress) -> 
         return _left(planned, found, options)
     if isinstance(found, NoInput):
         rule = ES008 if isinstance(found, ForeignLog) else ES005 if found.readable else ES001
-        trouble, fault = UNCHECKED.format(found.reason), rule.fault(found.reason)
-        return _not_checked(planned, trouble, fault, options)
+        incomplete_reason, violation = UNCHECKED.format(found.reason), rule.violation(found.reason)
+        return _not_checked(planned, incomplete_reason, violation, options)
     findings = FindingList()
     summary = check_any(found, options, findings.append, progress)
     return Checked(planned.number, summary, findings)
@@ -118,30 +118,34 @@ def check_planned(options: Options, planned: PlannedRun, progress: Progress) -> 
 
 def planned_not_checked(planned: PlannedRun, reason: str, options: Options) -> Checked:
     """Say of a run that it could not be looked at, and why."""
-    return _not_checked(planned, reason, ES001.fault(reason), options)
+    return _not_checked(planned, reason, ES001.violation(reason), options)
 
 
-def _not_checked(planned: PlannedRun, trouble: str, fault: Violation, options: Options) -> Checked:
+def _not_checked(
+    planned: PlannedRun, incomplete_reason: str, violation: Violation, options: Options
+) -> Checked:
     found = planned.found
     run = Run(found.path, None, format=found.format) if isinstance(found, NoInput) else found
     findings: list[Finding] = []
-    summary = not_checked(run, fault, trouble, options, findings.append)
+    summary = not_checked(run, violation, incomplete_reason, options, findings.append)
     return Checked(planned.number, summary, findings)
 
 
 def _left(planned: PlannedRun, found: Unrecognised, options: Options) -> Checked:
     """Say what a search left unchecked; where it does not matter, that is no run but a note."""
-    name, fault = printable(found.path), found.fault()
-    trouble = found.reason if found.leaves_open else None
-    summary = RunSummary(name, None, found.format, trouble=trouble, excluded=found.excluded)
+    name, violation = printable(found.path), found.violation()
+    incomplete_reason = found.reason if found.leaves_open else None
+    summary = RunSummary(
+        name, None, found.format, incomplete_reason=incomplete_reason, excluded=found.excluded
+    )
     findings = []
-    if fault is not None and fault.code in enabled_codes(options):
-        finding = finding_of(fault, name, options.profile)
-        summary.count(fault.code, finding.severity, 1)
+    if violation is not None and violation.code in enabled_codes(options):
+        finding = finding_of(violation, name, options.profile)
+        summary.count(violation.code, finding.severity, 1)
         findings.append(finding)
         if finding.severity >= options.threshold:
             summary.verdict = "failed"
-    summary.is_note = summary.verdict != "failed" and trouble is None
+    summary.is_note = summary.verdict != "failed" and incomplete_reason is None
     return Checked(planned.number, summary, findings)
 
 

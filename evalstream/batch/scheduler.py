@@ -56,7 +56,7 @@ class BatchScheduler:
     ) -> None:
         self._plan, self._options, self._gathering = plan, options, gathering
         self._ledger, self._hear = ledger, hear
-        self._standings: dict[int, RunState | None] = {}
+        self._states: dict[int, RunState | None] = {}
         self._progress = Progress(shown=False)
         self._runs = self._findings = 0
 
@@ -67,7 +67,7 @@ class BatchScheduler:
             try:
                 self._check_all()
             except ExecutorLost as error:
-                self._lose_rest(str(error))
+                self._mark_rest_unchecked(str(error))
 
     def _check_all(self) -> None:
         backend = self._backend()
@@ -127,7 +127,7 @@ class BatchScheduler:
                 if known is not None:
                     self._count(_remembered(one, known), one.size)
                     continue
-                self._standings[one.number] = self._ledger.begin(one.found)
+                self._states[one.number] = self._ledger.begin(one.found)
             yield one
 
     def _check_here(self, planned: PlannedRun) -> None:
@@ -142,9 +142,9 @@ class BatchScheduler:
     def _take(self, checked: Checked, size: int) -> None:
         """Take what became of a run, and have the ledger remember it."""
         number, summary, findings = checked
-        if self._ledger is not None and number in self._standings:
+        if self._ledger is not None and number in self._states:
             links = None if summary.links is None else packed_links(summary.links)
-            self._ledger.record(self._standings.pop(number), summary, findings, links)
+            self._ledger.record(self._states.pop(number), summary, findings, links)
         self._count(checked, size)
 
     def _count(self, checked: Checked, size: int) -> None:
@@ -155,7 +155,7 @@ class BatchScheduler:
         self._findings += sum(summary.counts.values())
         self._progress.add(size, runs=self._runs, findings=self._findings)
 
-    def _lose_rest(self, reason: str) -> None:
+    def _mark_rest_unchecked(self, reason: str) -> None:
         """Say of all runs that were not checked why that is so."""
         for planned in self._plan.in_order():
             if not self._gathering.has(planned.number):

@@ -32,7 +32,7 @@ def encode_run(summary: RunSummary) -> dict[str, Any]:
     severities = {severity.label: count for severity, count in summary.severities.items()}
     note = {"note": True} if summary.is_note else {}
     excluded = {"excluded": summary.excluded} if summary.excluded else {}
-    more = {"severities": severities, "trouble": summary.trouble, **note, **excluded}
+    more = {"severities": severities, "trouble": summary.incomplete_reason, **note, **excluded}
     return {**summary.as_dict(), **more}
 
 
@@ -56,7 +56,7 @@ def decode_run(packed: dict[str, Any]) -> RunSummary:
         seconds=packed["seconds"],
         bytes=packed["bytes"],
         severities={_SEVERITIES[label]: count for label, count in packed["severities"].items()},
-        trouble=packed["trouble"],
+        incomplete_reason=packed["trouble"],
         results=[_unpacked_result(result) for result in packed["results"]],
         verified=_unpacked_verified(packed.get("verified")),
         selected=tuple(packed.get("selected", ())),

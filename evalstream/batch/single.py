@@ -51,15 +51,17 @@ def check_any(
     UsageError where options do not go with what standard input holds.
     """
     is_alone = run.rows == STDIN and run.aggregate is None and run.inputs is None
-    if is_alone and options.format_name == "auto":
+    if is_alone and options.input_format == "auto":
         try:
             run = _shown(run, options)
         except Stopped as stopped:
-            trouble = f"stopped by {stopped.name} before any row came"
-            return RunSummary(run.rows, None, run.format, trouble=trouble)
+            incomplete_reason = f"stopped by {stopped.name} before any row came"
+            return RunSummary(run.rows, None, run.format, incomplete_reason=incomplete_reason)
         if not run.format:
-            fault = ES005.fault(UNKNOWN)
-            return not_checked(Run(STDIN, None), fault, UNCHECKED.format(UNKNOWN), options, show)
+            violation = ES005.violation(UNKNOWN)
+            return not_checked(
+                Run(STDIN, None), violation, UNCHECKED.format(UNKNOWN), options, show
+            )
         refuse_idle(options, run.format)
     summary: RunSummary
     if run.format == row_view.NAME:
@@ -72,17 +74,21 @@ def check_any(
 
 
 def not_checked(
-    run: Run, fault: Violation, trouble: str, options: Options, show: Callable[[Finding], None]
+    run: Run,
+    violation: Violation,
+    incomplete_reason: str,
+    options: Options,
+    show: Callable[[Finding], None],
 ) -> RunSummary:
     """Say of a run why nothing of it was checked, and show the finding that says so."""
     rows, aggregate = (
         None if path is None else printable(path) for path in (run.rows, run.aggregate)
     )
-    summary = RunSummary(rows, aggregate, run.format, trouble=trouble)
+    summary = RunSummary(rows, aggregate, run.format, incomplete_reason=incomplete_reason)
     summary.selected, summary.ignored = options.select, options.ignore
-    if fault.code in enabled_codes(options):
-        finding = finding_of(fault, rows or aggregate or "", options.profile)
-        summary.count(fault.code, finding.severity, 1)
+    if violation.code in enabled_codes(options):
+        finding = finding_of(violation, rows or aggregate or "", options.profile)
+        summary.count(violation.code, finding.severity, 1)
         show(finding)
     return summary
 
@@ -92,7 +98,7 @@ def _shown(run: Run, options: Options) -> Run:
 
     The format is empty where it is a document, and of none that is known.
     """
-    is_hurried = options.flow.is_waited_for
+    is_hurried = options.routing.is_interactive
     if is_hurried:
         prepare(options)
     try:

@@ -102,10 +102,10 @@ def check(
         str | None,
         typer.Option(metavar="FILE", help="The file that the Dask cluster's scheduler wrote."),
     ] = None,
-    format_name: Annotated[
+    input_format: Annotated[
         str,
         typer.Option(help=f"The system whose files these are: auto, {', '.join(FORMATS)}."),
-    ] = DEFAULTS.format_name,
+    ] = DEFAULTS.input_format,
     exclude: Annotated[
         list[str] | None,
         typer.Option(
@@ -195,13 +195,13 @@ def check(
         typer.Option(
             metavar="SECONDS", help="How long a followed file stands still before it is done."
         ),
-    ] = DEFAULTS.flow.idle_timeout,
+    ] = DEFAULTS.routing.idle_timeout,
 ) -> None:
     """Check rows against their schema, their hashes, and what their aggregate claims.
 
     Exit codes: 0 sound, 1 findings, 2 wrong usage, 3 something could not be checked.
     """
-    flow = RowRouting(
+    routing = RowRouting(
         tee=tee,
         passing=None if pass_ is None else pass_.name,
         accepted=accepted,
@@ -219,7 +219,7 @@ def check(
         select=codes_of(select),
         ignore=codes_of(ignore),
         profile=profile,
-        format_name=format_name,
+        input_format=input_format,
         exclude=tuple(exclude or ()),
         executor=executor.name,
         dask_address=dask_address,
@@ -238,7 +238,7 @@ def check(
         memory_limit=memory_limit,
         skip_noise=skip_noise,
         noise=noise,
-        flow=flow,
+        routing=routing,
     )
     shown = follow or sys.stderr.isatty() if progress is None else progress
     named = _named(inputs or [], files_from)
@@ -252,7 +252,7 @@ def check(
         inputs_file=inputs_file,
         ledger=ledger,
         shard=shard,
-        outputs=target.outputs(flow),
+        outputs=target.outputs(routing),
         overwrite=force,
         options=options,
         progress=shown,

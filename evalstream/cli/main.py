@@ -71,7 +71,7 @@ app = typer.Typer(
 
 
 class _PipeClosed(BaseException):
-    """Whoever read our output is gone; typer would take it for a fault of its own."""
+    """Whoever read our output is gone; typer would take it for a violation of its own."""
 
 
 def main() -> NoReturn:
@@ -91,7 +91,7 @@ def main() -> NoReturn:
         sys.exit(PIPE_CLOSED)
     except OSError as error:
         stop(f"{error.filename or 'the report'}: {error.strerror}", UNCHECKED)
-    except Exception:  # noqa: BLE001 - a fault of ours must not look like a verdict
+    except Exception:  # noqa: BLE001 - a violation of ours must not look like a verdict
         traceback.print_exc()
         stop("internal error; the check is not complete", UNCHECKED)
     sys.exit(0)

@@ -30,11 +30,11 @@ class Target(NamedTuple):
     is_part: bool = False
     force: bool = False
 
-    def outputs(self, flow: RowRouting) -> list[str]:
+    def outputs(self, routing: RowRouting) -> list[str]:
         """Return the files that the report, and rows that are passed on, go to."""
-        report = STDOUT if flow.passing is None else STDERR
+        report = STDOUT if routing.passing is None else STDERR
         named = [report if self.output is None else self.output]
-        return named if flow.passing is None else [STDOUT, *named]
+        return named if routing.passing is None else [STDOUT, *named]
 
     def check(self) -> None:
         """Raise UsageError where the report would replace what evalstream did not write."""
@@ -65,29 +65,29 @@ def report_of(
     Files that are `read` are not written over: by the report, by rows that go somewhere, or by
     the ledger. What the call finds by itself it compares on its own.
     """
-    written = [*target.outputs(options.flow), *outputs_of(options.flow), *journaled(ledger)]
+    written = [*target.outputs(options.routing), *outputs_of(options.routing), *journaled(ledger)]
     refuse_overwriting(written, [name for name in read if name is not None])
     target.check()
-    make = _reported if options.flow.seal_to is None else _sealing
-    report = make(call, options.flow, target)
+    make = _reported if options.routing.seal_to is None else _sealing
+    report = make(call, options.routing, target)
     if STOPPING.granted is not None:
-        unsealed = "" if options.flow.seal_to is None else "; it was not sealed"
+        unsealed = "" if options.routing.seal_to is None else "; it was not sealed"
         stop(f"stopped by a signal; the verdict is partial{unsealed}", report.exit_code)
     # What is left needs no last look for garbage, which would take 0.02 s.
     gc.freeze()
     raise typer.Exit(report.exit_code)
 
 
-def _reported(call: Callable[..., Report], flow: RowRouting, target: Target) -> Report:
+def _reported(call: Callable[..., Report], routing: RowRouting, target: Target) -> Report:
     """Make the call, and write its report where it belongs."""
     # Where rows take standard output, the report goes elsewhere, and comes as they do.
-    live = flow.passing is not None
+    live = routing.passing is not None
     standard = sys.stderr.buffer if live else None
     with guarded(), Output(target.output, live=live, standard=standard) as written:
         return call(reporter=target.reporter(written, live=live))
 
 
-def _sealing(call: Callable[..., Report], flow: RowRouting, target: Target) -> Report:
+def _sealing(call: Callable[..., Report], routing: RowRouting, target: Target) -> Report:
     """Make a call that seals; a signal ends it with a code that says whether it did."""
     told: list[Report] = []
 
@@ -95,9 +95,9 @@ def _sealing(call: Callable[..., Report], flow: RowRouting, target: Target) -> R
         return call(reporter=_Overheard(reporter, told))
 
     try:
-        return _reported(listened, flow, target)
+        return _reported(listened, routing, target)
     except Stopped as stopped:
-        name, by = printable(flow.seal_to or ""), stopped.name
+        name, by = printable(routing.seal_to or ""), stopped.name
         if any(run.sealed for report in told for run in report.runs):
             end = f"stopped by {by} while the report was written; {name} was sealed"
             stop(end, told[0].exit_code)

@@ -84,7 +84,7 @@ def seal(
     larger total_rows. Every other byte of the aggregate stays as it is, and it is replaced whole
     or not at all. Exit codes are those of check; without a seal it is never 0.
     """
-    flow = RowRouting(
+    routing = RowRouting(
         seal_to=aggregate,
         force=force,
         dry_run=dry_run,
@@ -105,7 +105,7 @@ def seal(
         recipe=recipe,
         max_findings=max_findings,
         show_values=not no_values,
-        flow=flow,
+        routing=routing,
     )
     shown = sys.stderr.isatty() if progress is None else progress
     target = Target(format_, output, force=force)
@@ -113,7 +113,7 @@ def seal(
         run_check,
         [rows],
         aggregate=aggregate,
-        outputs=target.outputs(flow),
+        outputs=target.outputs(routing),
         options=options,
         progress=shown,
     )

@@ -35,7 +35,7 @@ def find_all(
         # What documents are named beside is one file, however it is called.
         yield from _joined(str(first[0]), aggregate, more, options)
         return
-    formats = NAMES if options.format_name == AUTO else (options.format_name,)
+    formats = NAMES if options.input_format == AUTO else (options.input_format,)
     # A schema of the user's own judges rows of whatever kind.
     any_rows = options.schema is not None
     runs = find_runs(chain(first, given), formats, options.exclude, any_rows=any_rows)
@@ -60,7 +60,7 @@ def _joined(
     path: str, aggregate: str | None, more: str | None, options: Options
 ) -> Iterator[Run | NoInput]:
     """Return the one run of a file and the documents that were named beside it."""
-    name = options.format_name
+    name = options.input_format
     if name == AUTO:
         name = _shown_by(path, aggregate, more)
     refuse_idle(options, name)

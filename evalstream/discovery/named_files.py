@@ -68,7 +68,7 @@ def _lacking(found: FoundRuns) -> str | None:
     if isinstance(what, NoInput) or what.format != row_view.NAME or what.rows == STDIN:
         return None
     if what.aggregate is None:
-        return ROWS if found.identities else None
+        return ROWS if found.row_records else None
     return CLAIMS if what.rows is None else None
 
 
@@ -82,16 +82,16 @@ class _Coupling:
     def take(self, found: FoundRuns) -> None:
         """Take the next thing that was named."""
         lacks = _lacking(found)
-        if lacks is None and len(found.identities) > 1:
+        if lacks is None and len(found.row_records) > 1:
             # Halves that were named by themselves before were not alone.
-            halves = zip(found.identities, (ROWS, CLAIMS), strict=False)
+            halves = zip(found.row_records, (ROWS, CLAIMS), strict=False)
             self._items.change(
                 "DELETE FROM item WHERE name = ? AND lacks = ?",
                 [(stored(name), lack) for name, lack in halves],
             )
         if isinstance(found.what, NamedDocument):
             self._gathered.add(found.what.reason, found.what.path)
-        name = stored(found.identities[0]) if found.identities else None
+        name = stored(found.row_records[0]) if found.row_records else None
         self._items.change(
             "INSERT INTO item (lacks, name, what) VALUES (?, ?, ?)",
             [(lacks, name, pickle.dumps(found))],
@@ -114,7 +114,7 @@ class _Coupling:
         """Put a run in the place of the first of its documents."""
         numbers = [
             number
-            for name in found.identities or (stored_name(found),)
+            for name in found.row_records or (stored_name(found),)
             for (number,) in self._items.rows(
                 "SELECT number FROM item WHERE name = ? AND lacks = 'document'", stored(name)
             )
@@ -150,7 +150,7 @@ class _Coupling:
     def _join(self, rows: int, claims: int) -> None:
         one, other = self._found(rows), self._found(claims)
         run = Run(one.what.rows, other.what.aggregate, size=one.what.size, mark=one.what.mark)
-        both = FoundRuns(run, (*one.identities, *other.identities))
+        both = FoundRuns(run, (*one.row_records, *other.row_records))
         first, second = sorted((rows, claims))
         self._items.change(
             "UPDATE item SET lacks = NULL, what = ? WHERE number = ?", [(pickle.dumps(both), first)]

@@ -14,30 +14,30 @@ from evalstream.model.run import STDIN, NoInput, Run
 
 
 def apart(
-    found: Iterable[Run | NoInput], outputs: Outputs, flow: RowRouting
+    found: Iterable[Run | NoInput], outputs: Outputs, routing: RowRouting
 ) -> Iterator[Run | NoInput]:
     """Pass on what was found, once it is certain that the call does not write over it.
 
     The aggregate that is sealed is read and written. Raises UsageError where another file is, and
     where rows are to go somewhere and there are several runs.
     """
-    is_single = flow != RowRouting()
+    is_single = routing != RowRouting()
     for number, one in enumerate(found):
         if is_single and number:
-            raise UsageError(one_run_for(flow))
+            raise UsageError(one_run_for(routing))
         for path in _files_of(one) if outputs else ():
             outputs.refuse(path)
         if isinstance(one, Run) and one.aggregate is not None and outputs:
-            for path in () if _is_sealed(one.aggregate, flow) else _files_at(one.aggregate):
+            for path in () if _is_sealed(one.aggregate, routing) else _files_at(one.aggregate):
                 outputs.refuse(path)
         yield one
 
 
-def _is_sealed(aggregate: str, flow: RowRouting) -> bool:
+def _is_sealed(aggregate: str, routing: RowRouting) -> bool:
     """Tell whether an aggregate is the one that is sealed, which is read and written."""
-    if flow.seal_to is None or flow.dry_run:
+    if routing.seal_to is None or routing.dry_run:
         return False
-    return is_same_file(aggregate, flow.seal_to)
+    return is_same_file(aggregate, routing.seal_to)
 
 
 def _files_of(found: Run | NoInput) -> Iterator[str]:

@@ -52,7 +52,7 @@ class FoundRuns(NamedTuple):
     """
 
     what: Run | NoInput
-    identities: tuple[str, ...] = ()
+    row_records: tuple[str, ...] = ()
     is_named: bool = False
 
 

@@ -216,7 +216,7 @@ def _looked_closely(text: bytes, name: str) -> AggregatePeek:
     kind = kind_of(file) or _behind_items(file)
     if kind is not None and (kind.format != row_view.NAME or file.seen.kind in (ARRAY, LINES)):
         return _recognised(kind, file)
-    if document is None and not _is_sound(text):
+    if document is None and not _is_valid(text):
         is_aggregate = not AGGREGATE_KEYS.isdisjoint(file.seen.keys)
         return AggregatePeek(AGGREGATE if is_aggregate else BROKEN)
     if kind is not None:
@@ -242,7 +242,7 @@ def _declared_by(details: Any) -> str | None:
     return declared if isinstance(declared, str) and declared else None
 
 
-def _is_sound(text: bytes) -> bool:
+def _is_valid(text: bytes) -> bool:
     """Tell whether a text is JSON, however deep it is or whichever members it repeats."""
     try:
         _ANYTHING.decode(text.removeprefix(UTF8_MARK))

@@ -30,7 +30,7 @@ from evalstream.discovery.peek import (
 )
 from evalstream.discovery.remote import Prefix
 from evalstream.discovery.remote_object import found_at, stands_for_prefix
-from evalstream.discovery.search_folder import TOO_LARGE_TOLD, identified, log_found, runs_in
+from evalstream.discovery.search_folder import TOO_LARGE_REASON, identified, log_found, runs_in
 from evalstream.discovery.walk import real_path
 from evalstream.formats import UNKNOWN
 from evalstream.formats.eee import row_view
@@ -67,7 +67,7 @@ class Search:
     def found(self, path: str | NoInput) -> Iterator[FoundRuns]:
         """Find the runs that one input stands for and that were not found before."""
         for one in [FoundRuns(path)] if isinstance(path, NoInput) else self._found(path):
-            if not (one.identities and self._were_seen(one)):
+            if not (one.row_records and self._were_seen(one)):
                 yield one
 
     def close(self) -> None:
@@ -83,7 +83,7 @@ class Search:
         places = _places_of(found.what)
         names = (
             (stored(f"{place} {name}"),)
-            for place, name in zip(places, found.identities, strict=True)
+            for place, name in zip(places, found.row_records, strict=True)
         )
         return not self._seen.change("INSERT OR IGNORE INTO seen VALUES (?)", names)
 
@@ -130,7 +130,7 @@ class Search:
             json = self._near.look(path) if is_json_name(path) else peek_data(path)
             look = json or AggregatePeek(BROKEN)
         if look.kind == LOG:
-            return log_found(path, look)._replace(identities=(self._identity(path),))
+            return log_found(path, look)._replace(row_records=(self._identity(path),))
         if look.kind == DOCUMENT and self._knows(look):
             if (look.detail or "").startswith(evalguard.NAME):
                 return identified(Run(path, None, format=evalguard.NAME))
@@ -145,7 +145,7 @@ class Search:
         if is_json_name(path) and (is_aggregate or is_by_name):
             return self._of_eee(self._near.run_of(path, look.declared))
         if look.kind == TOO_LARGE:
-            return FoundRuns(NoInput(path, TOO_LARGE_TOLD))
+            return FoundRuns(NoInput(path, TOO_LARGE_REASON))
         if not ends_like_ours(path) and look.kind == ROWS:
             return FoundRuns(NoInput(path, NO_ENDING))
         if look.kind in (OTHER, STRANGE, ASIDE) and not self._is_array(path):
@@ -217,7 +217,7 @@ def _document_of(run: Run | NoInput) -> FoundRuns:
     """Return a run of one document as what may go with others that were named."""
     found = identified(run)
     kinds = _KINDS.get(run.format)
-    if isinstance(run, NoInput) or kinds is None or len(found.identities) != 1:
+    if isinstance(run, NoInput) or kinds is None or len(found.row_records) != 1:
         return found
     fields = zip(kinds, (run.rows, run.aggregate, run.inputs), strict=True)
     kind, path = next((kind, path) for kind, path in fields if path is not None)

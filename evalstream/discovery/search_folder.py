@@ -45,7 +45,7 @@ from evalstream.io.file_names import is_json_name, is_rows_name, is_yaml_name, w
 from evalstream.io.remote import is_remote
 from evalstream.model.run import ForeignLog, NoInput, Run
 
-TOO_LARGE_TOLD: Final = "too large for an aggregate, and not a file of rows"
+TOO_LARGE_REASON: Final = "too large for an aggregate, and not a file of rows"
 
 
 def runs_in(
@@ -168,12 +168,12 @@ class _Search:
         if look.kind == ROWS or are_rows:
             return self._pairing.of_rows(file)
         if look.kind == TOO_LARGE:
-            return FoundRuns(NoInput(self._place.path_of(file.path), TOO_LARGE_TOLD))
+            return FoundRuns(NoInput(self._place.path_of(file.path), TOO_LARGE_REASON))
         return None
 
     def _log(self, file: KnownFile, look: AggregatePeek) -> FoundRuns:
         one = log_found(self._place.path_of(file.path), look)
-        return one._replace(identities=(self._place.identity(file.true_path),))
+        return one._replace(row_records=(self._place.identity(file.true_path),))
 
     def _is_evalguards(self, file: KnownFile, look: AggregatePeek) -> bool:
         """Tell whether the check of an EvalGuard folder looks at a file."""

@@ -95,12 +95,12 @@ class Unrecognised(NoInput):
         """Whether something may hold data."""
         return any(KINDS[one.kind].leaves_open for one in self.kinds)
 
-    def fault(self) -> Violation | None:
+    def violation(self) -> Violation | None:
         """Return what is to be said of it, None where names were only excluded."""
         if not self.kinds:
             return None
         is_info = all(KINDS[one.kind].severity is Severity.INFO for one in self.kinds)
-        return ES007.fault(
+        return ES007.violation(
             self.reason,
             found={KINDS[one.kind].plural: one.number for one in self.kinds},
             severity=Severity.INFO if is_info else None,

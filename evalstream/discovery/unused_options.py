@@ -16,15 +16,15 @@ def refuse_idle(options: Options, system: str) -> None:
     """Raise UsageError for options that say nothing to files of a format."""
     if system == row_view.NAME:
         return
-    flow, usual = options.flow, Options()
+    routing, usual = options.routing, Options()
     idle = {
         "--schema": options.schema != usual.schema,
         "--schema-version": options.schema_version != usual.schema_version,
         "--recipe": options.recipe != usual.recipe,
-        "a seal": flow.seal_to is not None,
-        "--expect-rows": flow.expect_rows is not None,
-        "--expect-samples": flow.expect_samples is not None,
-        "a way for rows to go": flow != RowRouting() and system not in WITH_ROWS,
+        "a seal": routing.seal_to is not None,
+        "--expect-rows": routing.expect_rows is not None,
+        "--expect-samples": routing.expect_samples is not None,
+        "a way for rows to go": routing != RowRouting() and system not in WITH_ROWS,
         "--skip-noise": options.skip_noise and system not in WITH_ROWS,
     }
     named = next((name for name, is_idle in idle.items() if is_idle), None)

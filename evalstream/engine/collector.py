@@ -22,8 +22,8 @@ from evalstream.stats.run_links import RunLinks
 from evalstream.stats.tally import Tally
 
 SAYINGS: Final[Mapping[DuplicateKind, Callable[[DuplicateMatch, Where], Violation]]] = {
-    **sample_hash.REMARKS,
-    **coverage.REMARKS,
+    **sample_hash.DUPLICATE_RULES,
+    **coverage.DUPLICATE_RULES,
 }
 """What the rules say of a row that has to do with an earlier one."""
 
@@ -59,15 +59,15 @@ class Collector:
             self._places.extend(places)
         if self.links is not None:
             self.links.take(result.links, shift, places)
-        remarks = self._index.add(result.identities, shift)
+        notices = self._index.add(result.row_records, shift)
         self.tally.merge(result.tally)
         for key, count in result.counts.items():
             self.counts[key] = self.counts.get(key, 0) + count
         if self._index.spilled and self._waiting is None:
             self._waiting = FindingList()
-        rows = [self._finding(located, shift, result) for located in result.faults]
-        self._whole += len(result.identities)
-        for finding in heapq.merge(rows, self._remarked(remarks), key=self._order):
+        rows = [self._finding(located, shift, result) for located in result.violations]
+        self._whole += len(result.row_records)
+        for finding in heapq.merge(rows, self._duplicates(notices), key=self._order):
             self._pass_on(finding)
         return rows
 
@@ -80,18 +80,18 @@ class Collector:
         """Hand on what was waiting for late repeats."""
         if self._waiting is not None:
             waiting, self._waiting = self._waiting, None
-            late = (repeat for repeat in self._remarked(self._index.late()) if self._room(repeat))
+            late = (repeat for repeat in self._duplicates(self._index.late()) if self._room(repeat))
             for finding in heapq.merge(waiting, late, key=self._order):
                 self._show(finding)
         self._index.close()
 
-    def note(self, fault: Violation, file: str | None = None, line: int | None = None) -> None:
+    def note(self, violation: Violation, file: str | None = None, line: int | None = None) -> None:
         """Take a finding about the whole file, or about another file of the run."""
-        if fault.code not in self.context.enabled:
+        if violation.code not in self.context.enabled:
             return
-        fault = shorten_values(fault, show_values=self.context.options.show_values)
-        self._count(fault)
-        self._pass_on(finding_of(fault, file or self._file, self._profile, line=line))
+        violation = shorten_values(violation, show_values=self.context.options.show_values)
+        self._count(violation)
+        self._pass_on(finding_of(violation, file or self._file, self._profile, line=line))
 
     def fails(self) -> bool:
         """Tell whether something fails that was found so far."""
@@ -109,32 +109,32 @@ class Collector:
         """What findings about rows are ordered by."""
         return Finding.order if self._places is None else _element_order
 
-    def _remarked(self, remarks: Iterable[DuplicateMatch]) -> Iterator[Finding]:
+    def _duplicates(self, notices: Iterable[DuplicateMatch]) -> Iterator[Finding]:
         where = place_in("jsonl" if self._places is None else "json")
-        for remark in remarks:
-            fault = SAYINGS[remark.kind](remark, where)
-            if fault.code in self.context.enabled:
-                self._count(fault)
-                yield self._placed(fault, remark.line, remark.offset)
+        for notice in notices:
+            violation = SAYINGS[notice.kind](notice, where)
+            if violation.code in self.context.enabled:
+                self._count(violation)
+                yield self._placed(violation, notice.line, notice.offset)
 
     def _finding(self, located: LocatedViolation, shift: int, result: BlockResult) -> Finding:
-        fault = located.fault
-        if fault.code in TORN:
-            before = self._whole + bisect_left(result.identities.lines(), located.line)
-            fault = fault._replace(
-                message=f"{fault.message}; {counted(before, 'whole row')} before"
+        violation = located.violation
+        if violation.code in TORN:
+            before = self._whole + bisect_left(result.row_records.lines(), located.line)
+            violation = violation._replace(
+                message=f"{violation.message}; {counted(before, 'whole row')} before"
             )
-        return self._placed(fault, located.line + shift, located.offset, located.sample_id)
+        return self._placed(violation, located.line + shift, located.offset, located.sample_id)
 
     def _placed(
-        self, fault: Violation, number: int, offset: int, sample_id: str | int | None = None
+        self, violation: Violation, number: int, offset: int, sample_id: str | int | None = None
     ) -> Finding:
-        """Give a fault its place: a line, or a line and the pointer of an array's element."""
+        """Give a violation its place: a line, or a line and the pointer of an array's element."""
         if self._places is not None:
-            fault = fault._replace(pointer=f"/{number - 1}{fault.pointer or ''}")
+            violation = violation._replace(pointer=f"/{number - 1}{violation.pointer or ''}")
             number = self._places.line(number)
         return finding_of(
-            fault, self._file, self._profile, line=number, offset=offset, sample_id=sample_id
+            violation, self._file, self._profile, line=number, offset=offset, sample_id=sample_id
         )
 
     def _pass_on(self, finding: Finding) -> None:
@@ -152,9 +152,11 @@ class Collector:
         self._shown[finding.code] = shown + 1
         return True
 
-    def _count(self, fault: Violation) -> None:
-        key = (fault.code, severity_of(fault, self._profile))
-        self.counts[key] = self.counts.get(key, 0) + (1 if fault.count is None else fault.count)
+    def _count(self, violation: Violation) -> None:
+        key = (violation.code, severity_of(violation, self._profile))
+        self.counts[key] = self.counts.get(key, 0) + (
+            1 if violation.count is None else violation.count
+        )
 
 
 def _element_order(finding: Finding) -> tuple[float, str, str]:
@@ -164,7 +166,7 @@ def _element_order(finding: Finding) -> tuple[float, str, str]:
 
 
 def finding_of(
-    fault: Violation,
+    violation: Violation,
     file: str,
     profile: str,
     *,
@@ -172,20 +174,20 @@ def finding_of(
     offset: int | None = None,
     sample_id: str | int | None = None,
 ) -> Finding:
-    """Stamp a fault with its rule's name, its severity under a profile, and its place."""
+    """Stamp a violation with its rule's name, its severity under a profile, and its place."""
     # By position: by name it takes twice as long, and a file may have a finding in every row.
     return Finding(
-        fault.code,
-        RULES[fault.code].name,
-        severity_of(fault, profile),
+        violation.code,
+        RULES[violation.code].name,
+        severity_of(violation, profile),
         file,
         line,
         offset,
-        fault.pointer,
-        fault.keyword,
-        fault.message,
-        fault.expected,
-        fault.found,
+        violation.pointer,
+        violation.keyword,
+        violation.message,
+        violation.expected,
+        violation.found,
         sample_id,
-        fault.count,
+        violation.count,
     )

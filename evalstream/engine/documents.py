@@ -29,8 +29,8 @@ from evalstream.rules.syntax import read_document
 class DocumentCheck:
     """The documents of one run, and what was found in them.
 
-    `collector` takes what is found in records, block by block; everything else is noted, and
-    handed on in order (file, line, code, pointer) once the run is `closed`. `trouble` says what
+    `collector` takes what is found in records, block by block; everything else is noted, and handed
+    on in order (file, line, code, pointer) once the run is `closed`. `incomplete_reason` says what
     kept documents from being checked. `watch` is shown how files look when they are opened; one
     that looks otherwise in the end leaves the verdict open.
     """
@@ -41,7 +41,7 @@ class DocumentCheck:
         self.context = CheckContext(options=options, enabled=enabled_codes(options))
         self.name = printable(run.rows or run.aggregate or run.inputs or "")
         self.collector = Collector(self.context, self.name, show)
-        self.trouble: str | None = None
+        self.incomplete_reason: str | None = None
         self.size = 0
         self.watch = Watch()
         self._changed: set[str] = set()
@@ -58,8 +58,8 @@ class DocumentCheck:
         if text is None:
             return None
         name, reading = printable(path), read_document(text, self.options, noun)
-        for fault, line in reading.faults:
-            self.note(fault, name, line)
+        for violation, line in reading.violations:
+            self.note(violation, name, line)
         if reading.value is None:
             self.cannot(f"{name} could not be read as {noun}")
         return reading.value
@@ -71,29 +71,29 @@ class DocumentCheck:
             refuse_many_values(text)
         except (OSError, CannotCheck) as error:
             reason = reason_of(error)
-            self.note(ES001.fault(f"cannot be read: {reason}"), printable(path))
+            self.note(ES001.violation(f"cannot be read: {reason}"), printable(path))
             self.cannot(f"{printable(path)} cannot be read: {reason}")
             return None
         self.size += len(text)
         return text
 
-    def schema_faults(self, schema: str, value: Any, code: str) -> Iterator[Violation]:
+    def schema_violations(self, schema: str, value: Any, code: str) -> Iterator[Violation]:
         """Give everything that one of our schemas says against a value, under one code."""
         validator = builtin_validator(schema, self.options.engine)
         for part in error_parts(validator, value):
-            yield from (fault._replace(code=code) for fault in explain(part, own=True))
+            yield from (violation._replace(code=code) for violation in explain(part, own=True))
 
-    def note(self, fault: Violation, file: str | None = None, line: int | None = None) -> None:
-        """Take a fault of a document; without a name it is the run's first."""
-        if self._held.takes(fault, file or self.name):
-            self._noted.append((file or self.name, line, fault))
+    def note(self, violation: Violation, file: str | None = None, line: int | None = None) -> None:
+        """Take a violation of a document; without a name it is the run's first."""
+        if self._held.takes(violation, file or self.name):
+            self._noted.append((file or self.name, line, violation))
 
-    def note_all(self, faults: Iterable[Violation], file: str | None = None) -> None:
-        """Take the faults of a document."""
-        for fault in faults:
-            self.note(fault, file)
+    def note_all(self, violations: Iterable[Violation], file: str | None = None) -> None:
+        """Take the violations of a document."""
+        for violation in violations:
+            self.note(violation, file)
 
-    def tell_change(self, change: str, file: str | None = None) -> None:
+    def note_change(self, change: str, file: str | None = None) -> None:
         """Note once that a file is not what was read; without a name it is the run's first."""
         name = file or self.name
         if name not in self._changed:
@@ -103,17 +103,17 @@ class DocumentCheck:
 
     def cannot(self, reason: str | None) -> None:
         """Say what kept something from being checked; the first reason is told."""
-        self.trouble = self.trouble or reason
+        self.incomplete_reason = self.incomplete_reason or reason
 
     def closed(self, *, rows: int = 0, version: str | None = None) -> RunSummary:
         """Hand on what was noted, and return what became of the run; `rows` counts its records."""
         for path, change in self.watch.changes():
-            self.tell_change(change, printable(path))
-        for name, fault in self._held.rest():
-            self._noted.append((name or self.name, None, fault))
+            self.note_change(change, printable(path))
+        for name, violation in self._held.rest():
+            self._noted.append((name or self.name, None, violation))
         files = {name: place for place, name in enumerate(dict.fromkeys(self._names()))}
-        for file, line, fault in sorted(self._noted, key=lambda noted: _order(files, *noted)):
-            self.collector.note(fault, file, line)
+        for file, line, violation in sorted(self._noted, key=lambda noted: _order(files, *noted)):
+            self.collector.note(violation, file, line)
         run = self.run
         summary = RunSummary(
             file=printable(run.rows) if run.rows else None,
@@ -124,7 +124,7 @@ class DocumentCheck:
             rows=rows,
             seconds=time.perf_counter() - self._started,
             bytes=self.size,
-            trouble=self.trouble,
+            incomplete_reason=self.incomplete_reason,
         )
         for (code, severity), count in self.collector.counts.items():
             summary.count(code, severity, count)
@@ -135,7 +135,7 @@ class DocumentCheck:
         )
         if fails and not self._changed:
             summary.verdict = "failed"
-        elif self.trouble is None:
+        elif self.incomplete_reason is None:
             summary.verdict = "passed"
         self.collector.close()
         return summary
@@ -148,6 +148,11 @@ class DocumentCheck:
 
 
 def _order(
-    files: dict[str, int], file: str, line: int | None, fault: Violation
+    files: dict[str, int], file: str, line: int | None, violation: Violation
 ) -> tuple[int, float, str, str]:
-    return files[file], float("inf") if line is None else line, fault.code, fault.pointer or ""
+    return (
+        files[file],
+        float("inf") if line is None else line,
+        violation.code,
+        violation.pointer or "",
+    )

@@ -54,7 +54,7 @@ class OpenRows:
     """The rows of a run, open: where they come from, and what was recognised.
 
     `head` holds the first rows, line by line; `packed` names their compression; `stored` digests
-    the bytes as they are stored, where those are not the ones that hold the rows. `trouble` is
+    the bytes as they are stored, where those are not the ones that hold the rows. `array_error` is
     what is wrong with an array of rows, once all blocks were read; `left` takes what follows
     there. `origin` is what the stored bytes come from.
     """
@@ -64,7 +64,7 @@ class OpenRows:
     layout: Layout
     packed: str | None = None
     stored: RunningDigest | None = None
-    trouble: ArrayError | None = None
+    array_error: ArrayError | None = None
     left: ArrayRemainder | None = None
     origin: Any = None
 
@@ -108,11 +108,11 @@ class OpenRows:
                         gathered.add(_flat(element), element.line, element.offset)
                         if gathered.size >= length:
                             yield gathered.block()
-                self.trouble = elements.trouble
+                self.array_error = elements.issue
                 self._follow(data, found)
         except (OSError, CannotCheck):
             place = source.size, elements.lines
-            self.trouble = self.trouble or ArrayError("the array breaks off", *place)
+            self.array_error = self.array_error or ArrayError("the array breaks off", *place)
             if gathered.size:
                 yield gathered.block()
             self._follow(b"", [])
@@ -126,7 +126,7 @@ class OpenRows:
 
     def _follow(self, data: bytes, elements: Sequence[Element]) -> None:
         if self.left is not None:
-            self.left.follow(data, elements, breaks=self.trouble is not None)
+            self.left.follow(data, elements, breaks=self.array_error is not None)
 
 
 class ArrayRemainder:
@@ -198,7 +198,7 @@ def open_rows(
         if compression_of(head) is None and found.kind != layout.JSON_ARRAY:
             return OpenRows(source, head, found, origin=source)
         source.close()
-    keeps_rests = streamed or options.flow.rejected is not None or options.skip_noise
+    keeps_rests = streamed or options.routing.rejected is not None or options.skip_noise
     reader = _reader(path, options)
     try:
         return _streamed(reader, name, options, algorithms, taps, keeps_rests)
@@ -209,8 +209,8 @@ def open_rows(
 
 def _must_stream(path: str, options: Options) -> bool:
     """Tell whether bytes have to pass through here, which workers would read themselves."""
-    flow = options.flow
-    wanted = flow.sorts or flow.follow or options.skip_noise
+    routing = options.routing
+    wanted = routing.splits_rows or routing.follow or options.skip_noise
     return wanted or path == STDIN or is_remote(path) or not _is_regular(path)
 
 
@@ -230,8 +230,8 @@ def _reader(path: str, options: Options) -> ByteStream:
         from evalstream.io.remote import RemoteReader
 
         return RemoteReader(path)
-    if options.flow.follow:
-        return Growing(path, options.flow.idle_timeout)
+    if options.routing.follow:
+        return Growing(path, options.routing.idle_timeout)
     if _is_regular(path):
         return Stored(path)
     # A named pipe is opened only once somebody writes into it.
@@ -261,7 +261,7 @@ def _streamed(
         reader,
         name,
         options.max_line_bytes,
-        **({"lull": SORTING_LULL_SECONDS} if options.flow.sorts else {}),
+        **({"lull": SORTING_LULL_SECONDS} if options.routing.splits_rows else {}),
         keeps_rests=keeps_rests,
     )
     head = _head(source)

@@ -29,14 +29,14 @@ from evalstream.stats.tally import Tally
 
 JSON_BLANK: Final = b" \t\r"
 UNCERTAIN: Final = frozenset({ES107.code, ES108.code})
-"""Faults after which the values of a record are not those that its writer meant."""
+"""Violations after which the values of a record are not those that its writer meant."""
 
 
 class RecordEngine:
     """Judges records as the engine of rows does rows; all that it remembers is its judge's."""
 
-    def __init__(self, context: CheckContext, judge: RecordChecker) -> None:
-        self.context, self.judge = context, judge
+    def __init__(self, context: CheckContext, record: RecordChecker) -> None:
+        self.context, self.record = context, record
         self.is_noise = noise_check(context.options)
         self._finite = finite_check(context.options.engine)
         # A lower bound for nesting than the parser's own is left to the exact reader.
@@ -58,20 +58,20 @@ class RecordEngine:
                 value = None
             if value.__class__ is dict and self._finite(value):
                 return ObjectReading(value, [])
-        depth, noun = self.context.options.max_depth, self.judge.noun
+        depth, noun = self.context.options.max_depth, self.record.noun
         return read_object(line, depth, torn=torn, noun=noun, offset=offset)
 
     def judged(self, reading: ObjectReading) -> tuple[dict[str, Any] | None, list[Violation]]:
         """Return the record that was read, if it is one, and everything that is wrong with it."""
-        faults = [fault for fault, _ in reading.faults]
+        violations = [violation for violation, _ in reading.violations]
         if reading.value is None:
-            return None, faults
-        certain = UNCERTAIN.isdisjoint(fault.code for fault in faults)
+            return None, violations
+        certain = UNCERTAIN.isdisjoint(violation.code for violation in violations)
         try:
-            said = list(self.judge.faults(reading.value, certain=certain))
+            said = list(self.record.violations(reading.value, certain=certain))
         except RecursionError:
-            return None, [*faults, ES113.fault("nested too deep to be judged")]
-        return reading.value, [*faults, *reading.concerned(said)]
+            return None, [*violations, ES113.violation("nested too deep to be judged")]
+        return reading.value, [*violations, *reading.concerned(said)]
 
 
 class _Pass:
@@ -93,13 +93,13 @@ class _Pass:
             if len(line) > self._longest or self._lines.overlong:
                 self._lose(number)
                 message = f"longer than {self._longest:,} bytes; it was not looked at"
-                self._noted.add(number, offset, None, [ES003.fault(message)])
+                self._noted.add(number, offset, None, [ES003.violation(message)])
             elif not line.strip(JSON_BLANK):
                 self._end(line, number, torn=torn)
-                self._noted.add(number, offset, None, [ES110.fault("a blank line")])
+                self._noted.add(number, offset, None, [ES110.violation("a blank line")])
             else:
                 self._look(line, number, offset, torn=torn)
-        self._noted.faults.sort(key=lambda located: (located.line, located.fault.code))
+        self._noted.violations.sort(key=lambda located: (located.line, located.violation.code))
         return self._noted.result(self._tally, RowRecords(b""))
 
     def _each(self) -> Iterator[tuple[bytes, int, bool]]:
@@ -107,7 +107,7 @@ class _Pass:
         data, start, base, tail, final = self._lines[:5]
         if base + start == 0 and data.startswith(json.UTF8_MARK):
             start = len(json.UTF8_MARK)
-            self._noted.add(1, 0, None, [ES102.fault(BEGINS_WITH_MARK)])
+            self._noted.add(1, 0, None, [ES102.violation(BEGINS_WITH_MARK)])
         while start < len(data):
             stop = data.find(b"\n", start)
             if stop < 0:
@@ -120,22 +120,22 @@ class _Pass:
     def _look(self, line: bytes, number: int, offset: int, *, torn: bool) -> None:
         """Judge a line that is not blank."""
         reading = self._engine.read(line, offset, torn=torn)
-        is_sound = reading.value is not None and not reading.faults
-        if not is_sound and self._engine.is_noise(line):
+        is_valid = reading.value is not None and not reading.violations
+        if not is_valid and self._engine.is_noise(line):
             self._tally.noise.add(None, number)
             self._noted.fates[number] = LineStatus.NOISE
             self._end(line, number, torn=torn)
             return
-        record, faults = self._engine.judged(reading)
+        record, violations = self._engine.judged(reading)
         if record is None:
             self._lose(number)
         else:
             self._tally.rows += 1
             if torn:
-                faults.append(ES111.fault("the last row has no newline"))
+                violations.append(ES111.violation("the last row has no newline"))
         self._end(line, number, torn=torn)
-        sample = None if record is None else self._engine.judge.sample(record)
-        self._noted.add(number, offset, sample, faults)
+        sample = None if record is None else self._engine.record.sample(record)
+        self._noted.add(number, offset, sample, violations)
 
     def _end(self, line: bytes, number: int, *, torn: bool) -> None:
         if not torn and line.endswith(b"\r"):

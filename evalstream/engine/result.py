@@ -1,4 +1,4 @@
-"""What becomes of a block: its faults in order and counted, its tally, the fates of its lines."""
+"""The result of a block: its violations in order and counted, its tally, and its lines' status."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Counts = dict[tuple[str, Severity], int]
 
 
 class LocatedViolation(NamedTuple):
-    """A fault with its line (from 1 within the block), byte offset and sample."""
+    """A violation with its line (from 1 within the block), byte offset and sample."""
 
     line: int
     offset: int
     sample_id: str | int | None
-    fault: Violation
+    violation: Violation
 
 
 class LineStatus(IntEnum):
@@ -51,72 +51,74 @@ class AcceptedRows(NamedTuple):
 class BlockResult(NamedTuple):
     """What became of a block.
 
-    `faults` are in order of line, code and pointer, and hold at most `max_findings` per code
+    `violations` are in order of line, code and pointer, and hold at most `max_findings` per code
     and severity (all with 0, and where rows are rejected); `counts` is exact. `fates` tells, by
     line from 1, which lines are not accepted, where rows go different ways. `links` are what ties
     rows to those of other runs, where that is gathered. `read` digests the bytes of a block that a
     worker read by itself.
     """
 
-    faults: list[LocatedViolation]
+    violations: list[LocatedViolation]
     counts: Counts
     tally: Tally
-    identities: RowRecords
+    row_records: RowRecords
     fates: Mapping[int, LineStatus]
     links: Sequence[tuple[LinkKey, bytes]] = ()
     read: bytes = b""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel from a worker with faults as plain tuples, which takes half as long."""
-        faults = [(*located[:3], tuple(located.fault)) for located in self.faults]
-        return _arrived, (faults, *self[1:])
+        """Travel from a worker with violations as plain tuples, which takes half as long."""
+        violations = [(*located[:3], tuple(located.violation)) for located in self.violations]
+        return _arrived, (violations, *self[1:])
 
 
 def _arrived(
-    faults: Iterable[tuple[int, int, str | int | None, Iterable[Any]]], *others: Any
+    violations: Iterable[tuple[int, int, str | int | None, Iterable[Any]]], *others: Any
 ) -> BlockResult:
     """Put together a block's result that has travelled."""
     made = [
-        LocatedViolation(line, offset, sample_id, Violation._make(fault))
-        for line, offset, sample_id, fault in faults
+        LocatedViolation(line, offset, sample_id, Violation._make(violation))
+        for line, offset, sample_id, violation in violations
     ]
     return BlockResult(made, *others)
 
 
 class BlockFindings:
-    """The faults of a block's lines as they are found: kept, counted, and the lines' fates."""
+    """The violations of a block's lines as they are found: kept, counted, and the lines' fates."""
 
     def __init__(self, context: CheckContext) -> None:
         self._enabled, self._options = context.enabled, context.options
-        self._most = 0 if self._options.flow.rejected else self._options.max_findings
+        self._most = 0 if self._options.routing.rejected else self._options.max_findings
         self._threshold = self._options.threshold
-        self.faults: list[LocatedViolation] = []
+        self.violations: list[LocatedViolation] = []
         self.counts: Counts = {}
         self.fates: dict[int, LineStatus] = {}
 
-    def add(self, number: int, offset: int, sample: Any, faults: Sequence[Violation]) -> None:
-        """Take the faults of a line; `sample` is what the line calls its sample, whatever it is."""
+    def add(self, number: int, offset: int, sample: Any, violations: Sequence[Violation]) -> None:
+        """Take the violations of a line; `sample` is its sample_id, of any type."""
         shown_sample = _sample(sample)
         profile, show_values = self._options.profile, self._options.show_values
-        if len(faults) > 1:
-            faults = sorted(faults, key=_code_and_pointer)
-        for fault in faults:
-            if fault.code not in self._enabled:
+        if len(violations) > 1:
+            violations = sorted(violations, key=_code_and_pointer)
+        for violation in violations:
+            if violation.code not in self._enabled:
                 continue
-            severity = severity_of(fault, profile)
-            if severity >= self._threshold and fault.code != ES110.code:
+            severity = severity_of(violation, profile)
+            if severity >= self._threshold and violation.code != ES110.code:
                 self.fates[number] = LineStatus.REJECTED
-            key = (fault.code, severity)
+            key = (violation.code, severity)
             count = self.counts.get(key, 0) + 1
             self.counts[key] = count
             if not self._most or count <= self._most:
-                shown = shorten_values(fault, show_values=show_values)
-                self.faults.append(LocatedViolation(number, offset, shown_sample, shown))
+                shown = shorten_values(violation, show_values=show_values)
+                self.violations.append(LocatedViolation(number, offset, shown_sample, shown))
 
-    def result(self, tally: Tally, identities: RowRecords) -> BlockResult:
+    def result(self, tally: Tally, row_records: RowRecords) -> BlockResult:
         """Return what became of the block whose lines all were looked at."""
-        sorts = self._options.flow.sorts or self._options.skip_noise
-        return BlockResult(self.faults, self.counts, tally, identities, self.fates if sorts else {})
+        splits_rows = self._options.routing.splits_rows or self._options.skip_noise
+        return BlockResult(
+            self.violations, self.counts, tally, row_records, self.fates if splits_rows else {}
+        )
 
 
 def last_line(data: bytes, start: int, tail: bytes, *, final: bool) -> tuple[bytes, bool]:
@@ -125,19 +127,19 @@ def last_line(data: bytes, start: int, tail: bytes, *, final: bool) -> tuple[byt
     return (line[:-1], False) if line.endswith(b"\n") else (line, final)
 
 
-def shorten_values(fault: Violation, *, show_values: bool) -> Violation:
-    """Cut the values of a fault short, or hide the found one."""
-    found = fault.found if show_values else None
+def shorten_values(violation: Violation, *, show_values: bool) -> Violation:
+    """Cut the values of a violation short, or hide the found one."""
+    found = violation.found if show_values else None
     if not isinstance(found, Excerpt):
         found = json.shorten(found)
-    expected = json.shorten(fault.expected)
-    if found is fault.found and expected is fault.expected:
-        return fault
-    return fault._replace(found=found, expected=expected)
+    expected = json.shorten(violation.expected)
+    if found is violation.found and expected is violation.expected:
+        return violation
+    return violation._replace(found=found, expected=expected)
 
 
-def _code_and_pointer(fault: Violation) -> tuple[str, str]:
-    return fault.code, fault.pointer or ""
+def _code_and_pointer(violation: Violation) -> tuple[str, str]:
+    return violation.code, violation.pointer or ""
 
 
 def _sample(sample: Any) -> str | int | None:

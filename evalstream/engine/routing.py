@@ -37,38 +37,38 @@ _BLANKS = re.compile(rb"^(?:[ \t\r]*+\n)++|^[ \t\r]++\Z", re.MULTILINE)
 Sink = Callable[[bytes], object]
 
 
-def check_flow(flow: RowRouting, inputs: Sequence[str], aggregate: str | None) -> None:
+def check_routing(routing: RowRouting, inputs: Sequence[str], aggregate: str | None) -> None:
     """Raise UsageError where rows cannot go the ways they are to go."""
-    if replace(flow, idle_timeout=RowRouting().idle_timeout) == RowRouting():
+    if replace(routing, idle_timeout=RowRouting().idle_timeout) == RowRouting():
         return
     if len(inputs) != 1 or os.path.isdir(inputs[0]):
-        raise UsageError(one_run_for(flow))
+        raise UsageError(one_run_for(routing))
     (rows,) = inputs
-    for name in outputs_of(flow):
+    for name in outputs_of(routing):
         if is_remote(name):
             raise UsageError(f"{shown(name)}: only local files are written")
-    if flow.follow and (rows == STDIN or not os.path.isfile(rows)):
+    if routing.follow and (rows == STDIN or not os.path.isfile(rows)):
         raise UsageError("--follow watches a file that is there; a pipe is followed by itself")
     is_stream = rows == STDIN or is_device(rows)
-    if not (is_stream or flow.follow or flow.create):
-        _refuse_missing(flow.seal_to)
-    _refuse_another(flow.seal_to, aggregate)
-    if flow.seal_to is not None and is_stream and not (flow.tee or flow.file_path):
+    if not (is_stream or routing.follow or routing.create):
+        _refuse_missing(routing.seal_to)
+    _refuse_another(routing.seal_to, aggregate)
+    if routing.seal_to is not None and is_stream and not (routing.tee or routing.file_path):
         raise UsageError(
             "a stream is sealed together with the file that holds its rows: name one with --tee, "
             "or with --file-path if another program writes it"
         )
 
 
-def refuse_rowless(flow: RowRouting, name: str) -> None:
+def refuse_rowless(routing: RowRouting, name: str) -> None:
     """Raise UsageError where rows are to go somewhere, and `name` has none."""
-    if flow.passing or flow.tee or flow.accepted or flow.rejected or flow.follow:
+    if routing.passing or routing.tee or routing.accepted or routing.rejected or routing.follow:
         raise UsageError(f"{name} has no rows that could go somewhere")
 
 
-def one_run_for(flow: RowRouting) -> str:
+def one_run_for(routing: RowRouting) -> str:
     """Say what needs exactly one rows file, and was given others."""
-    if replace(flow, expect_rows=None, expect_samples=None) == RowRouting():
+    if replace(routing, expect_rows=None, expect_samples=None) == RowRouting():
         return "--expect-rows and --expect-samples go with exactly one rows file (or - for stdin)"
     return "where rows go can be said of exactly one rows file (or - for stdin)"
 
@@ -93,11 +93,11 @@ def _refuse_another(sealed: str | None, aggregate: str | None) -> None:
         )
 
 
-def outputs_of(flow: RowRouting) -> list[str]:
+def outputs_of(routing: RowRouting) -> list[str]:
     """Return the files that a flow writes."""
-    sidecar = None if flow.rejected is None else flow.rejected + SIDECAR
-    sealed = None if flow.dry_run else flow.seal_to
-    named = (flow.tee, flow.accepted, flow.rejected, sidecar, sealed)
+    sidecar = None if routing.rejected is None else routing.rejected + SIDECAR
+    sealed = None if routing.dry_run else routing.seal_to
+    named = (routing.tee, routing.accepted, routing.rejected, sidecar, sealed)
     return [name for name in named if name is not None]
 
 
@@ -109,7 +109,7 @@ class RowRouter:
     """
 
     def __init__(self, options: Options, algorithms: Sequence[str]) -> None:
-        self._flow = options.flow
+        self._routing = options.routing
         self._files: list[tuple[str, Output]] = []
         self._skips = options.skip_noise
         self.kept = RunningDigest(algorithms) if self._skips else None
@@ -123,17 +123,17 @@ class RowRouter:
 
     def open(self) -> None:
         """Open the files, before any row comes."""
-        flow = self._flow
-        if flow.tee is not None:
-            self._copies.append(self._opened(flow.tee, live=True))
-        if flow.accepted is not None:
-            self._accepted.append(self._opened(flow.accepted))
+        routing = self._routing
+        if routing.tee is not None:
+            self._copies.append(self._opened(routing.tee, live=True))
+        if routing.accepted is not None:
+            self._accepted.append(self._opened(routing.accepted))
         # Whoever reads there may keep us waiting until we are stopped: everything else comes first.
-        if flow.passing is not None:
-            (self._copies if flow.passing == "all" else self._accepted).append(self._pass_on)
-        if flow.rejected is not None:
-            self._rejected = self._opened(flow.rejected)
-            self._sidecar = self._opened(flow.rejected + SIDECAR)
+        if routing.passing is not None:
+            (self._copies if routing.passing == "all" else self._accepted).append(self._pass_on)
+        if routing.rejected is not None:
+            self._rejected = self._opened(routing.rejected)
+            self._sidecar = self._opened(routing.rejected + SIDECAR)
 
     def taps(self) -> list[Sink]:
         """Return what every byte of the input must be shown to as it comes."""
@@ -219,7 +219,7 @@ class RowRouter:
         lines = sorted(line for line, fate in result.fates.items() if fate is LineStatus.REJECTED)
         numbers = {line: self._rejects + index for index, line in enumerate(lines, 1)}
         self._rejects += len(lines)
-        for located, finding in zip(result.faults, findings, strict=True):
+        for located, finding in zip(result.violations, findings, strict=True):
             if located.line in numbers:
                 said = {"row": numbers[located.line], **finding.as_dict()}
                 sidecar(dumps(said) + b"\n")
@@ -245,7 +245,7 @@ def _until_stuck(sink: Sink) -> Sink:
 
 @contextmanager
 def _writing(path: str) -> Iterator[None]:
-    """Tell faults of writing from those of reading."""
+    """Tell violations of writing from those of reading."""
     try:
         yield
     except OSError as error:

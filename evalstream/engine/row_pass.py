@@ -54,10 +54,10 @@ BREAKS: Final = {rule.name: rule for rule in (ES003, ES103, ES104, ES113)}
 class RowPass:
     """The pass over one input, and what became of it.
 
-    `digests` are those of the whole input, by what they cover (`stored`, `unpacked` or `rows`)
-    and algorithm; empty where it was not read to its end. `faults` concern the whole file,
-    `breaks` a place in it. `trouble` says what kept rows from being checked, `lacks` that it
-    was a library; `size` counts the unpacked bytes of the rows that were.
+    `digests` are those of the whole input, by what they cover (`stored`, `unpacked` or `rows`) and
+    algorithm; empty where it was not read to its end. `violations` concern the whole file, `breaks`
+    a place in it. `incomplete_reason` says what kept rows from being checked, `lacks` that it was a
+    library; `size` counts the unpacked bytes of the rows that were.
     """
 
     name: str
@@ -68,9 +68,9 @@ class RowPass:
     opened: OpenRows | None = None
     layout: str = "unread"
     digests: dict[str, dict[str, str]] = field(default_factory=dict)
-    faults: list[Violation] = field(default_factory=list)
+    violations: list[Violation] = field(default_factory=list)
     breaks: list[PlacedViolation] = field(default_factory=list)
-    trouble: str | None = None
+    incomplete_reason: str | None = None
     lacks: bool = False
     size: int = 0
 
@@ -143,8 +143,8 @@ class RowPass:
                 self.progress.advance(block.length, collector.tally.rows, count)
         finally:
             collector.end_of_rows()
-        if opened.trouble is not None:
-            self._break_off(opened.trouble, collector.tally.rows)
+        if opened.array_error is not None:
+            self._break_off(opened.array_error, collector.tally.rows)
 
     def _results(
         self, opened: OpenRows, context: CheckContext
@@ -180,14 +180,14 @@ class RowPass:
             return source.blocks(length, abroad=True)
         return source.digest_beside(self.algorithms, length, source.blocks(length))
 
-    def _break_off(self, trouble: ArrayError, rows: int) -> None:
+    def _break_off(self, error: ArrayError, rows: int) -> None:
         """Say where an array of rows stops making sense; what follows cannot be looked at."""
         message = (
-            f"{trouble.message} (byte {trouble.offset:,} of the file); "
+            f"{error.message} (byte {error.offset:,} of the file); "
             f"{counted(rows, 'whole row')} before, and what follows was not looked at"
         )
-        rule = BREAKS[trouble.name]
-        self.breaks.append(PlacedViolation(rule.fault(message, pointer=f"/{rows}"), trouble.line))
+        rule = BREAKS[error.name]
+        self.breaks.append(PlacedViolation(rule.violation(message, pointer=f"/{rows}"), error.line))
         self._cannot("the array of rows could not be read to its end")
 
     def _pass_over(self, opened: OpenRows) -> None:
@@ -195,11 +195,11 @@ class RowPass:
         found, source = opened.layout, opened.source
         if found.kind == layout.WIDE:
             message = f"the file is in {found.detail}, not UTF-8; its rows cannot be read"
-            self.faults.append(ES102.fault(message, severity=Severity.ERROR))
+            self.violations.append(ES102.violation(message, severity=Severity.ERROR))
         elif found.kind == layout.FOREIGN:
-            self.faults.append(ES008.fault(found.detail))
+            self.violations.append(ES008.violation(found.detail))
         else:
-            self.faults.append(ES005.fault("this is an aggregate, not a file of rows"))
+            self.violations.append(ES005.violation("this is an aggregate, not a file of rows"))
         self._cannot(f"{self.name}: the rows were not looked at")
         source.start_digest(self.algorithms)
         for _ in source.pieces() if isinstance(source, StreamSource) else ():
@@ -207,10 +207,10 @@ class RowPass:
 
     def _fail(self, rule: Rule, reason: str) -> None:
         self._cannot(reason)
-        self.faults.append(rule.fault(reason))
+        self.violations.append(rule.violation(reason))
 
     def _cannot(self, reason: str) -> None:
-        self.trouble = self.trouble or reason
+        self.incomplete_reason = self.incomplete_reason or reason
 
 
 def check_block(context: CheckContext, block: Block) -> BlockResult:
@@ -269,7 +269,7 @@ def backend_for(opened: OpenRows, context: CheckContext) -> tuple[Backend, int]:
     MissingExtra and EngineLost where there are no such workers.
     """
     options, source = context.options, opened.source
-    if options.executor == "serial" or context.judge is not None:
+    if options.executor == "serial" or context.record is not None:
         return serial.backend(), BLOCK_BYTES
     jobs = options.jobs or usable_cores()
     if options.executor == "dask" and isinstance(source, FileSource):
@@ -291,5 +291,5 @@ def backend_for(opened: OpenRows, context: CheckContext) -> tuple[Backend, int]:
 def _is_small(source: Source, options: Options) -> bool:
     """Tell whether an input is not worth that workers are started for it."""
     if isinstance(source, StreamSource):
-        return source.ended or (options.flow.is_waited_for and not source.has_more)
+        return source.ended or (options.routing.is_interactive and not source.has_more)
     return source.size < WORTH_A_POOL_BYTES

@@ -34,9 +34,9 @@ EXCERPT_BYTES: Final = MEBIBYTE
 class Salvage:
     """What was saved of a file, and what was not.
 
-    `rows` counts the whole rows, `lost` the stretches of other bytes and `lost_bytes` their
-    bytes; `first` describes the first of them. `trouble` says what kept the file from being
-    read to its end, None if nothing did.
+    `rows` counts the whole rows, `lost` the stretches of other bytes and `lost_bytes` their bytes;
+    `first` describes the first of them. `incomplete_reason` says what kept the file from being read
+    to its end, None if nothing did.
     """
 
     file: str
@@ -44,12 +44,12 @@ class Salvage:
     lost: int = 0
     lost_bytes: int = 0
     first: dict[str, Any] | None = field(default=None)
-    trouble: str | None = None
+    incomplete_reason: str | None = None
 
     @property
     def exit_code(self) -> int:
         """0 if every byte was part of a whole row, 1 if some were lost, 3 if some were unread."""
-        return 3 if self.trouble else 1 if self.lost else 0
+        return 3 if self.incomplete_reason else 1 if self.lost else 0
 
 
 def salvage(
@@ -79,7 +79,7 @@ def salvage(
                 saving.take_all(opened)
             except (OSError, CannotCheck) as error:
                 saving.take_unfinished(opened.source)
-                saving.outcome.trouble = str(error)
+                saving.outcome.incomplete_reason = str(error)
         return saving.outcome
     finally:
         opened.source.close()
@@ -95,8 +95,8 @@ def salvage_lines(saved: Salvage, to: str, rest: str) -> Iterator[str]:
             f"{saved.file}: {lost} ({counted(saved.lost_bytes, 'byte')}) in {rest}, the first on "
             f"line {first['line']:,} at byte {first['offset']:,}: {first['reason']}"
         )
-    if saved.trouble is not None:
-        yield f"{saved.file}: what follows could not be read: {saved.trouble}"
+    if saved.incomplete_reason is not None:
+        yield f"{saved.file}: what follows could not be read: {saved.incomplete_reason}"
 
 
 class _Saving:
@@ -129,9 +129,9 @@ class _Saving:
 
     def _lose_behind(self, opened: OpenRows, data: bytes, offset: int) -> None:
         """Give up what follows where an array breaks."""
-        trouble = opened.trouble
-        if trouble is not None:
-            self._lose(data, trouble.line, offset, LinePiece(0, 0, False, trouble.message))
+        error = opened.array_error
+        if error is not None:
+            self._lose(data, error.line, offset, LinePiece(0, 0, False, error.message))
 
     def _take(self, block: Block, data: bytes) -> None:
         """Take whole lines; those that are surely rows are written together."""

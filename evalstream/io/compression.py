@@ -74,7 +74,7 @@ class Unpacked:
         self._padding = 0
         self._pieces: list[bytes] = []
         self._size = 0
-        self._fault: Exception | None = None
+        self._violation: Exception | None = None
         self._ended = False
 
     def read(self) -> bytes:
@@ -87,8 +87,8 @@ class Unpacked:
         """
         while not self._has_something():
             self._take()
-        if not self._pieces and self._fault is not None:
-            raise self._fault
+        if not self._pieces and self._violation is not None:
+            raise self._violation
         piece = b"".join(self._pieces)
         self._pieces, self._size = [], 0
         return piece
@@ -108,9 +108,9 @@ class Unpacked:
 
     def _has_something(self) -> bool:
         """Unpack what is held, a piece at most; tell whether there is anything to return."""
-        while self._fault is None and self._size < PIECE_BYTES and self._step():
+        while self._violation is None and self._size < PIECE_BYTES and self._step():
             pass
-        return bool(self._pieces) or self._ended or self._fault is not None
+        return bool(self._pieces) or self._ended or self._violation is not None
 
     @property
     def _offset(self) -> int:
@@ -122,7 +122,7 @@ class Unpacked:
         try:
             piece = self._packed.read()
         except (OSError, CannotCheck) as error:
-            self._fault = error
+            self._violation = error
             return
         # Left over is at most a part of a member's head.
         left = bytes(self._held[self._at :])
@@ -144,7 +144,7 @@ class Unpacked:
         self._at += len(fed)
         try:
             unpacked = member.unpack(fed, min(STEP_BYTES, PIECE_BYTES - self._size))
-        except self._codec.faults as error:
+        except self._codec.violations as error:
             self._fail(member, error)
             return False
         self._add(unpacked)
@@ -161,7 +161,7 @@ class Unpacked:
             return True
         if self.members and not _may_begin(head, self._kind):
             self._break_behind(self._offset)
-        if self._fault is not None or len(head) < HEAD_BYTES or not self._check_padding():
+        if self._violation is not None or len(head) < HEAD_BYTES or not self._check_padding():
             return False
         self._member = _Member(self._codec, head, self._offset)
         self.members += 1
@@ -181,7 +181,7 @@ class Unpacked:
         """Tell whether the padding is whole; break off if not."""
         if self._padding % _PADDING_UNIT.get(self._kind, 1):
             self._break_behind(self._offset - self._padding)
-        return self._fault is None
+        return self._violation is None
 
     def _add(self, unpacked: bytes) -> None:
         if unpacked:
@@ -206,7 +206,7 @@ class Unpacked:
         )
 
     def _break(self, reason: str) -> None:
-        self._fault = BrokenCompression(f"the {self._kind} stream {reason}")
+        self._violation = BrokenCompression(f"the {self._kind} stream {reason}")
 
 
 class _Decompressor(Protocol):
@@ -227,11 +227,11 @@ class _Decompressor(Protocol):
 class _Codec(NamedTuple):
     """How one compression is unpacked: `begin` takes the head of a member.
 
-    `faults` are what its library raises, `limit_bytes` is what it may use to look back.
+    `violations` are what its library raises, `limit_bytes` is what it may use to look back.
     """
 
     begin: Callable[[bytes], _Decompressor]
-    faults: tuple[type[Exception], ...]
+    violations: tuple[type[Exception], ...]
     limit_bytes: int
 
 
@@ -257,7 +257,7 @@ class _Member:
         return self._unpacking.unused_data
 
     def unpack(self, data: Bytes, most: int) -> bytes:
-        """Return what the next bytes unpack to, at most so much. Raises the codec's faults."""
+        """Return what the next bytes unpack to, at most so much. Raises the codec's violations."""
         if self._kept is not None:
             self._kept += data
         unpacked = self._unpacking.decompress(data, most)
@@ -277,7 +277,7 @@ class _Member:
                 while not again.eof and (fed or not again.needs_input):
                     unpacked += again.decompress(fed, 1)
                     fed = b""
-            except self._codec.faults:
+            except self._codec.violations:
                 return bytes(unpacked[self._given :]), self._offset + place
         return None
 

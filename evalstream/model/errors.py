@@ -1,4 +1,4 @@
-"""Faults of the run itself, never of the data; data faults are findings.
+"""Violations of the run itself, never of the data; data violations are findings.
 
 EvalstreamError
 ├── UsageError        the call makes no sense                        exit 2

@@ -21,7 +21,7 @@ class Severity(IntEnum):
 
 
 class Excerpt(NamedTuple):
-    """A piece of a line round a syntax fault, and the fault's place in it, from 0."""
+    """A piece of a line round a syntax violation, and the violation's place in it, from 0."""
 
     excerpt: str
     caret: int
@@ -31,8 +31,8 @@ class Violation(NamedTuple):
     """What a rule says: which code, where inside the document, and what.
 
     `severity` is None where the rule's own severity holds. `count` is the number of
-    occurrences (rows) that one fault stands for; None means one. `about_rows` says of a rule
-    that speaks about the aggregate that this fault is the rows file's.
+    occurrences (rows) that one violation stands for; None means one. `about_rows` says of a rule
+    that speaks about the aggregate that this violation is the rows file's.
     """
 
     code: str
@@ -67,7 +67,7 @@ def at_most(limit: Any) -> dict[str, Any]:
 
 
 class Finding(NamedTuple):
-    """One fault or remark with its place, in the order of the output contract.
+    """One violation or notice with its place, in the order of the output contract.
 
     `found` is what stands at the pointer. `expected` is what should stand there: the value, or a
     small JSON Schema where several are right.
@@ -122,7 +122,7 @@ MORE: Final = "more findings of this kind, which are counted and not told one by
 
 
 class PlacedViolation(NamedTuple):
-    """A fault in the aggregate, with its line where the text itself is at fault."""
+    """A violation in the aggregate, with its line where the text itself is at violation."""
 
-    fault: Violation
+    violation: Violation
     line: int | None = None

@@ -36,14 +36,14 @@ class RowRouting:
     idle_timeout: float = 30.0
 
     @property
-    def sorts(self) -> bool:
+    def splits_rows(self) -> bool:
         """Whether rows go different ways by what was found in them."""
         return self.passing == "valid" or bool(self.accepted or self.rejected)
 
     @property
-    def is_waited_for(self) -> bool:
+    def is_interactive(self) -> bool:
         """Whether somebody waits for the rows while they are checked."""
-        return self.passing is not None or self.sorts
+        return self.passing is not None or self.splits_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Options:
     workers as there are usable cores and as the input is worth. `profile` names a set of
     severities and extra rules. With `skip_noise` lines that hold no row are stepped over, or
     those that `noise`, a regular expression, is found in. `exclude` are patterns of names that a
-    search of a folder leaves out. `format_name` is the system whose files
+    search of a folder leaves out. `input_format` is the system whose files
     are checked, `auto` where they show it themselves. `executor` names who runs the work, and the
     two options of Dask its scheduler. With `links` a run gathers what ties it to others.
     """
@@ -74,7 +74,7 @@ class Options:
     max_depth: int = 200
     memory_limit: int = 38 * MEBIBYTE
     profile: str = "default"
-    format_name: str = "auto"
+    input_format: str = "auto"
     exclude: tuple[str, ...] = ()
     executor: str = "auto"
     dask_address: str | None = None
@@ -82,7 +82,7 @@ class Options:
     links: bool = False
     skip_noise: bool = False
     noise: str | None = None
-    flow: RowRouting = RowRouting()
+    routing: RowRouting = RowRouting()
 
     @property
     def threshold(self) -> Severity:

@@ -1,4 +1,4 @@
-"""The data that flows between the layers: findings, faults, blocks, options, reports."""
+"""The data that flows between the layers: findings, violations, blocks, options, reports."""
 
 from __future__ import annotations
 
@@ -99,18 +99,17 @@ NOT_SEALED: Final = "it was not sealed"
 class RunSummary:
     """What became of one run: a rows file with its aggregate, if it has one.
 
-    `verdict` is `passed`, `failed`, or `incomplete` where no fault was found but
-    something could not be checked. `counts` holds occurrences by code, `severities` by
-    severity; `trouble` says what kept the rows from being checked in full. `results` are the
-    aggregate's, claimed beside recomputed. `covers` says what the checksum is of where there
-    is a choice: `stored` or `unpacked` bytes, or `rows` without the noise between them.
-    `inputs` is a third document, where a system has one.
-    `sealed` is the aggregate that was sealed; `change` is what sealing it would change. `links`
-    are what ties the run to others of one call. `unchanged` says when it was checked, of a run
-    that was not checked again since nothing changed. `verified` says how much was; `selected` and
-    `ignored` are the codes or prefixes by which rules were left out.
-    What `is_note` is not a run: it says what a search left unchecked that does not matter, and how
-    many names it `excluded`.
+    `verdict` is `passed`, `failed`, or `incomplete` where no violation was found but something
+    could not be checked. `counts` holds occurrences by code, `severities` by severity;
+    `incomplete_reason` says what kept the rows from being checked in full. `results` are the
+    aggregate's, claimed beside recomputed. `covers` says what the checksum is of where there is a
+    choice: `stored` or `unpacked` bytes, or `rows` without the noise between them. `inputs` is a
+    third document, where a system has one. `sealed` is the aggregate that was sealed; `change` is
+    what sealing it would change. `links` are what ties the run to others of one call. `unchanged`
+    says when it was checked, of a run that was not checked again since nothing changed. `verified`
+    says how much was; `selected` and `ignored` are the codes or prefixes by which rules were left
+    out. What `is_note` is not a run: it says what a search left unchecked that does not matter, and
+    how many names it `excluded`.
     """
 
     file: str | None
@@ -128,7 +127,7 @@ class RunSummary:
     seconds: float = 0.0
     bytes: int = 0
     severities: dict[Severity, int] = field(default_factory=dict)
-    trouble: str | None = None
+    incomplete_reason: str | None = None
     results: list[ResultSummary] = field(default_factory=list)
     covers: str | None = None
     sealed: str | None = None
@@ -146,13 +145,13 @@ class RunSummary:
         self.counts[code] = self.counts.get(code, 0) + times
         self.severities[severity] = self.severities.get(severity, 0) + times
 
-    def tell_unsealed(self, reason: str | None = None) -> None:
+    def note_unsealed(self, reason: str | None = None) -> None:
         """Say that rows were not sealed, and why if that is not said by now."""
         said = NOT_SEALED if reason is None else f"{NOT_SEALED}: {reason}"
-        if self.trouble is None:
-            self.trouble = said
-        elif NOT_SEALED not in self.trouble:
-            self.trouble = f"{self.trouble}; {said}"
+        if self.incomplete_reason is None:
+            self.incomplete_reason = said
+        elif NOT_SEALED not in self.incomplete_reason:
+            self.incomplete_reason = f"{self.incomplete_reason}; {said}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the run as the output contract writes it."""
@@ -209,7 +208,7 @@ class Totals:
         self.rows += run.rows
         self.bytes += run.bytes
         self.unchanged += run.unchanged is not None
-        self.unchecked += bool(run.trouble or NOT_CHECKED & run.counts.keys())
+        self.unchecked += bool(run.incomplete_reason or NOT_CHECKED & run.counts.keys())
         if not run.is_note:
             self.verdicts[run.verdict] = self.verdicts.get(run.verdict, 0) + 1
         for code, count in run.counts.items():

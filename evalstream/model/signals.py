@@ -14,7 +14,7 @@ SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 class Stopped(BaseException):
     """Somebody asked this process to stop; `signal` is the number of the signal that said so.
 
-    No Exception, so that whoever handles faults does not take it for one.
+    No Exception, so that whoever handles violations does not take it for one.
     """
 
     def __init__(self, number: int) -> None:

@@ -13,7 +13,7 @@ from evalstream.model.block import TOO_LONG_BY
 
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
-SEEN_AFTER_FAULT: Final = 64
+SEEN_AFTER_ERROR: Final = 64
 """How many bytes after a fault stay with a malformed element, to be shown with it."""
 
 # Only the end of a value is wanted, so the decoder is to keep as little of it as it can; digits
@@ -112,7 +112,7 @@ class _Reach(NamedTuple):
 class ArraySplitter:
     """Splits an array that comes in pieces; an element longer than `longest` bytes ends it.
 
-    `trouble` is None, or what is wrong with the array once that is known; from there on lines
+    `issue` is None, or what is wrong with the array once that is known; from there on lines
     are counted and nothing else. Held are at most a piece and an element, as bytes, as text and
     for a moment as a value. Elements are not judged: all that Python's own parser takes as a
     value is taken, be it UTF-8 or not. An array that is `inner` stands inside another value:
@@ -120,7 +120,7 @@ class ArraySplitter:
     """
 
     def __init__(self, longest: int, *, inner: bool = False) -> None:
-        self.trouble: ArrayError | None = None
+        self.issue: ArrayError | None = None
         self.after: bytes | None = None
         self._inner = inner
         self._longest, self._kept = longest, longest + TOO_LONG_BY
@@ -289,7 +289,7 @@ class ArraySplitter:
         if reach.outcome is _Outcome.TOO_DEEP:
             return self._give_up(found, start + self._kept, _TOO_DEEP, start)
         if reach.outcome is _Outcome.MALFORMED and length <= self._longest:
-            needed = min(length + SEEN_AFTER_FAULT, self._kept)
+            needed = min(length + SEEN_AFTER_ERROR, self._kept)
             if there > needed or self._ended:
                 end = _character_end(self._data, reach.end, start + needed)
                 return self._give_up(found, end, _MALFORMED, reach.end)
@@ -307,18 +307,18 @@ class ArraySplitter:
         self._wanted = size
         return False
 
-    def _give_up(self, found: list[Element], end: int, message: str, fault: int) -> bool:
+    def _give_up(self, found: list[Element], end: int, message: str, error: int) -> bool:
         """Return what stands here up to `end` as the last element, and why it is the last."""
         start = self._position
         text = self._data[start:end]
         found.append(Element(text, self._offset + start, self._line_of(start), whole=False))
-        return self._stop(message, fault)
+        return self._stop(message, error)
 
     def _stop(self, message: str, position: int) -> bool:
         """Note what is wrong and read no more."""
         name = _RULES.get(message, "invalid-json")
         line = self._line_of(position)
-        self.trouble = ArrayError(message, self._offset + position, line, name)
+        self.issue = ArrayError(message, self._offset + position, line, name)
         self._expected = _Expected.NOTHING
         return False
 
@@ -357,11 +357,11 @@ def _reach(text: str, start: int) -> _Reach:
     return _Reach(_Outcome.COMPLETE, end)
 
 
-def _is_cut(text: str, fault: int) -> bool:
+def _is_cut(text: str, error: int) -> bool:
     """Tell whether a fault may be only that the text ends; False is certain."""
-    if text.startswith('"', fault):
-        return not _is_judged(text, fault)
-    return _is_cut_token(text, fault) or _CUT_ESCAPE.fullmatch(text, fault) is not None
+    if text.startswith('"', error):
+        return not _is_judged(text, error)
+    return _is_cut_token(text, error) or _CUT_ESCAPE.fullmatch(text, error) is not None
 
 
 def _is_cut_token(text: str, start: int) -> bool:

@@ -38,7 +38,7 @@ fast: Callable[[bytes], Any] = partial(
 )
 """Parse a line quickly or raise ValueError.
 
-Refuses what the exact parser refuses or remarks on: bad UTF-8, duplicate keys, NaN, lone
+Refuses what the exact parser refuses or notices on: bad UTF-8, duplicate keys, NaN, lone
 surrogates, more than 200 levels, integers of over 4,300 digits. One thing passes: a number
 such as 1e999 comes out infinite, so the schema check that follows must refuse infinities.
 """

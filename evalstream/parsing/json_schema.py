@@ -69,7 +69,7 @@ class Validator(Protocol):
         Raises RecursionError for one that is nested too deep.
         """
 
-    def faults(self, value: Any) -> Iterable[SchemaError]:
+    def errors(self, value: Any) -> Iterable[SchemaError]:
         """Say everything that is wrong with `value`. Raises RecursionError as above."""
 
 
@@ -197,12 +197,12 @@ class _RustValidator:
             raise _meant(error) from error
         return fits
 
-    def faults(self, value: Any) -> list[SchemaError]:
+    def errors(self, value: Any) -> list[SchemaError]:
         try:
-            return self._faults(value)
+            return self._errors(value)
         except _EmptyKeyError:
             renamed = _renamed(value, "", _EMPTY_KEY)
-            found = list(map(_with_empty_keys, self._faults(renamed)))
+            found = list(map(_with_empty_keys, self._errors(renamed)))
             if not found and not self._compiled.is_valid(value):
                 # A pattern of the schema finds the other name, and not the empty one.
                 return [SchemaError((), "patternProperties", ("patternProperties",), None, value)]
@@ -224,7 +224,7 @@ class _RustValidator:
         rest = {keyword: demand for keyword, demand in schema.items() if keyword != "required"}
         return tuple(schema.get("required", ())), _compiled(rest, mask="").iter_errors
 
-    def _faults(self, value: Any) -> list[SchemaError]:
+    def _errors(self, value: Any) -> list[SchemaError]:
         required, errors = self._explaining
         found = []
         if value.__class__ is dict:
@@ -262,7 +262,7 @@ class _RustValidator:
         optional = is_optional(self._schema, path)
         if "context" in payload:
             variants = tuple(
-                tuple(fault for inner in branch for fault in self._translated(inner, root))
+                tuple(error for inner in branch for error in self._translated(inner, root))
                 for branch in payload["context"]
             )
             return (
@@ -355,13 +355,13 @@ def _renamed(value: Any, old: str, new: str) -> Any:
     return value
 
 
-def _with_empty_keys(fault: SchemaError) -> SchemaError:
+def _with_empty_keys(error: SchemaError) -> SchemaError:
     """Give the empty keys of a fault their name back."""
-    return fault._replace(
-        path=tuple("" if key == _EMPTY_KEY else key for key in fault.path),
-        found=_renamed(fault.found, _EMPTY_KEY, ""),
-        member="" if fault.member == _EMPTY_KEY else fault.member,
-        variants=tuple(tuple(map(_with_empty_keys, branch)) for branch in fault.variants),
+    return error._replace(
+        path=tuple("" if key == _EMPTY_KEY else key for key in error.path),
+        found=_renamed(error.found, _EMPTY_KEY, ""),
+        member="" if error.member == _EMPTY_KEY else error.member,
+        variants=tuple(tuple(map(_with_empty_keys, branch)) for branch in error.variants),
     )
 
 

@@ -40,7 +40,7 @@ class PortableValidator:
         with _no_network():
             return bool(self._fits(value))
 
-    def faults(self, value: Any) -> Iterator[SchemaError]:
+    def errors(self, value: Any) -> Iterator[SchemaError]:
         """Say everything that is wrong with `value`."""
         seen: set[tuple[Path_, Path_]] = set()
         with _no_network():
@@ -52,7 +52,7 @@ class PortableValidator:
     ) -> Iterator[SchemaError]:
         path, route = tuple(error.absolute_path), tuple(error.absolute_schema_path)
         found = resolve(root, path)
-        fault = SchemaError(
+        translated = SchemaError(
             path=path,
             keyword=error.validator or "falseSchema",
             route=route,
@@ -66,14 +66,14 @@ class PortableValidator:
             seen.add((path, route))
             known = known_members(self._schema, path)
             for member in _concerned(error, found, trusted=self._trusted):
-                yield fault.about(member, resolve(found, (member,)), known)
+                yield translated.about(member, resolve(found, (member,)), known)
         elif error.validator in ("oneOf", "anyOf"):
             branches: list[list[SchemaError]] = [[] for _ in error.validator_value]
             for inner in error.context or ():
                 branches[inner.schema_path[0]].extend(self._translated(inner, root, set()))
-            yield fault._replace(variants=tuple(map(tuple, branches)), expected=None)
+            yield translated._replace(variants=tuple(map(tuple, branches)), expected=None)
         else:
-            yield fault
+            yield translated
 
 
 def _reference_validator(schema: Any, *, trusted: bool) -> Any:

@@ -108,17 +108,17 @@ class Held:
         self._seen = 0
         self._counts: dict[tuple[str | None, str, Severity | None], int] = {}
 
-    def takes(self, fault: Violation, file: str | None = None) -> bool:
+    def takes(self, error: Violation, file: str | None = None) -> bool:
         """Count a finding, and tell whether it is one of the first of its kind. Raises Stopped."""
         self._seen += 1
         if self._seen % MANY == 0:
             STOPPING.check()
-        key = file, fault.code, fault.severity
+        key = file, error.code, error.severity
         held = self._counts.get(key, 0)
         if held < MOST_OF_A_KIND:
             self._counts[key] = held + 1
             return True
-        self._counts[key] = held + (1 if fault.count is None else fault.count)
+        self._counts[key] = held + (1 if error.count is None else error.count)
         return False
 
     def rest(self) -> Iterator[tuple[str | None, Violation]]:
@@ -129,13 +129,13 @@ class Held:
                 yield file, Violation(code, MORE, severity=severity, count=more)
 
 
-def held_of(faults: Iterable[Violation]) -> Iterator[Violation]:
+def held_of(errors: Iterable[Violation]) -> Iterator[Violation]:
     """Give the first findings of each kind, and one for all others of it. Raises Stopped."""
     held = Held()
-    for fault in faults:
-        if held.takes(fault):
-            yield fault
-    yield from (fault for _, fault in held.rest())
+    for error in errors:
+        if held.takes(error):
+            yield error
+    yield from (error for _, error in held.rest())
 
 
 def _behind(text: bytes | bytearray) -> int:

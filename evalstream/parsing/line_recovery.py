@@ -198,13 +198,13 @@ class _Cut:
         whole = _is_utf8(self._line[start:stop])
         return LinePiece(start, stop, whole, "" if whole else NO_UTF8)
 
-    def _note_torn(self, start: int, fault: int) -> None:
+    def _note_torn(self, start: int, error: int) -> None:
         self._candidates_left -= 1
-        self._bytes_left -= fault - start
+        self._bytes_left -= error - start
         self.gave_up = self._candidates_left <= 0 or self._bytes_left < 0
         # A list is no row that objects could belong to.
         if self._text[start] == "{":
-            self._reach = max(self._reach, fault)
+            self._reach = max(self._reach, error)
 
     def _is_part(self, piece: LinePiece, *, outside: bool) -> bool:
         """Tell whether a value is part of a row that is torn or has lost its head."""
@@ -218,10 +218,10 @@ class _Cut:
     def _left_over(self, start: int, end: int) -> Iterator[LinePiece]:
         fragment = self._text[start:end].rstrip(_WHITE)
         if fragment:
-            yield LinePiece(start, start + len(fragment), False, _fault_of(fragment))
+            yield LinePiece(start, start + len(fragment), False, _error_of(fragment))
 
 
-def _fault_of(fragment: str) -> str:
+def _error_of(fragment: str) -> str:
     """Say in a few words why a text, one character for each byte, is no row."""
     try:
         _, stop = _DECODER.raw_decode(fragment)

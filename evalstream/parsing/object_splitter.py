@@ -37,7 +37,7 @@ class Envelope(NamedTuple):
 class ObjectSplitter:
     """Splits an object that comes in pieces: the elements of the array that one member holds.
 
-    The first member called `name` whose value is an array counts. `trouble` is what is wrong
+    The first member called `name` whose value is an array counts. `issue` is what is wrong
     with that array, once it is known; nothing behind it is understood then. Held are at most a
     piece, an element, and of the rest of the object `longest` bytes.
     """
@@ -53,9 +53,9 @@ class ObjectSplitter:
         self._is_behind = False
 
     @property
-    def trouble(self) -> ArrayError | None:
+    def issue(self) -> ArrayError | None:
         """What is wrong with the array, by its place in the input."""
-        found = self._elements.trouble if self._elements is not None else None
+        found = self._elements.issue if self._elements is not None else None
         if found is None:
             return None
         offset, lines = self._shift

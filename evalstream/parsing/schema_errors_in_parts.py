@@ -23,22 +23,22 @@ def error_parts(validator: Validator, value: Any) -> Iterator[list[SchemaError]]
     members = value.items() if isinstance(value, dict) else ()
     long = {key: inner for key, inner in members if isinstance(inner, list) and len(inner) > PART}
     first = {**value, **{key: inner[:PART] for key, inner in long.items()}} if long else value
-    yield list(validator.faults(first))
+    yield list(validator.errors(first))
     for key, inner in long.items():
         for start in range(PART, len(inner), PART):
             STOPPING.check()
-            faults = validator.faults({key: inner[start : start + PART]})
-            yield [_moved(fault, start) for fault in faults if _is_inside(fault, key)]
+            errors = validator.errors({key: inner[start : start + PART]})
+            yield [_moved(error, start) for error in errors if _is_inside(error, key)]
 
 
-def _is_inside(fault: SchemaError, key: str) -> bool:
-    return len(fault.path) > 1 and fault.path[0] == key
+def _is_inside(error: SchemaError, key: str) -> bool:
+    return len(error.path) > 1 and error.path[0] == key
 
 
-def _moved(fault: SchemaError, by: int) -> SchemaError:
+def _moved(error: SchemaError, by: int) -> SchemaError:
     """Place a fault that was found in a part of a list in the whole of it."""
-    key, index, *rest = fault.path
+    key, index, *rest = error.path
     if not isinstance(index, int):
-        return fault
-    variants = tuple(tuple(_moved(inner, by) for inner in branch) for branch in fault.variants)
-    return fault._replace(path=(key, index + by, *rest), variants=variants)
+        return error
+    variants = tuple(tuple(_moved(inner, by) for inner in branch) for branch in error.variants)
+    return error._replace(path=(key, index + by, *rest), variants=variants)

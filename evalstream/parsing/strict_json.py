@@ -53,7 +53,7 @@ class Parsed(NamedTuple):
 
     value: Any
     readable: bool
-    troubles: list[SyntaxIssue]
+    issues: list[SyntaxIssue]
 
 
 def parse_exactly(text: bytes, max_depth: int) -> Parsed:
@@ -76,8 +76,8 @@ def _excerpt(characters: str, position: int) -> tuple[str, int]:
     return visible, position - start
 
 
-def _unreadable(trouble: SyntaxIssue) -> Parsed:
-    return Parsed(None, False, [trouble])
+def _unreadable(issue: SyntaxIssue) -> Parsed:
+    return Parsed(None, False, [issue])
 
 
 def _undecodable(text: bytes, error: UnicodeDecodeError) -> SyntaxIssue:
@@ -208,24 +208,24 @@ def _decode(characters: str) -> Parsed:
         return _unreadable(SyntaxIssue("too-deep-or-too-big", "nested too deep to be read"))
     if not noticed.anything and "\\u" not in characters:
         return Parsed(value, True, [])
-    troubles: list[SyntaxIssue] = []
+    issues: list[SyntaxIssue] = []
     try:
-        return Parsed(_cleaned(value, (), troubles), True, troubles)
+        return Parsed(_cleaned(value, (), issues), True, issues)
     except RecursionError:
         return _unreadable(SyntaxIssue("too-deep-or-too-big", "nested too deep to be looked at"))
 
 
-def _cleaned(value: Any, path: tuple[Any, ...], troubles: list[SyntaxIssue]) -> Any:
+def _cleaned(value: Any, path: tuple[Any, ...], issues: list[SyntaxIssue]) -> Any:
     """Copy `value` without what other rules cannot bear, and note where that was."""
     if isinstance(value, dict):
-        return _cleaned_members(value, path, troubles)
+        return _cleaned_members(value, path, issues)
     if isinstance(value, list):
-        return [_cleaned(item, (*path, index), troubles) for index, item in enumerate(value)]
+        return [_cleaned(item, (*path, index), issues) for index, item in enumerate(value)]
     if isinstance(value, str):
-        return _cleaned_text(value, path, troubles)
+        return _cleaned_text(value, path, issues)
     if isinstance(value, _NotFinite):
         message, place = "a number that is not finite", pointer(path)
-        troubles.append(
+        issues.append(
             SyntaxIssue(
                 "non-finite-number", message, pointer=place, found=value.text, replaced=True
             )
@@ -234,37 +234,37 @@ def _cleaned(value: Any, path: tuple[Any, ...], troubles: list[SyntaxIssue]) -> 
     if isinstance(value, _HugeInteger):
         message = f"an integer of more than {MAX_INTEGER_DIGITS:,} digits"
         place = pointer(path)
-        troubles.append(SyntaxIssue("too-deep-or-too-big", message, pointer=place, replaced=True))
+        issues.append(SyntaxIssue("too-deep-or-too-big", message, pointer=place, replaced=True))
         return int(value)
     return value
 
 
 def _cleaned_members(
-    members: dict[str, Any], path: tuple[Any, ...], troubles: list[SyntaxIssue]
+    members: dict[str, Any], path: tuple[Any, ...], issues: list[SyntaxIssue]
 ) -> dict[str, Any]:
     repeated = isinstance(members, _Repeated)
     pairs = members.pairs if isinstance(members, _Repeated) else list(members.items())
     cleaned: dict[str, Any] = {}
     reported: set[str] = set()
     for key, value in pairs:
-        name = _cleaned_text(key, (*path, key), troubles)
+        name = _cleaned_text(key, (*path, key), issues)
         times = sum(1 for other, _ in pairs if other == key) if repeated else 1
         if times > 1 and key not in reported:
             reported.add(key)
             message = f"the key {shorten(name)!r} stands {times} times in one object"
             place = pointer((*path, name))
-            troubles.append(SyntaxIssue("duplicate-key", message, pointer=place))
-        cleaned[name] = _cleaned(value, (*path, name), troubles)
+            issues.append(SyntaxIssue("duplicate-key", message, pointer=place))
+        cleaned[name] = _cleaned(value, (*path, name), issues)
     return cleaned
 
 
-def _cleaned_text(text: str, path: tuple[Any, ...], troubles: list[SyntaxIssue]) -> str:
+def _cleaned_text(text: str, path: tuple[Any, ...], issues: list[SyntaxIssue]) -> str:
     if not _SURROGATE.search(text):
         return text
     cleaned = _SURROGATE.sub("\ufffd", text)
     place = pointer(_SURROGATE.sub("\ufffd", str(key)) for key in path)
     message = "half of a surrogate pair: no UTF-8 text can hold it, so its hash is undefined"
-    troubles.append(SyntaxIssue("unpaired-surrogate", message, pointer=place))
+    issues.append(SyntaxIssue("unpaired-surrogate", message, pointer=place))
     return cleaned
 
 

@@ -27,7 +27,7 @@ INVALID: Final = "invalid-yaml"
 """The name of troubles that no text in JSON can have."""
 
 OLDER: Final = "older-yaml"
-"""The name of the remark that a document declares an older version of YAML."""
+"""The name of the notice that a document declares an older version of YAML."""
 
 MOST_UNFOLDED: Final = 1_000_000
 """How many characters and nodes all aliases of a document may stand for together."""
@@ -51,7 +51,7 @@ class Yaml(NamedTuple):
     value: Any
     mark: Mark
     readable: bool
-    troubles: list[SyntaxIssue]
+    issues: list[SyntaxIssue]
     spelled: bool = False
 
 
@@ -95,8 +95,8 @@ def line_at(mark: Mark, path: str | None) -> int | None:
     return mark.line or None
 
 
-def _unreadable(trouble: SyntaxIssue) -> Yaml:
-    return Yaml(None, Mark(0), False, [trouble])
+def _unreadable(issue: SyntaxIssue) -> Yaml:
+    return Yaml(None, Mark(0), False, [issue])
 
 
 def _undecodable(text: bytes, error: UnicodeDecodeError) -> SyntaxIssue:
@@ -183,7 +183,7 @@ class _Composer:
         self._documents = 0
         self._spelled = False
         self._readable = True
-        self._troubles: list[SyntaxIssue] = []
+        self._issues: list[SyntaxIssue] = []
         self._root: tuple[Any, Mark] = (None, Mark(1))
 
     def read(self) -> Yaml:
@@ -209,7 +209,7 @@ class _Composer:
         except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
             self._broken(error)
         value, mark = self._root
-        return Yaml(value, mark, self._readable, self._troubles, self._spelled)
+        return Yaml(value, mark, self._readable, self._issues, self._spelled)
 
     def _document(self, event: Any) -> None:
         self._documents += 1
@@ -219,7 +219,7 @@ class _Composer:
         if event.version is not None and tuple(event.version) < (1, 2):
             version = ".".join(map(str, event.version))
             message = f"declares YAML {version} and is read as YAML 1.2, in which no is a text"
-            self._troubles.append(self._trouble(OLDER, message, event, None))
+            self._issues.append(self._issue(OLDER, message, event, None))
 
     def _scalar(self, event: Any) -> None:
         text = self._restored(event.value)
@@ -326,7 +326,7 @@ class _Composer:
         if frame.times[key] == 2:
             message = f"the key {shorten(key)!r} stands more than once in one object"
             place = pointer(self._path())
-            self._troubles.append(SyntaxIssue("duplicate-key", message, line=line, pointer=place))
+            self._issues.append(SyntaxIssue("duplicate-key", message, line=line, pointer=place))
 
     def _count(self) -> None:
         """Count one more node. Raises TooLarge."""
@@ -349,26 +349,26 @@ class _Composer:
     def _line_at(self, position: int) -> int:
         return bisect_right(self._breaks, position - 1) + 1
 
-    def _trouble(self, name: str, message: str, event: Any, path: Any) -> SyntaxIssue:
+    def _issue(self, name: str, message: str, event: Any, path: Any) -> SyntaxIssue:
         position = min(event.start_mark.index, len(self._characters))
         return _placed(name, message, self._characters, position, self._line(event), path)
 
     def _note(self, name: str, message: str, event: Any) -> None:
         place = pointer(self._path())
         line = self._line(event)
-        self._troubles.append(SyntaxIssue(name, message, line=line, pointer=place))
+        self._issues.append(SyntaxIssue(name, message, line=line, pointer=place))
 
     def _refuse(self, message: str, event: Any, *, stop: bool = False, path: Any = ()) -> None:
         """Note what makes the document no value that could be judged."""
         place = self._path() if path == () else path
-        self._troubles.append(self._trouble(INVALID, message, event, place))
+        self._issues.append(self._issue(INVALID, message, event, place))
         self._readable = False
         if stop:
             raise _StopReading
 
     def _too_deep(self, event: Any) -> None:
         message = f"nested deeper than {self._max_depth} levels"
-        self._troubles.append(SyntaxIssue("too-deep-or-too-big", message, line=self._line(event)))
+        self._issues.append(SyntaxIssue("too-deep-or-too-big", message, line=self._line(event)))
         self._readable = False
         raise _StopReading
 
@@ -385,7 +385,7 @@ class _Composer:
         column = position - self._characters.rfind("\n", 0, position)
         message = f"{said} at column {column}" + (f", {context}" if context else "")
         line = self._line_at(position)
-        self._troubles.append(_placed(INVALID, message, self._characters, position, line))
+        self._issues.append(_placed(INVALID, message, self._characters, position, line))
 
 
 def _unknown_tag(tag: str) -> str:

@@ -95,7 +95,7 @@ class Settled(NamedTuple):
     """A document's value once it is known where texts are wanted, and what is wrong in it."""
 
     value: Any
-    troubles: list[tuple[SyntaxIssue, int]]
+    issues: list[tuple[SyntaxIssue, int]]
 
 
 def settle(value: Any, mark: Mark, schema: Any) -> Settled:
@@ -107,7 +107,7 @@ def settle(value: Any, mark: Mark, schema: Any) -> Settled:
     lines.
     """
     settling = _Settling(schema)
-    return Settled(settling.settled(value, mark, schema, ()), settling.troubles)
+    return Settled(settling.settled(value, mark, schema, ()), settling.issues)
 
 
 class _Settling:
@@ -115,7 +115,7 @@ class _Settling:
 
     def __init__(self, schema: Any) -> None:
         self._schema = schema
-        self.troubles: list[tuple[SyntaxIssue, int]] = []
+        self.issues: list[tuple[SyntaxIssue, int]] = []
 
     def settled(self, value: Any, mark: Mark, node: Any, path: tuple[Any, ...]) -> Any:
         """Return a value with its scalars settled; `node` is the schema of this place."""
@@ -143,8 +143,8 @@ class _Settling:
             name = "too-deep-or-too-big"
             message = f"an integer of more than {MAX_INTEGER_DIGITS:,} digits"
         place, found = pointer(path), mark.spelling
-        trouble = SyntaxIssue(name, message, pointer=place, found=found, replaced=True)
-        self.troubles.append((trouble, mark.line))
+        issue = SyntaxIssue(name, message, pointer=place, found=found, replaced=True)
+        self.issues.append((issue, mark.line))
         return 0.0 if math.isnan(value) else math.copysign(_LARGEST_FLOAT, value)
 
     def _dereferenced(self, node: Any) -> Any:

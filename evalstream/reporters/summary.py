@@ -89,7 +89,7 @@ def run_line(run: RunSummary) -> str:
     verdict = run.verdict.upper() if run.verdict == "failed" else run.verdict
     limits = _limits(run)
     parts = [counted(run.rows, NOUNS[run.format])] if run.file else []
-    if run.format == MAIN_FORMAT and run.aggregate and not run.file and not run.trouble:
+    if run.format == MAIN_FORMAT and run.aggregate and not run.file and not run.incomplete_reason:
         parts = ["an aggregate without rows"]
     parts += severities(run.severities)
     line = f"{name}: {verdict}{f' ({limits})' if limits else ''}: {', '.join(parts)}"
@@ -100,9 +100,9 @@ def run_line(run: RunSummary) -> str:
         line = f"{line}, unchanged since {run.unchanged}"
     if run.sealed:
         line = f"{line}, sealed by {run.sealed}"
-    if run.format == "harpia" and run.verdict == "incomplete" and not run.trouble:
+    if run.format == "harpia" and run.verdict == "incomplete" and not run.incomplete_reason:
         line = f"{line}; there was nothing to compare it with"
-    return f"{line}; {run.trouble}" if run.trouble else line
+    return f"{line}; {run.incomplete_reason}" if run.incomplete_reason else line
 
 
 def _limits(run: RunSummary) -> str:
@@ -161,9 +161,9 @@ def severities(counts: Mapping[Severity, int]) -> list[str]:
         for severity in sorted(Severity, reverse=True)
         if counts.get(severity) and severity is not Severity.INFO
     ]
-    remarks = counts.get(Severity.INFO)
-    if remarks:
-        parts.append(counted(remarks, "remark"))
+    notices = counts.get(Severity.INFO)
+    if notices:
+        parts.append(counted(notices, "remark"))
     return parts or ["no findings"]
 
 

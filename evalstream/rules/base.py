@@ -28,7 +28,7 @@ class RecordChecker(Protocol):
     def noun(self) -> str:
         """What a record is called, with its article."""
 
-    def faults(self, record: Mapping[str, Any], *, certain: bool) -> Iterable[Violation]:
+    def violations(self, record: Mapping[str, Any], *, certain: bool) -> Iterable[Violation]:
         """Say what is wrong with a record; its values may be others unless it is `certain`."""
 
     def sample(self, record: Mapping[str, Any]) -> Any:
@@ -43,7 +43,7 @@ class CheckContext:
     `recipes` the ones that the file can follow, best first (empty: not settled), `enabled`
     the codes that are to be reported. What the aggregate demands is None without one;
     `results` are the aggregate's results, which rows are joined with, and `library` names the
-    harness that wrote the run, as the aggregate does. A `judge` judges records of another system,
+    harness that wrote the run, as the aggregate does. A `record` judges records of another system,
     and stands for everything else that is known of them. With `links` it is gathered what ties
     rows to those of other runs.
     """
@@ -58,7 +58,7 @@ class CheckContext:
     evaluation_names: frozenset[str] | None = None
     results: tuple[Result, ...] = ()
     library: str | None = None
-    judge: RecordChecker | None = None
+    record: RecordChecker | None = None
     links: bool = False
 
     def version_of(self, row: Mapping[str, Any]) -> str:
@@ -154,7 +154,7 @@ def _in_row(number: int) -> str:
 
 
 RowCheck = Callable[[Mapping[str, Any]], Iterable[Violation]]
-"""Returns the faults of one row; the empty tuple where there are none."""
+"""Returns the violations of one row; the empty tuple where there are none."""
 
 RowRule = Callable[[CheckContext], RowCheck | None]
 RunRule = Callable[[RunFacts], Iterable[Violation]]
@@ -166,9 +166,9 @@ class Rule(NamedTuple):
 
     `documentation` has the headings What it finds, Why it matters, Bad and Good; the last two
     are changes to the example run, and tests run them. At most one of `row`, `run`,
-    `aggregate` and `judge` is given: `row` binds a context and returns a stateless check of one
+    `aggregate` and `record` is given: `row` binds a context and returns a stateless check of one
     row (or None where there is nothing to check), `run` looks at the merged facts once per run,
-    `aggregate` at the aggregate by itself; `judge` looks at what another system hands to its
+    `aggregate` at the aggregate by itself; `record` looks at what another system hands to its
     rules, at most once per document or record. Rules with none of them are found by the parser,
     the schema or the driver, which name them. An `optional` rule holds only where it is
     selected or a profile adds it. A `run` rule that is `about_paths` looks also at runs whose
@@ -183,7 +183,7 @@ class Rule(NamedTuple):
     row: RowRule | None = None
     run: RunRule | None = None
     aggregate: AggregateRule | None = None
-    judge: Callable[[Any], Iterable[Violation]] | None = None
+    record: Callable[[Any], Iterable[Violation]] | None = None
     fixable: bool = False
     optional: bool = False
     about_aggregate: bool = False
@@ -191,7 +191,7 @@ class Rule(NamedTuple):
     by_ids: bool = False
     since: str = "0.1.0"
 
-    def fault(self, message: str, **details: Any) -> Violation:
+    def violation(self, message: str, **details: Any) -> Violation:
         """Say that this rule is broken."""
         return Violation(self.code, message, **details)
 

@@ -128,9 +128,11 @@ def _enabled(
     return frozenset(code for code in enabled if _letters_of(code) in systems)
 
 
-def severity_of(fault: Violation, profile: str) -> Severity:
-    """Return how bad a fault is: its own severity, else its rule's under a profile."""
-    return _SEVERITIES[profile][fault.code] if fault.severity is None else fault.severity
+def severity_of(violation: Violation, profile: str) -> Severity:
+    """Return how bad a violation is: its own severity, else its rule's under a profile."""
+    return (
+        _SEVERITIES[profile][violation.code] if violation.severity is None else violation.severity
+    )
 
 
 def _usual(profile: str, systems: Iterable[str]) -> Iterator[str]:

@@ -18,7 +18,7 @@ def _changed_while_read(facts: RunFacts) -> Iterator[Violation]:
 
 def changed_while_read(change: str) -> Violation:
     """Say of a file, whichever of a run's it is, what changed about it."""
-    return ES004.fault(f"the file changed while it was read: {change}")
+    return ES004.violation(f"the file changed while it was read: {change}")
 
 
 ROW_MARK: Final = b'"schema_version"'
@@ -41,7 +41,7 @@ def noise_check(options: Options) -> Callable[[bytes], bool]:
 def _noise_skipped(facts: RunFacts) -> Iterator[Violation]:
     for _, count, line in facts.tally.noise:
         message = f"lines between the rows that hold none were skipped (first {facts.at(line)})"
-        yield ES006.fault(message, count=count)
+        yield ES006.violation(message, count=count)
 
 
 ES001: Final = Rule(

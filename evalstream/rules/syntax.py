@@ -18,19 +18,19 @@ BEGINS_WITH_MARK: Final = "the file begins with a UTF-8 byte order mark"
 
 
 class ObjectReading(NamedTuple):
-    """An object read exactly: the object if there is one, and its faults with their lines.
+    """An object read exactly: the object if there is one, and its violations with their lines.
 
     `replaced` are the pointers of values that stand for others which are no numbers, so that
     no other rule has anything to say of them.
     """
 
     value: dict[str, Any] | None
-    faults: list[tuple[Violation, int | None]]
+    violations: list[tuple[Violation, int | None]]
     replaced: frozenset[str | None] = frozenset()
 
-    def concerned(self, faults: Iterable[Violation]) -> Iterator[Violation]:
-        """Leave out the faults of replaced values."""
-        return (fault for fault in faults if fault.pointer not in self.replaced)
+    def concerned(self, violations: Iterable[Violation]) -> Iterator[Violation]:
+        """Leave out the violations of replaced values."""
+        return (violation for violation in violations if violation.pointer not in self.replaced)
 
 
 def read_object(
@@ -41,37 +41,37 @@ def read_object(
     `offset` is that of the text within its file, in bytes, None where it is the whole file.
     """
     parsed = parse_exactly(text, max_depth)
-    lines = [trouble.line for trouble in parsed.troubles]
-    faults = list(zip(explain(parsed.troubles, torn=torn, base=offset), lines, strict=True))
-    replaced = frozenset(trouble.pointer for trouble in parsed.troubles if trouble.replaced)
+    lines = [issue.line for issue in parsed.issues]
+    violations = list(zip(explain(parsed.issues, torn=torn, base=offset), lines, strict=True))
+    replaced = frozenset(issue.pointer for issue in parsed.issues if issue.replaced)
     if not parsed.readable or (replaced and not isinstance(parsed.value, dict)):
-        return ObjectReading(None, faults)
+        return ObjectReading(None, violations)
     if not isinstance(parsed.value, dict):
         message = f"{noun} must be an object, this is {_with_article(type_name(parsed.value))}"
-        faults.append((ES109.fault(message, found=parsed.value), None))
-        return ObjectReading(None, faults)
-    return ObjectReading(parsed.value, faults, replaced)
+        violations.append((ES109.violation(message, found=parsed.value), None))
+        return ObjectReading(None, violations)
+    return ObjectReading(parsed.value, violations, replaced)
 
 
 def explain(
-    troubles: Iterable[SyntaxIssue], *, torn: bool, base: int | None = None
+    issues: Iterable[SyntaxIssue], *, torn: bool, base: int | None = None
 ) -> Iterator[Violation]:
-    """Turn the parser's troubles into faults.
+    """Turn the parser's troubles into violations.
 
     `torn` says that the text is the last line and lacks its newline, so that a text that ends
     too early was cut off rather than miswritten; `base` is the text's offset within its file.
     """
-    for trouble in troubles:
-        rule = _BY_NAME[trouble.name]
-        message = trouble.message
-        if torn and trouble.at_end and trouble.name != "spliced-record":
+    for issue in issues:
+        rule = _BY_NAME[issue.name]
+        message = issue.message
+        if torn and issue.at_end and issue.name != "spliced-record":
             rule, message = ES104, f"the last line breaks off: {message}"
-        if rule.code in TORN and base is not None and trouble.offset is not None:
-            message = f"{message}, byte {base + trouble.offset:,} of the file"
-        found: Excerpt | str | None = trouble.found
-        if trouble.excerpt is not None:
-            found = Excerpt(trouble.excerpt, trouble.caret)
-        yield rule.fault(message, pointer=trouble.pointer, found=found)
+        if rule.code in TORN and base is not None and issue.offset is not None:
+            message = f"{message}, byte {base + issue.offset:,} of the file"
+        found: Excerpt | str | None = issue.found
+        if issue.excerpt is not None:
+            found = Excerpt(issue.excerpt, issue.caret)
+        yield rule.violation(message, pointer=issue.pointer, found=found)
 
 
 def _with_article(kind: str) -> str:
@@ -81,7 +81,7 @@ def _with_article(kind: str) -> str:
 def _carriage_return(facts: RunFacts) -> Iterator[Violation]:
     for _, count, line in facts.tally.carriage_returns:
         message = f"lines end in CR LF (first {facts.at(line)}); LF alone is usual"
-        yield ES112.fault(message, count=count)
+        yield ES112.violation(message, count=count)
 
 
 ES101: Final = Rule(
@@ -348,7 +348,8 @@ ES114: Final = Rule(
 )
 
 TORN: Final = frozenset({ES104.code, ES105.code, ES106.code})
-"""Faults of which the writer or the storage is guilty, after which one looks for what is left."""
+"""Violations of which the writer or the storage is guilty, after which one looks for what is
+left."""
 
 RULES: Final = (
     ES101,
@@ -378,5 +379,5 @@ def read_document(text: bytes, options: Options, noun: str) -> ObjectReading:
     reading = read_object(text.removeprefix(UTF8_MARK), options.max_depth, torn=False, noun=noun)
     if not text.startswith(UTF8_MARK):
         return reading
-    mark = ES102.fault(BEGINS_WITH_MARK), 1
-    return reading._replace(faults=[mark, *reading.faults])
+    mark = ES102.violation(BEGINS_WITH_MARK), 1
+    return reading._replace(violations=[mark, *reading.violations])

@@ -1,4 +1,4 @@
-"""Rows held against all earlier rows, block by block: in memory, and on disk past a bound."""
+"""Rows checked against all earlier rows, block by block: in memory, and on disk past a bound."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _MOST_BYTES_PER_ROW: Final = BYTES_PER_ROW + BYTES_PER_LATER_ROW + BYTES_PER_GRO
 class DuplicateIndex:
     """Finds what is odd about rows in the light of earlier ones.
 
-    While all rows fit in `memory_limit` bytes, `add` returns the remarks on each block at
+    While all rows fit in `memory_limit` bytes, `add` returns the notices on each block at
     once. Past it the records go to a temporary file, `spilled` turns true, and `late` returns
-    the remarks on everything that came after, ordered by line. `coverage` holds once `late`
+    the notices on everything that came after, ordered by line. `coverage` holds once `late`
     has been read to its end.
     """
 
@@ -44,7 +44,7 @@ class DuplicateIndex:
 
     @property
     def spilled(self) -> bool:
-        """Whether remarks come late from now on."""
+        """Whether notices come late from now on."""
         return self._spill is not None
 
     @property
@@ -62,15 +62,15 @@ class DuplicateIndex:
         self._rows += len(block)
         self._store.add(block, shift)
         self._reported = shift + (block.record(len(block) - 1).line if len(block) else 0)
-        remarks = self._samples.add(block, shift) + self._inputs.add(block, shift)
-        return sorted(remarks) if remarks else ()
+        matches = self._samples.add(block, shift) + self._inputs.add(block, shift)
+        return sorted(matches) if matches else ()
 
     def late(self) -> Iterator[DuplicateMatch]:
-        """Iterate over the remarks that come only now, ordered by line."""
+        """Iterate over the notices that come only now, ordered by line."""
         if self._spill is not None:
-            for remark in self._spill.remarks():
-                if remark.line > self._reported:
-                    yield remark
+            for match in self._spill.matches():
+                if match.line > self._reported:
+                    yield match
 
     def close(self) -> None:
         """Let go of the temporary files."""

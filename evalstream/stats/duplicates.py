@@ -178,11 +178,11 @@ class SampleIndex:
         self.coverage.add_firsts(
             [places[i - start] for i in fresh], [words[i - start] for i in fresh]
         )
-        remarks: list[DuplicateMatch] = []
+        matches: list[DuplicateMatch] = []
         for index, first in enumerate(firsts):
             if first != start + index:
-                remarks += self._later(block.record(index), shift, first, words[index])
-        return remarks
+                matches += self._later(block.record(index), shift, first, words[index])
+        return matches
 
     def _later(
         self, record: RowRecord, shift: int, first: int, word: int

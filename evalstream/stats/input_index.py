@@ -30,7 +30,7 @@ class InputIndex:
         self._rows += len(block)
         if firsts is None:
             return []
-        remarks: list[DuplicateMatch] = []
+        matches: list[DuplicateMatch] = []
         inputs, samples = block.digests(INPUT_AT), block.digests(SAMPLE_AT)
         for number, (first, shown) in enumerate(zip(firsts, inputs, strict=True), start):
             if first == number or shown == ABSENT:
@@ -45,8 +45,8 @@ class InputIndex:
             record = block.record(number - start)
             line = record.line + shift
             for kind, earlier in group.look(record, line):
-                remarks.append(DuplicateMatch(line, kind, record.offset, earlier))
-        return remarks
+                matches.append(DuplicateMatch(line, kind, record.offset, earlier))
+        return matches
 
     def _group(self, first: int) -> Shown:
         """Begin a group with a first row and those that are like it."""

@@ -36,7 +36,7 @@ class LinkKey(NamedTuple):
     benchmark: int
 
 
-def link_key(
+def link_key_of(
     row: Mapping[str, Any], claimed: str | None, result: int, joined: Result | None
 ) -> LinkKey | None:
     """Return the ties of a row, None where its ids are no texts or blank.

@@ -13,7 +13,7 @@ from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch
 PARTITIONS: Final = 64
 BUFFER_BYTES: Final = 1 << 14
 
-_REMARK = struct.Struct("<QQQQ")
+_MATCH = struct.Struct("<QQQQ")
 
 Pieces = Callable[[], Iterator[bytes]]
 """Reads the records of one part from their start, in the order of their lines, piece by piece."""
@@ -61,16 +61,16 @@ class Partitions:
             self._parts.buffers[part] += records
         self._parts.flush()
 
-    def remarks(self) -> Iterator[DuplicateMatch]:
-        """Search part by part, and iterate over all remarks, ordered by line."""
+    def matches(self) -> Iterator[DuplicateMatch]:
+        """Search part by part, and iterate over all notices, ordered by line."""
         found = _Extents(PARTITIONS)
         try:
             for part in range(PARTITIONS):
-                for remark in self._remarks_in(part):
-                    found.buffers[part] += _REMARK.pack(*remark)
+                for match in self._matches_in(part):
+                    found.buffers[part] += _MATCH.pack(*match)
                     if len(found.buffers[part]) >= BUFFER_BYTES:
                         found.flush()
-            yield from heapq.merge(*(_remarks_of(found, part) for part in range(PARTITIONS)))
+            yield from heapq.merge(*(_matches_of(found, part) for part in range(PARTITIONS)))
         finally:
             found.close()
 
@@ -78,7 +78,7 @@ class Partitions:
         """Delete the records."""
         self._parts.close()
 
-    def _remarks_in(self, part: int) -> Iterable[DuplicateMatch]:
+    def _matches_in(self, part: int) -> Iterable[DuplicateMatch]:
         rows = self._parts.size(part) // RECORD_BYTES
 
         def pieces() -> Iterator[bytes]:
@@ -111,7 +111,7 @@ def searched(partitions: Partitions, pieces: Iterable[bytes]) -> Iterator[Duplic
     try:
         for data in pieces:
             partitions.extend(data)
-        yield from partitions.remarks()
+        yield from partitions.matches()
     finally:
         partitions.close()
 
@@ -164,7 +164,7 @@ class _Extents:
         self._file.close()
 
 
-def _remarks_of(found: _Extents, part: int) -> Iterator[DuplicateMatch]:
+def _matches_of(found: _Extents, part: int) -> Iterator[DuplicateMatch]:
     for data in found.read(part):
-        for line, kind, offset, earlier in _REMARK.iter_unpack(data):
+        for line, kind, offset, earlier in _MATCH.iter_unpack(data):
             yield DuplicateMatch(line, DuplicateKind(kind), offset, earlier)

@@ -33,7 +33,7 @@ class Group(NamedTuple):
     `samples` and `inputs` are sums of digests: the same for the same rows in any order.
     """
 
-    ties: LinkKey
+    link_key: LinkKey
     rows: int
     samples: int
     inputs: int
@@ -72,24 +72,24 @@ class RunLinks:
         `places` are the lines and offsets of its rows where they are elements of an array.
         """
         lines = None if places is None else array("Q", places)[::2]
-        for ties, words in _in_order(some):
+        for link_key, words in _in_order(some):
             if lines is not None:
                 self.is_array = True
                 found = [element_place(lines[row - 1], row + shift) for row in words[2::WORDS]]
                 words[2::WORDS] = array("Q", found)
             elif shift:
                 words[2::WORDS] = array("Q", [line + shift for line in words[2::WORDS]])
-            self._append(ties, words)
+            self._append(link_key, words)
 
     def groups(self) -> Iterator[Group]:
         """Iterate over the groups of rows, in the order of their first rows."""
-        for ties, rows in self._rows.items():
-            yield Group(ties, rows.count, rows.samples, rows.inputs)
+        for link_key, rows in self._rows.items():
+            yield Group(link_key, rows.count, rows.samples, rows.inputs)
 
-    def chunks(self, ties: LinkKey) -> Iterator[bytes]:
+    def chunks(self, link_key: LinkKey) -> Iterator[bytes]:
         """Iterate over the words of a group's rows, some rows at a time."""
         buffer = bytearray()
-        for piece in self._pieces(self._rows[ties]):
+        for piece in self._pieces(self._rows[link_key]):
             buffer += piece
             while len(buffer) >= CHUNK_BYTES:
                 yield bytes(buffer[:CHUNK_BYTES])
@@ -97,13 +97,13 @@ class RunLinks:
         if buffer:
             yield bytes(buffer)
 
-    def _append(self, ties: LinkKey, words: array[int]) -> None:
-        rows = self._rows.get(ties)
+    def _append(self, link_key: LinkKey, words: array[int]) -> None:
+        rows = self._rows.get(link_key)
         if rows is None:
             if len(self._rows) >= MOST_GROUPS:
                 self.is_cut = True
                 return
-            rows = self._rows[ties] = _Rows()
+            rows = self._rows[link_key] = _Rows()
         data = words.tobytes()
         rows.count += len(words) // WORDS
         rows.samples = (rows.samples + sum(words[::WORDS])) & GREATEST_HASH64
@@ -137,7 +137,7 @@ class RunLinks:
         yield rows.recent
 
     def __getstate__(self) -> tuple[Any, ...]:
-        rows = [(tuple(ties), b"".join(self.chunks(ties))) for ties in self._rows]
+        rows = [(tuple(link_key), b"".join(self.chunks(link_key))) for link_key in self._rows]
         return self._most, self.record, self.evaluation, self.is_array, self.is_cut, rows
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
@@ -145,8 +145,8 @@ class RunLinks:
         self.__init__(most)  # type: ignore[misc]  # begins anew, with a file of its own
         self.record, self.evaluation = record, evaluation
         self.is_array, self.is_cut = is_array, is_cut
-        for ties, data in rows:
-            self._append(LinkKey(*ties), array("Q", data))
+        for link_key, data in rows:
+            self._append(LinkKey(*link_key), array("Q", data))
 
 
 class _Rows:
@@ -166,15 +166,15 @@ def _in_order(some: Iterable[tuple[LinkKey, bytes]]) -> list[tuple[LinkKey, arra
     Unusual rows are judged after the usual ones about them, and so come later.
     """
     groups: dict[LinkKey, array[int]] = {}
-    for ties, data in some:
-        groups.setdefault(ties, array("Q")).frombytes(data)
-    for ties, words in groups.items():
+    for link_key, data in some:
+        groups.setdefault(link_key, array("Q")).frombytes(data)
+    for link_key, words in groups.items():
         lines = words[2::WORDS].tolist()
         if lines != sorted(lines):
             rows = sorted(range(len(lines)), key=lines.__getitem__)
-            groups[ties] = array("Q")
+            groups[link_key] = array("Q")
             for row in rows:
-                groups[ties].extend(words[row * WORDS : (row + 1) * WORDS])
+                groups[link_key].extend(words[row * WORDS : (row + 1) * WORDS])
     return sorted(groups.items(), key=lambda group: group[1][2])
 
 
@@ -187,9 +187,9 @@ def encode_links(links: RunLinks) -> list[dict[str, Any]]:
         "cut": links.is_cut,
     }
     words = (
-        {"ties": list(group.ties), "words": encode_words(chunk)}
+        {"ties": list(group.link_key), "words": encode_words(chunk)}
         for group in links.groups()
-        for chunk in links.chunks(group.ties)
+        for chunk in links.chunks(group.link_key)
     )
     return [about, *words]
 

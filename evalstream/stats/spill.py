@@ -36,9 +36,9 @@ class Spill:
         self._by_sample.extend(data)
         self._by_input.extend(data)
 
-    def remarks(self) -> Iterator[DuplicateMatch]:
+    def matches(self) -> Iterator[DuplicateMatch]:
         """Iterate over everything that is odd, ordered by line."""
-        return heapq.merge(self._by_sample.remarks(), self._by_input.remarks())
+        return heapq.merge(self._by_sample.matches(), self._by_input.matches())
 
     def close(self) -> None:
         """Delete the records."""
@@ -48,9 +48,9 @@ class Spill:
     def _search_samples(self, pieces: Pieces) -> list[DuplicateMatch]:
         records, store = _stored(pieces)
         index = SampleIndex(store)
-        remarks = index.add(records, 0)
+        matches = index.add(records, 0)
         self.coverage.merge(index.coverage)
-        return remarks
+        return matches
 
 
 def _search_inputs(pieces: Pieces) -> list[DuplicateMatch]:

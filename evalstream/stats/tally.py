@@ -69,7 +69,7 @@ class Tally:
     rule says what is wrong. Keys of `recipes` are the sets of recipes that give a row's hash; an
     empty set means that none does. Keys of `hash_forms` name what is odd about a hash: `absent`, or
     `dressed` in capitals or a prefix. Keys of `fitting` are the versions that a row fits which
-    fails its own. Keys of `remarks` are code, message and pointer of what is remarked of rows
+    fails its own. Keys of `notices` are code, message and pointer of what is remarked of rows
     and said once per file. `scores` sums up the rows that join a result, by its place
     in the aggregate; `without_result` counts rows without an evaluation_result_id, `unjoined` those
     that join no result and of which no rule about ids says why, `unlisted` those whose sample is
@@ -87,7 +87,7 @@ class Tally:
     hash_forms: FirstSeenCounter[str] = field(default_factory=FirstSeenCounter)
     fitting: FirstSeenCounter[frozenset[str]] = field(default_factory=FirstSeenCounter)
     without_result: FirstSeenCounter[None] = field(default_factory=FirstSeenCounter)
-    remarks: FirstSeenCounter[tuple[str, str, str]] = field(default_factory=FirstSeenCounter)
+    notices: FirstSeenCounter[tuple[str, str, str]] = field(default_factory=FirstSeenCounter)
     unlisted: FirstSeenCounter[int] = field(default_factory=FirstSeenCounter)
     unjoined: FirstSeenCounter[None] = field(default_factory=FirstSeenCounter)
     noise: FirstSeenCounter[None] = field(default_factory=FirstSeenCounter)
@@ -110,7 +110,7 @@ class Tally:
         self.hash_forms.merge(later.hash_forms, shift)
         self.without_result.merge(later.without_result, shift)
         self.fitting.merge(later.fitting, shift)
-        self.remarks.merge(later.remarks, shift)
+        self.notices.merge(later.notices, shift)
         self.unlisted.merge(later.unlisted, shift)
         self.unjoined.merge(later.unjoined, shift)
         self.noise.merge(later.noise, shift)

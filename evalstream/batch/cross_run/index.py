@@ -1,4 +1,4 @@
-"""The links of all runs of a check: taken in any order, and held against each other at the end."""
+"""The links of all runs of a check: taken in any order, and compared at the end."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ CACHE_KIBIBYTES: Final = 8192
 
 
 class CrossRunFinding(NamedTuple):
-    """A fault that runs have together: the number of the run it is told of, and its place."""
+    """A violation that runs have together: the number of the run it is told of, and its place."""
 
     number: int
     file: str
     line: int | None
     offset: int | None
-    fault: Violation
+    violation: Violation
 
 
 class CrossRunIndex:
@@ -63,10 +63,10 @@ class CrossRunIndex:
             for place, group in enumerate(links.groups()):
                 set_id, is_first = self._take_group(number, place, group)
                 if is_first:
-                    for part, words in enumerate(links.chunks(group.ties)):
+                    for part, words in enumerate(links.chunks(group.link_key)):
                         self._take_words(set_id, part, words)
 
-    def faults(self, enabled: Collection[str]) -> Iterator[CrossRunFinding]:
+    def violations(self, enabled: Collection[str]) -> Iterator[CrossRunFinding]:
         """Compare all runs, and return what is wrong under the enabled codes.
 
         The order is that of the runs, for each of them that of a report: the rows by their
@@ -121,8 +121,8 @@ class CrossRunIndex:
 
     def _take_group(self, number: int, place: int, group: Group) -> tuple[int, bool]:
         """Take a group of rows; return its set, and whether it is the first that has the set."""
-        ties = group.ties
-        sums = (ties.benchmark, group.samples, group.inputs)
+        link_key = group.link_key
+        sums = (link_key.benchmark, group.samples, group.inputs)
         key = (*map(_signed, sums), group.rows)
         found = self._base.execute(
             "SELECT id, run, place FROM sets"
@@ -139,7 +139,7 @@ class CrossRunIndex:
                 change = (number, place, set_id)
                 self._base.execute("UPDATE sets SET run = ?, place = ? WHERE id = ?", change)
                 self._base.execute("DELETE FROM chunks WHERE set_id = ?", (set_id,))
-        member = (number, place, _signed(ties.evaluation), _signed(ties.result), set_id)
+        member = (number, place, _signed(link_key.evaluation), _signed(link_key.result), set_id)
         self._base.execute("INSERT OR IGNORE INTO members VALUES (?, ?, ?, ?, ?)", member)
         return set_id, is_first
 
@@ -190,9 +190,9 @@ class CrossRunIndex:
         if found.line is not None:
             line, _ = run.place(found.line)
         name = run.called(found.is_aggregate)
-        return CrossRunFinding(found.run, name, line, found.offset, self._fault(found, run))
+        return CrossRunFinding(found.run, name, line, found.offset, self._violation(found, run))
 
-    def _fault(self, found: CrossRunMatch, run: _Named) -> Violation:
+    def _violation(self, found: CrossRunMatch, run: _Named) -> Violation:
         if found.here is not None and found.there is not None:
             return cross_run.colliding_path(found.here, found.there)
         if found.earlier is None:

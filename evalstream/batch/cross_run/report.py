@@ -21,7 +21,7 @@ def report_cross_run(
 ) -> None:
     """Show what runs have to do with each other, and count it among what is said of each."""
     most = options.max_findings
-    for number, some in groupby(across.faults(enabled_codes(options)), lambda one: one.number):
+    for number, some in groupby(across.violations(enabled_codes(options)), lambda one: one.number):
         counts: Counts = {}
         shown: dict[str, int] = {}
         for linked in some:
@@ -35,8 +35,10 @@ def report_cross_run(
 
 
 def _finding(linked: CrossRunFinding, options: Options) -> Finding:
-    fault = shorten_values(linked.fault, show_values=options.show_values)
-    return finding_of(fault, linked.file, options.profile, line=linked.line, offset=linked.offset)
+    violation = shorten_values(linked.violation, show_values=options.show_values)
+    return finding_of(
+        violation, linked.file, options.profile, line=linked.line, offset=linked.offset
+    )
 
 
 def _count(counts: Counts, options: Options, summary: RunSummary) -> None:

@@ -1,4 +1,4 @@
-"""The SQLite file of a ledger: opened only where it is one, its faults told in our words."""
+"""The SQLite file of a ledger: opened only where it is one, its violations told in our words."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MAKING: Final = (
     """
     CREATE TABLE run (
         key BLOB PRIMARY KEY, name TEXT, place TEXT, verdict TEXT, checked TEXT, tool TEXT,
-        settled INTEGER, settings TEXT, standing TEXT, findings INTEGER, links INTEGER,
+        settled INTEGER, settings TEXT, state TEXT, findings INTEGER, links INTEGER,
         summary BLOB, digest BLOB
     )
     """,
@@ -50,7 +50,7 @@ _MAKING: Final = (
     """,
 )
 
-FAULTS: Final = (sqlite3.Error, UnicodeDecodeError)
+SQLITE_ERRORS: Final = (sqlite3.Error, UnicodeDecodeError)
 """What the use of a ledger may raise; python reads SQLite's messages, and there may be pieces of a
 damaged file in them."""
 
@@ -134,15 +134,15 @@ def patiently(call: Callable[[], _Returned]) -> _Returned:
 
 @contextmanager
 def translate_sqlite_errors(path: str, kind: type[EvalstreamError]) -> Iterator[None]:
-    """Raise faults of SQLite as ones of our own."""
+    """Raise violations of SQLite as ones of our own."""
     try:
         yield
-    except FAULTS as error:
+    except SQLITE_ERRORS as error:
         raise kind(f"{_printable(path)}: {_reason(error)}") from error
 
 
 def is_damage(error: Exception) -> bool:
-    """Tell whether a fault says that the bytes of the file make no sense."""
+    """Tell whether a violation says that the bytes of the file make no sense."""
     return isinstance(error, UnicodeDecodeError) or _code(error) in _DAMAGE
 
 
@@ -266,12 +266,12 @@ def _connected(path: str, mode: str) -> sqlite3.Connection:
 
 def _roll_back(connection: sqlite3.Connection) -> None:
     if connection.in_transaction:
-        with suppress(*FAULTS):
+        with suppress(*SQLITE_ERRORS):
             connection.execute("ROLLBACK")
 
 
 def _code(error: Exception) -> int:
-    """Return the primary result code, 0 for a fault that is not SQLite's."""
+    """Return the primary result code, 0 for a violation that is not SQLite's."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 

@@ -31,7 +31,7 @@ _NEXT: Final = (
 class Entry(NamedTuple):
     """One run that a ledger knows, in the order of the columns of exports.
 
-    `counts` holds occurrences by code; `errors`, `warnings` and `remarks` are their sums by
+    `counts` holds occurrences by code; `errors`, `warnings` and `notices` are their sums by
     severity. `checked` is when its check began (ISO 8601, UTC), and `tool` the version that
     checked. A run that is not `settled` is checked again in any case. Of a damaged entry only the
     name is told.
@@ -46,7 +46,7 @@ class Entry(NamedTuple):
     bytes: int
     errors: int
     warnings: int
-    remarks: int
+    notices: int
     counts: dict[str, int]
     checked: str | None
     tool: str | None
@@ -119,7 +119,7 @@ def _entry(record: LedgerRecord) -> Entry:
             bytes=said["bytes"],
             errors=severities.get(Severity.ERROR.label, 0),
             warnings=severities.get(Severity.WARNING.label, 0),
-            remarks=severities.get(Severity.INFO.label, 0),
+            notices=severities.get(Severity.INFO.label, 0),
             counts=said["counts"],
             checked=record.checked,
             tool=record.tool,

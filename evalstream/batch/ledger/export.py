@@ -78,7 +78,7 @@ def _line(entry: Entry) -> str:
     codes = ", ".join(f"{code} {count:,}" for code, count in sorted(entry.counts.items()))
     return (
         f"{verdict:10}  {entry.rows:13,}  {entry.errors:10,}  {entry.warnings:10,}"
-        f"  {entry.remarks:10,}  {entry.checked or '':20}  {entry.tool or '':8}  {name}"
+        f"  {entry.notices:10,}  {entry.checked or '':20}  {entry.tool or '':8}  {name}"
         f"{': ' if codes else ''}{codes}"
     )
 

@@ -12,7 +12,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 from evalstream._version import __version__
 from evalstream.batch.fingerprint import fingerprint
 from evalstream.batch.ledger.database import (
-    FAULTS,
+    SQLITE_ERRORS,
     exclusive,
     is_damage,
     open_for_writing,
@@ -32,7 +32,7 @@ from evalstream.batch.ledger.records import (
     unpacked_all,
     verified,
 )
-from evalstream.batch.ledger.run_state import RunState, run_state
+from evalstream.batch.ledger.run_state import RunState, state_of
 from evalstream.batch.serialize import decode_finding, decode_run, encode_finding, encode_run
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import CannotWrite, UsageError
@@ -105,7 +105,7 @@ class Ledger:
     """
 
     def __init__(self, path: str, options: Options, *, overwrite: bool = False) -> None:
-        if options.flow != RowRouting():
+        if options.routing != RowRouting():
             raise UsageError("with a ledger rows are only checked, not passed on or sealed")
         if is_remote(path):
             raise UsageError("a ledger is a file, not a URL")
@@ -124,16 +124,16 @@ class Ledger:
         That is so where it was not checked by this version under these options, anything about
         its files changed since, something could not be looked at then, or its record is damaged.
         """
-        standing = run_state(run)
-        self._last = run, standing
-        if standing is None:
+        state = state_of(run)
+        self._last = run, state
+        if state is None:
             return None
         with translate_sqlite_errors(self._path, CannotWrite):
             try:
-                return snapshot(self._connection, lambda: self._found(standing))
+                return snapshot(self._connection, lambda: self._found(state))
             except Damaged:
                 return None
-            except FAULTS as error:
+            except SQLITE_ERRORS as error:
                 if is_damage(error):
                     return None
                 raise
@@ -147,41 +147,41 @@ class Ledger:
         last, self._last = self._last, None
         if self._is_due():
             self.flush()
-        return last[1] if last is not None and last[0] is run else run_state(run)
+        return last[1] if last is not None and last[0] is run else state_of(run)
 
     def record(
         self,
-        standing: RunState | None,
+        state: RunState | None,
         summary: RunSummary,
         findings: Iterable[Finding],
         links: Iterable[dict[str, Any]] | None = None,
     ) -> None:
-        """Remember what came of a run, with the standing from before its check.
+        """Remember what came of a run, with the state from before its check.
 
         `findings` are those that were shown; `links` are JSON, None where none were gathered.
-        Does nothing for a run without a standing. Raises CannotWrite.
+        Does nothing for a run without a state. Raises CannotWrite.
         """
-        if standing is None:
+        if state is None:
             return
-        key = standing.key
+        key = state.key
         found = packed_all(map(encode_finding, findings), key, FINDINGS)
-        ties = None if links is None else packed_all(links, key, LINKS)
+        link_key = None if links is None else packed_all(links, key, LINKS)
         record = LedgerRecord(
             key=key,
             name=summary.file or summary.aggregate or summary.inputs or "",
-            place=standing.place,
+            place=state.place,
             verdict=summary.verdict,
-            checked=_iso(standing.taken),
+            checked=_iso(state.taken),
             tool=__version__,
-            settled=int(standing.is_settled and _is_settled(summary)),
+            settled=int(state.is_settled and _is_settled(summary)),
             settings=self._settings,
-            standing=standing.text,
+            state=state.text,
             findings=len(found),
-            links=None if ties is None else len(ties),
+            links=None if link_key is None else len(link_key),
             summary=packed(encode_run(summary), key),
         )
-        self._pending.append(_Pending(record.sealed(), found, ties))
-        self._pending_bytes += found.size + (0 if ties is None else ties.size)
+        self._pending.append(_Pending(record.sealed(), found, link_key))
+        self._pending_bytes += found.size + (0 if link_key is None else link_key.size)
         if self._is_due():
             self.flush()
 
@@ -226,30 +226,30 @@ class Ledger:
             or time.monotonic() - self._written >= MOST_PENDING_SECONDS
         )
 
-    def _found(self, standing: RunState) -> CachedRun | None:
+    def _found(self, state: RunState) -> CachedRun | None:
         """Read what is known of a run whose files look like that. Raises Damaged."""
-        key = standing.key
+        key = state.key
         row = self._connection.execute(_FIND, (key,)).fetchone()
         if row is None:
             return None
         record = LedgerRecord(*row)
         if not (record.is_whole and record.settled):
             return None
-        if (record.settings, record.standing) != (self._settings, standing.text):
+        if (record.settings, record.state) != (self._settings, state.text):
             return None
         if self._wants_links and record.links is None:
             return None
-        found, ties = self._chunks(key, FINDINGS, record.findings), None
+        found, link_key = self._chunks(key, FINDINGS, record.findings), None
         if self._wants_links and record.links is not None:
             kept = self._chunks(key, LINKS, record.links)
-            ties = _Again(lambda: unpacked_all(kept, key, LINKS))
+            link_key = _Again(lambda: unpacked_all(kept, key, LINKS))
         try:
             summary = decode_run(unpacked(record.summary, key))
         except (AttributeError, KeyError, TypeError) as error:
             raise Damaged from error
         summary.unchanged = record.checked
         findings = _Again(lambda: map(decode_finding, unpacked_all(found, key, FINDINGS)))
-        return CachedRun(summary, findings, ties)
+        return CachedRun(summary, findings, link_key)
 
     def _chunks(self, key: bytes, kind: int, count: int) -> Kept:
         if not count:
@@ -267,7 +267,7 @@ class Ledger:
 
 def _is_settled(summary: RunSummary) -> bool:
     """Tell whether everything of a run was looked at, as far as its summary says."""
-    return summary.trouble is None and not UNSETTLED & summary.counts.keys()
+    return summary.incomplete_reason is None and not UNSETTLED & summary.counts.keys()
 
 
 def _iso(nanoseconds: int) -> str:

@@ -31,7 +31,7 @@ class LedgerRecord(NamedTuple):
     """One run as the table keeps it, column by column.
 
     `settled` is 0 where the run is to be checked again in any case. `settings` is the
-    fingerprint of what decides besides the files, which `standing` describes. `findings` and
+    fingerprint of what decides besides the files, which `state` describes. `findings` and
     `links` count chunks; without links that were gathered the latter is None. `digest` is of
     everything else.
     """
@@ -44,7 +44,7 @@ class LedgerRecord(NamedTuple):
     tool: str
     settled: int
     settings: str
-    standing: str
+    state: str
     findings: int
     links: int | None
     summary: bytes

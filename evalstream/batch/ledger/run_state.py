@@ -44,7 +44,7 @@ class RunState(NamedTuple):
     is_settled: bool
 
 
-def run_state(run: Run) -> RunState | None:
+def state_of(run: Run) -> RunState | None:
     """Look at the files of a run; None where they cannot be recognised later.
 
     That is so for streams, and for URLs with something in them that reports do not show: it may

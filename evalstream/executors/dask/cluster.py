@@ -125,9 +125,9 @@ class Cluster:
         answer = asyncio.ensure_future(theirs)
         answer.add_done_callback(_heard)
         await self._unless_lost(answer, keep=True)
-        fault = asyncio.CancelledError() if answer.cancelled() else answer.exception()
-        if fault is not None:
-            raise self._meant(fault) from fault
+        violation = asyncio.CancelledError() if answer.cancelled() else answer.exception()
+        if violation is not None:
+            raise self._meant(violation) from violation
         result, failure = pickle.loads(answer.result())  # noqa: S301 - from workers that run what we send
         if failure is not None:
             raise failure

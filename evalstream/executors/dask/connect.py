@@ -87,8 +87,8 @@ def _address_in(scheduler_file: str, patience: float) -> str:
                 return str(json.load(file)["address"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             if time.monotonic() > until:
-                trouble = error.strerror if isinstance(error, OSError) else "it holds no address"
-                message = f"the scheduler file {scheduler_file} is of no use: {trouble}"
+                reason = error.strerror if isinstance(error, OSError) else "it holds no address"
+                message = f"the scheduler file {scheduler_file} is of no use: {reason}"
                 raise ExecutorLost(f"{message}, after {patience:g} seconds") from error
         time.sleep(0.1)
 

@@ -36,39 +36,39 @@ BOUNDS: Final = ("/min_score", "/max_score")
 
 
 class Reading(NamedTuple):
-    """What was read: the aggregate if it is an object, and its faults."""
+    """What was read: the aggregate if it is an object, and its violations."""
 
     aggregate: Aggregate | None
-    faults: list[PlacedViolation]
+    violations: list[PlacedViolation]
 
 
 def read_aggregate(text: bytes, name: str, options: Options) -> Reading:
     """Read an aggregate; `name` is what reports call it. Raises as `read_document` does."""
     reading = read_document(text, options, "an aggregate")
-    faults = [PlacedViolation(fault, line) for fault, line in reading.faults]
+    violations = [PlacedViolation(violation, line) for violation, line in reading.violations]
     if reading.value is None:
-        return Reading(None, faults)
+        return Reading(None, violations)
     aggregate = Aggregate(name, reading.value, claims_of(text.removeprefix(UTF8_MARK)))
-    said = held_of(reading.concerned(_schema_faults(aggregate, options)))
+    said = held_of(reading.concerned(_schema_violations(aggregate, options)))
     try:
-        faults.extend(map(PlacedViolation, said))
+        violations.extend(map(PlacedViolation, said))
     except RecursionError:
-        return Reading(None, [*faults, PlacedViolation(ES113.fault(TOO_DEEP))])
-    return Reading(aggregate, faults)
+        return Reading(None, [*violations, PlacedViolation(ES113.violation(TOO_DEEP))])
+    return Reading(aggregate, violations)
 
 
-def in_order(faults: list[PlacedViolation]) -> list[PlacedViolation]:
-    """Return what is to be said of an aggregate, each fault once, by line, code and pointer."""
-    return sorted(_absorbed(faults), key=_order)
+def in_order(violations: list[PlacedViolation]) -> list[PlacedViolation]:
+    """Return what is to be said of an aggregate, each violation once, by line, code and pointer."""
+    return sorted(_absorbed(violations), key=_order)
 
 
-def _schema_faults(aggregate: Aggregate, options: Options) -> Iterator[Violation]:
+def _schema_violations(aggregate: Aggregate, options: Options) -> Iterator[Violation]:
     declared = aggregate.version
     version = options.schema_version
     if version == "auto":
         version = row_view.nearest_version(declared or row_view.DEFAULT_VERSION, instance=False)
         if declared is not None and not row_view.is_known(declared, instance=False):
-            yield ES215.fault(
+            yield ES215.violation(
                 f"no version that is known; the aggregate is judged by {version}",
                 pointer="/schema_version",
                 expected=one_of(row_view.DECLARED),
@@ -79,45 +79,55 @@ def _schema_faults(aggregate: Aggregate, options: Options) -> Iterator[Violation
     said: set[str | None] = set()
     fails = False
     for part in error_parts(validator, document):
-        faults = explain_schema(part, own=True, version=version)
-        fails = fails or bool(faults)
-        said.update(fault.pointer for fault in faults if (fault.pointer or "").endswith(BOUNDS))
-        yield from faults
+        violations = explain_schema(part, own=True, version=version)
+        fails = fails or bool(violations)
+        said.update(
+            violation.pointer
+            for violation in violations
+            if (violation.pointer or "").endswith(BOUNDS)
+        )
+        yield from violations
     if PROFILES[options.profile].demands_bounds:
-        yield from (fault for fault in null_bounds(aggregate) if fault.pointer not in said)
+        yield from (
+            violation for violation in null_bounds(aggregate) if violation.pointer not in said
+        )
     if fails:
         version = version.partition("+")[0]
         fitting = versions_that_fit(document, version, options.engine, instance=False)
         yield from fits_another(version, fitting)
 
 
-def _absorbed(faults: list[PlacedViolation]) -> list[PlacedViolation]:
+def _absorbed(violations: list[PlacedViolation]) -> list[PlacedViolation]:
     """Let rules that say more speak for the schema's findings at the same place.
 
     Where the number itself is none (ES108), no other rule has anything to say.
     """
-    none = {placed.fault.pointer for placed in faults if placed.fault.code == ES108.code}
-    faults = [
+    none = {
+        placed.violation.pointer for placed in violations if placed.violation.code == ES108.code
+    }
+    violations = [
         placed
-        for placed in faults
-        if placed.fault.code == ES108.code or placed.fault.pointer not in none - {None}
+        for placed in violations
+        if placed.violation.code == ES108.code or placed.violation.pointer not in none - {None}
     ]
-    speaking = {placed.fault.pointer for placed in faults if placed.fault.code in ABSORBING}
+    speaking = {
+        placed.violation.pointer for placed in violations if placed.violation.code in ABSORBING
+    }
     keywords: dict[str | None, str] = {}
-    for placed in faults:
-        if placed.fault.keyword and placed.fault.pointer in speaking:
-            keywords.setdefault(placed.fault.pointer, placed.fault.keyword)
+    for placed in violations:
+        if placed.violation.keyword and placed.violation.pointer in speaking:
+            keywords.setdefault(placed.violation.pointer, placed.violation.keyword)
     kept = []
-    for placed in faults:
-        fault = placed.fault
-        if fault.keyword and fault.pointer in speaking:
+    for placed in violations:
+        violation = placed.violation
+        if violation.keyword and violation.pointer in speaking:
             continue
-        if fault.code in ABSORBING:
-            fault = fault._replace(keyword=keywords.get(fault.pointer))
-        kept.append(placed._replace(fault=fault))
+        if violation.code in ABSORBING:
+            violation = violation._replace(keyword=keywords.get(violation.pointer))
+        kept.append(placed._replace(violation=violation))
     return kept
 
 
 def _order(placed: PlacedViolation) -> tuple[float, str, str]:
     line = float("inf") if placed.line is None else placed.line
-    return line, placed.fault.code, placed.fault.pointer or ""
+    return line, placed.violation.code, placed.violation.pointer or ""

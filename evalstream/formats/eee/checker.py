@@ -77,11 +77,11 @@ class RunCheck:
         self._run, self._options, self._show, self._progress = run, options, show, progress
         self._rows_name = printable(run.rows) if run.rows else None
         self._aggregate_name = printable(run.aggregate) if run.aggregate else None
-        self._trouble: str | None = None
-        self._aggregate_faults: list[PlacedViolation] = []
+        self._incomplete_reason: str | None = None
+        self._aggregate_violations: list[PlacedViolation] = []
         self._aggregate: Aggregate | None = None
         self._text: bytes | None = None
-        self._standing = Reading(None, [])
+        self._state = Reading(None, [])
         self._seal: Seal | None = None
         self._refusal: Refusal | None = None
         self._are_whole = self._lacks = self._changed = False
@@ -91,7 +91,7 @@ class RunCheck:
     def summary(self) -> RunSummary:
         """Do everything, and say what became of the run. Raises UsageError as well."""
         if self._run.rows is None and self._missing is None:
-            refuse_rowless(self._options.flow, self._aggregate_name or "")
+            refuse_rowless(self._options.routing, self._aggregate_name or "")
         if not self._awaited:
             self._read_aggregate()
         outlets = RowRouter(self._options, self._algorithms())
@@ -117,7 +117,7 @@ class RunCheck:
         return rows
 
     def _summary(self, rows: RowPass) -> RunSummary:
-        if self._options.flow.is_waited_for:
+        if self._options.routing.is_interactive:
             prepare(self._options, self._aggregate)
         try:
             head = rows.open(self._run.rows) if self._run.rows else b""
@@ -125,19 +125,19 @@ class RunCheck:
             collector = Collector(context, rows.name, self._show)
             try:
                 rows.run(collector)
-                self._cannot(rows.trouble)
+                self._cannot(rows.incomplete_reason)
                 self._lacks = rows.lacks
-                self._are_whole = rows.trouble is None and not collector.tally.unread
+                self._are_whole = rows.incomplete_reason is None and not collector.tally.unread
                 if self._awaited:
                     self._read_aggregate()
                 if self._awaited and self._aggregate is not None:
                     self._cannot("the aggregate came after the rows; its claims were not checked")
                 for placed in rows.breaks:
-                    collector.note(placed.fault, line=placed.line)
+                    collector.note(placed.violation, line=placed.line)
                 self._compare_aggregate()
-                facts, faults = self._judged(rows, collector)
+                facts, violations = self._judged(rows, collector)
                 self._distrust(facts.changed and f"the rows file {CHANGED}: {facts.changed}")
-                self._speak(faults, collector)
+                self._speak(violations, collector)
                 return self._summarised(rows, facts, collector)
             finally:
                 collector.close()
@@ -148,7 +148,7 @@ class RunCheck:
         """Return which digests are wanted: all where the aggregate is yet to name one."""
         algorithms = checksum_algorithms(self._aggregate)
         declared = self._aggregate.hash_algorithm if self._aggregate is not None else None
-        if declared or not (self._options.flow.seal_to or self._awaited):
+        if declared or not (self._options.routing.seal_to or self._awaited):
             return algorithms
         return tuple(dict.fromkeys((*algorithms, *ALGORITHMS)))
 
@@ -156,29 +156,31 @@ class RunCheck:
         path, name = self._run.aggregate, self._aggregate_name
         if path is None or name is None:
             return
-        if path == self._options.flow.seal_to and not os.path.exists(path):
+        if path == self._options.routing.seal_to and not os.path.exists(path):
             return
         try:
             self._text = document_bytes(path, self._watch)
             reading = read_aggregate(self._text, name, self._options)
         except (OSError, CannotCheck) as error:
             self._cannot(f"the aggregate cannot be read: {reason_of(error)}")
-            fault = ES001.fault(f"cannot be read: {reason_of(error)}")
-            self._aggregate_faults.append(PlacedViolation(fault))
+            violation = ES001.violation(f"cannot be read: {reason_of(error)}")
+            self._aggregate_violations.append(PlacedViolation(violation))
         else:
-            self._aggregate, self._aggregate_faults = reading.aggregate, reading.faults
+            self._aggregate, self._aggregate_violations = reading.aggregate, reading.violations
             if reading.aggregate is None:
                 self._cannot("the aggregate could not be read as one")
             elif self._run.rows is None and self._missing is None:
                 self._missing = _unnamed_rows(reading.aggregate)
         if self._missing:
             self._cannot(self._missing)
-            self._aggregate_faults.extend(map(PlacedViolation, self._missing_faults(self._missing)))
+            self._aggregate_violations.extend(
+                map(PlacedViolation, self._missing_violations(self._missing))
+            )
 
     def _compare_aggregate(self) -> None:
         """Note whether the aggregate is still what was read."""
         for _, change in self._watch.changes():
-            self._aggregate_faults.append(PlacedViolation(changed_while_read(change)))
+            self._aggregate_violations.append(PlacedViolation(changed_while_read(change)))
             self._distrust(f"the aggregate {CHANGED}: {change}")
 
     def _distrust(self, reason: str | None) -> None:
@@ -187,47 +189,47 @@ class RunCheck:
         if reason is not None:
             self._changed, self._are_whole = True, False
 
-    def _missing_faults(self, missing: str) -> Iterator[Violation]:
+    def _missing_violations(self, missing: str) -> Iterator[Violation]:
         """Say that declared rows are not there, or not where they may be."""
         leads_out = self._run.leads_out
         if leads_out is not None:
-            yield ES009.fault(OUTSIDE, pointer=FILE_PATH, found=printable(leads_out))
+            yield ES009.violation(OUTSIDE, pointer=FILE_PATH, found=printable(leads_out))
         elif ES902.code not in enabled_codes(self._options):
-            yield ES001.fault(missing, pointer=FILE_PATH if self._run.missing else DETAILS)
+            yield ES001.violation(missing, pointer=FILE_PATH if self._run.missing else DETAILS)
 
     def _judged(self, rows: RowPass, collector: Collector) -> tuple[RunFacts, FileViolations]:
         """Judge the files as a whole: as they will be if they are sealed, else as they stand."""
-        flow, seal = self._options.flow, self._prepared_seal(rows, collector)
-        self._standing = standing = Reading(self._aggregate, self._aggregate_faults)
+        routing, seal = self._options.routing, self._prepared_seal(rows, collector)
+        self._state = state = Reading(self._aggregate, self._aggregate_violations)
         if seal is not None:
             from evalstream.formats.eee.seal import refusal_of, stopped_before
 
             sealed, name = seal.read(self._options), self._aggregate_name
-            self._aggregate, self._aggregate_faults = sealed if seal.before else standing
+            self._aggregate, self._aggregate_violations = sealed if seal.before else state
             self._aggregate_name = printable(seal.path)
             facts = self._facts(rows, collector, seal.rows)
-            faults = self._file_faults(rows, facts)
-            failing = faults.failing(collector.context)
+            violations = self._file_violations(rows, facts)
+            failing = violations.failing(collector.context)
             fails = bool(failing) or collector.fails()
-            refusal = refusal_of(facts, sealed, standing, self._trouble, fails=fails)
-            if refusal is None or flow.force:
-                refusal = None if flow.dry_run else stopped_before()
+            refusal = refusal_of(facts, sealed, state, self._incomplete_reason, fails=fails)
+            if refusal is None or routing.force:
+                refusal = None if routing.dry_run else stopped_before()
             if refusal is None:
                 self._seal = seal
-                return facts, faults
+                return facts, violations
             self._refusal, self._aggregate_name = refusal.beside(failing), name
-            self._aggregate, self._aggregate_faults = standing
-            self._cannot(refusal.trouble and f"{NOT_SEALED}: {refusal.trouble}")
+            self._aggregate, self._aggregate_violations = state
+            self._cannot(refusal.incomplete_reason and f"{NOT_SEALED}: {refusal.incomplete_reason}")
         facts = self._facts(rows, collector)
-        faults = self._file_faults(rows, facts)
-        for fault in unmet_expectations(facts):
-            if self._refusal is None and fault.code not in facts.context.enabled:
-                self._cannot(fault.message)
-        return facts, faults if self._refusal is None else self._refusal.added_to(faults)
+        violations = self._file_violations(rows, facts)
+        for violation in unmet_expectations(facts):
+            if self._refusal is None and violation.code not in facts.context.enabled:
+                self._cannot(violation.message)
+        return facts, violations if self._refusal is None else self._refusal.added_to(violations)
 
     def _prepared_seal(self, rows: RowPass, collector: Collector) -> Seal | None:
         """Return the aggregate as it will be when it is sealed, None where it cannot be."""
-        if self._options.flow.seal_to is None:
+        if self._options.routing.seal_to is None:
             return None
         from evalstream.formats.eee.seal import seal_of
 
@@ -239,12 +241,12 @@ class RunCheck:
 
     def _write_seal(self, summary: RunSummary) -> None:
         """Seal the rows, unless something speaks against it."""
-        flow, seal = self._options.flow, self._seal
-        if flow.seal_to is None:
+        routing, seal = self._options.routing, self._seal
+        if routing.seal_to is None:
             return
         if seal is None:
-            summary.tell_unsealed(None if self._refusal is None else self._refusal.reason)
-        elif flow.dry_run:
+            summary.note_unsealed(None if self._refusal is None else self._refusal.reason)
+        elif routing.dry_run:
             summary.change = seal.difference()
         else:
             seal.write()
@@ -299,53 +301,57 @@ class RunCheck:
         unpacked = declared is not None and not is_packed_name(declared)
         return "unpacked" if unpacked and "unpacked" in digests else "stored"
 
-    def _file_faults(self, rows: RowPass, facts: RunFacts) -> FileViolations:
+    def _file_violations(self, rows: RowPass, facts: RunFacts) -> FileViolations:
         """Say what is wrong with whole files: the rows file and its aggregate."""
-        about_rows = [*rows.faults, *unmet_expectations(facts)]
-        about_aggregate = list(self._aggregate_faults)
-        about_aggregate.extend(map(PlacedViolation, held_of(self._aggregate_rule_faults(facts))))
-        for fault in held_of(self._run_faults(facts)):
-            about = RULES[fault.code].about_aggregate and not fault.about_rows
+        about_rows = [*rows.violations, *unmet_expectations(facts)]
+        about_aggregate = list(self._aggregate_violations)
+        about_aggregate.extend(
+            map(PlacedViolation, held_of(self._aggregate_rule_violations(facts)))
+        )
+        for violation in held_of(self._run_violations(facts)):
+            about = RULES[violation.code].about_aggregate and not violation.about_rows
             if about and facts.aggregate is not None:
-                about_aggregate.append(PlacedViolation(fault))
+                about_aggregate.append(PlacedViolation(violation))
             else:
-                about_rows.append(fault)
+                about_rows.append(violation)
         return FileViolations(about_rows, about_aggregate)
 
-    def _speak(self, faults: FileViolations, collector: Collector) -> None:
+    def _speak(self, violations: FileViolations, collector: Collector) -> None:
         """Hand on what concerns whole files: the rows file first, then its aggregate."""
-        for fault in sorted(faults.rows, key=lambda fault: (fault.code, fault.pointer or "")):
-            collector.note(fault)
-        for placed in in_order(faults.aggregate):
-            collector.note(placed.fault, self._aggregate_name, placed.line)
+        for violation in sorted(
+            violations.rows, key=lambda violation: (violation.code, violation.pointer or "")
+        ):
+            collector.note(violation)
+        for placed in in_order(violations.aggregate):
+            collector.note(placed.violation, self._aggregate_name, placed.line)
         if collector.tally.unread and not self._failed(collector):
             self._cannot(f"{collector.tally.unread:,} rows could not be read")
         if self._rows_name and not collector.tally.rows and not self._failed(collector):
             self._cannot("no row was looked at")
 
-    def _aggregate_rule_faults(self, facts: RunFacts) -> Iterator[Violation]:
+    def _aggregate_rule_violations(self, facts: RunFacts) -> Iterator[Violation]:
         """Judge the aggregate by itself, but for results with a number that is none (ES108)."""
         if facts.aggregate is None:
             return
         pointers = [
-            placed.fault.pointer or ""
-            for placed in self._aggregate_faults
-            if placed.fault.code == ES108.code
+            placed.violation.pointer or ""
+            for placed in self._aggregate_violations
+            if placed.violation.code == ES108.code
         ]
         numberless = {"/".join(pointer.split("/")[:3]) for pointer in pointers}
         for rule in AGGREGATE_RULES:
             if rule.aggregate is not None and rule.code in facts.context.enabled:
-                for fault in rule.aggregate(facts.aggregate):
-                    if "/".join((fault.pointer or "").split("/")[:3]) not in numberless:
-                        yield fault
+                for violation in rule.aggregate(facts.aggregate):
+                    if "/".join((violation.pointer or "").split("/")[:3]) not in numberless:
+                        yield violation
 
-    def _run_faults(self, facts: RunFacts) -> Iterator[Violation]:
+    def _run_violations(self, facts: RunFacts) -> Iterator[Violation]:
         looked_at = self._run.rows is not None and facts.layout != "unread"
         is_alone = self._run.rows is None and self._missing is None and self._aggregate
         if is_alone and not self._is_documentation:
             message = "no rows were checked, only the aggregate itself"
-            yield ES506.fault(message, severity=Severity.INFO)
-        for (code, message, pointer), count, line in facts.tally.remarks:
+            yield ES506.violation(message, severity=Severity.INFO)
+        for (code, message, pointer), count, line in facts.tally.notices:
             said = f"{message} (first {place_in(facts.layout)(line)})"
             yield Violation(
                 code, said, pointer, severity=Severity.INFO, count=count, about_rows=True
@@ -359,7 +365,7 @@ class RunCheck:
             if self._awaited and rule.code.startswith(JOINING):
                 continue
             # Another rule has said why nothing seals the rows.
-            if rule is ES506 and (unreadable or orphaned or self._options.flow.seal_to):
+            if rule is ES506 and (unreadable or orphaned or self._options.routing.seal_to):
                 continue
             if looked_at or rule.about_paths:
                 yield from rule.run(facts)
@@ -372,7 +378,7 @@ class RunCheck:
         return self._aggregate.is_documentation
 
     def _cannot(self, reason: str | None) -> None:
-        self._trouble = self._trouble or reason
+        self._incomplete_reason = self._incomplete_reason or reason
 
     def _failed(self, collector: Collector) -> bool:
         threshold = self._options.threshold
@@ -397,7 +403,7 @@ class RunCheck:
             recipe=file_recipe(facts),
             seconds=time.perf_counter() - self._started,
             bytes=rows.size,
-            trouble=self._trouble,
+            incomplete_reason=self._incomplete_reason,
             results=list(summaries(facts)) if self._rows_name else [],
         )
         for (code, severity), count in collector.counts.items():
@@ -406,15 +412,19 @@ class RunCheck:
             summary.verdict = "incomplete"
         elif self._failed(collector) or self._is_refuted(facts):
             summary.verdict = "failed"
-        elif not self._trouble and self._aggregate and (self._rows_name or self._is_documentation):
+        elif (
+            not self._incomplete_reason
+            and self._aggregate
+            and (self._rows_name or self._is_documentation)
+        ):
             summary.verdict = "passed"
         aggregate = self._aggregate
         summary.algorithm = checksum_algorithms(aggregate)[0] if facts.checksums else None
         summary.actual = facts.checksums.get(summary.algorithm or "")
         summary.covers = self._covered(rows) if len(rows.digests) > 1 else None
-        if self._options.flow.dry_run:
+        if self._options.routing.dry_run:
             # A seal that is only shown is not declared yet.
-            facts = replace(facts, aggregate=self._standing.aggregate)
+            facts = replace(facts, aggregate=self._state.aggregate)
         declared = facts.aggregate.claim("checksum") if facts.aggregate else None
         summary.declared = declared if isinstance(declared, str) else None
         summary.verified = self._verified(facts, summary) if self._rows_name else None

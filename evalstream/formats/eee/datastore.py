@@ -87,7 +87,7 @@ class Address(NamedTuple):
 
 
 class Unaddressable(NamedTuple):
-    """An identity that stands for no directory: the member of model_info at fault, and why."""
+    """An identity that stands for no directory: the member of model_info at violation, and why."""
 
     member: str
     reason: str

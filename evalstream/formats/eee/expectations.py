@@ -19,14 +19,14 @@ def unmet_expectations(facts: RunFacts) -> Iterator[Violation]:
     A sample is known by its evaluation, its evaluation_name and its id. Where results score
     samples under names of their own, as metrics do, each result may have all of them.
     """
-    flow, rows = facts.context.options.flow, facts.tally.rows
+    routing, rows = facts.context.options.routing, facts.tally.rows
     if facts.layout not in (*LOOKED_AT, NO_ROWS):
         return
-    if flow.expect_rows not in (None, rows):
-        message = f"--expect-rows is {flow.expect_rows:,}, and there are {counted(rows, 'row')}"
-        yield ES503.fault(message, expected=flow.expect_rows, found=rows, about_rows=True)
-    if flow.expect_samples is not None:
-        yield from _samples(facts, flow.expect_samples)
+    if routing.expect_rows not in (None, rows):
+        message = f"--expect-rows is {routing.expect_rows:,}, and there are {counted(rows, 'row')}"
+        yield ES503.violation(message, expected=routing.expect_rows, found=rows, about_rows=True)
+    if routing.expect_samples is not None:
+        yield from _samples(facts, routing.expect_samples)
 
 
 def _samples(facts: RunFacts, expected: int) -> Iterator[Violation]:
@@ -38,7 +38,7 @@ def _samples(facts: RunFacts, expected: int) -> Iterator[Violation]:
     if samples != expected:
         message = f"--expect-samples is {expected:,}, and {whose} {counted(samples, 'sample')}"
         details = {"severity": Severity.ERROR, "about_rows": True}
-        yield ES802.fault(message, expected=expected, found=samples, **details)
+        yield ES802.violation(message, expected=expected, found=samples, **details)
 
 
 def _by_result(facts: RunFacts) -> set[int]:

@@ -60,9 +60,9 @@ FAST_PATH_RULES: Final = frozenset(
         "ES319",
     }
 )
-"""The rules that say nothing of a row that the scanner accepts, or remark what its flags tell."""
+"""The rules that say nothing of a row that the scanner accepts, or notice what its flags tell."""
 
-_REMARKS: Final = ((Flag.UNANSWERED, NO_ANSWER), (Flag.FOREIGN, FOREIGN_SOURCE))
+_NOTICES: Final = ((Flag.UNANSWERED, NO_ANSWER), (Flag.FOREIGN, FOREIGN_SOURCE))
 _KIND: Final = "interaction_type"
 _TURNS: Final = "turns"
 """What the scanner calls the transcript, whatever a version calls it."""
@@ -187,14 +187,14 @@ class FastPath:
         self._loaded = loaded
 
     def pass_over(
-        self, scopes: RowGroups, tally: Tally, data: bytes, base: int, offsets: Sequence[int] | None
+        self, groups: RowGroups, tally: Tally, data: bytes, base: int, offsets: Sequence[int] | None
     ) -> FastBlock:
         """Begin with a block."""
         try:
             scanner = _IDLE.pop()
         except IndexError:
             scanner = Scanner(self._loaded)
-        return FastBlock(self, scanner, scopes, tally, data, base, offsets)
+        return FastBlock(self, scanner, groups, tally, data, base, offsets)
 
 
 class FastBlock:
@@ -205,20 +205,27 @@ class FastBlock:
 
     def __init__(
         self,
-        swift: FastPath,
+        fast_path: FastPath,
         scanner: Scanner,
-        scopes: RowGroups,
+        groups: RowGroups,
         tally: Tally,
         data: bytes,
         base: int,
         offsets: Sequence[int] | None,
     ) -> None:
-        self._swift, self._context, self._scopes, self._tally = swift, swift.context, scopes, tally
+        self._fast_path, self._context, self._groups, self._tally = (
+            fast_path,
+            fast_path.context,
+            groups,
+            tally,
+        )
         self._data = data
         self._scanner = scanner
         self._known: list[RowGroup] = []
         packed = None if offsets is None else array("Q", offsets).tobytes()
-        scanner.start(swift.setting, data, base, packed, swift.context.options.max_line_bytes)
+        scanner.start(
+            fast_path.setting, data, base, packed, fast_path.context.options.max_line_bytes
+        )
 
     def close(self) -> None:
         """Let go of the scanner."""
@@ -235,7 +242,7 @@ class FastBlock:
         while scanner.scan() is StopReason.NEW_SCOPE:
             self._add_scope(scanner.line)
         rows = _Rows(scanner, first)
-        if self._swift.checks_hashes:
+        if self._fast_path.checks_hashes:
             self._refuse_wrong_hashes(rows)
         if rows:
             self._count(rows)
@@ -245,19 +252,19 @@ class FastBlock:
         """Find out the scope of a row that has other ids than all before."""
         said = zip(_IDS, self._scanner.new_ids(), strict=True)
         ids = {name: json.fast(text) for name, text in said if text is not None}
-        scope = self._scopes.of(ids, number)
-        self._known.append(scope)
+        group = self._groups.of(ids, number)
+        self._known.append(group)
         self._scanner.add_scope(
-            usual=scope.named and not scope.faults,
-            evaluation=scope.evaluation,
-            name=scope.name,
-            result=scope.result,
-            place=scope.place,
+            usual=group.named and not group.violations,
+            evaluation=group.evaluation,
+            name=group.name,
+            result=group.result,
+            place=group.place,
         )
 
     def _refuse_wrong_hashes(self, rows: _Rows) -> None:
         """Keep only rows whose hash is that of their input."""
-        compute = self._swift.compute
+        compute = self._fast_path.compute
         digests = [compute(text).hexdigest() for text in rows.texts("covered", "mark")]
         claims = [text.decode() for text in rows.texts("hash", "input")]
         if digests != claims:
@@ -268,22 +275,22 @@ class FastBlock:
         tally = self._tally
         tally.rows += len(rows)
         self._count_hashes(rows)
-        for flag, remark in _REMARKS:
-            remarked = rows.having(flag)
-            if remarked and remark.code in self._context.enabled:
-                tally.remarks.add(notice_key(remark), remarked[0], len(remarked))
+        for flag, notice in _NOTICES:
+            noticed = rows.having(flag)
+            if noticed and notice.code in self._context.enabled:
+                tally.notices.add(notice_key(notice), noticed[0], len(noticed))
         for number in rows.having(Flag.CARRIAGE_RETURN):
             tally.carriage_returns.add(None, number)
         for (place, word, flags), times in rows.alike().items():
-            scope = self._known[place]
-            scope.rows += times
-            if scope.place != UNJOINED:
+            group = self._known[place]
+            group.rows += times
+            if group.place != UNJOINED:
                 (score,) = _DOUBLE.unpack(_WORD.pack(word))
                 said = score, bool(flags & Flag.IS_CORRECT), bool(flags & Flag.FAILED)
-                scope.scores[said] = scope.scores.get(said, 0) + times
-        if self._swift.compares_answers:
+                group.scores[said] = group.scores.get(said, 0) + times
+        if self._fast_path.compares_answers:
             rows.add_outputs(self._answers(rows))
-        if self._swift.lists_samples:
+        if self._fast_path.lists_samples:
             self._count_unlisted(rows)
         if self._context.links:
             self._link(rows)
@@ -304,11 +311,11 @@ class FastBlock:
 
     def _count_unlisted(self, rows: _Rows) -> None:
         """Count rows whose sample is not among those that their result lists."""
-        scopes, samples = rows.column("scope"), rows.texts("sample", "hash")
-        for place, sample, number in zip(scopes, samples, rows.numbers, strict=True):
-            scope = self._known[place]
-            if scope.sample_ids is not None and sample.decode() not in scope.sample_ids:
-                self._tally.unlisted.add(scope.place, number)
+        groups, samples = rows.column("scope"), rows.texts("sample", "hash")
+        for place, sample, number in zip(groups, samples, rows.numbers, strict=True):
+            group = self._known[place]
+            if group.sample_ids is not None and sample.decode() not in group.sample_ids:
+                self._tally.unlisted.add(group.place, number)
 
     def _answers(self, rows: _Rows) -> Iterator[int]:
         """Digest what the model said."""

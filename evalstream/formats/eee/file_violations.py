@@ -13,39 +13,39 @@ Key = tuple[str, str | None]
 
 
 class FileViolations(NamedTuple):
-    """The faults of the rows file, and those of the aggregate with their lines."""
+    """The violations of the rows file, and those of the aggregate with their lines."""
 
     rows: list[Violation]
     aggregate: list[PlacedViolation]
 
     def keys(self) -> set[Key]:
-        """Return what tells each fault."""
-        return {key_of(fault) for fault in self._all()}
+        """Return what tells each violation."""
+        return {key_of(violation) for violation in self._all()}
 
     def failing(self, context: CheckContext) -> list[Violation]:
-        """Return the faults that fail a run."""
+        """Return the violations that fail a run."""
         options = context.options
         return [
-            fault
-            for fault in self._all()
-            if fault.code in context.enabled
-            and severity_of(fault, options.profile) >= options.threshold
+            violation
+            for violation in self._all()
+            if violation.code in context.enabled
+            and severity_of(violation, options.profile) >= options.threshold
         ]
 
-    def with_those(self, faults: Iterable[Violation]) -> FileViolations:
-        """Return the faults with others, which replace what was said at the same places."""
-        added = list(faults)
-        keys = {key_of(fault) for fault in added}
-        rows = [fault for fault in self.rows if key_of(fault) not in keys]
-        aggregate = [placed for placed in self.aggregate if key_of(placed.fault) not in keys]
-        rows += [fault for fault in added if fault.about_rows]
-        aggregate += [PlacedViolation(fault) for fault in added if not fault.about_rows]
+    def with_those(self, violations: Iterable[Violation]) -> FileViolations:
+        """Return the violations with others, which replace what was said at the same places."""
+        added = list(violations)
+        keys = {key_of(violation) for violation in added}
+        rows = [violation for violation in self.rows if key_of(violation) not in keys]
+        aggregate = [placed for placed in self.aggregate if key_of(placed.violation) not in keys]
+        rows += [violation for violation in added if violation.about_rows]
+        aggregate += [PlacedViolation(violation) for violation in added if not violation.about_rows]
         return FileViolations(rows, aggregate)
 
     def _all(self) -> list[Violation]:
-        return [*self.rows, *(placed.fault for placed in self.aggregate)]
+        return [*self.rows, *(placed.violation for placed in self.aggregate)]
 
 
-def key_of(fault: Violation) -> Key:
-    """Return what tells a fault from others: its code, and the place that it is about."""
-    return fault.code, fault.pointer
+def key_of(violation: Violation) -> Key:
+    """Return what tells a violation from others: its code, and the place that it is about."""
+    return violation.code, violation.pointer

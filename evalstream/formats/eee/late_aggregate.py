@@ -42,10 +42,10 @@ def check_run(
     them was kept, else their bytes and number alone. Raises CannotWrite where rows that are to
     go somewhere, or a seal, cannot be written there.
     """
-    flow = options.flow
+    routing = options.routing
     if not _is_awaited(run, options):
         return RunCheck(run, options, show, progress).summary()
-    copy = flow.tee or (run.rows if flow.follow else None)
+    copy = routing.tee or (run.rows if routing.follow else None)
     if copy is None:
         return RunCheck(run, options, show, progress, awaited=True).summary()
     told = FindingList()
@@ -54,16 +54,16 @@ def check_run(
         told.append(finding)
         show(finding)
 
-    first_flow = replace(flow, **{name: getattr(RowRouting(), name) for name in LATER})
-    alone = replace(options, ignore=(*options.ignore, ES506.code), flow=first_flow)
+    first_routing = replace(routing, **{name: getattr(RowRouting(), name) for name in LATER})
+    alone = replace(options, ignore=(*options.ignore, ES506.code), routing=first_routing)
     first = RunCheck(Run(run.rows, None), alone, tell, progress).summary()
-    if first.trouble is not None:
+    if first.incomplete_reason is not None:
         # What the copy holds may be less than what was to come.
-        if flow.seal_to is not None:
-            first.tell_unsealed()
+        if routing.seal_to is not None:
+            first.note_unsealed()
         return first
-    later = RowRouting(**{name: getattr(flow, name) for name in LATER})
-    again = replace(options, flow=later, skip_noise=options.skip_noise and not flow.tee)
+    later = RowRouting(**{name: getattr(routing, name) for name in LATER})
+    again = replace(options, routing=later, skip_noise=options.skip_noise and not routing.tee)
     unheard = _unheard(told, show)
     second = RunCheck(Run(copy, run.aggregate), again, unheard, progress).summary()
     return _with_noise(second, first)
@@ -74,8 +74,8 @@ def _with_noise(summary: RunSummary, first: RunSummary) -> RunSummary:
     skipped = first.counts.get(ES006.code, 0) - summary.counts.get(ES006.code, 0)
     if skipped > 0:
         summary.counts[ES006.code] = first.counts[ES006.code]
-        remarks = summary.severities.get(Severity.INFO, 0)
-        summary.severities[Severity.INFO] = remarks + skipped
+        notices = summary.severities.get(Severity.INFO, 0)
+        summary.severities[Severity.INFO] = notices + skipped
     return summary
 
 
@@ -83,7 +83,7 @@ def _is_awaited(run: Run, options: Options) -> bool:
     """Tell whether a stream of rows begins before its aggregate is there."""
     if run.aggregate is None or run.rows is None or is_remote(run.aggregate):
         return False
-    comes_by = run.rows == STDIN or options.flow.follow or is_device(run.rows)
+    comes_by = run.rows == STDIN or options.routing.follow or is_device(run.rows)
     return comes_by and not os.path.exists(run.aggregate)
 
 

@@ -30,21 +30,21 @@ class Shown(NamedTuple):
     score: Any
 
 
-def sample_digest(sample: Any, scope: RowGroup) -> bytes | None:
+def sample_digest(sample: Any, group: RowGroup) -> bytes | None:
     """Return the digest of a sample_id within its evaluation, None for what can be none.
 
     A row whose evaluation_name is not text has none either: nothing tells where it belongs. The
     second half of a digest does not depend on the evaluation_name.
     """
-    if not scope.is_named:
+    if not group.is_named:
         return None
     if sample.__class__ is str:
-        return wide_digest(sample.encode(errors="surrogatepass"), scope.name, scope.evaluation)
+        return wide_digest(sample.encode(errors="surrogatepass"), group.name, group.evaluation)
     if isinstance(sample, float) and sample.is_integer():
         sample = int(sample)  # as JSON Schema has it
     if isinstance(sample, int):
         # The integer 1 and the text "1" are different samples.
-        seeds = ~scope.name % _MODULUS, ~scope.evaluation % _MODULUS
+        seeds = ~group.name % _MODULUS, ~group.evaluation % _MODULUS
         return wide_digest(f"{sample}".encode(), *seeds)
     return None
 
@@ -60,25 +60,25 @@ def choices_digest(choices: str) -> int:
 
 
 def record(
-    number: int, offset: int, line: Bytes, key: bytes | None, scope: RowGroup, shown: Shown
+    number: int, offset: int, line: Bytes, key: bytes | None, group: RowGroup, shown: Shown
 ) -> bytes:
     """Pack one row: its line and offset, and what it scores, shows and says.
 
     `key` digests its sample, None where it names none.
     """
     content, score = xxhash.xxh64_intdigest(line), _double(shown.score)
-    ids = scope.place, offset, scope.name, score
+    ids = group.place, offset, group.name, score
     if key is None:
         return pack(number, wide_digest(line), ABSENT, content, 0, 0, 0, *ids)
     mark = row_view.repeat_mark(shown.metadata)
     return pack(
         number,
         key,
-        ABSENT if shown.input is None else wide_digest(shown.input, scope.evaluation),
+        ABSENT if shown.input is None else wide_digest(shown.input, group.evaluation),
         content,
         shown.output,
         xxhash.xxh64_intdigest(mark.encode(errors="surrogatepass")) if mark else 0,
-        scope.result,
+        group.result,
         *ids,
     )
 

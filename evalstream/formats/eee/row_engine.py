@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 JSON_BLANK: Final = b" \t\r"
 UNCERTAIN: Final = frozenset({ES107.code, ES108.code})
-"""Faults after which the values of a row are not those that its writer meant."""
+"""Violations after which the values of a row are not those that its writer meant."""
 
 WORTH_A_SCANNER_BYTES = 1 << 19
 """From how many bytes on it is worth to load what takes usual rows quickly."""
@@ -55,17 +55,17 @@ BLANKS: Final = re.compile(rb"(?:[ \t]{0,%d}+\n){16,}+" % (LONGEST_BLANK - 1))
 """Many lines without anything on them, one after the other."""
 
 
-def engine_for(context: CheckContext) -> Engine | RecordEngine:
+def engine_for(context: CheckContext) -> RowEngine | RecordEngine:
     """Return the engine of a context: for rows compiled once per process, else its records'."""
-    return _compiled(context) if context.judge is None else RecordEngine(context, context.judge)
+    return _compiled(context) if context.record is None else RecordEngine(context, context.record)
 
 
 @lru_cache(maxsize=8)
-def _compiled(context: CheckContext) -> Engine:
-    return Engine(context)
+def _compiled(context: CheckContext) -> RowEngine:
+    return RowEngine(context)
 
 
-class Engine:
+class RowEngine:
     """A pure function of (bytes, context): holds compiled rules and no state between blocks."""
 
     _expected: ClassVar[int] = 0
@@ -75,9 +75,9 @@ class Engine:
         self.reader = RowReader(context)
         self._by_ids = list(_bound(context, lambda rule: rule.by_ids))
         self._join = Join(context.results)
-        self._swift: FastPath | None = None
+        self._fast_path: FastPath | None = None
         self._is_ready = False
-        self.judge_hash = sample_hash.hash_judge(context)
+        self.check_hash = sample_hash.hash_check(context)
         self.is_noise = noise_check(context.options)
         # Copies of a sample are only compared where there can be several.
         self.compares_answers = len(context.results) > 1
@@ -92,41 +92,41 @@ class Engine:
 
         What takes usual rows quickly is loaded and compiled once that is worth its time.
         """
-        Engine._expected += size
-        if not self._is_ready and Engine._expected >= WORTH_A_SCANNER_BYTES:
+        RowEngine._expected += size
+        if not self._is_ready and RowEngine._expected >= WORTH_A_SCANNER_BYTES:
             from evalstream.formats.eee.fast_path import fast_path_for, needs_slow_path
 
             self._is_ready = True
             if not any(_bound(self.context, needs_slow_path)):
-                self._swift = fast_path_for(self.context)
+                self._fast_path = fast_path_for(self.context)
 
     @cached_property
     def _checks(self) -> list[RowCheck]:
         """The rules for single rows, bound once a row comes that needs them all."""
         return list(_bound(self.context, lambda rule: not rule.by_ids))
 
-    def scopes(self) -> RowGroups:
+    def groups(self) -> RowGroups:
         """Return the scopes of a block that has no rows yet."""
         return RowGroups(self.context, self._join, self._by_ids)
 
     def taking(
-        self, scopes: RowGroups, tally: Tally, lines: Lines, offsets: Sequence[int] | None
+        self, groups: RowGroups, tally: Tally, lines: Lines, offsets: Sequence[int] | None
     ) -> FastBlock | None:
         """Return what takes usual rows of a block, None if each must be looked at by rules."""
-        if self._swift is None or lines.overlong:
+        if self._fast_path is None or lines.overlong:
             return None
-        return self._swift.pass_over(scopes, tally, lines.data, lines.base, offsets)
+        return self._fast_path.pass_over(groups, tally, lines.data, lines.base, offsets)
 
-    def check_row(self, row: Row, line: int, scope: RowGroup, tally: Tally) -> list[Violation]:
-        """Apply the rules beyond schema and hash to a row; remarks are counted, not returned."""
-        faults = list(scope.faults)
+    def check_row(self, row: Row, line: int, group: RowGroup, tally: Tally) -> list[Violation]:
+        """Apply the rules beyond schema and hash to a row; notices are counted, not returned."""
+        violations = list(group.violations)
         for check in self._checks:
-            for fault in check(row):
-                if is_aggregated_notice(fault):
-                    tally.remarks.add(notice_key(fault), line)
+            for violation in check(row):
+                if is_aggregated_notice(violation):
+                    tally.notices.add(notice_key(violation), line)
                 else:
-                    faults.append(fault)
-        return faults
+                    violations.append(violation)
+        return violations
 
 
 ROW_RULES: Final = tuple(rule for rule in MAIN_RULES.values() if rule.row is not None)
@@ -144,24 +144,24 @@ class _Entry:
     """A line on its way through the steps of a pass."""
 
     __slots__ = (
-        "faults",
+        "group",
         "hashed",
         "line",
         "number",
         "offset",
         "record",
         "row",
-        "scope",
         "scored",
         "torn",
+        "violations",
     )
 
     def __init__(self, line: bytes, number: int, offset: int, torn: bool = False) -> None:
         self.line, self.number, self.offset, self.torn = line, number, offset, torn
         self.row: Any = None
         self.scored = True
-        self.scope: Any = None
-        self.faults: Sequence[Violation] = ()
+        self.group: Any = None
+        self.violations: Sequence[Violation] = ()
         self.hashed: Row | None = None
         self.record: bytes | None = None
 
@@ -169,15 +169,15 @@ class _Entry:
 class _Pass:
     """One pass over one block."""
 
-    def __init__(self, engine: Engine, lines: Lines) -> None:
+    def __init__(self, engine: RowEngine, lines: Lines) -> None:
         self._engine, self._lines = engine, lines
         self._options = engine.context.options
         self._offsets = array("Q", lines.places)[1::2].tolist() if lines.places else None
         self._noted = BlockFindings(engine.context)
         self._tally = Tally()
         self._records: list[bytes] = []
-        self._scopes = engine.scopes()
-        self._taking = engine.taking(self._scopes, self._tally, lines, self._offsets)
+        self._groups = engine.groups()
+        self._taking = engine.taking(self._groups, self._tally, lines, self._offsets)
 
     def result(self) -> BlockResult:
         """Look at every line once."""
@@ -185,7 +185,7 @@ class _Pass:
         end = len(data)
         if base + start == 0 and data.startswith(json.UTF8_MARK):
             start = len(json.UTF8_MARK)
-            self._noted.add(1, 0, None, [ES102.fault(BEGINS_WITH_MARK)])
+            self._noted.add(1, 0, None, [ES102.violation(BEGINS_WITH_MARK)])
         if self._lines.overlong:
             self._tally.lines += 1
             self._skip(1, base + start)
@@ -195,10 +195,10 @@ class _Pass:
         if self._taking is not None:
             self._taking.close()
         if data.startswith(json.UTF8_MARK):
-            self._noted.faults.sort(key=lambda located: (located.line, located.fault.code))
-        self._scopes.tally(self._tally)
-        identities = RowRecords(b"".join(self._records))
-        return self._noted.result(self._tally, identities)._replace(links=self._scopes.links())
+            self._noted.violations.sort(key=lambda located: (located.line, located.violation.code))
+        self._groups.tally(self._tally)
+        row_records = RowRecords(b"".join(self._records))
+        return self._noted.result(self._tally, row_records)._replace(links=self._groups.links())
 
     def _look(self, start: int) -> int:
         """Judge the next lines: the usual rows in one go, the others step by step.
@@ -235,16 +235,16 @@ class _Pass:
 
     def _skip_blanks(self, start: int, stop: int) -> None:
         """Step over many blank lines at once: a file may hold nothing else."""
-        data, base, fault = self._lines.data, self._lines.base, ES110.fault("a blank line")
+        data, base, violation = self._lines.data, self._lines.base, ES110.violation("a blank line")
         count, first = data.count(b"\n", start, stop), self._tally.lines + 1
         self._tally.lines += count
         most = self._options.max_findings or count
         told = min(count, most)
         for number in range(first, first + told):
-            self._noted.add(number, base + start, None, [fault])
+            self._noted.add(number, base + start, None, [violation])
             start = data.find(b"\n", start) + 1
         if ES110.code in self._engine.context.enabled:
-            key = (ES110.code, severity_of(fault, self._options.profile))
+            key = (ES110.code, severity_of(violation, self._options.profile))
             counts = self._noted.counts
             counts[key] = counts.get(key, 0) + count - told
 
@@ -289,70 +289,73 @@ class _Pass:
     def _look_closely(self, batch: list[_Entry]) -> None:
         """Judge some lines step by step: each step's code stays in the processor's caches."""
         rows = self._read(batch)
-        self._judge(rows)
+        self._record(rows)
         for entry in rows:
-            if entry.scope.place != UNJOINED:
+            if entry.group.place != UNJOINED:
                 self._count(entry)
         for entry in rows:
             self._identify(entry)
         for entry in batch:
             if entry.torn and entry.row is not None:
-                entry.faults = [*entry.faults, ES111.fault("the last row has no newline")]
+                entry.violations = [
+                    *entry.violations,
+                    ES111.violation("the last row has no newline"),
+                ]
             elif not entry.torn and entry.line.endswith(b"\r"):
                 self._tally.carriage_returns.add(None, entry.number)
-            if entry.faults:
+            if entry.violations:
                 sample = None if entry.row is None else entry.row.get("sample_id")
-                self._noted.add(entry.number, entry.offset, sample, entry.faults)
+                self._noted.add(entry.number, entry.offset, sample, entry.violations)
 
     def _read(self, batch: list[_Entry]) -> list[_Entry]:
         """Parse lines and hold them against the schema; return those that are rows."""
         for entry in batch:
             entry.row = parse(entry.line)
-        sound = [self._engine.reader.is_sound(entry.row) for entry in batch]
+        sound = [self._engine.reader.is_valid(entry.row) for entry in batch]
         rows = [
             entry for entry, fits in zip(batch, sound, strict=True) if fits or self._explain(entry)
         ]
         self._tally.rows += len(rows)
         return rows
 
-    def _judge(self, rows: list[_Entry]) -> None:
+    def _record(self, rows: list[_Entry]) -> None:
         """Apply the rules beyond the schema to rows."""
-        tally, of = self._tally, self._scopes.of
-        check, judge = self._engine.check_row, self._engine.judge_hash
+        tally, of = self._tally, self._groups.of
+        check, record = self._engine.check_row, self._engine.check_hash
         for entry in rows:
-            entry.scope = scope = of(entry.row, entry.number)
-            scope.rows += 1
+            entry.group = group = of(entry.row, entry.number)
+            group.rows += 1
         for entry in rows:
-            faults = check(entry.row, entry.number, entry.scope, tally)
-            if faults:
-                entry.faults = [*entry.faults, *faults]
+            violations = check(entry.row, entry.number, entry.group, tally)
+            if violations:
+                entry.violations = [*entry.violations, *violations]
         for entry in rows:
-            fault = judge(entry.hashed or entry.row, entry.number, tally)
-            if fault is not None:
-                entry.faults = [*entry.faults, fault]
+            violation = record(entry.hashed or entry.row, entry.number, tally)
+            if violation is not None:
+                entry.violations = [*entry.violations, violation]
 
     def _explain(self, entry: _Entry) -> bool:
         """Say what is wrong with a line that was not accepted; tell whether it is a row at all."""
         if not entry.line.strip(JSON_BLANK):
-            entry.row, entry.faults = None, [ES110.fault("a blank line")]
+            entry.row, entry.violations = None, [ES110.violation("a blank line")]
             return False
         if self._engine.is_noise(entry.line):
             entry.row = None
             self._tally.noise.add(None, entry.number)
             self._noted.fates[entry.number] = LineStatus.NOISE
             return False
-        entry.row, faults = self._engine.reader.explain(
+        entry.row, violations = self._engine.reader.explain(
             entry.line, torn=entry.torn, read=entry.row, offset=entry.offset
         )
-        entry.faults = faults
+        entry.violations = violations
         if entry.row is None:
             self._lose(entry.number)
             return False
-        codes = {fault.code for fault in faults}
+        codes = {violation.code for violation in violations}
         entry.hashed = loads(entry.line) if ES114.code in codes else None
         entry.scored = codes.isdisjoint(UNCERTAIN)
         if ES216.code in codes:
-            self._note_fitting(faults, entry.number)
+            self._note_fitting(violations, entry.number)
         return True
 
     def _lose(self, number: int) -> None:
@@ -364,19 +367,19 @@ class _Pass:
     def _skip(self, number: int, offset: int) -> None:
         self._lose(number)
         message = f"longer than {self._options.max_line_bytes:,} bytes; it was not looked at"
-        self._noted.add(number, offset, None, [ES003.fault(message)])
+        self._noted.add(number, offset, None, [ES003.violation(message)])
 
-    def _note_fitting(self, faults: list[Violation], number: int) -> None:
-        for fault in faults:
-            if fault.code == ES216.code:
-                self._tally.fitting.add(frozenset(fault.expected["enum"]), number)
+    def _note_fitting(self, violations: list[Violation], number: int) -> None:
+        for violation in violations:
+            if violation.code == ES216.code:
+                self._tally.fitting.add(frozenset(violation.expected["enum"]), number)
 
     def _count(self, entry: _Entry) -> None:
         """Count a row's score; one that is not to be scored counts as without a score."""
-        row, scope = entry.row, entry.scope
-        listed, scores = scope.sample_ids, scope.scores
+        row, group = entry.row, entry.group
+        listed, scores = group.sample_ids, group.scores
         if listed is not None and str(row.get("sample_id")) not in listed:
-            self._tally.unlisted.add(scope.place, entry.number)
+            self._tally.unlisted.add(group.place, entry.number)
         key: tuple[Any, bool | None, bool] = (None, None, False)
         evaluation = row.get("evaluation")
         if entry.scored and evaluation.__class__ is dict:
@@ -391,8 +394,8 @@ class _Pass:
 
     def _identify(self, entry: _Entry) -> None:
         """Make a row's record."""
-        row, scope = entry.row, entry.scope
-        key = sample_digest(row.get("sample_id"), scope)
+        row, group = entry.row, entry.group
+        key = sample_digest(row.get("sample_id"), group)
         if key is None:
             self._tally.doubtful += 1
         else:
@@ -405,7 +408,7 @@ class _Pass:
             self._output(row) if self._engine.compares_answers else 0,
             score if entry.scored else None,
         )
-        entry.record = record(entry.number, entry.offset, entry.line, key, scope, shown)
+        entry.record = record(entry.number, entry.offset, entry.line, key, group, shown)
 
     def _output(self, row: Row) -> int:
         """Digest what copies of a sample share: the choices and what the model said."""
@@ -416,7 +419,7 @@ class _Pass:
 
     def _link(self, entry: _Entry) -> None:
         """Note what ties a row to those of other runs, if its values are what they seem to be."""
-        row, links = entry.row, entry.scope.links
+        row, links = entry.row, entry.group.links
         if links is None or not entry.scored:
             return
         covered, word = row_view.hash_input(row), sample_hash64(row["sample_id"])

@@ -1,4 +1,4 @@
-"""One line in, a row and its faults out, at two speeds: accept it, or explain it."""
+"""One line in, a row and its violations out, at two speeds: accept it, or explain it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class RowReader:
             # Compiled here, before workers are forked.
             self._accepting[context.version]
 
-    def is_sound(self, row: Any) -> bool:
+    def is_valid(self, row: Any) -> bool:
         """Tell whether what the fast parser made of a line is surely a well-formed row."""
         try:
             only = self._only
@@ -58,7 +58,7 @@ class RowReader:
     def accept(self, line: bytes) -> Row | None:
         """Return the row if the line holds one that is beyond doubt well formed."""
         row = parse(line)
-        return row if self.is_sound(row) else None
+        return row if self.is_valid(row) else None
 
     def explain(
         self, line: bytes, *, torn: bool, read: Any = None, offset: int = 0
@@ -69,23 +69,26 @@ class RowReader:
         numbers are finite, which is the one thing that parser lets pass. `offset` is the line's.
         """
         if read.__class__ is dict and not self._shallow and self._finite(read):
-            return read, list(self._schema_faults(read))
+            return read, list(self._schema_violations(read))
         depth = self._context.options.max_depth
         reading = syntax.read_object(line, depth, torn=torn, noun="a row", offset=offset)
-        faults = [fault for fault, _ in reading.faults]
+        violations = [violation for violation, _ in reading.violations]
         if reading.value is None:
-            return None, faults
+            return None, violations
         try:
-            faults.extend(reading.concerned(self._schema_faults(reading.value)))
+            violations.extend(reading.concerned(self._schema_violations(reading.value)))
         except RecursionError:
-            return None, [*faults, ES113.fault("nested too deep to be judged by the schema")]
-        return reading.value, faults
+            return None, [
+                *violations,
+                ES113.violation("nested too deep to be judged by the schema"),
+            ]
+        return reading.value, violations
 
-    def _schema_faults(self, row: Row) -> list[Violation]:
+    def _schema_violations(self, row: Row) -> list[Violation]:
         options = self._context.options
         if self._only is not None:
             version = "" if options.schema else options.schema_version
-            return schema.explain(self._only.faults(row), own=self._own_schema, version=version)
+            return schema.explain(self._only.errors(row), own=self._own_schema, version=version)
         declared = row.get("schema_version")
         version = self._context.version
         unknown: list[Violation] = []
@@ -95,15 +98,17 @@ class RowReader:
                 message = f"no version that is known; the row is judged by {version}"
                 place: dict[str, Any] = {"pointer": "/schema_version", "found": declared}
                 unknown.append(
-                    ES215.fault(message, expected=one_of(row_view.INSTANCE_VERSIONS), **place)
+                    ES215.violation(message, expected=one_of(row_view.INSTANCE_VERSIONS), **place)
                 )
         validator = self._validator(version)
-        found = list(validator.faults(row))
-        faults = schema.explain(found, own=True, version=version)
-        if faults and ES216.code in self._context.enabled:
-            fitting = versions_that_fit(row, version, options.engine, instance=True, faults=found)
+        found = list(validator.errors(row))
+        violations = schema.explain(found, own=True, version=version)
+        if violations and ES216.code in self._context.enabled:
+            fitting = versions_that_fit(
+                row, version, options.engine, instance=True, violations=found
+            )
             unknown.extend(schema.fits_another(version, fitting))
-        return unknown + faults
+        return unknown + violations
 
     def _validator(self, version: str) -> Validator:
         name = row_view.instance_schema_name(version)

@@ -43,14 +43,14 @@ KNOWN_OF_ROWS: Final = ("schema_version", "evaluation_id")
 class Refusal:
     """Why rows are not sealed.
 
-    `reason` says it for people, `trouble` where it kept something from being checked; both are
-    None where that was said already. A seal that is refuted by `faults`, or by what was found,
-    `refutes` the run. `others` would fail it in the sealed aggregate.
+    `reason` says it for people, `incomplete_reason` where it kept something from being checked;
+    both are None where that was said already. A seal that is refuted by `violations`, or by what
+    was found, `refutes` the run. `others` would fail it in the sealed aggregate.
     """
 
     reason: str | None = None
-    trouble: str | None = None
-    faults: tuple[Violation, ...] = ()
+    incomplete_reason: str | None = None
+    violations: tuple[Violation, ...] = ()
     refutes: bool = False
     others: tuple[Violation, ...] = ()
 
@@ -58,12 +58,12 @@ class Refusal:
         """Return the refusal with what would fail in the sealed aggregate."""
         return replace(self, others=tuple(failing))
 
-    def added_to(self, faults: FileViolations) -> FileViolations:
-        """Add the faults of the refusal to those of the files as they stand."""
-        told = faults.with_those(self.faults)
+    def added_to(self, violations: FileViolations) -> FileViolations:
+        """Add the violations of the refusal to those of the files as they stand."""
+        told = violations.with_those(self.violations)
         told = told._replace(aggregate=without_advice(told.aggregate))
         keys = told.keys()
-        lacking = [fault for fault in self.others if key_of(fault) not in keys]
+        lacking = [violation for violation in self.others if key_of(violation) not in keys]
         return told.with_those(map(would_be, lacking))
 
 
@@ -82,7 +82,7 @@ class Seal:
     def read(self, options: Options) -> Reading:
         """Read the aggregate as it will be."""
         reading = read_aggregate(self.after, printable(self.path), options)
-        return reading._replace(faults=without_advice(reading.faults))
+        return reading._replace(violations=without_advice(reading.violations))
 
     def difference(self) -> str:
         """Return the change for people, as a unified diff."""
@@ -115,58 +115,64 @@ def seal_of(
     an aggregate is missing, is not the one that rows were checked against, or cannot be edited,
     and OSError where it cannot be read.
     """
-    flow, opened = options.flow, rows.opened
+    routing, opened = options.routing, rows.opened
     is_read = bool(rows.digests) and rows.layout in LOOKED_AT
-    if flow.seal_to is None or opened is None or run.rows is None or not is_read:
+    if routing.seal_to is None or opened is None or run.rows is None or not is_read:
         return None
-    if not (flow.create or _is_there(flow.seal_to)):
-        raise CannotCheck(f"{printable(flow.seal_to)} is missing (--create begins a new aggregate)")
-    standing = next(
-        (name for name in (flow.seal_to, run.aggregate) if name and _is_there(name)), None
+    if not (routing.create or _is_there(routing.seal_to)):
+        raise CannotCheck(
+            f"{printable(routing.seal_to)} is missing (--create begins a new aggregate)"
+        )
+    state = next(
+        (name for name in (routing.seal_to, run.aggregate) if name and _is_there(name)), None
     )
-    base = None if standing is None else document_bytes(standing)
+    base = None if state is None else document_bytes(state)
     if base != text:
         raise CannotCheck(
-            f"{printable(standing or flow.seal_to)} is not what the rows were checked against: it "
+            f"{printable(state or routing.seal_to)} is not what the rows were checked against: it "
             "changed meanwhile, or --aggregate names another"
         )
     algorithm = aggregate.hash_algorithm if aggregate is not None else None
     algorithm = algorithm or collector.context.algorithm
     # A copy holds no noise that was skipped.
-    digests = rows.digests.get("rows", {}) if flow.tee else {}
+    digests = rows.digests.get("rows", {}) if routing.tee else {}
     digests = digests or rows.digests["stored"]
     declared = aggregate.file_path if aggregate is not None else None
     members = {
         "format": "json" if rows.layout == layout.JSON_ARRAY else "jsonl",
-        "file_path": flow.file_path or _path_of(flow.tee or run.rows, declared, flow.seal_to),
+        "file_path": routing.file_path
+        or _path_of(routing.tee or run.rows, declared, routing.seal_to),
         "hash_algorithm": algorithm,
         "checksum": digests[algorithm],
         "total_rows": collector.tally.rows,
     }
-    rows_path = flow.file_path or flow.tee or run.rows
-    return Seal(flow.seal_to, rows_path, base, _with_seal(base, _new(opened.head), members))
+    rows_path = routing.file_path or routing.tee or run.rows
+    return Seal(routing.seal_to, rows_path, base, _with_seal(base, _new(opened.head), members))
 
 
 def refusal_of(
-    facts: RunFacts, sealed: Reading, standing: Reading, trouble: str | None, *, fails: bool
+    facts: RunFacts, sealed: Reading, state: Reading, incomplete_reason: str | None, *, fails: bool
 ) -> Refusal | None:
     """Say why rows are not to be sealed, None where they are.
 
     The aggregate was read as it would be `sealed`, as were `facts`, and as it is `standing`.
-    `trouble` says what kept something from being checked, and `fails` that something was found.
+    `incomplete_reason` says what kept something from being checked, and `fails` that something was
+    found.
     """
-    if trouble is not None or facts.tally.unread:
+    if incomplete_reason is not None or facts.tally.unread:
         return Refusal()
     if facts.changed is not None:
-        return Refusal(trouble=f"the rows changed while they were read: {facts.changed}")
-    faults = (
+        return Refusal(incomplete_reason=f"the rows changed while they were read: {facts.changed}")
+    violations = (
         *unmet_expectations(facts),
-        *uncovered(facts, standing.aggregate),
-        *unfit(sealed.faults, standing.faults),
+        *uncovered(facts, state.aggregate),
+        *unfit(sealed.violations, state.violations),
     )
-    if faults:
-        more = f"; {counted(len(faults) - 1, 'more reason')}" if len(faults) > 1 else ""
-        return Refusal(f"{faults[0].message}{more}{FORCED}", faults=faults, refutes=True)
+    if violations:
+        more = f"; {counted(len(violations) - 1, 'more reason')}" if len(violations) > 1 else ""
+        return Refusal(
+            f"{violations[0].message}{more}{FORCED}", violations=violations, refutes=True
+        )
     return Refusal(f"there are findings that fail it{FORCED}", refutes=True) if fails else None
 
 
@@ -178,7 +184,7 @@ def stopped_before() -> Refusal | None:
     try:
         STOPPING.check()
     except Stopped as stopped:
-        return Refusal(trouble=f"stopped by {stopped.name}")
+        return Refusal(incomplete_reason=f"stopped by {stopped.name}")
     STOPPING.hold()
     return None
 

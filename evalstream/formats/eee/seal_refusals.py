@@ -30,14 +30,14 @@ MOST_DIGITS: Final = 20
 """No more rows than so many digits say are counted anywhere."""
 
 
-def uncovered(facts: RunFacts, standing: Aggregate | None) -> Iterator[Violation]:
+def uncovered(facts: RunFacts, state: Aggregate | None) -> Iterator[Violation]:
     """Say which claims the rows of a run do not cover, as errors.
 
     Those are a total_rows larger than the rows in the aggregate that is `standing` there, and
     each result's num_samples and sample_ids.
     """
-    yield from _total_rows(facts, standing)
-    for result in facts.context.results if standing is not None else ():
+    yield from _total_rows(facts, state)
+    for result in facts.context.results if state is not None else ():
         yield from _num_samples(facts, result)
         yield from _sample_ids(facts, result)
 
@@ -47,38 +47,42 @@ def unfit(
 ) -> Iterator[Violation]:
     """Say what the seal would break in its aggregate that is not broken there yet.
 
-    `after` and `before` are the faults of the aggregate as it would be and as it is. A path that
-    breaks its pattern is reported in any case, with what to do.
+    `after` and `before` are the violations of the aggregate as it would be and as it is. A path
+    that breaks its pattern is reported in any case, with what to do.
     """
-    known = {key_of(placed.fault) for placed in before}
-    for fault in (placed.fault for placed in after):
-        is_seals = (fault.pointer or "").startswith(f"{DETAILS}/")
-        if is_seals and is_path(fault):
-            yield _path_wanted(fault)
-        elif is_seals and fault.severity in (None, Severity.ERROR) and key_of(fault) not in known:
-            yield would_be(fault)
+    known = {key_of(placed.violation) for placed in before}
+    for violation in (placed.violation for placed in after):
+        is_seals = (violation.pointer or "").startswith(f"{DETAILS}/")
+        if is_seals and is_path(violation):
+            yield _path_wanted(violation)
+        elif (
+            is_seals
+            and violation.severity in (None, Severity.ERROR)
+            and key_of(violation) not in known
+        ):
+            yield would_be(violation)
 
 
-def would_be(fault: Violation) -> Violation:
+def would_be(violation: Violation) -> Violation:
     """Say what would be wrong; nothing of that stands in the aggregate yet."""
-    return fault._replace(message=f"as it would be sealed: {fault.message}", found=None)
+    return violation._replace(message=f"as it would be sealed: {violation.message}", found=None)
 
 
-def is_path(fault: Violation) -> bool:
-    """Tell whether a fault is that file_path breaks its version's pattern."""
-    return key_of(fault) == (ES213.code, FILE_PATH)
+def is_path(violation: Violation) -> bool:
+    """Tell whether a violation is that file_path breaks its version's pattern."""
+    return key_of(violation) == (ES213.code, FILE_PATH)
 
 
-def without_advice(faults: Iterable[PlacedViolation]) -> list[PlacedViolation]:
+def without_advice(violations: Iterable[PlacedViolation]) -> list[PlacedViolation]:
     """Leave out that another version would take the path that a seal was given."""
-    known = list(faults)
-    if not any(is_path(placed.fault) for placed in known):
+    known = list(violations)
+    if not any(is_path(placed.violation) for placed in known):
         return known
-    return [placed for placed in known if placed.fault.code != ES216.code]
+    return [placed for placed in known if placed.violation.code != ES216.code]
 
 
-def _total_rows(facts: RunFacts, standing: Aggregate | None) -> Iterator[Violation]:
-    declared = standing.claim("total_rows") if standing is not None else None
+def _total_rows(facts: RunFacts, state: Aggregate | None) -> Iterator[Violation]:
+    declared = state.claim("total_rows") if state is not None else None
     rows = facts.tally.rows
     # A number in quotes is ES503, and a claim all the same.
     if isinstance(declared, str) and declared.strip().isdecimal():
@@ -87,7 +91,9 @@ def _total_rows(facts: RunFacts, standing: Aggregate | None) -> Iterator[Violati
         return
     if declared > rows:
         message = f"total_rows is {declared:,} already, and there are {counted(rows, 'row')}"
-        yield ES503.fault(message, pointer=f"{DETAILS}/total_rows", expected=rows, found=declared)
+        yield ES503.violation(
+            message, pointer=f"{DETAILS}/total_rows", expected=rows, found=declared
+        )
 
 
 def _num_samples(facts: RunFacts, result: Result) -> Iterator[Violation]:
@@ -109,7 +115,7 @@ def _num_samples(facts: RunFacts, result: Result) -> Iterator[Violation]:
     if 0 < samples < rows:
         message += f", of {counted(samples, 'sample')}"
     pointer = f"{RESULTS}/{result.place}/score_details/uncertainty/num_samples"
-    yield _error(ES802.fault(message, pointer=pointer, expected=rows, found=claimed))
+    yield _error(ES802.violation(message, pointer=pointer, expected=rows, found=claimed))
 
 
 def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
@@ -132,7 +138,7 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
     if unlisted:
         message += f"; {counted(unlisted, 'row')} of them score others"
     pointer = f"{RESULTS}/{result.place}/source_data/sample_ids"
-    yield _error(ES609.fault(message, pointer=pointer))
+    yield _error(ES609.violation(message, pointer=pointer))
 
 
 def _row_counts(facts: RunFacts, scores: ScoreSums | None) -> tuple[int, ...]:
@@ -164,14 +170,14 @@ def _rows_that(rows: int, join: str) -> str:
     return f"{'1' if rows else 'no'} row {join.replace('join', 'joins')}"
 
 
-def _error(fault: Violation) -> Violation:
-    return fault._replace(severity=Severity.ERROR)
+def _error(violation: Violation) -> Violation:
+    return violation._replace(severity=Severity.ERROR)
 
 
-def _path_wanted(fault: Violation) -> Violation:
+def _path_wanted(violation: Violation) -> Violation:
     """Say which path a seal wants, and how it is given."""
     message = (
-        f'file_path would be "{fault.found}", and this version wants {ROWS_PATTERN}: give such a '
+        f'file_path would be "{violation.found}", and this version wants {ROWS_PATTERN}: give such a '
         f"path with --file-path, as in --file-path {EXAMPLE}"
     )
-    return fault._replace(message=message, expected=ROWS_PATTERN, found=None)
+    return violation._replace(message=message, expected=ROWS_PATTERN, found=None)

@@ -26,19 +26,22 @@ def versions_that_fit(
     engine: str,
     *,
     instance: bool,
-    faults: Iterable[SchemaError] = (),
+    violations: Iterable[SchemaError] = (),
 ) -> list[str]:
     """Return the versions that a row or aggregate fits, the nearest to `version` first.
 
     Versions that demand the same are asked once, and those not at all that surely refuse one
-    of the `faults` which `version` finds. Nothing fits that holds an infinite number.
+    of the `violations` which `version` finds. Nothing fits that holds an infinite number.
     """
     alternatives = _alternatives(version, instance=instance)
     refusing: frozenset[str] = frozenset()
-    for fault in faults:
-        # What is kept of faults depends on the schemas alone: data may name unknown members.
-        if fault.keyword == fault.route[-1] and "additionalProperties" not in fault.route:
-            refusing |= _refusing(version, fault.route, fault.member, instance=instance)
+    for violation in violations:
+        # What is kept of violations depends on the schemas alone: data may name unknown members.
+        if (
+            violation.keyword == violation.route[-1]
+            and "additionalProperties" not in violation.route
+        ):
+            refusing |= _refusing(version, violation.route, violation.member, instance=instance)
     if len(refusing) == len(alternatives):
         return []
     fitting = [
@@ -79,7 +82,7 @@ def _refusing(version: str, route: Path_, member: str | None, *, instance: bool)
         names[0]
         for names in _alternatives(version, instance=instance)
         if _is_as_strict(
-            _judge_of(builtin_schema(row_view.schema_name(names[0], instance=instance)), path),
+            _check_of(builtin_schema(row_view.schema_name(names[0], instance=instance)), path),
             route[-1],
             own,
             member,
@@ -87,7 +90,7 @@ def _refusing(version: str, route: Path_, member: str | None, *, instance: bool)
     )
 
 
-def _judge_of(schema: Any, path: Path_) -> dict[str, Any]:
+def _check_of(schema: Any, path: Path_) -> dict[str, Any]:
     """Return the part of a schema that judges the value at `path` whatever else there is."""
     node = _plain(schema)
     for key in path:

@@ -82,34 +82,34 @@ class _Check:
 
     def __init__(self, run: Run, options: Options, show: Callable[[Finding], None]) -> None:
         self._run, self._options = run, options
-        self._dossier = DocumentCheck(run, options, show)
-        self._enabled = self._dossier.context.enabled
+        self._documents = DocumentCheck(run, options, show)
+        self._enabled = self._documents.context.enabled
         self._folder = Folder()
 
     def summary(self, progress: Progress) -> RunSummary:
         """Check the run."""
         files = list(self._files())
-        progress.begin(self._dossier.name, 0)
+        progress.begin(self._documents.name, 0)
         read_files = []
         for file in files:
             STOPPING.check()
-            before = self._dossier.size
+            before = self._documents.size
             one = self._read(file)
             if one is not None:
                 read_files.append(one)
-            progress.advance(self._dossier.size - before, len(read_files), 0)
+            progress.advance(self._documents.size - before, len(read_files), 0)
         documents = [one.document for one in read_files if one.document is not None]
         self._folder.followed = self._is_followed(documents)
         for document in documents:
             self._folder.add(document)
         for one in read_files:
             STOPPING.check()
-            self._judge(one)
+            self._record(one)
         if not read_files:
-            self._dossier.note(ES005.fault(NO_DOCUMENT))
-            self._dossier.cannot(NO_DOCUMENT)
+            self._documents.note(ES005.violation(NO_DOCUMENT))
+            self._documents.cannot(NO_DOCUMENT)
         progress.end()
-        summary = self._dossier.closed(rows=len(documents), version=VERSION)
+        summary = self._documents.closed(rows=len(documents), version=VERSION)
         if summary.verdict == "passed" and self._leaves_open(documents):
             summary.verdict = "incomplete"
         return summary
@@ -147,10 +147,10 @@ class _Check:
         """Read a file, None for one that another format's check looks at or nothing does."""
         if file.leaves:
             message = "the link leads out of the folder and was not followed"
-            return self._not_read(file, EVG502.fault(message), "a link out of the folder")
-        if file.trouble:
-            fault = ES001.fault(f"cannot be read: {file.trouble}")
-            return self._not_read(file, fault, f"cannot be read: {file.trouble}")
+            return self._not_read(file, EVG502.violation(message), "a link out of the folder")
+        if file.incomplete_reason:
+            violation = ES001.violation(f"cannot be read: {file.incomplete_reason}")
+            return self._not_read(file, violation, f"cannot be read: {file.incomplete_reason}")
         text = self._bytes(file)
         if text is None:
             return _Read(printable(file.path), unread(file, []), None)
@@ -161,31 +161,31 @@ class _Check:
         try:
             reading = read(file, text, self._options.max_depth)
         except CannotCheck as error:
-            return self._not_read(file, ES001.fault(f"cannot be read: {error}"), str(error))
+            return self._not_read(file, ES001.violation(f"cannot be read: {error}"), str(error))
         if file.is_schema and reading.value is not None and "$schema" in reading.value:
             message = "a JSON Schema and no document; it was not judged"
-            fault = EVG101.fault(message, severity=Severity.INFO)
-            return _Read(name, reading._replace(faults=[(fault, None)]), None)
+            violation = EVG101.violation(message, severity=Severity.INFO)
+            return _Read(name, reading._replace(violations=[(violation, None)]), None)
         return self._document(file, name, reading)
 
     def _document(self, file: File, name: str, reading: Reading) -> _Read:
         """Make a document of what was read, or note why there is none."""
         if reading.value is None:
-            self._dossier.cannot(f"{name} could not be read as a document")
+            self._documents.cannot(f"{name} could not be read as a document")
             self._remember(file, reading)
             return _Read(name, reading, None)
         if reading.kind is None:
-            self._dossier.cannot(f"{name} is no document that is known")
-            faults = [*reading.faults, (ES005.fault(UNKNOWN), None)]
-            return _Read(name, reading._replace(faults=faults), None)
+            self._documents.cannot(f"{name} is no document that is known")
+            violations = [*reading.violations, (ES005.violation(UNKNOWN), None)]
+            return _Read(name, reading._replace(violations=violations), None)
         stem = None if file.path == STDIN else stem_of(file.path)
         document = Document(name, reading.kind, reading.value, stem, len(file.folders))
         return _Read(name, reading, document)
 
-    def _not_read(self, file: File, fault: Violation, reason: str) -> _Read:
+    def _not_read(self, file: File, violation: Violation, reason: str) -> _Read:
         name = printable(file.path)
-        self._dossier.cannot(f"{name}: {reason}")
-        reading = unread(file, [(fault, None)])
+        self._documents.cannot(f"{name}: {reason}")
+        reading = unread(file, [(violation, None)])
         self._remember(file, reading)
         return _Read(name, reading, None)
 
@@ -198,57 +198,57 @@ class _Check:
         """Return the bytes of a file, None where that is noted as what cannot be done."""
         name = printable(file.path)
         try:
-            text = bytes_of(file.path, self._dossier.watch)
+            text = bytes_of(file.path, self._documents.watch)
         except (OSError, CannotCheck) as error:
             reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-            self._dossier.note(ES001.fault(f"cannot be read: {reason}"), name)
-            self._dossier.cannot(f"{name} cannot be read: {reason}")
+            self._documents.note(ES001.violation(f"cannot be read: {reason}"), name)
+            self._documents.cannot(f"{name} cannot be read: {reason}")
             self._remember(file, unread(file, []))
             return None
         if text is None:
             message = f"larger than {LARGEST_DOCUMENT >> 20} MiB, which is no document"
-            self._dossier.note(ES005.fault(message), name)
-            self._dossier.cannot(f"{name} is {message}")
+            self._documents.note(ES005.violation(message), name)
+            self._documents.cannot(f"{name} is {message}")
             self._remember(file, unread(file, []))
             return None
-        self._dossier.size += len(text)
+        self._documents.size += len(text)
         return text
 
-    def _judge(self, one: _Read) -> None:
+    def _record(self, one: _Read) -> None:
         """Note everything that is wrong with a file."""
-        for fault, line in one.reading.faults:
-            self._dossier.note(fault, one.name, line)
+        for violation, line in one.reading.violations:
+            self._documents.note(violation, one.name, line)
         if one.document is None:
             return
-        faults = [*self._schema_faults(one.document)]
+        violations = [*self._schema_violations(one.document)]
         subject = Subject(one.document, self._folder)
         for rule in _RULES:
-            if rule.judge is not None:
-                faults.extend(rule.judge(subject))
-        for fault in self._said_once(faults):
-            if fault.pointer not in one.reading.replaced:
-                self._dossier.note(fault, one.name, one.reading.line(fault.pointer))
+            if rule.record is not None:
+                violations.extend(rule.record(subject))
+        for violation in self._said_once(violations):
+            if violation.pointer not in one.reading.replaced:
+                self._documents.note(violation, one.name, one.reading.line(violation.pointer))
 
-    def _schema_faults(self, document: Document) -> Iterator[Violation]:
+    def _schema_violations(self, document: Document) -> Iterator[Violation]:
         """Say what the schema says, where no other rule says more of it."""
         kind, value = document.kind, dict(document.value)
         shape = conformed(kind, value)
-        for fault in self._dossier.schema_faults(schema_name(kind), shape, EVG101.code):
-            if fault.keyword == "anyOf":
+        for violation in self._documents.schema_violations(schema_name(kind), shape, EVG101.code):
+            if violation.keyword == "anyOf":
                 continue  # a range without limits, of which EVG102 speaks
-            place = true_pointer(kind, value, fault.pointer)
+            place = true_pointer(kind, value, violation.pointer)
             is_measured = kind == REPORT and _MEASURED.fullmatch(place or "") is not None
-            code = EVG401.code if is_measured else fault.code
-            yield fault._replace(pointer=place, code=code)
+            code = EVG401.code if is_measured else violation.code
+            yield violation._replace(pointer=place, code=code)
 
-    def _said_once(self, faults: list[Violation]) -> Iterator[Violation]:
+    def _said_once(self, violations: list[Violation]) -> Iterator[Violation]:
         """Let a path out of the folder be that alone, and not an unknown id as well."""
-        leaving = {fault.pointer for fault in faults if fault.code == EVG502.code}
+        leaving = {violation.pointer for violation in violations if violation.code == EVG502.code}
         if EVG502.code not in self._enabled:
             leaving = set()
-        for fault in faults:
-            if fault.code == EVG502.code or fault.pointer not in leaving:
-                yield fault
+        for violation in violations:
+            if violation.code == EVG502.code or violation.pointer not in leaving:
+                yield violation
 
 
 _REFERENCES: Final = frozenset(

@@ -46,7 +46,7 @@ PlacedFault = tuple[Violation, int | None]
 
 
 class Reading(NamedTuple):
-    """What was read: the kind and value of a document, its marks, and its faults.
+    """What was read: the kind and value of a document, its marks, and its violations.
 
     `kind` is None where nothing tells it, `value` where there is no object. `replaced` are
     the pointers of values that stand for others which are no numbers.
@@ -55,7 +55,7 @@ class Reading(NamedTuple):
     kind: str | None
     value: dict[str, Any] | None
     mark: Mark
-    faults: list[PlacedFault]
+    violations: list[PlacedFault]
     replaced: frozenset[str | None] = frozenset()
 
     def line(self, place: str | None) -> int | None:
@@ -79,16 +79,16 @@ def read(file: File, text: bytes, max_depth: int) -> Reading:
 
     Raises MissingExtra where that needs a library that is not installed, and TooLarge.
     """
-    faults: list[PlacedFault] = []
+    violations: list[PlacedFault] = []
     if text.startswith(UTF8_MARK):
         text = text[len(UTF8_MARK) :]
-        faults.append((ES102.fault(BEGINS_WITH_MARK), 1))
+        violations.append((ES102.violation(BEGINS_WITH_MARK), 1))
     if text.lstrip()[:1] in (b"{", b"[") or file.path.lower().endswith(JSON_ENDING):
         refuse_many_values(text)
     is_json = file.path.lower().endswith(JSON_ENDING) or _is_sound_json(file.path, text)
     read_as = _read_json if is_json else _read_yaml
     reading = read_as(file, text, min(max_depth, DEEPEST))
-    return reading._replace(faults=[*faults, *reading.faults])
+    return reading._replace(violations=[*violations, *reading.violations])
 
 
 def is_of_another(file: File, text: bytes) -> bool:
@@ -120,13 +120,13 @@ def _is_sound_json(path: str, text: bytes) -> bool:
 def _read_json(file: File, text: bytes, max_depth: int) -> Reading:
     reading = read_object(text, max_depth, torn=False, noun="a document")
     mark = _marks(text, max_depth) if reading.value is not None else NOWHERE
-    faults: list[PlacedFault] = []
-    for fault, line in reading.faults:
-        if fault.code == ES109.code:
-            fault = fault._replace(code=EVG101.code, keyword="type", pointer="")  # noqa: PLW2901
-        faults.append((fault, line or line_at(mark, fault.pointer)))
+    violations: list[PlacedFault] = []
+    for violation, line in reading.violations:
+        if violation.code == ES109.code:
+            violation = violation._replace(code=EVG101.code, keyword="type", pointer="")  # noqa: PLW2901
+        violations.append((violation, line or line_at(mark, violation.pointer)))
     kind = _kind(file, reading.value)
-    return Reading(kind, reading.value, mark, faults, reading.replaced)
+    return Reading(kind, reading.value, mark, violations, reading.replaced)
 
 
 def _marks(text: bytes, max_depth: int) -> Mark:
@@ -142,41 +142,46 @@ def _marks(text: bytes, max_depth: int) -> Mark:
 
 def _read_yaml(file: File, text: bytes, max_depth: int) -> Reading:
     seen = read_yaml(text, max_depth)
-    faults = [(_fault(trouble), trouble.line) for trouble in seen.troubles]
+    violations = [
+        (_violation(incomplete_reason), incomplete_reason.line) for incomplete_reason in seen.issues
+    ]
     if not seen.readable:
-        return Reading(_kind(file, None), None, seen.mark, faults)
+        return Reading(_kind(file, None), None, seen.mark, violations)
     if not isinstance(seen.value, dict):
-        faults.append((_no_object(seen), seen.mark.line))
-        return Reading(_kind(file, None), None, seen.mark, faults)
+        violations.append((_no_object(seen), seen.mark.line))
+        return Reading(_kind(file, None), None, seen.mark, violations)
     kind, value = _kind(file, seen.value), seen.value
     replaced: frozenset[str | None] = frozenset()
     if seen.spelled:
         schema = {} if kind is None else with_shapes(kind, builtin_schema(schema_name(kind)))
-        value, troubles = settle(value, seen.mark, schema)
-        faults += [(_fault(trouble), line) for trouble, line in troubles]
-        replaced = frozenset(trouble.pointer for trouble, _ in troubles)
-    return Reading(kind, value, seen.mark, faults, replaced)
+        value, issues = settle(value, seen.mark, schema)
+        violations += [(_violation(incomplete_reason), line) for incomplete_reason, line in issues]
+        replaced = frozenset(incomplete_reason.pointer for incomplete_reason, _ in issues)
+    return Reading(kind, value, seen.mark, violations, replaced)
 
 
 def _no_object(seen: Yaml) -> Violation:
     kind = type_name(seen.value)
     what = "nothing stands in the document" if seen.value is None else f"this is a value of {kind}"
     message = f"a document must be an object; {what}"
-    return EVG101.fault(message, pointer="", keyword="type", expected="object", found=kind)
+    return EVG101.violation(message, pointer="", keyword="type", expected="object", found=kind)
 
 
-def _fault(trouble: SyntaxIssue) -> Violation:
-    """Turn a trouble into a fault, under the code that all formats share where there is one."""
-    if trouble.name in (INVALID, OLDER):
-        severity = Severity.WARNING if trouble.name == OLDER else None
-        found = Excerpt(trouble.excerpt or "", trouble.caret)
-        return EVG101.fault(
-            trouble.message, pointer=trouble.pointer, found=found, severity=severity
+def _violation(incomplete_reason: SyntaxIssue) -> Violation:
+    """Turn a trouble into a violation, under the code that all formats share where there is one."""
+    if incomplete_reason.name in (INVALID, OLDER):
+        severity = Severity.WARNING if incomplete_reason.name == OLDER else None
+        found = Excerpt(incomplete_reason.excerpt or "", incomplete_reason.caret)
+        return EVG101.violation(
+            incomplete_reason.message,
+            pointer=incomplete_reason.pointer,
+            found=found,
+            severity=severity,
         )
-    (fault,) = explain([trouble], torn=False)
-    if trouble.name == "byte-order-mark":
-        fault = fault._replace(severity=Severity.ERROR)
-    return fault
+    (violation,) = explain([incomplete_reason], torn=False)
+    if incomplete_reason.name == "byte-order-mark":
+        violation = violation._replace(severity=Severity.ERROR)
+    return violation
 
 
 def _kind(file: File, value: dict[str, Any] | None) -> str | None:
@@ -186,9 +191,9 @@ def _kind(file: File, value: dict[str, Any] | None) -> str | None:
     return within or kind_of_members(keys) or kind_of_folder((file.root,)) or likely_kind(keys)
 
 
-def unread(file: File, faults: list[PlacedFault]) -> Reading:
+def unread(file: File, violations: list[PlacedFault]) -> Reading:
     """Return what is known of a file that could not be read."""
-    return Reading(_kind(file, None), None, NOWHERE, faults)
+    return Reading(_kind(file, None), None, NOWHERE, violations)
 
 
 def possible_kinds(reading: Reading) -> tuple[str, ...]:

@@ -22,8 +22,8 @@ class File(NamedTuple):
     """A file to be read: its path, and the folders between it and the one that was named.
 
     `root` is the name of that folder, of the file's own where the file was named. `leaves` says
-    that a link leads out of it; `trouble` why it could not be looked into. A file that `is_found`
-    was not named, and may be of another format.
+    that a link leads out of it; `incomplete_reason` why it could not be looked into. A file that
+    `is_found` was not named, and may be of another format.
     """
 
     path: str
@@ -31,7 +31,7 @@ class File(NamedTuple):
     root: str
     leaves: bool = False
     is_found: bool = False
-    trouble: str | None = None
+    incomplete_reason: str | None = None
 
     @property
     def is_schema(self) -> bool:
@@ -76,7 +76,7 @@ def _files_below(folder: str, exclude: Iterable[str]) -> Iterator[File]:
                     (entry.name, entry.is_symlink(), _is_folder(entry)) for entry in entries
                 )
         except OSError as error:
-            yield File(place, (), root, trouble=error.strerror or "it cannot be read")
+            yield File(place, (), root, incomplete_reason=error.strerror or "it cannot be read")
             continue
         folders = []
         for name, is_link, is_folder in found:

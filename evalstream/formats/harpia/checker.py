@@ -75,20 +75,20 @@ def check(
     Raises UsageError where records are to go somewhere and there is no log, or where the log is
     to be sealed, and CannotWrite where they cannot be written there.
     """
-    if options.flow.seal_to is not None:
+    if options.routing.seal_to is not None:
         raise UsageError("a log of HarpIA Lab is not sealed: its output has no place for a seal")
-    if run.rows is None and options.flow != RowRouting():
+    if run.rows is None and options.routing != RowRouting():
         raise UsageError("where records go can be said of a log alone, and none was named")
-    dossier = DocumentCheck(run, options, show)
-    read = _input(dossier, run.inputs)
-    output = _document(dossier, run.aggregate, OUTPUT)
-    claims = _claims(dossier, output, read)
+    documents = DocumentCheck(run, options, show)
+    read = _input(documents, run.inputs)
+    output = _document(documents, run.aggregate, OUTPUT)
+    claims = _claims(documents, output, read)
     if run.rows is None:
-        return _alone(run, dossier.closed())
+        return _alone(run, documents.closed())
     digits = claimed_digits(output.text) if output is not None else None
-    log = LogCheck(dossier, Log(known_of(read, claims, digits)), progress)
+    log = LogCheck(documents, Log(known_of(read, claims, digits)), progress)
     log.run(run.rows, show)
-    summary = dossier.closed(rows=log.records)
+    summary = documents.closed(rows=log.records)
     summary.results = list(log.results())
     return _alone(run, _amended(summary, log))
 
@@ -108,71 +108,71 @@ def _amended(summary: RunSummary, log: LogCheck) -> RunSummary:
     if summary.verdict == "passed" and (log.unread or not log.records):
         summary.verdict = "incomplete"
         unread = f"{log.unread:,} records could not be read"
-        summary.trouble = unread if log.unread else "the log holds no record"
+        summary.incomplete_reason = unread if log.unread else "the log holds no record"
     return summary
 
 
-def _input(dossier: DocumentCheck, path: str | None) -> Input | None:
+def _input(documents: DocumentCheck, path: str | None) -> Input | None:
     """Read and judge the input, if there is one."""
-    document = _document(dossier, path, INPUT)
+    document = _document(documents, path, INPUT)
     if document is None or path is None:
         return None
     try:
         read = input_of(document.value)
-        _judge(dossier, path, document, about_input.RULES, read)
+        _record(documents, path, document, about_input.RULES, read)
     except RecursionError:
-        _too_deep(dossier, path)
+        _too_deep(documents, path)
         return None
     return read
 
 
 def _claims(
-    dossier: DocumentCheck, document: Document | None, read: Input | None
+    documents: DocumentCheck, document: Document | None, read: Input | None
 ) -> list[Claim] | None:
     """Judge the output, if there is one, and return what it says of each metric."""
-    path = dossier.run.aggregate
+    path = documents.run.aggregate
     if document is None or path is None:
         return None
     try:
         claims = claims_of(document.value)
         outcome = outcome_of(claims, None if read is None else read.metrics)
-        _judge(dossier, path, document, ABOUT_OUTPUT, outcome)
+        _record(documents, path, document, ABOUT_OUTPUT, outcome)
     except RecursionError:
-        _too_deep(dossier, path)
+        _too_deep(documents, path)
         return None
     return claims
 
 
-def _judge(
-    dossier: DocumentCheck, path: str, document: Document, rules: tuple[Rule, ...], seen: Any
+def _record(
+    documents: DocumentCheck, path: str, document: Document, rules: tuple[Rule, ...], seen: Any
 ) -> None:
     for rule in rules:
-        faults: list[Violation] = list(said(rule, seen))
-        dossier.note_all(document.reading.concerned(faults), printable(path))
+        violations: list[Violation] = list(said(rule, seen))
+        documents.note_all(document.reading.concerned(violations), printable(path))
 
 
-def _too_deep(dossier: DocumentCheck, path: str) -> None:
+def _too_deep(documents: DocumentCheck, path: str) -> None:
     name = printable(path)
-    dossier.note(ES113.fault("nested too deep to be judged"), name)
-    dossier.cannot(f"{name} is nested too deep to be judged")
+    documents.note(ES113.violation("nested too deep to be judged"), name)
+    documents.cannot(f"{name} is nested too deep to be judged")
 
 
-def _document(dossier: DocumentCheck, path: str | None, kind: str) -> Document | None:
+def _document(documents: DocumentCheck, path: str | None, kind: str) -> Document | None:
     """Read a document of a kind, and note what is wrong with its bytes; None where it is none."""
-    text = None if path is None else dossier.bytes(path)
+    text = None if path is None else documents.bytes(path)
     if text is None or path is None:
         return None
     name, noun = printable(path), f"an {kind} of HarpIA Lab"
     if text.startswith(UTF8_MARK):
         text = text[len(UTF8_MARK) :]
-        dossier.note(ES102.fault(BEGINS_WITH_MARK), name, 1)
-    parsed = parse_exactly(text, dossier.options.max_depth)
-    faults = list(explain(parsed.troubles, torn=False))
-    for fault, trouble in zip(faults, parsed.troubles, strict=True):
-        dossier.note(fault, name, trouble.line)
+        documents.note(ES102.violation(BEGINS_WITH_MARK), name, 1)
+    parsed = parse_exactly(text, documents.options.max_depth)
+    violations = list(explain(parsed.issues, torn=False))
+    for violation, issue in zip(violations, parsed.issues, strict=True):
+        documents.note(violation, name, issue.line)
     wanted: tuple[type, ...] = (dict,) if kind == INPUT else (dict, list)
     if not parsed.readable:
-        dossier.cannot(f"{name} could not be read as {noun}")
+        documents.cannot(f"{name} could not be read as {noun}")
         return None
     other = kind_of(parsed.value)
     if other not in (None, kind):
@@ -181,12 +181,12 @@ def _document(dossier: DocumentCheck, path: str | None, kind: str) -> Document |
     elif not isinstance(parsed.value, wanted):
         words = " or a list" if kind == OUTPUT else ""
         found = type_name(parsed.value)
-        dossier.note(ES109.fault(f"{noun} must be an object{words}, not {found}"), name)
-        dossier.cannot(f"{name} could not be read as {noun}")
+        documents.note(ES109.violation(f"{noun} must be an object{words}, not {found}"), name)
+        documents.cannot(f"{name} could not be read as {noun}")
         return None
     else:
-        replaced = frozenset(trouble.pointer for trouble in parsed.troubles if trouble.replaced)
+        replaced = frozenset(issue.pointer for issue in parsed.issues if issue.replaced)
         return Document(parsed.value, text, ObjectReading(None, [], replaced))
-    dossier.note(ES005.fault(message), name)
-    dossier.cannot(f"{name}: {message}")
+    documents.note(ES005.violation(message), name)
+    documents.cannot(f"{name}: {message}")
     return None

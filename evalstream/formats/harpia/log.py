@@ -31,13 +31,13 @@ DIGESTS: Final = ("sha256",)
 
 
 @dataclass(frozen=True, eq=False)
-class LogJudge:
+class LogRecordChecker:
     """Judges the records of a log by what is known, and keeps what they amount to."""
 
     log: Log
     noun: str = "a log record"
 
-    def faults(self, record: Mapping[str, Any], *, certain: bool) -> Iterator[Violation]:
+    def violations(self, record: Mapping[str, Any], *, certain: bool) -> Iterator[Violation]:
         """Say what is wrong with a record. Raises RecursionError for one nested too deep."""
         seen = self.log.record(record, certain=certain)
         for rule in (HAR301, HAR302, HAR303):
@@ -52,28 +52,30 @@ class LogJudge:
 class LogCheck:
     """The check of one log within a dossier; `lacks` says that a library was missing for it."""
 
-    def __init__(self, dossier: DocumentCheck, log: Log, progress: Progress) -> None:
-        self._dossier, self.log = dossier, log
+    def __init__(self, documents: DocumentCheck, log: Log, progress: Progress) -> None:
+        self._documents, self.log = documents, log
         # The judge lives in this process, and so do the records that it sees.
-        self._options: Options = replace(dossier.options, jobs=1)
+        self._options: Options = replace(documents.options, jobs=1)
         self._progress = progress
         self.records = self.unread = 0
         self.lacks = False
 
     def run(self, path: str, show: Callable[[Finding], None]) -> None:
         """Check the records, and note what is wrong with the log as a whole."""
-        dossier, outlets = self._dossier, RowRouter(self._options, DIGESTS)
-        context = replace(dossier.context, options=self._options, judge=LogJudge(self.log))
-        dossier.collector = Collector(context, dossier.name, show)
-        rows = RowPass(dossier.name, self._options, DIGESTS, outlets, self._progress)
+        documents, outlets = self._documents, RowRouter(self._options, DIGESTS)
+        context = replace(
+            documents.context, options=self._options, record=LogRecordChecker(self.log)
+        )
+        documents.collector = Collector(context, documents.name, show)
+        rows = RowPass(documents.name, self._options, DIGESTS, outlets, self._progress)
         try:
             outlets.open()
             head = rows.open(path)
             if rows.opened is not None and not holds_records(head):
-                dossier.note(ES005.fault(f"this is {NOT_OURS}"))
-                dossier.cannot(f"{dossier.name} is no log of HarpIA Lab")
+                documents.note(ES005.violation(f"this is {NOT_OURS}"))
+                documents.cannot(f"{documents.name} is no log of HarpIA Lab")
             else:
-                rows.run(dossier.collector)
+                rows.run(documents.collector)
                 self._speak(rows)
             outlets.finish()
         except BaseException as error:
@@ -100,25 +102,25 @@ class LogCheck:
         return Figures(mean, None, None, amount.records)
 
     def _speak(self, rows: RowPass) -> None:
-        dossier, tally = self._dossier, self._dossier.collector.tally
+        documents, tally = self._documents, self._documents.collector.tally
         self.records, self.unread, self.lacks = tally.rows, tally.unread, rows.lacks
-        dossier.size += rows.size
-        dossier.cannot(rows.trouble)
+        documents.size += rows.size
+        documents.cannot(rows.incomplete_reason)
         for placed in rows.breaks:
-            dossier.note(placed.fault, line=placed.line)
-        dossier.note_all(rows.faults)
+            documents.note(placed.violation, line=placed.line)
+        documents.note_all(rows.violations)
         changed = rows.opened.changed() if rows.opened is not None else None
         if changed is not None:
-            dossier.tell_change(changed)
-        facts = RunFacts(dossier.name, dossier.context, tally, layout=rows.layout)
+            documents.note_change(changed)
+        facts = RunFacts(documents.name, documents.context, tally, layout=rows.layout)
         for rule in ABOUT_LINES:
-            dossier.note_all(() if rule.run is None else rule.run(facts))
-        if rows.trouble is None and not tally.unread:
-            dossier.note_all(said(HAR302, self.log))
-            about = dossier.run.aggregate
-            dossier.note_all(said(HAR303, self.log), None if about is None else printable(about))
+            documents.note_all(() if rule.run is None else rule.run(facts))
+        if rows.incomplete_reason is None and not tally.unread:
+            documents.note_all(said(HAR302, self.log))
+            about = documents.run.aggregate
+            documents.note_all(said(HAR303, self.log), None if about is None else printable(about))
 
 
 def said(rule: Rule, seen: Any) -> Iterator[Violation]:
     """Ask a rule what it says of what it is shown."""
-    yield from () if rule.judge is None else rule.judge(seen)
+    yield from () if rule.record is None else rule.record(seen)

@@ -67,7 +67,7 @@ class Claim(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """An output: what it says of each metric, held against what its input asked for.
+    """An output: what it says of each metric, checked against what its input asked for.
 
     Nothing is compared without the metrics of an input (`is_compared`). `missing` are enabled
     metrics of which nothing is said, `unlike` those of which it is said with other parameters,

@@ -10,7 +10,7 @@ from evalstream.engine.row_pass import reason_of
 from evalstream.formats.infereval.documents import BENCHMARK, VERSION, kind_by_members
 from evalstream.formats.infereval.files import NOT_OURS, Document
 from evalstream.formats.infereval.rules.benchmark import OF_BENCHMARKS
-from evalstream.formats.infereval.schema import benchmark_validator, is_sound, schema_violations
+from evalstream.formats.infereval.schema import benchmark_validator, is_valid, schema_violations
 from evalstream.formats.infereval.views import Benchmark
 from evalstream.io.names import printable
 from evalstream.model.errors import BrokenCompression, CannotCheck
@@ -38,47 +38,47 @@ class ReadBenchmark(NamedTuple):
         return None if self.benchmark is None else version_of(self.benchmark.document)
 
 
-def read_benchmark(dossier: DocumentCheck, path: str) -> ReadBenchmark:
+def read_benchmark(documents: DocumentCheck, path: str) -> ReadBenchmark:
     """Read a benchmark, packed or not, and note everything that is wrong with it by itself."""
     name = printable(path)
     try:
-        with closing(Document(path, dossier.watch, MOST_JSON_BYTES)) as document:
+        with closing(Document(path, documents.watch, MOST_JSON_BYTES)) as document:
             text = document.whole()
     except (OSError, CannotCheck) as error:
         rule = ES002 if isinstance(error, BrokenCompression) else ES001
-        dossier.note(rule.fault(f"cannot be read: {reason_of(error)}"), name)
-        dossier.cannot(f"{name} cannot be read: {reason_of(error)}")
+        documents.note(rule.violation(f"cannot be read: {reason_of(error)}"), name)
+        documents.cannot(f"{name} cannot be read: {reason_of(error)}")
         return ReadBenchmark(None)
-    dossier.size += len(text)
-    return read_text(dossier, text, name)
+    documents.size += len(text)
+    return read_text(documents, text, name)
 
 
-def read_text(dossier: DocumentCheck, text: bytes, name: str) -> ReadBenchmark:
+def read_text(documents: DocumentCheck, text: bytes, name: str) -> ReadBenchmark:
     """Note everything that is wrong with the text of a benchmark; `name` is what it is called."""
     if text.startswith(UTF8_MARK):
         text = text[len(UTF8_MARK) :]
-        dossier.note(ES102.fault(BEGINS_WITH_MARK), name, 1)
-    reading = read_object(text, dossier.options.max_depth, torn=False, noun="a benchmark")
-    for fault, line in reading.faults:
-        dossier.note(fault, name, line)
+        documents.note(ES102.violation(BEGINS_WITH_MARK), name, 1)
+    reading = read_object(text, documents.options.max_depth, torn=False, noun="a benchmark")
+    for violation, line in reading.violations:
+        documents.note(violation, name, line)
     if reading.value is None:
-        dossier.cannot(f"{name} could not be read as a benchmark")
+        documents.cannot(f"{name} could not be read as a benchmark")
         return ReadBenchmark(None)
-    return _judged(dossier, reading, reading.value, name)
+    return _judged(documents, reading, reading.value, name)
 
 
 def _judged(
-    dossier: DocumentCheck, reading: ObjectReading, value: dict[str, Any], name: str
+    documents: DocumentCheck, reading: ObjectReading, value: dict[str, Any], name: str
 ) -> ReadBenchmark:
     if kind_by_members(value.keys()) != BENCHMARK:
-        dossier.note(ES005.fault(f"this is {NOT_OURS}"), name)
-        dossier.cannot(f"{name} is no benchmark")
+        documents.note(ES005.violation(f"this is {NOT_OURS}"), name)
+        documents.cannot(f"{name} is no benchmark")
         return ReadBenchmark(None)
-    shape = schema_violations(benchmark_validator(dossier.options.engine), value)
-    dossier.note_all(reading.concerned(shape), name)
+    shape = schema_violations(benchmark_validator(documents.options.engine), value)
+    documents.note_all(reading.concerned(shape), name)
     benchmark = Benchmark(value)
-    dossier.note_all(reading.concerned(_faults(benchmark)), name)
-    return ReadBenchmark(benchmark, is_sound(shape) and not reading.replaced)
+    documents.note_all(reading.concerned(_violations(benchmark)), name)
+    return ReadBenchmark(benchmark, is_valid(shape) and not reading.replaced)
 
 
 def version_of(document: Any) -> str:
@@ -87,7 +87,10 @@ def version_of(document: Any) -> str:
     return declared if isinstance(declared, str) else VERSION
 
 
-def _faults(benchmark: Benchmark) -> list[Violation]:
+def _violations(benchmark: Benchmark) -> list[Violation]:
     return [
-        fault for rule in OF_BENCHMARKS if rule.judge is not None for fault in rule.judge(benchmark)
+        violation
+        for rule in OF_BENCHMARKS
+        if rule.record is not None
+        for violation in rule.record(benchmark)
     ]

@@ -67,8 +67,8 @@ def check(
     run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
 ) -> RunSummary:
     """Check one run and hand its findings to `show`, in order."""
-    dossier = DocumentCheck(run, options, show)
+    documents = DocumentCheck(run, options, show)
     if run.rows is not None:
-        return EvaluationCheck(dossier, progress).summary()
-    read = read_benchmark(dossier, run.aggregate or "")
-    return dossier.closed(version=read.version)
+        return EvaluationCheck(documents, progress).summary()
+    read = read_benchmark(documents, run.aggregate or "")
+    return documents.closed(version=read.version)

@@ -41,9 +41,9 @@ class EvaluationCheck:
     be judged and may stand behind them, and once for the items, of which one at a time is held.
     """
 
-    def __init__(self, dossier: DocumentCheck, progress: Progress) -> None:
-        self._dossier, self._progress = dossier, progress
-        self._options, self._run = dossier.options, dossier.run
+    def __init__(self, documents: DocumentCheck, progress: Progress) -> None:
+        self._documents, self._progress = documents, progress
+        self._options, self._run = documents.options, documents.run
         self._read = ReadBenchmark(None)
         self._items: ItemPass | None = None
         self._evaluation: Evaluation | None = None
@@ -53,9 +53,9 @@ class EvaluationCheck:
     def summary(self) -> RunSummary:
         """Do everything, and say what became of the run."""
         if self._run.aggregate is not None:
-            self._read = read_benchmark(self._dossier, self._run.aggregate)
+            self._read = read_benchmark(self._documents, self._run.aggregate)
         try:
-            with closing(Document(self._run.rows or "", self._dossier.watch)) as document:
+            with closing(Document(self._run.rows or "", self._documents.watch)) as document:
                 self._check(document)
                 self._compare_reads(document)
         except BrokenCompression as error:
@@ -65,7 +65,7 @@ class EvaluationCheck:
         except (OSError, CannotCheck) as error:
             self._fail(ES001, f"cannot be read: {reason_of(error)}")
         except Stopped as stopped:
-            self._dossier.cannot(f"stopped by {stopped.name} after {counted(self._rows, 'item')}")
+            self._documents.cannot(f"stopped by {stopped.name} after {counted(self._rows, 'item')}")
         finally:
             self._progress.end()
         return self._closed()
@@ -80,7 +80,7 @@ class EvaluationCheck:
             STOPPING.check()
             members.feed(piece)
         members.end()
-        envelope, breaks_off = members.envelope(), members.trouble is not None
+        envelope, breaks_off = members.envelope(), members.issue is not None
         if breaks_off:
             # What stands before the break is read as if the object ended there.
             envelope = envelope._replace(text=envelope.text + b"}")
@@ -89,13 +89,15 @@ class EvaluationCheck:
             return
         if not breaks_off:
             shape = schema_violations(evaluation_validator(self._options.engine), found)
-            self._dossier.note_all(fault for fault in shape if fault.pointer not in self._replaced)
+            self._documents.note_all(
+                violation for violation in shape if violation.pointer not in self._replaced
+            )
         if found.get(ITEMS) and isinstance(found[ITEMS], list):
-            self._dossier.cannot("there is a second list of items, which was not looked at")
+            self._documents.cannot("there is a second list of items, which was not looked at")
         self._evaluation = self._held_against(found, breaks_off=breaks_off)
-        self._judge_items(document, self._evaluation)
+        self._check_items(document, self._evaluation)
         if not breaks_off:
-            self._judge_whole(self._evaluation)
+            self._check_whole(self._evaluation)
 
     def _read_whole(self, envelope: Envelope) -> dict[str, Any] | None:
         """Return what stands round the items, None where it cannot be read."""
@@ -105,10 +107,10 @@ class EvaluationCheck:
             return None
         refuse_many_values(envelope.text)
         text = read_envelope(envelope, self._options.max_depth)
-        for fault, line in text.faults:
-            self._dossier.note(fault, line=line)
+        for violation, line in text.violations:
+            self._documents.note(violation, line=line)
         if not text.readable:
-            self._dossier.cannot("the evaluation could not be read as an object")
+            self._documents.cannot("the evaluation could not be read as an object")
             return None
         found: dict[str, Any] = text.value
         self._replaced = text.replaced
@@ -120,7 +122,7 @@ class EvaluationCheck:
         """Tell whether an object is an evaluation; a benchmark in its place is checked as one."""
         kind = kind_by_members(found.keys())
         if kind == BENCHMARK and self._run.aggregate is None:
-            self._instead = read_text(self._dossier, document.whole(), self._dossier.name)
+            self._instead = read_text(self._documents, document.whole(), self._documents.name)
             return False
         if kind == EVALUATION or (breaks_off and found.keys() == {ITEMS}):
             return True
@@ -133,14 +135,14 @@ class EvaluationCheck:
         if benchmark is not None and self._read.has_hash:
             hashes = hashes_of(benchmark.document, found.get("framework_version"))
         elif benchmark is not None:
-            self._dossier.cannot("the benchmark is malformed, so its hash could not be taken")
+            self._documents.cannot("the benchmark is malformed, so its hash could not be taken")
         lacking = "the benchmark could not be read" if self._run.aggregate else self._run.missing
         return Evaluation(found, benchmark, hashes, breaks_off, lacking)
 
-    def _judge_items(self, document: Document, evaluation: Evaluation) -> None:
-        items = self._items = ItemPass(self._dossier, evaluation)
+    def _check_items(self, document: Document, evaluation: Evaluation) -> None:
+        items = self._items = ItemPass(self._documents, evaluation)
         members, last = ObjectSplitter(ITEMS, self._options.max_line_bytes), None
-        self._progress.begin(self._dossier.name, document.size)
+        self._progress.begin(self._documents.name, document.size)
         for piece in chain(document.pieces(), [b""]):
             STOPPING.check()
             for element in members.feed(piece) if piece else members.end():
@@ -148,40 +150,40 @@ class EvaluationCheck:
                     items.take(element)
                 else:
                     last = element
-            self._dossier.size += len(piece)
-            found = sum(self._dossier.collector.counts.values())
+            self._documents.size += len(piece)
+            found = sum(self._documents.collector.counts.values())
             self._progress.advance(len(piece), items.count, found)
-        if members.trouble is not None:
-            items.break_off(members.trouble, last)
+        if members.issue is not None:
+            items.break_off(members.issue, last)
 
-    def _judge_whole(self, evaluation: Evaluation) -> None:
+    def _check_whole(self, evaluation: Evaluation) -> None:
         """Judge what stands round the items, and which items there are."""
         for rule in (INF101, *OF_EVALUATIONS):
-            if rule.judge is not None:
-                self._dossier.note_all(rule.judge(evaluation))
+            if rule.record is not None:
+                self._documents.note_all(rule.record(evaluation))
         benchmark, items = evaluation.benchmark, self._items
         if benchmark is None or items is None:
             return
         missing = [name for name in benchmark.by_id if name not in items.found]
         if missing:
-            self._dossier.note(missing_items(missing))
+            self._documents.note(missing_items(missing))
 
     def _compare_reads(self, document: Document) -> None:
         difference = document.difference()
         if difference is not None:
-            self._dossier.tell_change(difference)
+            self._documents.note_change(difference)
 
     def _fail(self, rule: Rule, reason: str) -> None:
-        self._dossier.note(rule.fault(reason))
-        self._dossier.cannot(reason)
+        self._documents.note(rule.violation(reason))
+        self._documents.cannot(reason)
 
     def _closed(self) -> RunSummary:
-        """Return what became of the run: it passed only if it was held against a benchmark."""
-        dossier, evaluation = self._dossier, self._evaluation
+        """Return what became of the run: it passed only if it was checked against a benchmark."""
+        documents, evaluation = self._documents, self._evaluation
         if self._instead is not None:
-            return dossier.closed(rows=self._instead.rows, version=self._instead.version)
+            return documents.closed(rows=self._instead.rows, version=self._instead.version)
         version = None if evaluation is None else version_of(evaluation.document)
-        summary = dossier.closed(rows=self._rows, version=version)
+        summary = documents.closed(rows=self._rows, version=version)
         if evaluation is None:
             return summary
         if evaluation.hashes is not None:

@@ -24,7 +24,7 @@ ID_DIGEST_BYTES: Final = 16
 """How much is kept of an item's id: with its number about 150 bytes, 1.5 GB for ten million."""
 
 Placed = tuple[int, Violation]
-"""A line and a fault on it."""
+"""A line and a violation on it."""
 
 
 class ItemPass:
@@ -33,11 +33,11 @@ class ItemPass:
     `count` is how many there were so far, `found` which of the benchmark's were among them.
     """
 
-    def __init__(self, dossier: DocumentCheck, evaluation: Evaluation) -> None:
+    def __init__(self, documents: DocumentCheck, evaluation: Evaluation) -> None:
         self.count = 0
         self.found: set[str] = set()
-        options = dossier.options
-        self._dossier, self._evaluation = dossier, evaluation
+        options = documents.options
+        self._documents, self._evaluation = documents, evaluation
         self._depth = options.max_depth
         # A lower bound for nesting than the fast parser's own is left to the exact one.
         self._is_shallow = options.max_depth < FAST_DEPTH
@@ -48,34 +48,36 @@ class ItemPass:
     def take(self, element: Element) -> None:
         """Judge one item, which is whole."""
         text = self._read(element)
-        faults = [(line or element.line, fault) for fault, line in text.faults]
+        violations = [(line or element.line, violation) for violation, line in text.violations]
         if text.readable:
-            faults += [
-                (element.line, fault)
-                for fault in self._faults(text.value)
-                if fault.pointer not in text.replaced
+            violations += [
+                (element.line, violation)
+                for violation in self._violations(text.value)
+                if violation.pointer not in text.replaced
             ]
         else:
-            self._dossier.cannot(f"item {self.count:,} could not be read")
-        for line, fault in sorted(faults, key=_order):
-            place = f"/{ITEMS}/{self.count}{fault.pointer or ''}"
-            self._show(fault._replace(pointer=place), line)
+            self._documents.cannot(f"item {self.count:,} could not be read")
+        for line, violation in sorted(violations, key=_order):
+            place = f"/{ITEMS}/{self.count}{violation.pointer or ''}"
+            self._show(violation._replace(pointer=place), line)
         self.count += 1
 
-    def break_off(self, trouble: ArrayError, last: Element | None) -> None:
+    def break_off(self, incomplete_reason: ArrayError, last: Element | None) -> None:
         """Say where the items stop making sense; `last` is what stands there, if it is known."""
         before = f"{counted(self.count, 'whole item')} before, and what follows was not looked at"
         place = f"/{ITEMS}/{self.count}"
-        rule = BREAKS[trouble.name]
-        said = f"{trouble.message} (byte {trouble.offset:,} of the file)"
-        fault, line = rule.fault(said), trouble.line
-        if last is not None and trouble.name in ("invalid-json", "truncated-record"):
+        rule = BREAKS[incomplete_reason.name]
+        said = f"{incomplete_reason.message} (byte {incomplete_reason.offset:,} of the file)"
+        violation, line = rule.violation(said), incomplete_reason.line
+        if last is not None and incomplete_reason.name in ("invalid-json", "truncated-record"):
             text = self._read(last)
             if not text.readable:
-                fault, at = text.faults[0]
+                violation, at = text.violations[0]
                 line = at or line
-        self._show(fault._replace(message=f"{fault.message}; {before}", pointer=place), line)
-        self._dossier.cannot("the items could not be read to their end")
+        self._show(
+            violation._replace(message=f"{violation.message}; {before}", pointer=place), line
+        )
+        self._documents.cannot("the items could not be read to their end")
 
     def _read(self, element: Element) -> Text:
         if not self._is_shallow and element.whole:
@@ -85,10 +87,10 @@ class ItemPass:
                 pass
             else:
                 if self._finite(value):
-                    return Text(value, readable=True, faults=[])
+                    return Text(value, readable=True, violations=[])
         return read_item(element.text, element.offset, element.line, self._depth)
 
-    def _faults(self, value: Any) -> Iterator[Violation]:
+    def _violations(self, value: Any) -> Iterator[Violation]:
         if not fits(self._schema, value):
             yield from schema_violations(self._schema, value)
         if not isinstance(value, dict):
@@ -98,8 +100,8 @@ class ItemPass:
             self._verdicts = len(verdicts)
         item = Item(self.count, value, self._evaluation, self._verdicts)
         for rule in (INF201, INF202, *OF_ITEMS):
-            if rule.judge is not None:
-                yield from rule.judge(item)
+            if rule.record is not None:
+                yield from rule.record(item)
         yield from self._repeated(value)
 
     def _repeated(self, value: dict[str, Any]) -> Iterator[Violation]:
@@ -111,15 +113,15 @@ class ItemPass:
         first = self._seen.setdefault(digest, self.count)
         if first != self.count:
             message = f"the id of item {first:,} again"
-            yield INF208.fault(message, pointer="/id", found=name)
+            yield INF208.violation(message, pointer="/id", found=name)
         if benchmark is not None and name in benchmark.by_id:
             self.found.add(name)
 
-    def _show(self, fault: Violation, line: int) -> None:
+    def _show(self, violation: Violation, line: int) -> None:
         """Hand a finding on: items come in order, so none that comes later stands before it."""
-        self._dossier.collector.note(fault, self._dossier.name, line)
+        self._documents.collector.note(violation, self._documents.name, line)
 
 
 def _order(placed: Placed) -> tuple[int, str, str]:
-    line, fault = placed
-    return line, fault.code, fault.pointer or ""
+    line, violation = placed
+    return line, violation.code, violation.pointer or ""

@@ -11,7 +11,7 @@ from evalstream.engine.row_pass import reason_of
 from evalstream.formats.infereval.benchmark_hash import hashes_of
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME, kind_by_signs
 from evalstream.formats.infereval.files import outline, seen_in, whole_document
-from evalstream.formats.infereval.schema import benchmark_validator, is_sound, schema_violations
+from evalstream.formats.infereval.schema import benchmark_validator, is_valid, schema_violations
 from evalstream.io.names import printable
 from evalstream.io.spill_table import SpillTable, restored, stored
 from evalstream.model.errors import CannotCheck
@@ -150,7 +150,7 @@ class _Documents:
 
 def _is_declared(benchmark: str, declared: str | None) -> bool:
     document = whole_document(benchmark)
-    if not is_sound(schema_violations(benchmark_validator("auto"), document)):
+    if not is_valid(schema_violations(benchmark_validator("auto"), document)):
         return False
     return declared in hashes_of(document, None)
 

@@ -49,9 +49,9 @@ def schema_violations(validator: Validator, value: Any) -> list[Violation]:
     too deep, that alone.
     """
     try:
-        return list(held_of(_shape_faults(validator, value)))
+        return list(held_of(_shape_violations(validator, value)))
     except RecursionError:
-        return [ES113.fault("nested too deep to be judged by the schema")]
+        return [ES113.violation("nested too deep to be judged by the schema")]
 
 
 def fits(validator: Validator, value: Any) -> bool:
@@ -62,72 +62,72 @@ def fits(validator: Validator, value: Any) -> bool:
         return False
 
 
-def _shape_faults(validator: Validator, value: Any) -> Iterator[Violation]:
+def _shape_violations(validator: Validator, value: Any) -> Iterator[Violation]:
     for part in error_parts(validator, value):
-        plain = [inner for fault in part for inner in _innermost(fault)]
-        mistyped = {fault.path for fault in plain if fault.keyword == "type"}
-        for fault in plain:
-            if fault.keyword != "enum" or fault.path not in mistyped:
-                yield _said(fault)
+        plain = [inner for violation in part for inner in _innermost(violation)]
+        mistyped = {violation.path for violation in plain if violation.keyword == "type"}
+        for violation in plain:
+            if violation.keyword != "enum" or violation.path not in mistyped:
+                yield _said(violation)
 
 
-def is_sound(faults: Iterable[Violation]) -> bool:
-    """Tell whether faults of a benchmark leave it a normal form, and with it a hash."""
-    return all(fault.code == INF102.code for fault in faults)
+def is_valid(violations: Iterable[Violation]) -> bool:
+    """Tell whether violations of a benchmark leave it a normal form, and with it a hash."""
+    return all(violation.code == INF102.code for violation in violations)
 
 
-def _said(fault: SchemaError) -> Violation:
-    (said,) = explain([fault], own=True)
-    if _is_bare_reference(fault):
+def _said(violation: SchemaError) -> Violation:
+    (said,) = explain([violation], own=True)
+    if _is_bare_reference(violation):
         message = "a text, which stands for an object with this citation"
-        return INF102.fault(message, pointer=said.pointer, found=fault.found)
-    is_kind = fault.path[:1] == ("factor_kinds",) and fault.keyword == "enum"
+        return INF102.violation(message, pointer=said.pointer, found=violation.found)
+    is_kind = violation.path[:1] == ("factor_kinds",) and violation.keyword == "enum"
     return said._replace(code=(INF207 if is_kind else INF101).code)
 
 
-def _is_bare_reference(fault: SchemaError) -> bool:
-    in_list = len(fault.path) > 1 and isinstance(fault.path[-1], int)
-    is_text = isinstance(fault.found, str) and fault.expected == ["object"]
-    return in_list and is_text and fault.path[-2] == "references"
+def _is_bare_reference(violation: SchemaError) -> bool:
+    in_list = len(violation.path) > 1 and isinstance(violation.path[-1], int)
+    is_text = isinstance(violation.found, str) and violation.expected == ["object"]
+    return in_list and is_text and violation.path[-2] == "references"
 
 
-def _innermost(fault: SchemaError) -> Iterator[SchemaError]:
+def _innermost(violation: SchemaError) -> Iterator[SchemaError]:
     """Go down into the branch of oneOf or anyOf that a value was meant for.
 
     Where a value may be null or something else, that is the something else; builders of
     contexts say by their kind what they are.
     """
-    branches = [branch for branch in fault.variants if not _is_null(fault, branch)]
+    branches = [branch for branch in violation.variants if not _is_null(violation, branch)]
     if not branches:
-        yield fault
+        yield violation
         return
-    meant = [branch for branch in branches if not _is_of_another_kind(fault, branch)]
+    meant = [branch for branch in branches if not _is_of_another_kind(violation, branch)]
     if meant:
         # A builder without a kind, or with one, may fit two branches; the first is usual.
         for inner in meant[0]:
             for said in _innermost(inner):
-                yield _or_null(fault, said)
+                yield _or_null(violation, said)
         return
     kinds = [str(inner.expected) for branch in branches for inner in branch if _names_kind(inner)]
-    path, found = (*fault.path, "kind"), fault.found["kind"]
-    yield fault._replace(path=path, keyword="enum", expected=kinds, found=found, variants=())
+    path, found = (*violation.path, "kind"), violation.found["kind"]
+    yield violation._replace(path=path, keyword="enum", expected=kinds, found=found, variants=())
 
 
-def _is_null(fault: SchemaError, branch: tuple[SchemaError, ...]) -> bool:
-    return any(inner.path == fault.path and inner.expected == ["null"] for inner in branch)
+def _is_null(violation: SchemaError, branch: tuple[SchemaError, ...]) -> bool:
+    return any(inner.path == violation.path and inner.expected == ["null"] for inner in branch)
 
 
-def _or_null(fault: SchemaError, inner: SchemaError) -> SchemaError:
+def _or_null(violation: SchemaError, inner: SchemaError) -> SchemaError:
     """Add null to the types that a value may have, if a branch allows it."""
-    may_be_null = any(_is_null(fault, branch) for branch in fault.variants)
-    if not may_be_null or inner.path != fault.path or inner.keyword != "type":
+    may_be_null = any(_is_null(violation, branch) for branch in violation.variants)
+    if not may_be_null or inner.path != violation.path or inner.keyword != "type":
         return inner
     return inner._replace(expected=[*inner.expected, "null"])
 
 
-def _is_of_another_kind(fault: SchemaError, branch: tuple[SchemaError, ...]) -> bool:
-    return any(_names_kind(inner) and inner.path == (*fault.path, "kind") for inner in branch)
+def _is_of_another_kind(violation: SchemaError, branch: tuple[SchemaError, ...]) -> bool:
+    return any(_names_kind(inner) and inner.path == (*violation.path, "kind") for inner in branch)
 
 
-def _names_kind(fault: SchemaError) -> bool:
-    return fault.keyword == "const" and fault.path[-1:] == ("kind",)
+def _names_kind(violation: SchemaError) -> bool:
+    return violation.keyword == "const" and violation.path[-1:] == ("kind",)

@@ -23,59 +23,67 @@ class Text(NamedTuple):
 
     value: Any
     readable: bool
-    faults: list[tuple[Violation, int | None]]
+    violations: list[tuple[Violation, int | None]]
     replaced: frozenset[str | None] = frozenset()
 
 
 def read_envelope(envelope: Envelope, max_depth: int) -> Text:
     """Read what stands round the items; offsets and lines are those in the whole document."""
     text, before = envelope.text, 0
-    faults: list[tuple[Violation, int | None]] = []
+    violations: list[tuple[Violation, int | None]] = []
     if text.startswith(UTF8_MARK):
         before = len(UTF8_MARK)
         text = text[before:]
-        faults.append((ES102.fault(BEGINS_WITH_MARK), 1))
+        violations.append((ES102.violation(BEGINS_WITH_MARK), 1))
     parsed = parse_exactly(text, max_depth)
-    placed = [_within(envelope, trouble, before) for trouble in parsed.troubles]
-    faults += _explained(placed)
+    placed = [_within(envelope, incomplete_reason, before) for incomplete_reason in parsed.issues]
+    violations += _explained(placed)
     if parsed.readable and not isinstance(parsed.value, dict):
-        faults += read_object(text, max_depth, torn=True, noun="an evaluation").faults
-        return Text(None, readable=False, faults=faults)
-    return Text(parsed.value, parsed.readable, faults, _replaced(parsed))
+        violations += read_object(text, max_depth, torn=True, noun="an evaluation").violations
+        return Text(None, readable=False, violations=violations)
+    return Text(parsed.value, parsed.readable, violations, _replaced(parsed))
 
 
 def read_item(text: bytes, offset: int, line: int, max_depth: int) -> Text:
     """Read an item, whose first byte stands at an offset and on a line of the document."""
     parsed = parse_exactly(text, max_depth)
     placed = [
-        _moved(trouble, (trouble.offset or 0) + offset, (trouble.line or 1) + line - 1)
-        for trouble in parsed.troubles
+        _moved(
+            incomplete_reason,
+            (incomplete_reason.offset or 0) + offset,
+            (incomplete_reason.line or 1) + line - 1,
+        )
+        for incomplete_reason in parsed.issues
     ]
     return Text(parsed.value, parsed.readable, _explained(placed), _replaced(parsed))
 
 
-def _within(envelope: Envelope, trouble: SyntaxIssue, before: int) -> SyntaxIssue:
+def _within(envelope: Envelope, incomplete_reason: SyntaxIssue, before: int) -> SyntaxIssue:
     """Place a trouble in the document that has a place round the items."""
-    if trouble.offset is None:
-        return trouble
-    place = trouble.offset + before
+    if incomplete_reason.offset is None:
+        return incomplete_reason
+    place = incomplete_reason.offset + before
     lines = envelope.lines if envelope.is_behind(place) else 0
-    line = None if trouble.line is None else trouble.line + lines
-    return _moved(trouble, envelope.offset(place), line)
+    line = None if incomplete_reason.line is None else incomplete_reason.line + lines
+    return _moved(incomplete_reason, envelope.offset(place), line)
 
 
 def _replaced(parsed: Parsed) -> frozenset[str | None]:
-    return frozenset(trouble.pointer for trouble in parsed.troubles if trouble.replaced)
+    return frozenset(
+        incomplete_reason.pointer
+        for incomplete_reason in parsed.issues
+        if incomplete_reason.replaced
+    )
 
 
-def _moved(trouble: SyntaxIssue, offset: int, line: int | None) -> SyntaxIssue:
+def _moved(incomplete_reason: SyntaxIssue, offset: int, line: int | None) -> SyntaxIssue:
     """Place a trouble in the document, where it is one with a place in the text."""
-    if trouble.offset is None:
-        return trouble._replace(line=line)
-    message = _PLACE.sub(f"at byte {offset:,} of the file", trouble.message)
-    return trouble._replace(message=message, offset=offset, line=line)
+    if incomplete_reason.offset is None:
+        return incomplete_reason._replace(line=line)
+    message = _PLACE.sub(f"at byte {offset:,} of the file", incomplete_reason.message)
+    return incomplete_reason._replace(message=message, offset=offset, line=line)
 
 
-def _explained(troubles: list[SyntaxIssue]) -> list[tuple[Violation, int | None]]:
-    lines = [trouble.line for trouble in troubles]
-    return list(zip(syntax.explain(troubles, torn=True), lines, strict=True))
+def _explained(issues: list[SyntaxIssue]) -> list[tuple[Violation, int | None]]:
+    lines = [incomplete_reason.line for incomplete_reason in issues]
+    return list(zip(syntax.explain(issues, torn=True), lines, strict=True))

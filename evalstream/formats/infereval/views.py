@@ -62,7 +62,7 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """An evaluation without its items, and the benchmark that it is held against.
+    """An evaluation without its items, and the benchmark that it is checked against.
 
     `hashes` are the benchmark's, that of the declared framework_version first; None where they
     could not be taken. An evaluation that `breaks_off` may lack what stood behind the break;

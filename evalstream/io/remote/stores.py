@@ -25,12 +25,12 @@ def opened(url: str, open_as: Callable[[str, str], _Opened]) -> _Opened:
     try:
         import_module("fsspec").get_filesystem_class(scheme)
         return open_as(scheme + url[len(scheme) :], scheme)
-    except ImportError as error:
-        fault: Exception = _missing(error, scheme)
-    except Exception as error:  # noqa: BLE001 - libraries of stores raise what they like
-        fault = reason_of(error).error()
+    except ImportError as cause:
+        error: Exception = _missing(cause, scheme)
+    except Exception as cause:  # noqa: BLE001 - libraries of stores raise what they like
+        error = reason_of(cause).error()
     # Raised here, so that what a library said does not hang on it.
-    raise fault
+    raise error
 
 
 def _opened(url: str, scheme: str) -> Store:

@@ -243,7 +243,7 @@ def _listed(function: str) -> tuple[str, ...]:
 
 
 class ScannerConfig:
-    """What rows are held against. Without a `hasher` nobody looks at sample_hash."""
+    """What rows are checked against. Without a `hasher` nobody looks at sample_hash."""
 
     def __init__(self, tables: Tables, demands: RowConstraints, hasher: Hasher | None) -> None:
         self.tables, self.demands, self.hasher = _Tables(*tables[:4]), demands, hasher or Hasher()

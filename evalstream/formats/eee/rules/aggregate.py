@@ -41,21 +41,21 @@ def _aggregate_score(aggregate: Aggregate) -> Iterator[Violation]:
             expected = at_most(metric["max_score"])
             found: Place = {"found": metric["min_score"], "expected": expected}
             pointer = f"{where}/metric_config/min_score"
-            yield ES701.fault("min_score is above max_score", pointer=pointer, **found)
+            yield ES701.violation("min_score is above max_score", pointer=pointer, **found)
             continue
         if score is None or metric.get("score_type") == LEVELS:
             continue
         at: Place = {"pointer": f"{where}/score_details/score", "found": score}
         if not math.isfinite(score):
-            yield ES701.fault("the score is not finite", **at)
+            yield ES701.violation("the score is not finite", **at)
         elif lowest is not None and score < lowest and not is_alike(score, lowest):
             message = "the score is below the metric's min_score"
             if score == PLACEHOLDER:
                 message += "; leave a result without a score out, -1 is read as one"
-            yield ES701.fault(message, expected=at_least(lowest), **at)
+            yield ES701.violation(message, expected=at_least(lowest), **at)
         elif highest is not None and score > highest and not is_alike(score, highest):
             message = "the score is above the metric's max_score"
-            yield ES701.fault(message, expected=at_most(highest), **at)
+            yield ES701.violation(message, expected=at_most(highest), **at)
 
 
 def _uncertainty(aggregate: Aggregate) -> Iterator[Violation]:
@@ -71,7 +71,7 @@ def _uncertainty(aggregate: Aggregate) -> Iterator[Violation]:
             if known is not None and (known < 0 or not math.isfinite(known)):
                 name = member.partition("/")[0]
                 message = f"{name} is {'negative' if known < 0 else 'not finite'}"
-                yield ES702.fault(message, pointer=f"{where}/{member}", found=value)
+                yield ES702.violation(message, pointer=f"{where}/{member}", found=value)
         interval = _object(uncertainty, "confidence_interval")
         claims = aggregate.claims.get(place)
         yield from _interval(interval, f"{where}/confidence_interval", claims)
@@ -84,19 +84,21 @@ def _interval(
     level = number(interval.get("confidence_level"))
     if level is not None and not 0 <= level <= 1:
         pointer = f"{where}/confidence_level"
-        yield ES702.fault("confidence_level is not within 0 and 1", pointer=pointer, found=level)
+        yield ES702.violation(
+            "confidence_level is not within 0 and 1", pointer=pointer, found=level
+        )
     if lower is None or upper is None:
         return
     found = dict(interval)
     if not (math.isfinite(lower) and math.isfinite(upper)):
-        yield ES702.fault("a bound of the interval is not finite", pointer=where, found=found)
+        yield ES702.violation("a bound of the interval is not finite", pointer=where, found=found)
     elif lower > upper:
-        yield ES702.fault("lower is above upper", pointer=where, found=found)
+        yield ES702.violation("lower is above upper", pointer=where, found=found)
     elif claims is not None and claims.outside_its_interval():
         message = "the score is outside its own confidence interval"
         if lower == -upper:
             message += ", which looks like a distance from the score: write the bounds themselves"
-        yield ES702.fault(message, pointer=where, found=found, severity=Severity.WARNING)
+        yield ES702.violation(message, pointer=where, found=found, severity=Severity.WARNING)
 
 
 def _standard_error(aggregate: Aggregate) -> Iterator[Violation]:
@@ -111,7 +113,7 @@ def _standard_error(aggregate: Aggregate) -> Iterator[Violation]:
             message = "standard_error is not standard_deviation / sqrt(num_samples)"
             pointer = f"{RESULTS}/{place}/score_details/uncertainty/standard_error/value"
             found = _number_as_written(error)
-            yield ES703.fault(message, pointer=pointer, expected=expected, found=found)
+            yield ES703.violation(message, pointer=pointer, expected=expected, found=found)
 
 
 def _evaluation_id_shape(aggregate: Aggregate) -> Iterator[Violation]:
@@ -121,13 +123,13 @@ def _evaluation_id_shape(aggregate: Aggregate) -> Iterator[Violation]:
         place: Place = {"pointer": "/evaluation_id", "found": identity}
         if len(parts) < 2:
             message = "evaluation_id has no separator; write eval_name/model_id/retrieved_timestamp"
-            yield ES704.fault(message, **place)
+            yield ES704.violation(message, **place)
         elif not all(part.strip() for part in parts):
-            yield ES704.fault("evaluation_id has an empty part", **place)
+            yield ES704.violation("evaluation_id has an empty part", **place)
     retrieved = aggregate.document.get("retrieved_timestamp")
     if isinstance(retrieved, str) and not _EPOCH.fullmatch(retrieved):
         message = "retrieved_timestamp is not a number of seconds since 1970"
-        yield ES704.fault(message, pointer="/retrieved_timestamp", found=retrieved)
+        yield ES704.violation(message, pointer="/retrieved_timestamp", found=retrieved)
 
 
 def _bootstrap(aggregate: Aggregate) -> Iterator[Violation]:
@@ -139,7 +141,7 @@ def _bootstrap(aggregate: Aggregate) -> Iterator[Violation]:
             if count is not None and count <= 0 and count.is_integer():
                 message = f"{member} is {count:.0f}; nothing follows from no samples"
                 found = uncertainty[member]
-                yield ES705.fault(message, pointer=f"{where}/{member}", found=found)
+                yield ES705.violation(message, pointer=f"{where}/{member}", found=found)
         methods = [
             _object(uncertainty, member).get("method")
             for member in ("standard_error", "confidence_interval")
@@ -147,7 +149,7 @@ def _bootstrap(aggregate: Aggregate) -> Iterator[Violation]:
         resampled = any(isinstance(name, str) and "bootstrap" in name.lower() for name in methods)
         if resampled and uncertainty.get("num_bootstrap_samples") is None:
             message = "a bootstrap method without num_bootstrap_samples"
-            yield ES705.fault(message, pointer=where)
+            yield ES705.violation(message, pointer=where)
 
 
 def _deployment(aggregate: Aggregate) -> Iterator[Violation]:
@@ -160,7 +162,7 @@ def _deployment(aggregate: Aggregate) -> Iterator[Violation]:
     # One without the other was forgotten; both together are just not known to old writers.
     severity = Severity.WARNING if len(missing) == 1 else Severity.INFO
     message += ", which later versions demand"
-    yield ES706.fault(message, pointer="/model_info", severity=severity)
+    yield ES706.violation(message, pointer="/model_info", severity=severity)
 
 
 def _demands_deployment(version: str) -> bool:
@@ -181,7 +183,7 @@ def _level_score(aggregate: Aggregate) -> Iterator[Violation]:
             if score == UNKNOWN_LEVEL:
                 message += "; -1 needs has_unknown_level"
             pointer = f"{RESULTS}/{place}/score_details/score"
-            yield ES708.fault(message, pointer=pointer, found=score)
+            yield ES708.violation(message, pointer=pointer, found=score)
 
 
 def _number_as_written(claim: Decimal) -> int | float:

@@ -26,11 +26,11 @@ def _result_without_rows(facts: RunFacts) -> Iterator[Violation]:
             "rows have no evaluation_result_id, though the aggregate defines them "
             f"(first {facts.at(first)})"
         )
-        yield ES604.fault(message, count=lacking)
+        yield ES604.violation(message, count=lacking)
     for result in identified:
         if result.place in facts.rowless:
             pointer = f"{RESULTS}/{result.place}/evaluation_result_id"
-            yield ES604.fault("no row scores this result", pointer=pointer, found=result.id)
+            yield ES604.violation("no row scores this result", pointer=pointer, found=result.id)
 
 
 def _rows_without_result(facts: RunFacts) -> Iterator[Violation]:
@@ -43,7 +43,7 @@ def _rows_without_result(facts: RunFacts) -> Iterator[Violation]:
         else:
             message = "rows join no result, since the aggregate has none"
         message += f", and count in no claim (first {facts.at(line)})"
-        yield ES604.fault(message, count=count, about_rows=True)
+        yield ES604.violation(message, count=count, about_rows=True)
 
 
 def _uneven_fan_out(facts: RunFacts) -> Iterator[Violation]:
@@ -66,7 +66,7 @@ def _uneven_fan_out(facts: RunFacts) -> Iterator[Violation]:
                 f"its rows score {mine.samples:,} samples, those of result {widest.place} "
                 f"{most.samples:,}; they are not the same samples"
             )
-            yield ES607.fault(message, pointer=f"{RESULTS}/{result.place}")
+            yield ES607.violation(message, pointer=f"{RESULTS}/{result.place}")
 
 
 def _uneven_repeats(facts: RunFacts) -> Iterator[Violation]:
@@ -77,7 +77,7 @@ def _uneven_repeats(facts: RunFacts) -> Iterator[Violation]:
                 f"its {counted(cover.samples, 'sample')} have {cover.repeats:,} repeats, some more "
                 "than others; those with more of them count more"
             )
-            yield ES610.fault(message, pointer=f"{RESULTS}/{result.place}")
+            yield ES610.violation(message, pointer=f"{RESULTS}/{result.place}")
 
 
 def _together(facts: RunFacts) -> Mapping[tuple[str | None, str | None], list[Result]]:
@@ -89,9 +89,9 @@ def _together(facts: RunFacts) -> Mapping[tuple[str | None, str | None], list[Re
     return groups
 
 
-def _other_output(remark: DuplicateMatch, where: Where) -> Violation:
-    message = f"other choices or another output than {where(remark.earlier)}, which scores the same sample"
-    return ES608.fault(message)
+def _other_output(notice: DuplicateMatch, where: Where) -> Violation:
+    message = f"other choices or another output than {where(notice.earlier)}, which scores the same sample"
+    return ES608.violation(message)
 
 
 def _sample_list(facts: RunFacts) -> Iterator[Violation]:
@@ -114,7 +114,7 @@ def _samples_number(facts: RunFacts, result: Result) -> Iterator[Violation]:
         return
     message = f"samples_number is {declared:,}, the rows score {samples:,} samples"
     pointer = f"{RESULTS}/{result.place}/source_data/samples_number"
-    yield ES609.fault(message, pointer=pointer, expected=samples, found=declared)
+    yield ES609.violation(message, pointer=pointer, expected=samples, found=declared)
 
 
 def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
@@ -127,10 +127,10 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
     ]
     for count, line in unlisted:
         message = f"rows score samples that sample_ids does not list (first {facts.at(line)})"
-        yield ES609.fault(message, pointer=pointer, count=count)
+        yield ES609.violation(message, pointer=pointer, count=count)
     if not unlisted and samples < listed != samples_beside(facts, result):
         message = f"sample_ids lists {listed:,} samples, the rows score {samples:,} of them"
-        yield ES609.fault(message, pointer=pointer)
+        yield ES609.violation(message, pointer=pointer)
 
 
 def _samples(facts: RunFacts, result: Result) -> int:
@@ -255,6 +255,6 @@ ES610: Final = Rule(
 
 RULES: Final = (ES604, ES607, ES608, ES609, ES610)
 
-REMARKS: Final[Mapping[DuplicateKind, Callable[[DuplicateMatch, Where], Violation]]] = {
+DUPLICATE_RULES: Final[Mapping[DuplicateKind, Callable[[DuplicateMatch, Where], Violation]]] = {
     DuplicateKind.OTHER_OUTPUT: _other_output
 }

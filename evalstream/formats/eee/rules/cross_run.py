@@ -11,18 +11,18 @@ from evalstream.rules.base import Rule, place_in
 
 def repeated_record(earlier: str) -> Violation:
     """Say that an earlier aggregate is the same record."""
-    return ES903.fault(f"the same record as {earlier}")
+    return ES903.violation(f"the same record as {earlier}")
 
 
 def reused_uuid(earlier: str) -> Violation:
     """Say that an earlier aggregate of other content has the same UUID."""
-    return ES906.fault(f"the UUID of this record is also that of another record, {earlier}")
+    return ES906.violation(f"the UUID of this record is also that of another record, {earlier}")
 
 
 def colliding_path(path: str, earlier: str) -> Violation:
     """Say that an earlier path differs from this one in case alone."""
     message = f"the path differs in case alone from {earlier}; rename one of them"
-    return ES908.fault(message, found=path)
+    return ES908.violation(message, found=path)
 
 
 def overlapping_rows(samples: int, earlier: str, *, several: bool) -> Violation:
@@ -30,22 +30,22 @@ def overlapping_rows(samples: int, earlier: str, *, several: bool) -> Violation:
     held = f"{earlier} and other files" if several else earlier
     stands = "is" if samples == 1 else "are"
     message = f"{counted(samples, 'sample')} of the same evaluation {stands} already in {held}"
-    return ES904.fault(message)
+    return ES904.violation(message)
 
 
 def repeated_claim(earlier: str) -> Violation:
     """Say that an earlier aggregate is of the same evaluation, and no rows tell them apart."""
     message = f"the same evaluation as {earlier}, and not both have rows to be told apart by"
-    return ES904.fault(message, pointer="/evaluation_id")
+    return ES904.violation(message, pointer="/evaluation_id")
 
 
 def unlinked_rows(groups: int) -> Violation:
-    """Say that not all rows were held against those of other runs."""
+    """Say that not all rows were checked against those of other runs."""
     message = (
         f"the rows are of more than {groups:,} results; those of the first {groups:,} alone were "
         "held against other runs"
     )
-    return ES904.fault(message, severity=Severity.INFO)
+    return ES904.violation(message, severity=Severity.INFO)
 
 
 def drifted_sample(
@@ -55,14 +55,14 @@ def drifted_sample(
     here = "in this row" if is_array else "on this line"
     there = place_in("json" if was_array else "jsonl")(earlier_number)
     message = f"the sample {here} has another input than {there} of {earlier}"
-    return ES905.fault(message, pointer=f"/{number - 1}" if is_array else None)
+    return ES905.violation(message, pointer=f"/{number - 1}" if is_array else None)
 
 
 def drifted_like(samples: int, earlier: str) -> Violation:
     """Say that a run has the very inputs of an earlier one in which samples had drifted."""
     has = "has another input" if samples == 1 else "have other inputs"
     message = f"{counted(samples, 'sample')} {has} than in an earlier run, the same as in {earlier}"
-    return ES905.fault(message, count=samples)
+    return ES905.violation(message, count=samples)
 
 
 ES903: Final = Rule(

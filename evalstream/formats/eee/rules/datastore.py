@@ -47,20 +47,20 @@ def _misplaced(
     if not place.inside:
         # What lies further up is the machine's own business and stays out of reports.
         message = "the file does not lie where a datastore keeps it"
-        yield _fault(message, PATTERN + ending, None, about_rows=about_rows)
+        yield _violation(message, PATTERN + ending, None, about_rows=about_rows)
         return
     for folder, name in zip(FOLDERS, place.folders[1:], strict=True):
         reason = unportable(name)
         if reason:
             message = f"the name of the {folder} folder is not portable: {reason}"
-            yield _fault(message, None, name, about_rows=about_rows)
+            yield _violation(message, None, name, about_rows=about_rows)
     yield from _misnamed(place, ending, about_rows=about_rows)
 
 
 def _misnamed(place: DatastorePath, ending: str, *, about_rows: bool) -> Iterator[Violation]:
     if place.uuid(ending) is None:
         message = f"the file's name is not a version 4 UUID in lower case with the ending {ending}"
-        yield _fault(message, f"<uuid4>{ending}", place.name, about_rows=about_rows)
+        yield _violation(message, f"<uuid4>{ending}", place.name, about_rows=about_rows)
 
 
 def _apart(aggregate: DatastorePath, rows: DatastorePath) -> Iterator[Violation]:
@@ -71,26 +71,26 @@ def _apart(aggregate: DatastorePath, rows: DatastorePath) -> Iterator[Violation]
     expected = aggregate._replace(name=uuid + ROWS)
     if rows.folder != aggregate.folder:
         message = "the rows do not lie in the folder of their aggregate"
-        yield _fault(message, expected.path, rows.path, about_rows=True)
+        yield _violation(message, expected.path, rows.path, about_rows=True)
     elif rows.name != expected.name:
         message = "the rows do not have the UUID of their aggregate"
-        yield _fault(message, expected.name, rows.name, about_rows=True)
+        yield _violation(message, expected.name, rows.name, about_rows=True)
 
 
-def _fault(message: str, expected: str | None, found: str | None, **details: Any) -> Violation:
+def _violation(message: str, expected: str | None, found: str | None, **details: Any) -> Violation:
     shown = None if found is None else _printable(found)
-    return ES901.fault(message, expected=expected, found=shown, **details)
+    return ES901.violation(message, expected=expected, found=shown, **details)
 
 
 def _orphan(facts: RunFacts) -> Iterator[Violation]:
     if facts.missing is not None:
-        yield ES902.fault(facts.missing, pointer=f"{DETAILS}/file_path")
+        yield ES902.violation(facts.missing, pointer=f"{DETAILS}/file_path")
     elif are_undeclared(facts):
         if facts.aggregate is None:
-            yield ES902.fault("no aggregate belongs to these rows, by name or by its file_path")
+            yield ES902.violation("no aggregate belongs to these rows, by name or by its file_path")
         else:
             message = "the aggregate does not declare the rows that were checked with it"
-            yield ES902.fault(message, found=_name(facts.path or ""))
+            yield ES902.violation(message, found=_name(facts.path or ""))
     if facts.aggregate is None:
         return
     known = {os.path.basename(facts.aggregate.file_path or "")}
@@ -98,7 +98,7 @@ def _orphan(facts: RunFacts) -> Iterator[Violation]:
     for path in facts.beside:
         if os.path.basename(path) not in known and _target(path) != checked:
             message = "beside the aggregate lie rows under its name that it does not declare"
-            yield ES902.fault(message, found=_name(path))
+            yield ES902.violation(message, found=_name(path))
 
 
 def are_undeclared(facts: RunFacts) -> bool:
@@ -129,7 +129,7 @@ def _foreign_directory(facts: RunFacts) -> Iterator[Violation]:
             " let both agree on one spelling"
         )
         found, expected = ("/".join((*above, *folders)) for folders in (place.folders[2:], address))
-        yield ES910.fault(message, expected=expected, found=found)
+        yield ES910.violation(message, expected=expected, found=found)
 
 
 def _address(aggregate: Aggregate) -> Address | Unaddressable | None:
@@ -158,7 +158,7 @@ def _unaddressable(address: Unaddressable, aggregate: Aggregate) -> Iterator[Vio
         f"model_info.{address.member} does not address a directory of the datastore:"
         f" {address.reason}; write model_info.id as developer/name"
     )
-    yield ES910.fault(message, pointer=pointer, found=found)
+    yield ES910.violation(message, pointer=pointer, found=found)
 
 
 def _target(path: str) -> str:

@@ -78,11 +78,13 @@ def _answer_leak(context: CheckContext) -> RowCheck:
         if raw.__class__ is not str:
             return ()
         if _spoken_in(raw, row, context.version_of(row)):
-            return (ES312.fault("input.raw holds what the assistant said", pointer="/input/raw"),)
+            return (
+                ES312.violation("input.raw holds what the assistant said", pointer="/input/raw"),
+            )
         # The last choice ends many a question, and may be the right one.
         references = () if sample.get("choices") else _texts(sample.get("reference"))
         if any(_ends_in(raw.rstrip(), text) for text in references):
-            return (ES312.fault("input.raw ends in the reference", pointer="/input/raw"),)
+            return (ES312.violation("input.raw ends in the reference", pointer="/input/raw"),)
         return ()
 
     return check
@@ -146,7 +148,7 @@ def _credential(context: CheckContext) -> RowCheck:
 
     def check(row: Row) -> Iterable[Violation]:
         return [
-            ES316.fault(
+            ES316.violation(
                 f"looks like {what}; revoke it, and write the row without it", pointer=place
             )
             for place, what in _secrets(row)

@@ -41,7 +41,7 @@ def _unknown_result(context: CheckContext) -> RowCheck | None:
             return ()
         message = "evaluation_result_id is no result of the aggregate"
         pointer = "/evaluation_result_id"
-        return (ES603.fault(message, pointer=pointer, expected=expected, found=found),)
+        return (ES603.violation(message, pointer=pointer, expected=expected, found=found),)
 
     return check
 
@@ -94,7 +94,7 @@ def _of_another(
     message = (
         f"evaluation_name is that of the result {ids[found]}, and evaluation_result_id is another's"
     )
-    return (ES605.fault(message, pointer="/evaluation_name", expected=name, found=found),)
+    return (ES605.violation(message, pointer="/evaluation_name", expected=name, found=found),)
 
 
 def _tasks(name: str) -> Iterator[str]:
@@ -128,7 +128,7 @@ def _repeated_result(aggregate: Aggregate) -> Iterator[Violation]:
         if earlier != place:
             message = f"the same evaluation_result_id as result {earlier}; rows join neither"
             pointer = f"{RESULTS}/{place}/evaluation_result_id"
-            yield ES606.fault(message, pointer=pointer, found=identity)
+            yield ES606.violation(message, pointer=pointer, found=identity)
 
 
 def _expecting(rule: Rule, member: str, sound: Set[str], message: str) -> RowCheck:
@@ -139,7 +139,7 @@ def _expecting(rule: Rule, member: str, sound: Set[str], message: str) -> RowChe
         found = row.get(member)
         if found.__class__ is not str or found in sound:
             return ()
-        return (rule.fault(message, pointer=f"/{member}", expected=expected, found=found),)
+        return (rule.violation(message, pointer=f"/{member}", expected=expected, found=found),)
 
     return check
 

@@ -63,13 +63,13 @@ def _score_not_reproduced(facts: RunFacts) -> Iterator[Violation]:
         if found is Agreement.FULL or entry.is_partial:
             continue
         if found is Agreement.NONE:
-            fault = ES801.fault(_not_reproduced(entry))
+            violation = ES801.violation(_not_reproduced(entry))
         else:
             message = (
                 f"{_value(entry)} is the claimed score only once it is rounded to so few digits"
             )
-            fault = ES801.fault(message, severity=Severity.INFO)
-        yield _placed(facts, entry, SCORE, fault, as_float(score))
+            violation = ES801.violation(message, severity=Severity.INFO)
+        yield _placed(facts, entry, SCORE, violation, as_float(score))
 
 
 def _not_reproduced(entry: Recomputed) -> str:
@@ -93,7 +93,7 @@ def _sample_count(facts: RunFacts) -> Iterator[Violation]:
         message = f"num_samples is {claimed:,}, but the result has {counted(scores.joined, 'row')}"
         if entry.samples != scores.joined:
             message += f", of {counted(entry.samples, 'sample')}"
-        yield _placed(facts, entry, NUM_SAMPLES, ES802.fault(message), scores.joined)
+        yield _placed(facts, entry, NUM_SAMPLES, ES802.violation(message), scores.joined)
 
 
 def _is_without_errors(entry: Recomputed) -> bool:
@@ -108,8 +108,8 @@ def _is_without_errors(entry: Recomputed) -> bool:
 def _uncertainty_not_reproduced(facts: RunFacts) -> Iterator[Violation]:
     for entry in _judged(facts):
         for place, message, expected, is_rough in mismatches(entry, facts):
-            fault = ES803.fault(message, severity=Severity.INFO if is_rough else None)
-            yield _placed(facts, entry, place, fault, expected)
+            violation = ES803.violation(message, severity=Severity.INFO if is_rough else None)
+            yield _placed(facts, entry, place, violation, expected)
 
 
 def _claim_not_recomputed(facts: RunFacts) -> Iterator[Violation]:
@@ -125,7 +125,7 @@ def _claim_not_recomputed(facts: RunFacts) -> Iterator[Violation]:
         for place, reason in left_open.items():
             if reason not in (RESAMPLED, NOT_REPRODUCED):
                 message = f"{name_of(place)} could not be recomputed: {reason}"
-                yield _placed(facts, entry, place, ES804.fault(message))
+                yield _placed(facts, entry, place, ES804.violation(message))
 
 
 def _is_ambiguous(entry: Recomputed, facts: RunFacts) -> bool:
@@ -134,7 +134,7 @@ def _is_ambiguous(entry: Recomputed, facts: RunFacts) -> bool:
 
 
 def _open_result(facts: RunFacts, entry: Recomputed, left_open: dict[str, str]) -> Violation:
-    """Say why nothing of a result could be recomputed; a part of the rows that agrees is an info."""
+    """Say why no claim of a result could be recomputed; partial agreement is an info."""
     place, reason = next(iter(left_open.items()))
     claims = counted(len(left_open), "claim")
     if without_verdict(entry, facts) is None:
@@ -142,22 +142,22 @@ def _open_result(facts: RunFacts, entry: Recomputed, left_open: dict[str, str]) 
     else:
         message = f"{claims} could not be recomputed: {reason}"
     if not entry.is_partial or entry.claims.score is None:
-        return _placed(facts, entry, place, ES804.fault(message))
+        return _placed(facts, entry, place, ES804.violation(message))
     if entry.score_agreement() is not Agreement.NONE:
         message += "; the score agrees with these rows"
-        return _placed(facts, entry, place, ES804.fault(message, severity=Severity.INFO))
+        return _placed(facts, entry, place, ES804.violation(message, severity=Severity.INFO))
     message += f"; {_value(entry)} is not the claimed score"
-    return _placed(facts, entry, place, ES804.fault(message), as_float(entry.score()))
+    return _placed(facts, entry, place, ES804.violation(message), as_float(entry.score()))
 
 
 def _placed(
-    facts: RunFacts, entry: Recomputed, place: str, fault: Violation, expected: Any = None
+    facts: RunFacts, entry: Recomputed, place: str, violation: Violation, expected: Any = None
 ) -> Violation:
-    """Give a fault its place below a result, and what is claimed there as it stands."""
+    """Give a violation its place below a result, and what is claimed there as it stands."""
     pointer = f"{RESULTS}/{entry.result.place}/{place}"
     results = facts.aggregate.document["evaluation_results"] if facts.aggregate else []
     found = resolve(results, [entry.result.place, *place.split("/")])
-    return fault._replace(pointer=pointer, expected=expected, found=found)
+    return violation._replace(pointer=pointer, expected=expected, found=found)
 
 
 ES801: Final = Rule(

@@ -58,7 +58,7 @@ def _terminal_answer(context: CheckContext) -> RowCheck:
         if terminal == 1 or not all(mark.__class__ is bool for mark in marks):
             return ()
         message = f"{terminal} of {len(answers)} answers are terminal; exactly one is the answer"
-        return (ES301.fault(message, pointer="/answer_attribution"),)
+        return (ES301.violation(message, pointer="/answer_attribution"),)
 
     return check
 
@@ -71,7 +71,7 @@ def _attribution_turn(context: CheckContext) -> RowCheck:
             return ()
         single = row.get("interaction_type") == row_view.SINGLE_TURN
         return [
-            ES302.fault(
+            ES302.violation(
                 "turn_idx is not 0" if single else "turn_idx is no turn of the transcript",
                 pointer=f"/answer_attribution/{place}/turn_idx",
                 found=turn,
@@ -91,15 +91,15 @@ def _attribution_source(context: CheckContext) -> RowCheck:
         version, single = context.version_of(row), kind == row_view.SINGLE_TURN
         transcript, key = row_view.transcript(row, version), row_view.transcript_key(version)
         turns = None if transcript is None else len(transcript[1])
-        faults, foreign = [], False
+        violations, foreign = [], False
         for place, answer in enumerate(answers):
             source = _member(answer, "source")
             if source.__class__ is not str:
                 continue
             doubt = source_doubt(source, turns, single=single)
             if doubt is Severity.WARNING:
-                faults.append(
-                    ES303.fault(
+                violations.append(
+                    ES303.violation(
                         f"not where a {kind} row has its answers",
                         pointer=f"/answer_attribution/{place}/source",
                         expected=OUTPUT_SOURCE if single else f"{key}[i].content of a turn",
@@ -107,7 +107,7 @@ def _attribution_source(context: CheckContext) -> RowCheck:
                     )
                 )
             foreign = foreign or doubt is Severity.INFO
-        return [*faults, FOREIGN_SOURCE] if foreign else faults
+        return [*violations, FOREIGN_SOURCE] if foreign else violations
 
     return check
 
@@ -128,7 +128,7 @@ def _correct_versus_score(context: CheckContext) -> RowCheck:
         if result is not None and not _is_extreme(score, result):
             return ()
         message = f"is_correct is {str(correct).lower()}, and the score is {int(score)}"
-        return (ES307.fault(message, pointer="/evaluation/is_correct", found=correct),)
+        return (ES307.violation(message, pointer="/evaluation/is_correct", found=correct),)
 
     return check
 
@@ -164,7 +164,7 @@ def _score_out_of_bounds(context: CheckContext) -> RowCheck | None:
             Severity.WARNING if row.get("evaluation_result_id").__class__ is not str else None
         )
         place: dict[str, Any] = {"pointer": "/evaluation/score", "found": score}
-        return (ES308.fault(message, expected=expected, severity=severity, **place),)
+        return (ES308.violation(message, expected=expected, severity=severity, **place),)
 
     return check
 
@@ -184,7 +184,7 @@ def common_bounds(context: CheckContext) -> tuple[float, float]:
 
 
 def _bounds(result: Result) -> tuple[float | None, float | None]:
-    """Return the bounds of a result's scores; those of a binary metric are 0 and 1 by themselves."""
+    """Return the bounds of a result's scores; a binary metric without bounds has 0 and 1."""
     lowest, highest = result.minimum, result.maximum
     if result.score_type == "binary" and lowest is None and highest is None:
         return 0, 1
@@ -246,7 +246,9 @@ def _token_sum(context: CheckContext) -> RowCheck:
         message = "total_tokens is not input and output tokens, nor these with cache or reasoning"
         place: dict[str, Any] = {"pointer": "/token_usage/total_tokens"}
         taken, given = _summable([usage["input_tokens"], usage["output_tokens"]])
-        return (ES309.fault(message, expected=taken + given, found=usage["total_tokens"], **place),)
+        return (
+            ES309.violation(message, expected=taken + given, found=usage["total_tokens"], **place),
+        )
 
     return check
 
@@ -273,7 +275,7 @@ def _timing(context: CheckContext) -> RowCheck:
             return ()
         longest = latency + latency * _ROUNDING
         return [
-            ES310.fault(
+            ES310.violation(
                 f"{member} is above latency_ms",
                 pointer=f"/performance/{member}",
                 expected=at_most(latency),
@@ -302,14 +304,14 @@ def _empty_identifier(context: CheckContext) -> RowCheck:
     del context
 
     def check(row: Row) -> Iterable[Violation]:
-        faults = [
-            ES311.fault(f"{name} is empty", pointer=f"/{name}")
+        violations = [
+            ES311.violation(f"{name} is empty", pointer=f"/{name}")
             for name in _IDENTIFIERS
             if _is_blank(row.get(name))
         ]
         if _is_blank(_member(row.get("input"), "raw")):
-            faults.append(ES311.fault("input.raw is empty", pointer="/input/raw"))
-        return faults
+            violations.append(ES311.violation("input.raw is empty", pointer="/input/raw"))
+        return violations
 
     return check
 
@@ -340,7 +342,7 @@ def _error_yet_correct(context: CheckContext) -> RowCheck:
         if error.__class__ is not str or not error or error.isspace():
             return ()
         if _member(row.get("evaluation"), "is_correct") is True:
-            return (ES314.fault("error is set, and is_correct is true", pointer="/error"),)
+            return (ES314.violation("error is set, and is_correct is true", pointer="/error"),)
         return ()
 
     return check
@@ -358,7 +360,7 @@ def _model_id_shape(context: CheckContext) -> RowCheck:
         ):
             return ()
         message = "model_id is not written organisation/name"
-        return (ES317.fault(message, pointer="/model_id", found=model),)
+        return (ES317.violation(message, pointer="/model_id", found=model),)
 
     return check
 
@@ -378,7 +380,7 @@ def _turns(row: Row, version: str) -> set[Any] | None:
 def source_doubt(source: str, turns: int | None, *, single: bool) -> Severity | None:
     """Return how doubtful the source of an answer is: None where an answer of the row stands.
 
-    A remark is enough for other places in the row, and for what is outside of it: WILD names
+    A notice is enough for other places in the row, and for what is outside of it: WILD names
     the answer's column, or the scorer that it was taken from. `turns` is the length of the
     transcript, if there is one.
     """
@@ -677,19 +679,19 @@ ES317: Final = Rule(
     by_ids=True,
 )
 
-NO_ANSWER: Final = ES301.fault(
+NO_ANSWER: Final = ES301.violation(
     "answer_attribution is empty", pointer="/answer_attribution", severity=Severity.INFO
 )
 """What is remarked of a row that attributes no answer; real rows of Inspect are like that."""
 
-FOREIGN_SOURCE: Final = ES303.fault(
+FOREIGN_SOURCE: Final = ES303.violation(
     "an answer's source is none that the format names",
     pointer="/answer_attribution",
     severity=Severity.INFO,
 )
 """What is remarked of answers from elsewhere; the format gives its two places as examples."""
 
-NOT_A_CHOICE: Final = ES313.fault(
+NOT_A_CHOICE: Final = ES313.violation(
     "choices are given, and the reference is none of them", pointer="/input/reference"
 )
 

@@ -27,24 +27,24 @@ UNEXPLAINED: Final[frozenset[str]] = frozenset()
 MIXED_FROM: Final = 4
 """A file is a mixture where one in so many rows follows another recipe than most do."""
 
-HashJudge = Callable[[Mapping[str, Any], int, Tally], Violation | None]
+HashCheck = Callable[[Mapping[str, Any], int, Tally], Violation | None]
 """Returns what is wrong with a row's hash."""
 
 
-def hash_judge(context: CheckContext) -> HashJudge:
+def hash_check(context: CheckContext) -> HashCheck:
     """Return the function that judges a row's sample_hash, counts it, and says what is wrong.
 
     The recipe that the file follows is tried first; one digest settles a sound row. Only a
     row that it does not explain is tried under every recipe.
     """
-    slowly = _slow_judge(context)
+    slowly = _slow_check(context)
     if not context.recipes:
         return lambda row, line, tally: slowly(row, line, tally, None)
     compute = getattr(hashlib, context.algorithm)
     primary = context.recipes[0]
     covered, same = RECIPES[primary], equivalent_recipes(primary)
 
-    def judge(row: Mapping[str, Any], line: int, tally: Tally) -> Violation | None:
+    def record(row: Mapping[str, Any], line: int, tally: Tally) -> Violation | None:
         digest = text = None
         try:
             sample = row["input"]
@@ -61,13 +61,13 @@ def hash_judge(context: CheckContext) -> HashJudge:
         known = None if digest is None or text is None else (text, digest)
         return slowly(row, line, tally, known)
 
-    return judge
+    return record
 
 
-SlowJudge = Callable[[Mapping[str, Any], int, Tally, tuple[bytes, str] | None], Violation | None]
+SlowCheck = Callable[[Mapping[str, Any], int, Tally, tuple[bytes, str] | None], Violation | None]
 
 
-def _slow_judge(context: CheckContext) -> SlowJudge:
+def _slow_check(context: CheckContext) -> SlowCheck:
     """Return the judge that tries every recipe and names what is wrong.
 
     It is told the bytes that the file's recipe covers and their digest where these are known.
@@ -75,7 +75,7 @@ def _slow_judge(context: CheckContext) -> SlowJudge:
     tried = context.recipes if context.options.recipe != "auto" else tuple(RECIPES)
     primary = context.recipes[0] if context.recipes else None
 
-    def judge(
+    def record(
         row: Mapping[str, Any], line: int, tally: Tally, known: tuple[bytes, str] | None
     ) -> Violation | None:
         digest = row.get("sample_hash")
@@ -96,11 +96,11 @@ def _slow_judge(context: CheckContext) -> SlowJudge:
             return None
         if known is None:
             message = f"the recipe {primary} gives no hash for half of a surrogate pair"
-            return ES401.fault(message, pointer=POINTER, found=digest)
+            return ES401.violation(message, pointer=POINTER, found=digest)
         message = f"not the {context.algorithm} of this row's input under the recipe {primary}"
-        return ES401.fault(message, pointer=POINTER, expected=known[1], found=digest)
+        return ES401.violation(message, pointer=POINTER, expected=known[1], found=digest)
 
-    return judge
+    return record
 
 
 def _bare(digest: str, line: int, tally: Tally) -> str:
@@ -114,52 +114,52 @@ def _bare(digest: str, line: int, tally: Tally) -> str:
 def _malformed(bare: str, digest: str, context: CheckContext) -> Violation | None:
     if not is_hex_digest(bare):
         message = "sample_hash is no digest: not 64 (sha256) or 32 (md5) hex digits"
-        return ES405.fault(message, pointer=POINTER, found=digest)
+        return ES405.violation(message, pointer=POINTER, found=digest)
     algorithm = ALGORITHM_OF_LENGTH[len(bare)]
     if algorithm == context.algorithm:
         return None
     message = f"sample_hash has the length of {algorithm}, not of {context.algorithm}"
-    return ES405.fault(message, pointer=POINTER, found=digest)
+    return ES405.violation(message, pointer=POINTER, found=digest)
 
 
-def _other_input(remark: DuplicateMatch, where: Where) -> Violation:
-    message = f"another input than {where(remark.earlier)}, under the same sample_id"
-    return ES407.fault(message, pointer="/input")
+def _other_input(notice: DuplicateMatch, where: Where) -> Violation:
+    message = f"another input than {where(notice.earlier)}, under the same sample_id"
+    return ES407.violation(message, pointer="/input")
 
 
-def _same_input(remark: DuplicateMatch, where: Where) -> Violation:
-    message = f"the same input as {where(remark.earlier)}, under another sample_id"
-    return ES407.fault(message, pointer="/sample_id", severity=Severity.WARNING)
+def _same_input(notice: DuplicateMatch, where: Where) -> Violation:
+    message = f"the same input as {where(notice.earlier)}, under another sample_id"
+    return ES407.violation(message, pointer="/sample_id", severity=Severity.WARNING)
 
 
-def _same_bytes(remark: DuplicateMatch, where: Where) -> Violation:
-    return ES408.fault(f"the very same bytes as {where(remark.earlier)}")
+def _same_bytes(notice: DuplicateMatch, where: Where) -> Violation:
+    return ES408.violation(f"the very same bytes as {where(notice.earlier)}")
 
 
-def _same_repeat(remark: DuplicateMatch, where: Where) -> Violation:
-    message = f"{_SAME} as {where(remark.earlier)}, with the same repeat mark"
-    return ES409.fault(message, pointer="/sample_id")
+def _same_repeat(notice: DuplicateMatch, where: Where) -> Violation:
+    message = f"{_SAME} as {where(notice.earlier)}, with the same repeat mark"
+    return ES409.violation(message, pointer="/sample_id")
 
 
-def _renamed_repeat(remark: DuplicateMatch, where: Where) -> Violation:
-    message = f"{_RENAMED} as {where(remark.earlier)}, under another evaluation_name"
-    return ES409.fault(message, pointer="/evaluation_name")
+def _renamed_repeat(notice: DuplicateMatch, where: Where) -> Violation:
+    message = f"{_RENAMED} as {where(notice.earlier)}, under another evaluation_name"
+    return ES409.violation(message, pointer="/evaluation_name")
 
 
-def _renamed_copy(remark: DuplicateMatch, where: Where) -> Violation:
+def _renamed_copy(notice: DuplicateMatch, where: Where) -> Violation:
     message = (
-        f"{_RENAMED} as {where(remark.earlier)}, under another evaluation_name and with another "
+        f"{_RENAMED} as {where(notice.earlier)}, under another evaluation_name and with another "
         "score or repeat mark"
     )
-    return ES409.fault(message, pointer="/evaluation_name", severity=Severity.WARNING)
+    return ES409.violation(message, pointer="/evaluation_name", severity=Severity.WARNING)
 
 
-def _unmarked_repeat(remark: DuplicateMatch, where: Where) -> Violation:
+def _unmarked_repeat(notice: DuplicateMatch, where: Where) -> Violation:
     message = (
-        f"{_SAME} as {where(remark.earlier)}, other contents, and no epoch, repeat, trial or "
+        f"{_SAME} as {where(notice.earlier)}, other contents, and no epoch, repeat, trial or "
         "seed to tell them apart"
     )
-    return ES409.fault(message, pointer="/sample_id", severity=Severity.WARNING)
+    return ES409.violation(message, pointer="/sample_id", severity=Severity.WARNING)
 
 
 def file_recipe(facts: RunFacts) -> str | None:
@@ -212,7 +212,7 @@ def _other_recipe(facts: RunFacts) -> Iterator[Violation]:
         if _forces_first_references(facts, recipe):
             message += "; references behind the first are covered by no hash"
             severity = None if row_view.is_helm(facts.context.library) else Severity.WARNING
-        yield ES402.fault(message, severity=severity)
+        yield ES402.violation(message, severity=severity)
 
 
 def _forces_first_references(facts: RunFacts, recipe: str) -> bool:
@@ -233,7 +233,7 @@ def _mixed_recipes(facts: RunFacts) -> Iterator[Violation]:
         if names
     ]
     count = sum(count for _, count, _ in others)
-    yield ES403.fault(f"rows do not agree on one recipe: {'; '.join(parts)}", count=count)
+    yield ES403.violation(f"rows do not agree on one recipe: {'; '.join(parts)}", count=count)
 
 
 def _few_other_recipes(facts: RunFacts) -> Iterator[Violation]:
@@ -247,7 +247,7 @@ def _few_other_recipes(facts: RunFacts) -> Iterator[Violation]:
             f"which most rows follow, but under {' or '.join(sorted(names))} "
             f"(first {facts.at(line)})"
         )
-        yield ES401.fault(message, count=count)
+        yield ES401.violation(message, count=count)
 
 
 def _unverifiable_hash(facts: RunFacts) -> Iterator[Violation]:
@@ -260,7 +260,7 @@ def _unverifiable_hash(facts: RunFacts) -> Iterator[Violation]:
             f"no known recipe gives any of the hashes (first {facts.at(_first_unexplained(tally))}); "
             "they could not be verified"
         )
-        yield ES404.fault(message, count=unexplained)
+        yield ES404.violation(message, count=unexplained)
 
 
 def _unexplained_hashes(facts: RunFacts) -> Iterator[Violation]:
@@ -274,7 +274,7 @@ def _unexplained_hashes(facts: RunFacts) -> Iterator[Violation]:
             f"no known recipe gives these hashes (first {facts.at(_first_unexplained(tally))}), "
             "though it gives others; name the recipe with --recipe to list the lines"
         )
-        yield ES401.fault(message, count=unexplained)
+        yield ES401.violation(message, count=unexplained)
 
 
 def _first_unexplained(tally: Tally) -> int:
@@ -288,7 +288,7 @@ def _malformed_hash(facts: RunFacts) -> Iterator[Violation]:
             "sample_hash written in capitals, with a prefix or with blanks; plain lower-case hex is "
             "usual"
         )
-        yield ES405.fault(message, count=dressed, severity=Severity.WARNING)
+        yield ES405.violation(message, count=dressed, severity=Severity.WARNING)
     aggregate, tally = facts.aggregate, facts.tally
     declared = aggregate.hash_algorithm if aggregate else None
     if (
@@ -299,7 +299,7 @@ def _malformed_hash(facts: RunFacts) -> Iterator[Violation]:
         return
     if aggregate.checksum is None or ALGORITHM_OF_LENGTH[len(aggregate.checksum)] == declared:
         message = f"sample_hash is {facts.context.algorithm}, hash_algorithm says {declared}"
-        yield ES405.fault(message, count=tally.recipes.total())
+        yield ES405.violation(message, count=tally.recipes.total())
 
 
 def _hash_absent(facts: RunFacts) -> Iterator[Violation]:
@@ -310,16 +310,16 @@ def _hash_absent(facts: RunFacts) -> Iterator[Violation]:
     algorithm = facts.aggregate.claim("hash_algorithm") if facts.aggregate else None
     if absent == facts.tally.rows - facts.tally.unread:
         if algorithm is None:
-            yield ES406.fault("no row has a sample_hash", count=absent)
+            yield ES406.violation("no row has a sample_hash", count=absent)
         else:
             message = (
                 "no row has a sample_hash, though the aggregate names a hash_algorithm; the inputs "
                 "are unverified"
             )
-            yield ES406.fault(message, count=absent, severity=Severity.WARNING)
+            yield ES406.violation(message, count=absent, severity=Severity.WARNING)
     else:
         message = f"some rows lack sample_hash, others have it (first {facts.at(first)})"
-        yield ES406.fault(message, count=absent, severity=Severity.WARNING)
+        yield ES406.violation(message, count=absent, severity=Severity.WARNING)
 
 
 ES401: Final = Rule(
@@ -522,7 +522,7 @@ ES409: Final = Rule(
 
 RULES: Final = (ES401, ES402, ES403, ES404, ES405, ES406, ES407, ES408, ES409)
 
-REMARKS: Final[Mapping[DuplicateKind, Callable[[DuplicateMatch, Where], Violation]]] = {
+DUPLICATE_RULES: Final[Mapping[DuplicateKind, Callable[[DuplicateMatch, Where], Violation]]] = {
     DuplicateKind.OTHER_INPUT: _other_input,
     DuplicateKind.SAME_INPUT: _same_input,
     DuplicateKind.SAME_BYTES: _same_bytes,

@@ -1,4 +1,4 @@
-"""ES2: the schema's faults under stable codes, and the version a document declares."""
+"""ES2: the schema's violations under stable codes, and the version a document declares."""
 
 from __future__ import annotations
 
@@ -14,45 +14,49 @@ from evalstream.parsing.schema_errors import UNDECIDED, SchemaError
 from evalstream.rules.base import Rule, RunFacts
 
 Saying = tuple[Rule, str]
-"""Which rule a schema fault breaks, and the message."""
+"""Which rule a schema violation breaks, and the message."""
 
 
-def explain(faults: Iterable[SchemaError], *, own: bool, version: str = "") -> list[Violation]:
-    """Turn schema faults into findings, each breach once.
+def explain(violations: Iterable[SchemaError], *, own: bool, version: str = "") -> list[Violation]:
+    """Turn schema violations into findings, each breach once.
 
     `own` says that the schema is one of ours, whose conditional branches are known. Branches
-    that only follow from another fault are left out: all of them where interaction_type is
+    that only follow from another violation are left out: all of them where interaction_type is
     missing, and those that say again what the plain part of the schema says.
     """
-    plain = list(faults)
+    plain = list(violations)
     kept: list[SchemaError] = []
     if own:
-        branches = [fault for fault in plain if _conditional(fault)]
+        branches = [violation for violation in plain if _conditional(violation)]
         if branches:
-            plain = [fault for fault in plain if not _conditional(fault)]
+            plain = [violation for violation in plain if not _conditional(violation)]
             kept = _unsaid(branches, plain)
     nulls: set[Any] = set()
     found: list[Violation] = []
-    for fault in plain:
-        if fault.optional and fault.found is None and fault.path:
-            if fault.path not in nulls:
-                nulls.add(fault.path)
-                found.append(_null_for_absent(fault, version))
-        elif not own or fault.path not in nulls:
-            found.append(_plain(fault, own=own))
-    found.extend(_branch(fault, version) for fault in kept)
+    for violation in plain:
+        if violation.optional and violation.found is None and violation.path:
+            if violation.path not in nulls:
+                nulls.add(violation.path)
+                found.append(_null_for_absent(violation, version))
+        elif not own or violation.path not in nulls:
+            found.append(_plain(violation, own=own))
+    found.extend(_branch(violation, version) for violation in kept)
     return found
 
 
 def _unsaid(branches: Sequence[SchemaError], plain: Sequence[SchemaError]) -> list[SchemaError]:
-    """Leave out what only follows from the faults of the plain part of the schema."""
-    said = {(fault.path, fault.keyword, fault.member) for fault in plain}
-    if any(fault.keyword == "required" and fault.member == "interaction_type" for fault in plain):
-        branches = [fault for fault in branches if fault.route[0] != "allOf"]
+    """Leave out what only follows from the violations of the plain part of the schema."""
+    said = {(violation.path, violation.keyword, violation.member) for violation in plain}
+    if any(
+        violation.keyword == "required" and violation.member == "interaction_type"
+        for violation in plain
+    ):
+        branches = [violation for violation in branches if violation.route[0] != "allOf"]
     return [
-        fault
-        for fault in branches
-        if (fault.path, fault.keyword, fault.member) not in said and fault.keyword != "not"
+        violation
+        for violation in branches
+        if (violation.path, violation.keyword, violation.member) not in said
+        and violation.keyword != "not"
     ]
 
 
@@ -69,14 +73,14 @@ def null_bounds(aggregate: Aggregate) -> Iterator[Violation]:
                     ' or for "Infinity" or "-Infinity"'
                 )
                 where = f"{RESULTS}/{place}/metric_config/{member}"
-                yield ES212.fault(message, pointer=where)
+                yield ES212.violation(message, pointer=where)
 
 
 def fits_another(version: str, fitting: Sequence[str]) -> Iterator[Violation]:
     """Name the versions that a document fits which fails the version that judges it."""
     if fitting:
-        message = f"fits {_listed(fitting)}, though not {version}; {_judge_by(fitting[0])}"
-        yield ES216.fault(message, pointer="/schema_version", expected=one_of(fitting))
+        message = f"fits {_listed(fitting)}, though not {version}; {_check_by(fitting[0])}"
+        yield ES216.violation(message, pointer="/schema_version", expected=one_of(fitting))
 
 
 def _file_fits_another(facts: RunFacts) -> Iterator[Violation]:
@@ -86,141 +90,147 @@ def _file_fits_another(facts: RunFacts) -> Iterator[Violation]:
     if not common or facts.tally.rows < 2 or facts.tally.fitting.total() != facts.tally.rows:
         return
     names = [name for name in row_view.INSTANCE_VERSIONS if name in common]
-    message = f"every row fits {_listed(names)}, and none its own version; {_judge_by(names[0])}"
-    yield ES216.fault(message, expected=one_of(names))
+    message = f"every row fits {_listed(names)}, and none its own version; {_check_by(names[0])}"
+    yield ES216.violation(message, expected=one_of(names))
 
 
 def _listed(names: Sequence[str]) -> str:
     return " and ".join(names)
 
 
-def _judge_by(version: str) -> str:
+def _check_by(version: str) -> str:
     return f"--schema-version {version} judges by it"
 
 
-def _conditional(fault: SchemaError) -> bool:
-    return "then" in fault.route or "else" in fault.route
+def _conditional(violation: SchemaError) -> bool:
+    return "then" in violation.route or "else" in violation.route
 
 
-def _null_for_absent(fault: SchemaError, version: str) -> Violation:
+def _null_for_absent(violation: SchemaError, version: str) -> Violation:
     where = f" in {version}" if version else ""
-    wanted = f" where {_types(fault.expected)} is expected" if fault.keyword == "type" else ""
+    wanted = (
+        f" where {_types(violation.expected)} is expected" if violation.keyword == "type" else ""
+    )
     message = f"null{wanted}{where}; leave the field out, or give it a value"
-    return ES204.fault(message, pointer=pointer(fault.path), keyword=fault.keyword)
+    return ES204.violation(message, pointer=pointer(violation.path), keyword=violation.keyword)
 
 
-def _plain(fault: SchemaError, *, own: bool) -> Violation:
-    if own and fault.route == ("required",) and fault.member == "schema_version":
-        rule, message = ES215, f"{fault.member} is missing"
-    elif own and _in_string_map(fault):
-        rule, message = ES208, f"{type_name(fault.found)} where the map holds only strings"
+def _plain(violation: SchemaError, *, own: bool) -> Violation:
+    if own and violation.route == ("required",) and violation.member == "schema_version":
+        rule, message = ES215, f"{violation.member} is missing"
+    elif own and _in_string_map(violation):
+        rule, message = ES208, f"{type_name(violation.found)} where the map holds only strings"
     else:
-        rule, message = _SAYINGS.get(fault.keyword, _other)(fault)
-    # By position: by name it takes twice as long, and a file may have a fault in every row.
-    place = pointer(fault.path)
-    found = None if fault.member is not None else fault.found
-    keyword = "pattern" if fault.keyword == UNDECIDED else fault.keyword
-    return Violation(rule.code, message, place, keyword, _expected(fault), found)
+        rule, message = _SAYINGS.get(violation.keyword, _other)(violation)
+    # By position: by name it takes twice as long, and a file may have a violation in every row.
+    place = pointer(violation.path)
+    found = None if violation.member is not None else violation.found
+    keyword = "pattern" if violation.keyword == UNDECIDED else violation.keyword
+    return Violation(rule.code, message, place, keyword, _expected(violation), found)
 
 
-def _expected(fault: SchemaError) -> Any:
+def _expected(violation: SchemaError) -> Any:
     """Return what a schema wants: its one value, else the keyword with its payload."""
-    wanted = fault.expected
-    if wanted is None or fault.keyword == "const":
+    wanted = violation.expected
+    if wanted is None or violation.keyword == "const":
         return wanted
-    if fault.keyword == UNDECIDED:
+    if violation.keyword == UNDECIDED:
         return {"pattern": wanted}
-    if fault.keyword == "type" and len(wanted) == 1:
+    if violation.keyword == "type" and len(wanted) == 1:
         return {"type": wanted[0]}
-    return {fault.keyword: wanted}
+    return {violation.keyword: wanted}
 
 
-def _branch(fault: SchemaError, version: str) -> Violation:
-    place: dict[str, Any] = {"pointer": pointer(fault.path), "keyword": fault.keyword}
-    if fault.route[0] != "allOf":
-        reason = f"this score_type needs {fault.member}"
+def _branch(violation: SchemaError, version: str) -> Violation:
+    place: dict[str, Any] = {"pointer": pointer(violation.path), "keyword": violation.keyword}
+    if violation.route[0] != "allOf":
+        reason = f"this score_type needs {violation.member}"
         if version in ("0.1.0", "0.2.0", "0.2.0+list", "0.2.1", "0.2.2"):
             reason += f" (version {version} asks for it also where score_type is absent)"
-        return ES212.fault(reason, **place)
-    if "metrics" in fault.route:
-        return ES214.fault("metrics of a row with a transcript needs num_turns", **place)
-    rule, kind = (ES209, "single_turn") if fault.route[1] == 0 else (ES210, "multi_turn or agentic")
-    if fault.keyword == "required":
-        return rule.fault(f"a {kind} row needs {fault.member}", **place)
-    what = f"{type_name(fault.found)} where a {kind} row needs {_types(fault.expected)}"
-    return rule.fault(what, **place, expected=_expected(fault), found=fault.found)
+        return ES212.violation(reason, **place)
+    if "metrics" in violation.route:
+        return ES214.violation("metrics of a row with a transcript needs num_turns", **place)
+    rule, kind = (
+        (ES209, "single_turn") if violation.route[1] == 0 else (ES210, "multi_turn or agentic")
+    )
+    if violation.keyword == "required":
+        return rule.violation(f"a {kind} row needs {violation.member}", **place)
+    what = f"{type_name(violation.found)} where a {kind} row needs {_types(violation.expected)}"
+    return rule.violation(what, **place, expected=_expected(violation), found=violation.found)
 
 
-def _in_string_map(fault: SchemaError) -> bool:
-    return fault.route[-2:] == ("additionalProperties", "type") and fault.expected == ["string"]
+def _in_string_map(violation: SchemaError) -> bool:
+    return violation.route[-2:] == ("additionalProperties", "type") and violation.expected == [
+        "string"
+    ]
 
 
 def _types(types: Sequence[str]) -> str:
     return " or ".join(types)
 
 
-def _missing(fault: SchemaError) -> Saying:
-    return ES201, f"{fault.member} is missing"
+def _missing(violation: SchemaError) -> Saying:
+    return ES201, f"{violation.member} is missing"
 
 
-def _wrong_type(fault: SchemaError) -> Saying:
-    return ES202, f"{type_name(fault.found)} where {_types(fault.expected)} is expected"
+def _wrong_type(violation: SchemaError) -> Saying:
+    return ES202, f"{type_name(violation.found)} where {_types(violation.expected)} is expected"
 
 
-def _not_allowed(fault: SchemaError) -> Saying:
-    several = isinstance(fault.expected, list) and len(fault.expected) > 1
+def _not_allowed(violation: SchemaError) -> Saying:
+    several = isinstance(violation.expected, list) and len(violation.expected) > 1
     return ES203, f"not {'one of the allowed values' if several else 'the one allowed value'}"
 
 
-def _unknown(fault: SchemaError) -> Saying:
+def _unknown(violation: SchemaError) -> Saying:
     from difflib import get_close_matches
 
-    near = get_close_matches(str(fault.member), fault.known, n=1)
+    near = get_close_matches(str(violation.member), violation.known, n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    return ES205, f"{str(fault.member)[:80]} is no known property{hint}"
+    return ES205, f"{str(violation.member)[:80]} is no known property{hint}"
 
 
-def _too_few(fault: SchemaError) -> Saying:
-    return ES207, f"fewer items than {fault.expected}"
+def _too_few(violation: SchemaError) -> Saying:
+    return ES207, f"fewer items than {violation.expected}"
 
 
-def _mismatch(fault: SchemaError) -> Saying:
-    del fault
+def _mismatch(violation: SchemaError) -> Saying:
+    del violation
     return ES213, "does not match the pattern"
 
 
-def _undecided(fault: SchemaError) -> Saying:
-    return ES213, f"{undecided(fault.expected)}: not accepted"
+def _undecided(violation: SchemaError) -> Saying:
+    return ES213, f"{undecided(violation.expected)}: not accepted"
 
 
-def _other(fault: SchemaError) -> Saying:
-    if fault.keyword == "falseSchema":
+def _other(violation: SchemaError) -> Saying:
+    if violation.keyword == "falseSchema":
         return ES217, "the schema allows nothing here"
-    return ES217, f"breaks the schema's {fault.keyword}"
+    return ES217, f"breaks the schema's {violation.keyword}"
 
 
-def _range(fault: SchemaError) -> Saying:
-    limit = fault.expected
-    if fault.keyword.startswith("exclusive"):
-        return ES206, f"not {'above' if fault.keyword.endswith('Minimum') else 'below'} {limit}"
-    word = "below" if fault.keyword == "minimum" else "above"
-    return ES206, f"{word} the {fault.keyword} {limit}"
+def _range(violation: SchemaError) -> Saying:
+    limit = violation.expected
+    if violation.keyword.startswith("exclusive"):
+        return ES206, f"not {'above' if violation.keyword.endswith('Minimum') else 'below'} {limit}"
+    word = "below" if violation.keyword == "minimum" else "above"
+    return ES206, f"{word} the {violation.keyword} {limit}"
 
 
-def _no_variant(fault: SchemaError) -> Saying:
-    """Name the variant with the fewest faults, a wrong `const` weighing most, and its faults."""
-    if not any(fault.variants):
+def _no_variant(violation: SchemaError) -> Saying:
+    """Name the variant with the fewest errors, a wrong `const` weighing most, and its errors."""
+    if not any(violation.variants):
         return ES211, "fits more than one variant"
     number, variant = min(
-        enumerate(fault.variants, 1),
+        enumerate(violation.variants, 1),
         key=lambda item: sum(10 if inner.keyword == "const" else 1 for inner in item[1]),
     )
     reasons = []
     for inner in variant[:3]:
         said = _plain(inner, own=False)
-        place = pointer(inner.path[len(fault.path) :])
+        place = pointer(inner.path[len(violation.path) :])
         reasons.append(f"{place}: {said.message}" if place else said.message)
-    head = f"fits none of the {len(fault.variants)} variants; nearest is {number}"
+    head = f"fits none of the {len(violation.variants)} variants; nearest is {number}"
     return ES211, f"{head}: {', '.join(reasons)}"
 
 
@@ -235,16 +245,16 @@ def _unknown_version(facts: RunFacts) -> Iterator[Violation]:
     for name, count in annotated:
         plain = name.removeprefix(row_view.ANNOTATION_PREFIX)
         message = f"schema_version is written {name}; rows carry the plain number {plain}"
-        yield ES215.fault(message, count=count, severity=Severity.WARNING)
+        yield ES215.violation(message, count=count, severity=Severity.WARNING)
     plain_names = {name.removeprefix(row_view.ANNOTATION_PREFIX) for name, _, _ in versions}
     if len(plain_names) > 1:
         parts = [f"{name} on {count:,} (first {facts.at(line)})" for name, count, line in versions]
         message = f"rows declare different versions: {'; '.join(parts[:5])}"
-        yield ES215.fault(message, severity=Severity.WARNING)
+        yield ES215.violation(message, severity=Severity.WARNING)
     declared = facts.aggregate.version if facts.aggregate else None
     if len(plain_names) == 1 and declared and plain_names != {declared}:
         message = f"rows are {plain_names.pop()}, their aggregate is {declared}"
-        yield ES215.fault(message, severity=Severity.WARNING, expected=declared)
+        yield ES215.violation(message, severity=Severity.WARNING, expected=declared)
 
 
 def _rule(code: str, name: str, summary: str, documentation: str, *, fixable: bool = False) -> Rule:

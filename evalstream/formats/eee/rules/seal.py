@@ -65,7 +65,7 @@ def _checksum_mismatch(facts: RunFacts) -> Iterator[Violation]:
             f": {reason}" if reason else ""
         )
     stands = aggregate.claim("checksum")
-    yield ES501.fault(message, pointer=CHECKSUM, expected=actual, found=stands)
+    yield ES501.violation(message, pointer=CHECKSUM, expected=actual, found=stands)
 
 
 def _malformed_checksum(facts: RunFacts) -> Iterator[Violation]:
@@ -75,19 +75,19 @@ def _malformed_checksum(facts: RunFacts) -> Iterator[Violation]:
         return
     if aggregate.checksum is None:
         message = "the checksum is no digest: not 64 (sha256) or 32 (md5) hex digits"
-        yield ES502.fault(message, pointer=CHECKSUM, found=declared)
+        yield ES502.violation(message, pointer=CHECKSUM, found=declared)
         return
     by_length = ALGORITHM_OF_LENGTH[len(aggregate.checksum)]
     algorithm = aggregate.hash_algorithm
     if declared != aggregate.checksum:
         message = "the checksum is written in capitals, with a prefix or with blanks"
-        yield ES502.fault(message, pointer=CHECKSUM, found=declared, severity=Severity.WARNING)
+        yield ES502.violation(message, pointer=CHECKSUM, found=declared, severity=Severity.WARNING)
     if algorithm is None:
         message = f"no hash_algorithm is declared; by its length the checksum is {by_length}"
-        yield ES502.fault(message, pointer=DETAILS, severity=Severity.WARNING)
+        yield ES502.violation(message, pointer=DETAILS, severity=Severity.WARNING)
     elif by_length != algorithm and facts.checksums.get(by_length) != aggregate.checksum:
         message = f"the checksum has the length of {by_length}, hash_algorithm says {algorithm}"
-        yield ES502.fault(message, pointer=CHECKSUM, found=declared)
+        yield ES502.violation(message, pointer=CHECKSUM, found=declared)
 
 
 def _row_count_mismatch(facts: RunFacts) -> Iterator[Violation]:
@@ -98,18 +98,18 @@ def _row_count_mismatch(facts: RunFacts) -> Iterator[Violation]:
     place: dict[str, Any] = {"pointer": f"{DETAILS}/total_rows", "found": declared}
     integral = isinstance(declared, (int, float)) and not isinstance(declared, bool)
     if not integral or declared != declared // 1:
-        yield ES503.fault("total_rows is no whole number", expected=rows, **place)
+        yield ES503.violation("total_rows is no whole number", expected=rows, **place)
     elif declared < 0:
-        yield ES503.fault("total_rows is negative", expected=rows, **place)
+        yield ES503.violation("total_rows is negative", expected=rows, **place)
     elif declared != rows:
         missing = int(declared) - rows
         what = f"{missing:,} missing" if missing > 0 else f"{-missing:,} too many"
-        yield ES503.fault(f"the file has {rows:,} rows, {what}", expected=rows, **place)
+        yield ES503.violation(f"the file has {rows:,} rows, {what}", expected=rows, **place)
 
 
 def _no_rows(facts: RunFacts) -> Iterator[Violation]:
     if not facts.tally.rows and facts.layout in LOOKED_AT:
-        yield ES504.fault("the file holds no row")
+        yield ES504.violation("the file holds no row")
 
 
 def _format_mismatch(facts: RunFacts) -> Iterator[Violation]:
@@ -117,10 +117,10 @@ def _format_mismatch(facts: RunFacts) -> Iterator[Violation]:
     pointer = f"{DETAILS}/format"
     if facts.layout == "json" and declared != "json":
         message = "the file is one JSON array, not one row per line"
-        yield ES505.fault(message, pointer=pointer if declared else None, found=declared)
+        yield ES505.violation(message, pointer=pointer if declared else None, found=declared)
     elif facts.layout == "jsonl" and declared == "json" and facts.tally.rows:
         message = "format says json, and the file has one row per line"
-        yield ES505.fault(message, pointer=pointer, expected="jsonl", found=declared)
+        yield ES505.violation(message, pointer=pointer, expected="jsonl", found=declared)
 
 
 def _unsealed(facts: RunFacts) -> Iterator[Violation]:
@@ -128,7 +128,7 @@ def _unsealed(facts: RunFacts) -> Iterator[Violation]:
     if facts.layout not in LOOKED_AT or not facts.tally.rows:
         return
     if aggregate is None:
-        yield ES506.fault(
+        yield ES506.violation(
             "no aggregate was given, and no single one beside the file belongs to it by name or "
             "file_path; the rows were checked, but not their checksum, their number, or whose "
             "they are"
@@ -136,12 +136,12 @@ def _unsealed(facts: RunFacts) -> Iterator[Violation]:
         return
     missing = [name for name in ("checksum", "total_rows") if aggregate.claim(name) is None]
     if aggregate.details is None:
-        yield ES506.fault(
+        yield ES506.violation(
             "the aggregate has no detailed_evaluation_results; nothing seals the rows"
         )
     elif missing:
         message = f"the aggregate declares no {' and no '.join(missing)}"
-        yield ES506.fault(message, pointer=DETAILS)
+        yield ES506.violation(message, pointer=DETAILS)
 
 
 def _file_path_mismatch(facts: RunFacts) -> Iterator[Violation]:
@@ -152,7 +152,7 @@ def _file_path_mismatch(facts: RunFacts) -> Iterator[Violation]:
     stem, ending = os.path.splitext(expected)
     if facts.packed and declared.endswith(stem) and ending:
         expected = stem  # the name of the rows before they were packed
-    reason = _path_fault(declared, expected)
+    reason = _path_violation(declared, expected)
     if reason is None and facts.context.options.profile == DATASTORE:
         place = place_of(facts.path)
         if place.inside and PurePosixPath(declared) != PurePosixPath(place.path):
@@ -160,10 +160,10 @@ def _file_path_mismatch(facts: RunFacts) -> Iterator[Violation]:
             expected = place.path
     if reason:
         pointer = f"{DETAILS}/file_path"
-        yield ES507.fault(reason, pointer=pointer, expected=expected, found=declared)
+        yield ES507.violation(reason, pointer=pointer, expected=expected, found=declared)
 
 
-def _path_fault(declared: str, name: str) -> str | None:
+def _path_violation(declared: str, name: str) -> str | None:
     path = PurePosixPath(declared)
     if "\\" in declared:
         return "file_path is written with backslashes"
@@ -179,7 +179,7 @@ def _path_fault(declared: str, name: str) -> str | None:
 def _weak_algorithm(facts: RunFacts) -> Iterator[Violation]:
     if facts.aggregate and checksum_algorithms(facts.aggregate) == ("md5",):
         message = "md5 finds accidents, not tampering: two files with one md5 can be made at will"
-        yield ES508.fault(message, pointer=f"{DETAILS}/hash_algorithm", found="md5")
+        yield ES508.violation(message, pointer=f"{DETAILS}/hash_algorithm", found="md5")
 
 
 ES501: Final = Rule(

@@ -31,7 +31,7 @@ def _turn_order(context: CheckContext) -> RowCheck:
             if number != place:
                 pointer = f"/{key}/{place}/turn_idx"
                 message = "turns are not numbered 0, 1, 2, … in order"
-                return (ES304.fault(message, pointer=pointer, expected=place, found=number),)
+                return (ES304.violation(message, pointer=pointer, expected=place, found=number),)
         return ()
 
     return check
@@ -40,39 +40,41 @@ def _turn_order(context: CheckContext) -> RowCheck:
 def _dangling_tool_call(context: CheckContext) -> RowCheck:
     def check(row: Row) -> Iterable[Violation]:
         transcript = row_view.transcript(row, context.version_of(row))
-        return () if transcript is None else list(_tool_faults(*transcript))
+        return () if transcript is None else list(_tool_violations(*transcript))
 
     return check
 
 
-def _tool_faults(key: str, turns: list[Any]) -> Iterator[Violation]:
+def _tool_violations(key: str, turns: list[Any]) -> Iterator[Violation]:
     called: set[str] = set()
     for place, turn in enumerate(turns):
         if turn.__class__ is not dict:
             continue
-        yield from _answer_faults(f"/{key}/{place}/tool_call_id", turn, called)
+        yield from _answer_violations(f"/{key}/{place}/tool_call_id", turn, called)
         for number, identity in _call_ids(turn):
             if identity in called:
                 pointer = f"/{key}/{place}/tool_calls/{number}/id"
                 message = "an earlier tool call has this id, too"
                 severity = Severity.WARNING
-                yield ES305.fault(message, pointer=pointer, found=identity, severity=severity)
+                yield ES305.violation(message, pointer=pointer, found=identity, severity=severity)
             called.add(identity)
 
 
-def _answer_faults(pointer: str, turn: Mapping[str, Any], called: set[str]) -> Iterator[Violation]:
+def _answer_violations(
+    pointer: str, turn: Mapping[str, Any], called: set[str]
+) -> Iterator[Violation]:
     answered: Any = turn.get("tool_call_id")
     listed = answered.__class__ is list
-    identities = answered if listed else [] if answered is None else [answered]
-    if not identities and turn.get("role") == "tool":
+    row_records = answered if listed else [] if answered is None else [answered]
+    if not row_records and turn.get("role") == "tool":
         message = "a tool turn without a tool_call_id"
         place = pointer if "tool_call_id" in turn else pointer.rpartition("/")[0]
-        yield ES305.fault(message, pointer=place, severity=Severity.WARNING)
-    for number, identity in enumerate(identities):
+        yield ES305.violation(message, pointer=place, severity=Severity.WARNING)
+    for number, identity in enumerate(row_records):
         if identity.__class__ is str and identity not in called:
             where = f"{pointer}/{number}" if listed else pointer
             message = "answers no tool call of an earlier turn"
-            yield ES305.fault(message, pointer=where, found=identity)
+            yield ES305.violation(message, pointer=where, found=identity)
 
 
 def _miscounted_turns(context: CheckContext) -> RowCheck:
@@ -96,12 +98,12 @@ def _miscounted(evaluation: Row, turns: int, version: str) -> Iterator[Violation
     claimed, pointer = evaluation.get("num_turns"), "/evaluation/num_turns"
     if claimed.__class__ in _NUMBERS and claimed != turns:
         message = "num_turns is not the number of turns in the transcript"
-        yield ES306.fault(message, pointer=pointer, expected=turns, found=claimed)
+        yield ES306.violation(message, pointer=pointer, expected=turns, found=claimed)
     # An explicit null is the schema's business where it may not stand.
     null = "num_turns" in evaluation and version in row_view.OLDEST
     if claimed is None and not null:
         message = "num_turns is missing, though the row has a transcript"
-        yield ES306.fault(message, pointer="/evaluation", expected=turns)
+        yield ES306.violation(message, pointer="/evaluation", expected=turns)
 
 
 def _miscounted_calls(evaluation: Mapping[str, Any], turns: list[Any]) -> Iterator[Violation]:
@@ -109,7 +111,7 @@ def _miscounted_calls(evaluation: Mapping[str, Any], turns: list[Any]) -> Iterat
     calls = sum(len(tool_calls(turn)) for turn in turns)
     if claimed.__class__ in _NUMBERS and claimed != calls:
         message = "tool_calls_count is not the number of tool calls in the transcript"
-        yield ES306.fault(message, pointer=pointer, expected=calls, found=claimed)
+        yield ES306.violation(message, pointer=pointer, expected=calls, found=claimed)
 
 
 def _mislabelled_interaction(context: CheckContext) -> RowCheck:
@@ -121,11 +123,11 @@ def _mislabelled_interaction(context: CheckContext) -> RowCheck:
         turns = transcript[1]
         place: dict[str, Any] = {"pointer": "/interaction_type", "found": kind}
         if kind == row_view.AGENTIC and not any(tool_calls(turn) for turn in turns):
-            return (ES315.fault("agentic, and no turn calls a tool", **place),)
+            return (ES315.violation("agentic, and no turn calls a tool", **place),)
         spoken = sum(map(_may_be_the_model, turns))
         if kind == row_view.MULTI_TURN and spoken <= 1:
             message = f"multi_turn, and the assistant has {spoken} turn{'s'[spoken:]}"
-            return (ES315.fault(message, **place),)
+            return (ES315.violation(message, **place),)
         return ()
 
     return check
@@ -138,7 +140,7 @@ def _two_transcripts(context: CheckContext) -> RowCheck:
         own = row_view.transcript_key(context.version_of(row))
         other = next(key for key in row_view.TRANSCRIPT_KEYS if key != own)
         message = f"the row holds both {own} and {other}; only {own} is judged in this version"
-        return (ES319.fault(message, pointer=f"/{other}"),)
+        return (ES319.violation(message, pointer=f"/{other}"),)
 
     return check
 

@@ -41,11 +41,11 @@ def _shape(subject: Subject) -> Iterator[Violation]:
             yield from _identifier(place, name)
     if document.kind == REPORT and is_of_harness(document):
         message = "raw output of lm-evaluation-harness; its values are looked at all the same"
-        yield EVG101.fault(message, pointer="", severity=Severity.INFO)
+        yield EVG101.violation(message, pointer="", severity=Severity.INFO)
     for place, item in raw_ranges(document) if document.kind == THRESHOLD else ():
         if is_legacy(item):
             message = f"{LEGACY_IMPACT} stands for impact, as in early documents"
-            yield EVG101.fault(
+            yield EVG101.violation(
                 message,
                 pointer=f"{place}/{LEGACY_IMPACT}",
                 expected="impact",
@@ -78,7 +78,9 @@ def _names_of_others(document: Document) -> Iterator[tuple[str, str]]:
 def _identifier(place: str, name: str) -> Iterator[Violation]:
     if not is_identifier(name):
         message = "no identifier: only letters, digits, underscores and hyphens make one"
-        yield EVG101.fault(message, pointer=place, keyword="pattern", expected=PATTERN, found=name)
+        yield EVG101.violation(
+            message, pointer=place, keyword="pattern", expected=PATTERN, found=name
+        )
 
 
 def _empty_range(subject: Subject) -> Iterator[Violation]:
@@ -87,13 +89,13 @@ def _empty_range(subject: Subject) -> Iterator[Violation]:
     for place, item in raw_ranges(subject.document):
         if "min" not in item and "max" not in item:
             message = "a range needs min or max, this one has neither"
-            yield EVG102.fault(message, pointer=place, keyword="anyOf")
+            yield EVG102.violation(message, pointer=place, keyword="anyOf")
             continue
         low, high = number_in(item.get("min")), number_in(item.get("max"))
         if low is not None and high is not None and low >= high:
             word = "is" if low == high else "is above"
             message = f"min {word} max, so that no value lies in the range"
-            yield EVG102.fault(message, pointer=place, found=item)
+            yield EVG102.violation(message, pointer=place, found=item)
 
 
 def _unknown_metric_of_task(subject: Subject) -> Iterator[Violation]:
@@ -108,7 +110,7 @@ def _unknown_metric_of_task(subject: Subject) -> Iterator[Violation]:
     for index, name in enumerate(names):
         if isinstance(name, str) and not folder.knows(METRIC, name):
             message = "no metric document has this id"
-            yield EVG201.fault(message, pointer=f"/metrics/{index}", found=name)
+            yield EVG201.violation(message, pointer=f"/metrics/{index}", found=name)
 
 
 def _unknown_task(subject: Subject) -> Iterator[Violation]:
@@ -118,7 +120,7 @@ def _unknown_task(subject: Subject) -> Iterator[Violation]:
     if not folder.followed:
         yield _not_followed(EVG202, "/task", "the task and its metrics")
     elif not folder.knows(TASK, document.id):
-        yield EVG202.fault("no task document has this id", pointer="/task", found=document.id)
+        yield EVG202.violation("no task document has this id", pointer="/task", found=document.id)
 
 
 def _unknown_metric_of_threshold(subject: Subject) -> Iterator[Violation]:
@@ -128,10 +130,10 @@ def _unknown_metric_of_threshold(subject: Subject) -> Iterator[Violation]:
     for name in _judged_metrics(document):
         place = pointer(("thresholds", name))
         if not folder.knows(METRIC, name):
-            yield EVG203.fault(f"no metric document has the id {name}", pointer=place)
+            yield EVG203.violation(f"no metric document has the id {name}", pointer=place)
         elif document.id is not None and not folder.lists(document.id, name):
             message = f"the task does not list the metric {name}"
-            yield EVG203.fault(message, pointer=place, severity=Severity.WARNING)
+            yield EVG203.violation(message, pointer=place, severity=Severity.WARNING)
 
 
 def _several_thresholds(subject: Subject) -> Iterator[Violation]:
@@ -147,7 +149,7 @@ def _repeated_id(subject: Subject) -> Iterator[Violation]:
     yield from _after_another(EVG205, folder.owner(document), document, "/id")
     if document.stem is not None and document.stem != document.id:
         message = "the file is not named after the id in it"
-        yield EVG205.fault(
+        yield EVG205.violation(
             message,
             pointer="/id",
             expected=document.stem,
@@ -162,12 +164,12 @@ def _after_another(
     """Say it of each document but the one that its id belongs to."""
     if owner is not document:
         message = f"{_REPEATED[rule.code]} {owner.name}"
-        yield rule.fault(message, pointer=place, found=document.id)
+        yield rule.violation(message, pointer=place, found=document.id)
 
 
 def _outside(subject: Subject) -> Iterator[Violation]:
     for place, path in leaving(subject.document):
-        yield EVG502.fault("leads out of the folder", pointer=place, found=path)
+        yield EVG502.violation("leads out of the folder", pointer=place, found=path)
 
 
 def _judged_metrics(document: Document) -> list[str]:
@@ -177,7 +179,7 @@ def _judged_metrics(document: Document) -> list[str]:
 
 def _not_followed(rule: Rule, place: str, what: str) -> Violation:
     message = f"whether {what} exist was not looked at; name their folder with --aggregate"
-    return rule.fault(message, pointer=place, severity=Severity.WARNING)
+    return rule.violation(message, pointer=place, severity=Severity.WARNING)
 
 
 def _rule(code: str, name: str, summary: str, documentation: str, **settings: Any) -> Rule:
@@ -215,7 +217,7 @@ EVG101: Final = _rule(
         format evalguard
         tasks/sums.yaml /category = "no"
     """,
-    judge=_shape,
+    record=_shape,
 )
 
 EVG102: Final = _rule(
@@ -236,7 +238,7 @@ EVG102: Final = _rule(
         format evalguard
         thresholds/sums.yaml /thresholds/accuracy/1/interpretation = "middling"
     """,
-    judge=_empty_range,
+    record=_empty_range,
 )
 
 EVG201: Final = _rule(
@@ -257,7 +259,7 @@ EVG201: Final = _rule(
         format evalguard
         tasks/sums.yaml /metrics = ["refusal_rate", "accuracy"]
     """,
-    judge=_unknown_metric_of_task,
+    record=_unknown_metric_of_task,
 )
 
 EVG202: Final = _rule(
@@ -278,7 +280,7 @@ EVG202: Final = _rule(
         format evalguard
         thresholds/sums.yaml /task = "sums"
     """,
-    judge=_unknown_task,
+    record=_unknown_task,
 )
 
 EVG203: Final = _rule(
@@ -300,7 +302,7 @@ EVG203: Final = _rule(
         format evalguard
         thresholds/sums.yaml /thresholds/accuracy = [{"impact": "low", "min": 0}]
     """,
-    judge=_unknown_metric_of_threshold,
+    record=_unknown_metric_of_threshold,
 )
 
 EVG204: Final = _rule(
@@ -321,7 +323,7 @@ EVG204: Final = _rule(
         format evalguard
         thresholds/sums.yaml moved to thresholds/more.yaml
     """,
-    judge=_several_thresholds,
+    record=_several_thresholds,
 )
 
 EVG205: Final = _rule(
@@ -343,7 +345,7 @@ EVG205: Final = _rule(
         tasks/sums.yaml copied to tasks/addition.yaml
         tasks/addition.yaml /id = "addition"
     """,
-    judge=_repeated_id,
+    record=_repeated_id,
 )
 
 EVG502: Final = _rule(
@@ -366,7 +368,7 @@ EVG502: Final = _rule(
         format evalguard
         tasks/sums.yaml /description = "See ../notes"
     """,
-    judge=_outside,
+    record=_outside,
 )
 
 _REPEATED: Final = {

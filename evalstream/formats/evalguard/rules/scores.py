@@ -42,7 +42,7 @@ def _overlap(subject: Subject) -> Iterator[Violation]:
         for one in ranges:
             if furthest is not None and one.low < furthest.high:
                 message = f"{one.text} overlaps {furthest.text} of range {furthest.number}"
-                yield EVG301.fault(message, pointer=pointer(("thresholds", metric, one.number)))
+                yield EVG301.violation(message, pointer=pointer(("thresholds", metric, one.number)))
             if furthest is None or one.high > furthest.high:
                 furthest = one
 
@@ -54,7 +54,7 @@ def _gap(subject: Subject) -> Iterator[Violation]:
             if reached is not None and one.low > reached.high:
                 gap = Range(0, reached.high, one.low, None).text
                 message = f"no range holds the values in {gap}"
-                yield EVG302.fault(message, pointer=pointer(("thresholds", metric)))
+                yield EVG302.violation(message, pointer=pointer(("thresholds", metric)))
             if reached is None or one.high > reached.high:
                 reached = one
 
@@ -73,7 +73,7 @@ def _direction(subject: Subject) -> Iterator[Violation]:
                     f"{higher.text} has the impact {higher.impact}, the lower {lower.text} "
                     f"{lower.impact}, but the metric says {direction}"
                 )
-                yield EVG303.fault(
+                yield EVG303.violation(
                     message,
                     pointer=pointer(("thresholds", metric, higher.number, "impact")),
                     found=higher.impact,
@@ -98,14 +98,14 @@ def _unsound_report(subject: Subject) -> Iterator[Violation]:
             "whether its tasks and metrics exist was not looked at, nor what its values mean; "
             "name their folder with --aggregate"
         )
-        yield EVG401.fault(message, pointer="", severity=Severity.WARNING)
+        yield EVG401.violation(message, pointer="", severity=Severity.WARNING)
     for entry in entries:
         for task in entry:
             yield from _unsound_task(task, subject)
     if not of_harness and pairing(document) is None and results_of(document):
         tasks, results = sum(map(len, entries)), len(results_of(document))
         message = f"{tasks} tasks and {results} results: which belong together cannot be told"
-        yield EVG401.fault(message, pointer="/results", severity=Severity.WARNING)
+        yield EVG401.violation(message, pointer="/results", severity=Severity.WARNING)
     for reported in values_of(document):
         yield from _unsound_value(reported, subject)
 
@@ -114,7 +114,7 @@ def _unsound_task(task: ReportedTask, subject: Subject) -> Iterator[Violation]:
     folder = subject.folder
     if folder.followed and task.id is not None and not folder.knows(TASK, task.id):
         place = task.pointer + ("/task_ref" if "task_ref" in task.value else "")
-        yield EVG401.fault("no task document has this id", pointer=place, found=task.id)
+        yield EVG401.violation("no task document has this id", pointer=place, found=task.id)
     samples = task.value.get("n_samples")
     if not isinstance(samples, dict):
         return
@@ -124,7 +124,7 @@ def _unsound_task(task: ReportedTask, subject: Subject) -> Iterator[Violation]:
         if is_of_harness(subject.document):
             place = pointer(("n-samples", task.id))
         message = "more samples were used than there are"
-        yield EVG401.fault(
+        yield EVG401.violation(
             message, pointer=f"{place}/effective", expected=original, found=effective
         )
 
@@ -134,15 +134,15 @@ def _unsound_value(reported: Reported, subject: Subject) -> Iterator[Violation]:
     if reported.error is not None and reported.error < 0:
         place = reported.pointer
         place += "" if is_of_harness(subject.document) else "/stderr"
-        yield EVG401.fault("a negative standard error", pointer=place, found=reported.error)
+        yield EVG401.violation("a negative standard error", pointer=place, found=reported.error)
     if not folder.followed:
         return
     if not folder.knows(METRIC, reported.metric):
         message = "no metric document has this id"
-        yield EVG401.fault(message, pointer=reported.pointer, found=reported.metric)
+        yield EVG401.violation(message, pointer=reported.pointer, found=reported.metric)
     elif reported.task is not None and not folder.lists(reported.task, reported.metric):
         message = f"the task {reported.task[:80]} does not list this metric"
-        yield EVG401.fault(message, pointer=reported.pointer, found=reported.metric)
+        yield EVG401.violation(message, pointer=reported.pointer, found=reported.metric)
 
 
 def _impact(subject: Subject) -> Iterator[Violation]:
@@ -170,7 +170,9 @@ def _interpreted(reported: Reported, value: float, ranges: list[Range]) -> Viola
         falls = " and in ".join(f"{one.text}, impact {one.impact}" for one in held[:_RANGES_TOLD])
         message = f"{what} falls in {falls}"
     place = reported.pointer if "," in reported.name else f"{reported.pointer}/value"
-    return EVG402.fault(message, pointer=place, expected=expected, found=value, severity=severity)
+    return EVG402.violation(
+        message, pointer=place, expected=expected, found=value, severity=severity
+    )
 
 
 _RANGES_TOLD: Final = 3
@@ -195,7 +197,7 @@ EVG301: Final = Rule(
         format evalguard
         thresholds/sums.yaml /thresholds/accuracy/1/impact = "high"
     """,
-    judge=_overlap,
+    record=_overlap,
 )
 
 EVG302: Final = Rule(
@@ -217,7 +219,7 @@ EVG302: Final = Rule(
         format evalguard
         thresholds/sums.yaml /thresholds/accuracy/0/max = 0.5
     """,
-    judge=_gap,
+    record=_gap,
 )
 
 EVG303: Final = Rule(
@@ -240,7 +242,7 @@ EVG303: Final = Rule(
         format evalguard
         thresholds/sums.yaml /thresholds/accuracy/1/impact = "severe"
     """,
-    judge=_direction,
+    record=_direction,
 )
 
 EVG401: Final = Rule(
@@ -266,7 +268,7 @@ EVG401: Final = Rule(
         format evalguard
         reports/acorn-7b.yaml /tasks/0 = {"first": {"task_ref": "sums", "n_shot": 0}}
     """,
-    judge=_unsound_report,
+    record=_unsound_report,
 )
 
 EVG402: Final = Rule(
@@ -289,7 +291,7 @@ EVG402: Final = Rule(
         format evalguard
         reports/acorn-7b.yaml missing
     """,
-    judge=_impact,
+    record=_impact,
 )
 
 RULES: Final = (EVG301, EVG302, EVG303, EVG401, EVG402)

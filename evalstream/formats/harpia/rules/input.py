@@ -24,28 +24,30 @@ def _lists_not_found(read: Input) -> Iterator[Violation]:
         rivals = read.listed.rivals.get(noun)
         if entry is None and rivals:
             shown = ", ".join(map(short_text, rivals))
-            yield HAR101.fault(f"several lists look like the list of {noun}: {shown}", pointer="")
+            yield HAR101.violation(
+                f"several lists look like the list of {noun}: {shown}", pointer=""
+            )
         elif entry is None:
             yield _no_list(read, noun)
         elif noun == "instances" and not entry.value:
-            yield HAR101.fault("the list of instances is empty", pointer=pointer([entry.key]))
+            yield HAR101.violation("the list of instances is empty", pointer=pointer([entry.key]))
     taken = {noun: entry.key for noun, entry in found.items() if entry is not None}
     if len(taken) == len(found) and taken != USUAL_KEYS:
         message = (
             f"by their shape, {short_text(taken['instances'])} was taken for the list of instances "
             f"and {short_text(taken['metrics'])} for that of metrics"
         )
-        yield HAR101.fault(message, severity=Severity.INFO)
+        yield HAR101.violation(message, severity=Severity.INFO)
 
 
 def _no_list(read: Input, noun: str) -> Violation:
     wrong = misplaced(read.document, noun)
     if wrong is None:
-        return HAR101.fault(f"there is no list of {noun}", pointer="")
+        return HAR101.violation(f"there is no list of {noun}", pointer="")
     kind = type_name(wrong.value)
     message = f"the {noun} must be a list, this is {with_article(kind)}"
     place = pointer([wrong.key])
-    return HAR101.fault(message, pointer=place, expected={"type": "array"}, found=wrong.value)
+    return HAR101.violation(message, pointer=place, expected={"type": "array"}, found=wrong.value)
 
 
 def _malformed_instance(read: Input) -> Iterator[Violation]:
@@ -66,29 +68,29 @@ def _malformed_instance(read: Input) -> Iterator[Violation]:
     if older:
         message = "actual-output is a list, as in older files; a text is usual"
         severity = Severity.INFO
-        yield HAR102.fault(message, pointer=older[0], count=len(older), severity=severity)
+        yield HAR102.violation(message, pointer=older[0], count=len(older), severity=severity)
 
 
 def _identity(instance: Instance) -> Iterator[Violation]:
     found = member(instance.value, "id")
     if found is None:
-        yield HAR102.fault("id is missing", pointer=instance.pointer)
+        yield HAR102.violation("id is missing", pointer=instance.pointer)
     elif identifier(found.value) is None:
         yield _broken(HAR102, demands.wrong_type(instance.pointer, found, "a string or an integer"))
     elif found.value == "":
         place = at(instance.pointer, found)
-        yield HAR102.fault("id is empty", pointer=place, severity=Severity.WARNING)
+        yield HAR102.violation("id is empty", pointer=place, severity=Severity.WARNING)
 
 
 def _response(instance: Instance, older: list[str]) -> Iterator[Violation]:
     """Look at the actual-output of an instance; lists of texts are noted in `older`."""
     found = member(instance.value, "actual-output")
     if found is None:
-        yield HAR102.fault("actual-output is missing", pointer=instance.pointer)
+        yield HAR102.violation("actual-output is missing", pointer=instance.pointer)
     elif isinstance(found.value, list):
         place = at(instance.pointer, found)
         if not found.value:
-            yield HAR102.fault(f"{found.key} holds no response", pointer=place)
+            yield HAR102.violation(f"{found.key} holds no response", pointer=place)
         elif all(isinstance(text, str) for text in found.value):
             older.append(place)
         yield from _all_broken(HAR102, demands.texts(place, found.value, found.key))
@@ -104,7 +106,7 @@ def _references(instance: Instance) -> Iterator[Violation]:
     place = at(instance.pointer, found)
     if isinstance(found.value, str):
         message = f"{found.key} is one string; a list of strings is expected"
-        yield HAR102.fault(message, pointer=place, severity=Severity.WARNING)
+        yield HAR102.violation(message, pointer=place, severity=Severity.WARNING)
     elif isinstance(found.value, list):
         yield from _all_broken(HAR102, demands.texts(place, found.value, found.key))
     else:
@@ -126,7 +128,7 @@ def _repeated_instance(read: Input) -> Iterator[Violation]:
             "" if same else ", but for its type"
         )
         severity = None if same else Severity.WARNING
-        yield HAR103.fault(message, pointer=place, found=instance.id, severity=severity)
+        yield HAR103.violation(message, pointer=place, found=instance.id, severity=severity)
 
 
 def _same_id(one: Any, other: Any) -> bool:
@@ -146,7 +148,7 @@ def _malformed_metric(read: Input) -> Iterator[Violation]:
         )
         enable = member(metric.value, "enable")
         if enable is None:
-            yield HAR104.fault("enable is missing", pointer=metric.pointer)
+            yield HAR104.violation("enable is missing", pointer=metric.pointer)
         elif not isinstance(enable.value, bool):
             yield _broken(HAR104, demands.wrong_type(metric.pointer, enable, "true or false"))
         yield from _all_broken(HAR104, demands.parameters(metric))
@@ -157,7 +159,7 @@ def _idle_or_repeated_metric(read: Input) -> Iterator[Violation]:
         return
     if all(metric.enabled is False for metric in read.metrics):
         place = pointer([read.listed.metrics.key])
-        yield HAR105.fault("no metric is enabled, so that nothing is computed", pointer=place)
+        yield HAR105.violation("no metric is enabled, so that nothing is computed", pointer=place)
     first: dict[tuple[str, bytes], str] = {}
     for metric in read.metrics:
         if metric.id is None or metric.key is None:
@@ -165,7 +167,7 @@ def _idle_or_repeated_metric(read: Input) -> Iterator[Violation]:
         before = first.setdefault((metric.id, metric.key), metric.pointer)
         if before != metric.pointer:
             message = f"the same metric with the same parameters as at {before}"
-            yield HAR105.fault(message, pointer=metric.pointer, found=metric.value)
+            yield HAR105.violation(message, pointer=metric.pointer, found=metric.value)
 
 
 def _missing_reference(read: Input) -> Iterator[Violation]:
@@ -183,16 +185,16 @@ def _missing_reference(read: Input) -> Iterator[Violation]:
                 f"no expected-output, which {short_text(supervised[0])} compares the response with"
             )
             place = instance.pointer if found is None else at(instance.pointer, found)
-            yield HAR106.fault(message, pointer=place)
+            yield HAR106.violation(message, pointer=place)
 
 
-def _all_broken(rule: Rule, breaches: Iterable[RequirementViolation]) -> Iterator[Violation]:
-    return (_broken(rule, breach) for breach in breaches)
+def _all_broken(rule: Rule, violations: Iterable[RequirementViolation]) -> Iterator[Violation]:
+    return (_broken(rule, violation) for violation in violations)
 
 
-def _broken(rule: Rule, breach: RequirementViolation) -> Violation:
-    message, place, expected, found = breach
-    return rule.fault(message, pointer=place, expected=expected, found=found)
+def _broken(rule: Rule, violation: RequirementViolation) -> Violation:
+    message, place, expected, found = violation
+    return rule.violation(message, pointer=place, expected=expected, found=found)
 
 
 HAR101: Final = Rule(
@@ -216,7 +218,7 @@ HAR101: Final = Rule(
         format harpia
         input unchanged
     """,
-    judge=_lists_not_found,
+    record=_lists_not_found,
 )
 
 HAR102: Final = Rule(
@@ -241,7 +243,7 @@ HAR102: Final = Rule(
         format harpia
         input /instances/0/expected-output = ["It is going to rain.", "There will be rain."]
     """,
-    judge=_malformed_instance,
+    record=_malformed_instance,
     fixable=True,
 )
 
@@ -264,7 +266,7 @@ HAR103: Final = Rule(
         format harpia
         input unchanged
     """,
-    judge=_repeated_instance,
+    record=_repeated_instance,
 )
 
 HAR104: Final = Rule(
@@ -286,7 +288,7 @@ HAR104: Final = Rule(
         format harpia
         input /metrics/0/enable = true
     """,
-    judge=_malformed_metric,
+    record=_malformed_metric,
 )
 
 HAR105: Final = Rule(
@@ -308,7 +310,7 @@ HAR105: Final = Rule(
         format harpia
         input /metrics/2 = {"id": "BLEU NLTK", "enable": false, "parameters": {"max_order": 4, "smoothing": true}}
     """,
-    judge=_idle_or_repeated_metric,
+    record=_idle_or_repeated_metric,
 )
 
 HAR106: Final = Rule(
@@ -332,7 +334,7 @@ HAR106: Final = Rule(
         format harpia
         input unchanged
     """,
-    judge=_missing_reference,
+    record=_missing_reference,
 )
 
 RULES: Final = (HAR101, HAR102, HAR103, HAR104, HAR105, HAR106)

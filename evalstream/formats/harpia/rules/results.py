@@ -26,7 +26,7 @@ IDS_SHOWN: Final = 3
 def _faulty_output(outcome: Outcome) -> Iterator[Violation]:
     if not outcome.claims and not outcome.is_compared:
         message = "no object that tells a metric and its score was found"
-        yield HAR201.fault(message, pointer="")
+        yield HAR201.violation(message, pointer="")
     for claim in outcome.claims:
         yield from _faulty_claim(claim)
     yield from _unlike_asked(outcome)
@@ -48,32 +48,36 @@ def _faulty_claim(claim: Claim) -> Iterator[Violation]:
     yield from _all_broken(HAR201, demands.filled(metric, claim.score, "score"))
     elapsed = member(metric.value, "elapsed time")
     if elapsed is None:
-        yield HAR201.fault("elapsed time is missing", pointer=metric.pointer)
+        yield HAR201.violation("elapsed time is missing", pointer=metric.pointer)
     elif isinstance(elapsed.value, bool) or not isinstance(elapsed.value, (int, float)):
         yield _broken(HAR201, demands.wrong_type(metric.pointer, elapsed, "a number"))
     elif elapsed.value < 0:
         place = at(metric.pointer, elapsed)
-        yield HAR201.fault("elapsed time is negative", pointer=place, found=elapsed.value)
+        yield HAR201.violation("elapsed time is negative", pointer=place, found=elapsed.value)
 
 
 def _unlike_asked(outcome: Outcome) -> Iterator[Violation]:
     """Hold what is said of metrics against those that were enabled."""
     for metric in outcome.missing:
         message = f"no object of an enabled metric: {_shown(metric)}"
-        yield HAR201.fault(message)
+        yield HAR201.violation(message)
     for metric, other in outcome.unlike:
         if metric.key is not None and other.key is not None and other.parameters is not None:
             message = f"not the parameters of the input: {difference(metric.values, other.values)}"
             place = at(other.pointer, other.parameters)
-            yield HAR201.fault(message, pointer=place, expected=metric.values, found=other.values)
+            yield HAR201.violation(
+                message, pointer=place, expected=metric.values, found=other.values
+            )
     for one in outcome.repeated:
-        yield HAR201.fault("a second object of one metric", pointer=one.pointer, found=one.value)
+        yield HAR201.violation(
+            "a second object of one metric", pointer=one.pointer, found=one.value
+        )
 
 
 def _unrequested_output(outcome: Outcome) -> Iterator[Violation]:
     for one, reason in outcome.unrequested:
         message = f"an output of a metric that {reason}"
-        yield HAR202.fault(message, pointer=one.pointer, found=one.value)
+        yield HAR202.violation(message, pointer=one.pointer, found=one.value)
 
 
 def _faulty_record(record: Record) -> Iterator[Violation]:
@@ -83,12 +87,12 @@ def _faulty_record(record: Record) -> Iterator[Violation]:
     yield from _all_broken(HAR301, demands.filled(record.metric, record.result, "result"))
     found, known = record.instance, record.known.instances
     if found is None:
-        yield HAR301.fault("instance_id is missing", pointer="")
+        yield HAR301.violation("instance_id is missing", pointer="")
     elif record.instance_id is None:
         yield _broken(HAR301, demands.wrong_type("", found, "a string or an integer"))
     elif known is not None and record.instance_id not in known:
         message = f"{found.key} is no instance of the input"
-        yield HAR301.fault(message, pointer=at("", found), found=found.value)
+        yield HAR301.violation(message, pointer=at("", found), found=found.value)
     yield from _unknown_metric(record)
 
 
@@ -100,24 +104,24 @@ def _unknown_metric(record: Record) -> Iterator[Violation]:
     member_ = metric_of(record.value)
     place = "" if member_ is None else at("", member_)
     if not named:
-        yield HAR301.fault(f"no metric of the {source}", pointer=place, found=metric.id)
+        yield HAR301.violation(f"no metric of the {source}", pointer=place, found=metric.id)
     elif not known.is_known(metric) and metric.parameters is not None:
         unlike = difference(named[0].values, metric.values)
         message = f"not the parameters of the {source}: {unlike}"
         place, wanted = at("", metric.parameters), named[0].values
-        yield HAR301.fault(message, pointer=place, expected=wanted, found=metric.values)
+        yield HAR301.violation(message, pointer=place, expected=wanted, found=metric.values)
     else:
         same = [one for one in named if one.key == metric.key] or named
         if all(one.enabled is False for one in same):
             message = "a metric that is not enabled in the input"
             severity = Severity.WARNING
-            yield HAR301.fault(message, pointer=place, found=metric.id, severity=severity)
+            yield HAR301.violation(message, pointer=place, found=metric.id, severity=severity)
 
 
 def _uneven_log(seen: Record | Log) -> Iterator[Violation]:
     if isinstance(seen, Record):
         if seen.is_repeated:
-            yield HAR302.fault("the same metric, parameters and instance once more")
+            yield HAR302.violation("the same metric, parameters and instance once more")
         return
     for amount in seen.amounts():
         missing = seen.instances - amount.instances
@@ -128,7 +132,7 @@ def _uneven_log(seen: Record | Log) -> Iterator[Violation]:
                 f"{amount.name} was applied to {amount.instances:,} of "
                 f"{counted(seen.instances, 'instance')}; missing: {shown}{more}"
             )
-            yield HAR302.fault(message, expected=seen.instances, found=amount.instances)
+            yield HAR302.violation(message, expected=seen.instances, found=amount.instances)
 
 
 def _result_versus_score(seen: Record | Log) -> Iterator[Violation]:
@@ -153,7 +157,7 @@ def _other_shape(record: Record) -> Iterator[Violation]:
         message = f"the result is {found}, but the score in the output is {score}"
         if score == found:
             message = f"the members of the result are of other types than in the output: {found}"
-        yield HAR303.fault(message, pointer=at("", result))
+        yield HAR303.violation(message, pointer=at("", result))
 
 
 def _no_mean(log: Log, amount: Amount, path: Path) -> Iterator[Violation]:
@@ -168,7 +172,7 @@ def _no_mean(log: Log, amount: Amount, path: Path) -> Iterator[Violation]:
         f"not the mean of the results of {counted(sums.rows, 'instance')}, "
         "as it may be of a metric that is computed over all at once"
     )
-    yield HAR303.fault(
+    yield HAR303.violation(
         message,
         pointer=place,
         expected=as_float(mean),
@@ -183,13 +187,13 @@ def _shown(metric: Metric) -> str:
     return f"{short_text(metric.id)} {parameters}".strip()
 
 
-def _all_broken(rule: Rule, breaches: Iterable[RequirementViolation]) -> Iterator[Violation]:
-    return (_broken(rule, breach) for breach in breaches)
+def _all_broken(rule: Rule, violations: Iterable[RequirementViolation]) -> Iterator[Violation]:
+    return (_broken(rule, violation) for violation in violations)
 
 
-def _broken(rule: Rule, breach: RequirementViolation) -> Violation:
-    message, place, expected, found = breach
-    return rule.fault(message, pointer=place, expected=expected, found=found)
+def _broken(rule: Rule, violation: RequirementViolation) -> Violation:
+    message, place, expected, found = violation
+    return rule.violation(message, pointer=place, expected=expected, found=found)
 
 
 HAR201: Final = Rule(
@@ -213,7 +217,7 @@ HAR201: Final = Rule(
         format harpia
         output /0/parameters = {"smoothing": true, "max_order": 2.0}
     """,
-    judge=_faulty_output,
+    record=_faulty_output,
 )
 
 HAR202: Final = Rule(
@@ -235,7 +239,7 @@ HAR202: Final = Rule(
         format harpia
         input /metrics/1/enable = true
     """,
-    judge=_unrequested_output,
+    record=_unrequested_output,
 )
 
 HAR301: Final = Rule(
@@ -259,7 +263,7 @@ HAR301: Final = Rule(
         format harpia
         record 2 unchanged
     """,
-    judge=_faulty_record,
+    record=_faulty_record,
 )
 
 HAR302: Final = Rule(
@@ -284,7 +288,7 @@ HAR302: Final = Rule(
         format harpia
         record 2 unchanged
     """,
-    judge=_uneven_log,
+    record=_uneven_log,
 )
 
 HAR303: Final = Rule(
@@ -310,7 +314,7 @@ HAR303: Final = Rule(
         format harpia
         record 1 unchanged
     """,
-    judge=_result_versus_score,
+    record=_result_versus_score,
 )
 
 RULES: Final = (HAR201, HAR202, HAR301, HAR302, HAR303)

@@ -38,16 +38,18 @@ def _beyond_the_schema(facts: Benchmark | Evaluation) -> Iterator[Violation]:
             metadata = object_or_empty(item.get("construction_metadata"))
             place = ("items", index, "construction_metadata", "authored_on")
             if isinstance(day := metadata.get("authored_on"), str) and not is_date(day):
-                yield INF101.fault("no date such as 2026-05-31", pointer=pointer(place), found=day)
+                yield INF101.violation(
+                    "no date such as 2026-05-31", pointer=pointer(place), found=day
+                )
         return
     number: Any = (facts.config or {}).get("n_samples", 1)
     if is_number(number) and number < 1:
         message, where = "at least one sample is needed", "/endorsement_config/n_samples"
-        yield INF101.fault(message, pointer=where, found=number)
+        yield INF101.violation(message, pointer=where, found=number)
     for name in ("started_at", "finished_at"):
         if isinstance(moment := facts.document.get(name), str) and date_time(moment) is None:
             message = "no time such as 2026-05-31T10:00:00Z"
-            yield INF101.fault(message, pointer=f"/{name}", found=moment)
+            yield INF101.violation(message, pointer=f"/{name}", found=moment)
 
 
 def _builders(benchmark: Benchmark) -> Iterator[Violation]:
@@ -57,7 +59,7 @@ def _builders(benchmark: Benchmark) -> Iterator[Violation]:
         if isinstance(builder, dict) and "kind" not in builder:
             message = "kind is missing, which tells the two kinds of builders apart"
             place = pointer(("context_builders", name))
-            yield INF101.fault(message, pointer=place, expected=one_of(KINDS))
+            yield INF101.violation(message, pointer=place, expected=one_of(KINDS))
 
 
 def _verdicts(facts: Benchmark | Item) -> Iterator[Violation]:
@@ -69,7 +71,7 @@ def _verdicts(facts: Benchmark | Item) -> Iterator[Violation]:
         wanted = facts.verdicts
         if wanted is not None and len(given) != wanted:
             message = f"{len(given)} analyst_verdicts, but the first item has {wanted}"
-            yield INF201.fault(message, pointer="/analyst_verdicts", expected=of_length(wanted))
+            yield INF201.violation(message, pointer="/analyst_verdicts", expected=of_length(wanted))
 
 
 def _rationales(facts: Benchmark | Item) -> Iterator[Violation]:
@@ -81,7 +83,7 @@ def _rationales(facts: Benchmark | Item) -> Iterator[Violation]:
         return
     if isinstance(verdicts, list) and len(given) != len(verdicts):
         message = f"{len(given)} analyst_rationales beside {len(verdicts)} analyst_verdicts"
-        yield INF202.fault(
+        yield INF202.violation(
             message, pointer="/analyst_rationales", expected=of_length(len(verdicts))
         )
 
@@ -94,7 +96,7 @@ def _counts(benchmark: Benchmark, rule: Rule, name: str) -> Iterator[Violation]:
         if wanted is not None and isinstance(given, list) and len(given) != wanted:
             message = f"{len(given)} {name}, but there are {wanted} analysts"
             place = pointer(("items", index, name))
-            yield rule.fault(message, pointer=place, expected=of_length(wanted), found=given)
+            yield rule.violation(message, pointer=place, expected=of_length(wanted), found=given)
 
 
 def _factor_levels(benchmark: Benchmark) -> Iterator[Violation]:
@@ -104,10 +106,10 @@ def _factor_levels(benchmark: Benchmark) -> Iterator[Violation]:
             place = pointer(("items", index, "factor_levels", factor))
             if factor not in factors:
                 message = f"a level of {factor}, a factor that the benchmark does not declare"
-                yield INF203.fault(message, pointer=place)
+                yield INF203.violation(message, pointer=place)
             elif isinstance(level, str) and level not in factors[factor]:
                 message = "no declared level of this factor"
-                yield INF203.fault(
+                yield INF203.violation(
                     message, pointer=place, expected=one_of(factors[factor]), found=level
                 )
 
@@ -130,7 +132,7 @@ def _thin_cells(benchmark: Benchmark) -> Iterator[Violation]:
     more = f" and {thin - len(listed):,} more" if thin > len(listed) else ""
     message = f"{thin:,} of {cells:,} cells hold too few items: {'; '.join(listed)}{more}"
     place = "/factor_constraints/min_items_per_cell"
-    yield INF204.fault(message, pointer=place)
+    yield INF204.violation(message, pointer=place)
 
 
 def _held(
@@ -157,7 +159,9 @@ def _primary_panel(benchmark: Benchmark) -> Iterator[Violation]:
     panels = sorted({text for text in _panels(benchmark) if text is not None})
     if isinstance(panel, str) and panel not in panels and benchmark.panel_size:
         message = "no analyst belongs to this panel"
-        yield INF205.fault(message, pointer="/primary_panel", expected=one_of(panels), found=panel)
+        yield INF205.violation(
+            message, pointer="/primary_panel", expected=one_of(panels), found=panel
+        )
 
 
 def _partial_panels(benchmark: Benchmark) -> Iterator[Violation]:
@@ -167,7 +171,7 @@ def _partial_panels(benchmark: Benchmark) -> Iterator[Violation]:
         for index in without:
             message = "this analyst declares no panel, though others do"
             place = pointer(("analysts", benchmark.analysts[index][0]))
-            yield INF206.fault(message, pointer=place)
+            yield INF206.violation(message, pointer=place)
 
 
 def _panels(benchmark: Benchmark) -> list[str | None]:
@@ -179,7 +183,7 @@ def _factor_kinds(benchmark: Benchmark) -> Iterator[Violation]:
     for name in object_or_empty(benchmark.document.get("factor_kinds")):
         if name not in benchmark.factors:
             message, place = f"{name} is not a factor of the benchmark", ("factor_kinds", name)
-            yield INF207.fault(message, pointer=pointer(place))
+            yield INF207.violation(message, pointer=pointer(place))
 
 
 def _repeated_ids(benchmark: Benchmark) -> Iterator[Violation]:
@@ -190,7 +194,7 @@ def _repeated_ids(benchmark: Benchmark) -> Iterator[Violation]:
             if isinstance(given, str) and first.setdefault(given, index) != index:
                 message = f"the id of {name[:-1]} {first[given]:,} again"
                 place = (name, index, "id")
-                yield INF208.fault(message, pointer=pointer(place), found=given)
+                yield INF208.violation(message, pointer=pointer(place), found=given)
 
 
 def _unknown_bearers(benchmark: Benchmark) -> Iterator[Violation]:
@@ -211,7 +215,9 @@ def _not_bearers(
     """Name the texts of a list that are no bearers."""
     for place, name in texts(given):
         if benchmark.bearers is not None and name not in benchmark.bearers:
-            yield rule.fault("no bearer has this id", pointer=pointer((*path, place)), found=name)
+            yield rule.violation(
+                "no bearer has this id", pointer=pointer((*path, place)), found=name
+            )
 
 
 def _cross_references(benchmark: Benchmark) -> Iterator[Violation]:
@@ -228,7 +234,7 @@ def _cross_references(benchmark: Benchmark) -> Iterator[Violation]:
         target = item.get("target")
         if targets and isinstance(target, str) and target not in targets:
             message, place = "no target of the benchmark", pointer(("items", index, "target"))
-            yield INF210.fault(message, pointer=place, expected=one_of(targets), found=target)
+            yield INF210.violation(message, pointer=place, expected=one_of(targets), found=target)
         yield from _step(benchmark, object_or_empty(item.get("monotonicity_step")), index)
 
 
@@ -248,7 +254,7 @@ def _unknown_items(benchmark: Benchmark) -> Iterator[Violation]:
         for place, item in texts(regularity.get("test_item_ids")):
             if item not in benchmark.by_id:
                 path = ("regularities", index, "test_item_ids", place)
-                yield INF210.fault("no item has this id", pointer=pointer(path), found=item)
+                yield INF210.violation("no item has this id", pointer=pointer(path), found=item)
 
 
 def _not_a_family(
@@ -256,7 +262,9 @@ def _not_a_family(
 ) -> Iterator[Violation]:
     if isinstance(family, str) and family not in families:
         message = "no ordinal family of the benchmark"
-        yield INF210.fault(message, pointer=pointer(path), expected=one_of(families), found=family)
+        yield INF210.violation(
+            message, pointer=pointer(path), expected=one_of(families), found=family
+        )
 
 
 def _not_a_bearer(
@@ -264,7 +272,7 @@ def _not_a_bearer(
 ) -> Iterator[Violation]:
     known = benchmark.bearers
     if isinstance(bearer, str) and known is not None and bearer not in known:
-        yield INF210.fault("no bearer has this id", pointer=pointer(path), found=bearer)
+        yield INF210.violation("no bearer has this id", pointer=pointer(path), found=bearer)
 
 
 def _step(benchmark: Benchmark, step: Mapping[str, Any], index: int) -> Iterator[Violation]:
@@ -278,29 +286,29 @@ def _step(benchmark: Benchmark, step: Mapping[str, Any], index: int) -> Iterator
         return
     if tier not in tiers:
         message, place = "no tier of this family", pointer((*path, "tier"))
-        yield INF210.fault(message, pointer=place, expected=one_of(tiers), found=tier)
+        yield INF210.violation(message, pointer=place, expected=one_of(tiers), found=tier)
     elif is_number(number) and number != tiers.index(tier):
         message = "not the place of this tier in its family, from 0"
         place = pointer((*path, "tier_index"))
-        yield INF210.fault(message, pointer=place, expected=tiers.index(tier), found=number)
+        yield INF210.violation(message, pointer=place, expected=tiers.index(tier), found=number)
 
 
 def _vacuous(benchmark: Benchmark) -> Iterator[Violation]:
     for name, levels in texts_by_name(benchmark.document.get("factors")).items():
         if not levels:
             message = "a factor without levels, so that the design has no cells"
-            yield INF211.fault(message, pointer=pointer(("factors", name)))
+            yield INF211.violation(message, pointer=pointer(("factors", name)))
     for index, item in benchmark.items:
         premises, conclusions = item.get("premises"), item.get("conclusions")
         if premises == [] and conclusions == []:
             message = "an item with neither premises nor conclusions"
-            yield INF211.fault(message, pointer=pointer(("items", index)))
+            yield INF211.violation(message, pointer=pointer(("items", index)))
         stated = {text for _, text in texts(premises)}
         for place, conclusion in texts(conclusions):
             if conclusion in stated:
                 message = "a premise of the same item, so that it follows from anything"
                 path = ("items", index, "conclusions", place)
-                yield INF211.fault(message, pointer=pointer(path), found=conclusion)
+                yield INF211.violation(message, pointer=pointer(path), found=conclusion)
 
 
 INF101: Final = Rule(
@@ -323,7 +331,7 @@ INF101: Final = Rule(
         format infereval
         evaluation /items/0/model_verdict = "good"
     """,
-    judge=_beyond_the_schema,
+    record=_beyond_the_schema,
 )
 
 INF102: Final = Rule(
@@ -366,7 +374,7 @@ INF201: Final = Rule(
         format infereval
         benchmark /items/0/analyst_verdicts = ["good", "abstain"]
     """,
-    judge=_verdicts,
+    record=_verdicts,
 )
 
 INF202: Final = Rule(
@@ -388,7 +396,7 @@ INF202: Final = Rule(
         format infereval
         benchmark /items/0/analyst_rationales = ["Streets get wet in the rain.", ""]
     """,
-    judge=_rationales,
+    record=_rationales,
 )
 
 INF203: Final = Rule(
@@ -410,7 +418,7 @@ INF203: Final = Rule(
         format infereval
         benchmark /items/0/factor_levels/cover = "open"
     """,
-    judge=_factor_levels,
+    record=_factor_levels,
 )
 
 INF204: Final = Rule(
@@ -432,7 +440,7 @@ INF204: Final = Rule(
         format infereval
         benchmark /factor_constraints = {"min_items_per_cell": 1}
     """,
-    judge=_thin_cells,
+    record=_thin_cells,
 )
 
 INF205: Final = Rule(
@@ -453,7 +461,7 @@ INF205: Final = Rule(
         format infereval
         benchmark /primary_panel = "neighbours"
     """,
-    judge=_primary_panel,
+    record=_primary_panel,
 )
 
 INF206: Final = Rule(
@@ -476,7 +484,7 @@ INF206: Final = Rule(
         benchmark /analysts/0/panel removed
         benchmark /analysts/1/panel removed
     """,
-    judge=_partial_panels,
+    record=_partial_panels,
 )
 
 INF207: Final = Rule(
@@ -498,7 +506,7 @@ INF207: Final = Rule(
         format infereval
         benchmark /factor_kinds/cover = "experimentally_controlled"
     """,
-    judge=_factor_kinds,
+    record=_factor_kinds,
 )
 
 INF208: Final = Rule(
@@ -520,7 +528,7 @@ INF208: Final = Rule(
         format infereval
         benchmark /analysts/1/id = "cleo"
     """,
-    judge=_repeated_ids,
+    record=_repeated_ids,
 )
 
 INF209: Final = Rule(
@@ -542,7 +550,7 @@ INF209: Final = Rule(
         format infereval
         benchmark /items/0/rsr_target/A = ["dry"]
     """,
-    judge=_unknown_bearers,
+    record=_unknown_bearers,
 )
 
 INF210: Final = Rule(
@@ -566,7 +574,7 @@ INF210: Final = Rule(
         format infereval
         benchmark /items/0/monotonicity_step/expected = "non_increasing"
     """,
-    judge=_cross_references,
+    record=_cross_references,
 )
 
 INF211: Final = Rule(
@@ -588,7 +596,7 @@ INF211: Final = Rule(
         format infereval
         benchmark /items/0/conclusions = ["wet", "dry"]
     """,
-    judge=_vacuous,
+    record=_vacuous,
 )
 
 OF_BENCHMARKS: Final = (

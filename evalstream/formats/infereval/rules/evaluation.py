@@ -38,7 +38,7 @@ def _disagreement(facts: Evaluation | Item) -> Iterator[Violation]:
     found, wanted = document.get("benchmark_id"), original.get("id")
     if isinstance(found, str) and isinstance(wanted, str) and found != wanted:
         message = "the evaluation is of another benchmark"
-        yield INF301.fault(message, pointer="/benchmark_id", expected=wanted, found=found)
+        yield INF301.violation(message, pointer="/benchmark_id", expected=wanted, found=found)
     yield from _unlike("references", document, original)
 
 
@@ -48,7 +48,7 @@ def _copied(item: Item) -> Iterator[Violation]:
         for field in _NORMAL_FORMS:
             yield from _unlike(field, item.value, original)
     elif item.evaluation.benchmark is not None and isinstance(name, str):
-        yield INF301.fault("no item of the benchmark has this id", pointer="/id", found=name)
+        yield INF301.violation("no item of the benchmark has this id", pointer="/id", found=name)
 
 
 def _unlike(
@@ -64,7 +64,7 @@ def _unlike(
         # A list in `expected` would read as several values that are allowed; and what people
         # wrote is left out, as `expected` is shown even where values are not to be.
         expected = None if field in _PROSE else shorten(wanted)
-        yield INF301.fault(message, pointer=f"/{field}", expected=expected, found=found)
+        yield INF301.violation(message, pointer=f"/{field}", expected=expected, found=found)
 
 
 def missing_items(missing: list[str]) -> Violation:
@@ -73,7 +73,7 @@ def missing_items(missing: list[str]) -> Violation:
     more = len(missing) - ITEMS_LISTED
     listed = f"{listed} and {more:,} more" if more > 0 else listed
     message = f"{len(missing):,} items of the benchmark were not evaluated: {listed}"
-    return INF301.fault(message, pointer="/items", expected=missing)
+    return INF301.violation(message, pointer="/items", expected=missing)
 
 
 def _benchmark_hash(evaluation: Evaluation) -> Iterator[Violation]:
@@ -82,26 +82,26 @@ def _benchmark_hash(evaluation: Evaluation) -> Iterator[Violation]:
     if evaluation.benchmark is None:
         why = evaluation.lacking or "no benchmark was given"
         message = f"{why}: neither benchmark_hash nor what the items copy could be verified"
-        yield INF302.fault(message, pointer=place, severity=Severity.WARNING)
+        yield INF302.violation(message, pointer=place, severity=Severity.WARNING)
     if declared is None:
         message = "absent, so that the benchmark may have changed since without a trace"
-        yield INF302.fault(message, pointer=place, severity=Severity.WARNING)
+        yield INF302.violation(message, pointer=place, severity=Severity.WARNING)
     if not isinstance(declared, str):
         return
     digest = declared.removeprefix(PREFIX)
     if len(digest) != DIGEST_DIGITS or set(digest.lower()) - set("0123456789abcdef"):
         message = f"not {PREFIX} and {DIGEST_DIGITS} hex digits"
-        yield INF302.fault(message, pointer=place, found=declared)
+        yield INF302.violation(message, pointer=place, found=declared)
         return
     if hashes is not None and PREFIX + digest.lower() not in hashes:
         message = "not the hash of this benchmark, by the rules of releases before or since 0.17.0"
-        yield INF302.fault(message, pointer=place, expected=hashes[0], found=declared)
+        yield INF302.violation(message, pointer=place, expected=hashes[0], found=declared)
     elif declared != PREFIX + digest.lower():
         message = f"to be written as {PREFIX} and {DIGEST_DIGITS} hex digits in lower case"
-        yield INF302.fault(message, pointer=place, found=declared, severity=Severity.WARNING)
+        yield INF302.violation(message, pointer=place, found=declared, severity=Severity.WARNING)
     elif hashes is not None and declared != hashes[0]:
         message = "of the other form (before or since 0.17.0) than framework_version writes"
-        yield INF302.fault(message, pointer=place, severity=Severity.INFO)
+        yield INF302.violation(message, pointer=place, severity=Severity.INFO)
 
 
 def _sample_indices(item: Item) -> Iterator[Violation]:
@@ -113,13 +113,13 @@ def _sample_indices(item: Item) -> Iterator[Violation]:
         return
     if len(found) != number:
         message = f"{len(found):,} samples where n_samples is {number:,}"
-        yield INF303.fault(message, pointer="/samples", expected=of_length(number))
+        yield INF303.violation(message, pointer="/samples", expected=of_length(number))
         return
     strays = [index for index, one in enumerate(found) if one != index]
     is_shuffled = sorted(found) == list(range(number))
     for index in strays[:1] if is_shuffled else strays:
         message = "the samples are out of order" if is_shuffled else "not the next index from 0"
-        yield INF303.fault(
+        yield INF303.violation(
             message,
             pointer=f"/samples/{index}/sample_index",
             expected=index,
@@ -134,7 +134,7 @@ def _majority_vote(item: Item) -> Iterator[Violation]:
     winner = object_or_empty(claimed).get("verdict")
     if winner in VERDICTS and verdict in VERDICTS and verdict != winner:
         message, place = "not the verdict of majority_vote", "/model_verdict"
-        yield INF304.fault(message, pointer=place, expected=winner, found=verdict)
+        yield INF304.violation(message, pointer=place, expected=winner, found=verdict)
     if not samples:
         return
     outcome = vote(voting(samples), tie_break or ABSTAIN)
@@ -143,7 +143,7 @@ def _majority_vote(item: Item) -> Iterator[Violation]:
         yield from _retold(claimed, outcome, knows_winner=knows_winner)
     elif claimed is None and knows_winner and verdict in VERDICTS and verdict != outcome.verdict:
         message = "not the verdict of most samples"
-        yield INF304.fault(
+        yield INF304.violation(
             message, pointer="/model_verdict", expected=outcome.verdict, found=verdict
         )
 
@@ -156,16 +156,16 @@ def _retold(
         if is_number(given) and given != outcome.counts[name]:
             message = f"not the number of samples whose parsed verdict is {name}"
             place, wanted = f"/majority_vote/{name}", outcome.counts[name]
-            yield INF304.fault(message, pointer=place, expected=wanted, found=given)
+            yield INF304.violation(message, pointer=place, expected=wanted, found=given)
     given, winner = claimed.get("verdict"), outcome.verdict
     if knows_winner and given in VERDICTS and given != winner:
         message, place = "not the verdict that the samples give", "/majority_vote/verdict"
-        yield INF304.fault(message, pointer=place, expected=winner, found=given)
+        yield INF304.violation(message, pointer=place, expected=winner, found=given)
     broken, is_tied = claimed.get("tie_broken", False), outcome.tie_broken
     if isinstance(broken, bool) and broken != is_tied:
         message = f"the samples are {'' if is_tied else 'not '}tied"
         place = "/majority_vote/tie_broken"
-        yield INF304.fault(message, pointer=place, expected=is_tied, found=broken)
+        yield INF304.violation(message, pointer=place, expected=is_tied, found=broken)
 
 
 def _parse_status(item: Item) -> Iterator[Violation]:
@@ -174,13 +174,13 @@ def _parse_status(item: Item) -> Iterator[Violation]:
         place = f"/samples/{index}/parse_status"
         if isinstance(status, str) and status != OK and verdict in VERDICTS[:2]:
             message = f"a verdict of {verdict} was read from a response that is {status}"
-            yield INF305.fault(message, pointer=place, found=status)
+            yield INF305.violation(message, pointer=place, found=status)
         if sample.get("provider_error") is not None and status != FAILED:
             message = "the provider failed, so nothing could be parsed"
-            yield INF305.fault(message, pointer=place, expected=FAILED, found=status)
+            yield INF305.violation(message, pointer=place, expected=FAILED, found=status)
         elif status == FAILED and _has_text(sample):
             message = "the sample failed, and yet there is a response"
-            yield INF305.fault(message, pointer=place, found=status)
+            yield INF305.violation(message, pointer=place, found=status)
 
 
 def _silent_failure(item: Item) -> Iterator[Violation]:
@@ -193,7 +193,7 @@ def _silent_failure(item: Item) -> Iterator[Violation]:
             message = "an abstention that took no time, and no provider_error is told"
         else:
             continue
-        yield INF306.fault(message, pointer=f"/samples/{index}")
+        yield INF306.violation(message, pointer=f"/samples/{index}")
 
 
 def _has_text(sample: Mapping[str, Any]) -> bool:
@@ -205,7 +205,7 @@ def _reversed_times(evaluation: Evaluation) -> Iterator[Violation]:
     given = [evaluation.document.get(name) for name in ("started_at", "finished_at")]
     started, finished = (date_time(one) if isinstance(one, str) else None for one in given)
     if started is not None and finished is not None and started > finished:
-        yield INF307.fault("before started_at", pointer="/finished_at", found=given[1])
+        yield INF307.violation("before started_at", pointer="/finished_at", found=given[1])
 
 
 def _as_set(value: Any) -> list[str]:
@@ -248,7 +248,7 @@ INF301: Final = Rule(
         format infereval
         evaluation /items/1/premises = ["tent", "rain"]
     """,
-    judge=_disagreement,
+    record=_disagreement,
 )
 
 INF302: Final = Rule(
@@ -274,7 +274,7 @@ INF302: Final = Rule(
         both
         benchmark /bearers/wet/paraphrases = []
     """,
-    judge=_benchmark_hash,
+    record=_benchmark_hash,
 )
 
 INF303: Final = Rule(
@@ -296,7 +296,7 @@ INF303: Final = Rule(
         format infereval
         evaluation /items/0/samples/2/sample_index = 2
     """,
-    judge=_sample_indices,
+    record=_sample_indices,
 )
 
 INF304: Final = Rule(
@@ -320,7 +320,7 @@ INF304: Final = Rule(
         format infereval
         evaluation /items/0/majority_vote removed
     """,
-    judge=_majority_vote,
+    record=_majority_vote,
 )
 
 INF305: Final = Rule(
@@ -342,7 +342,7 @@ INF305: Final = Rule(
         format infereval
         evaluation /items/0/samples/0/parse_status removed
     """,
-    judge=_parse_status,
+    record=_parse_status,
 )
 
 INF306: Final = Rule(
@@ -364,7 +364,7 @@ INF306: Final = Rule(
         format infereval
         evaluation /items/1/samples/2/raw_response = "It is hard to tell: ABSTAIN"
     """,
-    judge=_silent_failure,
+    record=_silent_failure,
 )
 
 INF307: Final = Rule(
@@ -385,7 +385,7 @@ INF307: Final = Rule(
         format infereval
         evaluation /finished_at = "2026-05-31T12:30:00+02:00"
     """,
-    judge=_reversed_times,
+    record=_reversed_times,
 )
 
 OF_EVALUATIONS: Final = (INF301, INF302, INF307)
