@@ -18,6 +18,7 @@ from corpus import (
     reader_of,
     reference_errors,
     row_violations,
+    schema_errors_of,
     value_at,
 )
 
