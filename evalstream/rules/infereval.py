@@ -316,12 +316,12 @@ INF101: Final = Rule(
     Why it matters: the package does not load the document.
 
     Bad:
-        format infereval
-        evaluation /items/0/model_verdict = "maybe"
+        evaluation:
+          {"items": [{"id": "open-street", "model_verdict": "maybe"}]}
 
     Good:
-        format infereval
-        evaluation /items/0/model_verdict = "good"
+        evaluation:
+          {"items": [{"id": "open-street", "model_verdict": "good"}]}
     """,
     judge=_beyond_the_schema,
 )
@@ -338,12 +338,12 @@ INF102: Final = Rule(
     Why it matters: readers that go by the schema alone refuse the document.
 
     Bad:
-        format infereval
-        benchmark /references = ["A book on the weather"]
+        benchmark:
+          {"references": ["A book on the weather"]}
 
     Good:
-        format infereval
-        benchmark /references = [{"citation": "A book on the weather"}]
+        benchmark:
+          {"references": [{"citation": "A book on the weather"}]}
     """,
 )
 
@@ -359,12 +359,18 @@ INF201: Final = Rule(
     Why it matters: verdicts belong to analysts by their place alone.
 
     Bad:
-        format infereval
-        benchmark /items/0/analyst_verdicts = ["good"]
+        benchmark:
+          {
+            "analysts": [{"id": "ann"}, {"id": "ben"}],
+            "items": [{"id": "open-street", "analyst_verdicts": ["good"]}]
+          }
 
     Good:
-        format infereval
-        benchmark /items/0/analyst_verdicts = ["good", "abstain"]
+        benchmark:
+          {
+            "analysts": [{"id": "ann"}, {"id": "ben"}],
+            "items": [{"id": "open-street", "analyst_verdicts": ["good", "abstain"]}]
+          }
     """,
     judge=_verdicts,
 )
@@ -381,12 +387,24 @@ INF202: Final = Rule(
     Why it matters: rationales belong to analysts by their place alone.
 
     Bad:
-        format infereval
-        benchmark /items/0/analyst_rationales = ["Streets get wet in the rain."]
+        benchmark:
+          {
+            "analysts": [{"id": "ann"}, {"id": "ben"}],
+            "items": [{
+              "id": "open-street",
+              "analyst_rationales": ["Streets get wet in the rain."]
+            }]
+          }
 
     Good:
-        format infereval
-        benchmark /items/0/analyst_rationales = ["Streets get wet in the rain.", ""]
+        benchmark:
+          {
+            "analysts": [{"id": "ann"}, {"id": "ben"}],
+            "items": [{
+              "id": "open-street",
+              "analyst_rationales": ["Streets get wet in the rain.", ""]
+            }]
+          }
     """,
     judge=_rationales,
 )
@@ -403,12 +421,21 @@ INF203: Final = Rule(
     Why it matters: the item has no place in the design.
 
     Bad:
-        format infereval
-        benchmark /items/0/factor_levels/wind = "strong"
+        benchmark:
+          {
+            "factors": {"cover": ["open", "tent"]},
+            "items": [{
+              "id": "open-street",
+              "factor_levels": {"cover": "open", "wind": "strong"}
+            }]
+          }
 
     Good:
-        format infereval
-        benchmark /items/0/factor_levels/cover = "open"
+        benchmark:
+          {
+            "factors": {"cover": ["open", "tent"]},
+            "items": [{"id": "open-street", "factor_levels": {"cover": "open"}}]
+          }
     """,
     judge=_factor_levels,
 )
@@ -425,12 +452,26 @@ INF204: Final = Rule(
     Why it matters: effects of the factors cannot be told from those of single items.
 
     Bad:
-        format infereval
-        benchmark /factor_constraints = {"min_items_per_cell": 2}
+        benchmark:
+          {
+            "factors": {"cover": ["open", "tent"]},
+            "factor_constraints": {"min_items_per_cell": 2},
+            "items": [
+              {"id": "open-street", "factor_levels": {"cover": "open"}},
+              {"id": "covered-street", "factor_levels": {"cover": "tent"}}
+            ]
+          }
 
     Good:
-        format infereval
-        benchmark /factor_constraints = {"min_items_per_cell": 1}
+        benchmark:
+          {
+            "factors": {"cover": ["open", "tent"]},
+            "factor_constraints": {"min_items_per_cell": 1},
+            "items": [
+              {"id": "open-street", "factor_levels": {"cover": "open"}},
+              {"id": "covered-street", "factor_levels": {"cover": "tent"}}
+            ]
+          }
     """,
     judge=_thin_cells,
 )
@@ -446,12 +487,24 @@ INF205: Final = Rule(
     Why it matters: agreement is to be reported against it.
 
     Bad:
-        format infereval
-        benchmark /primary_panel = "sailors"
+        benchmark:
+          {
+            "analysts": [
+              {"id": "ann", "panel": "neighbours"},
+              {"id": "ben", "panel": "visitors"}
+            ],
+            "primary_panel": "sailors"
+          }
 
     Good:
-        format infereval
-        benchmark /primary_panel = "neighbours"
+        benchmark:
+          {
+            "analysts": [
+              {"id": "ann", "panel": "neighbours"},
+              {"id": "ben", "panel": "visitors"}
+            ],
+            "primary_panel": "neighbours"
+          }
     """,
     judge=_primary_panel,
 )
@@ -467,14 +520,12 @@ INF206: Final = Rule(
     Why it matters: agreement between panels leaves their verdicts out.
 
     Bad:
-        format infereval
-        benchmark /analysts/1/panel removed
+        benchmark:
+          {"analysts": [{"id": "ann", "panel": "neighbours"}, {"id": "ben"}]}
 
     Good:
-        format infereval
-        benchmark /primary_panel removed
-        benchmark /analysts/0/panel removed
-        benchmark /analysts/1/panel removed
+        benchmark:
+          {"analysts": [{"id": "ann"}, {"id": "ben"}]}
     """,
     judge=_partial_panels,
 )
@@ -491,12 +542,18 @@ INF207: Final = Rule(
     Why it matters: the kind decides how a null effect is read.
 
     Bad:
-        format infereval
-        benchmark /factor_kinds/wind = "substantive"
+        benchmark:
+          {
+            "factors": {"cover": ["open", "tent"]},
+            "factor_kinds": {"cover": "substantive", "wind": "substantive"}
+          }
 
     Good:
-        format infereval
-        benchmark /factor_kinds/cover = "experimentally_controlled"
+        benchmark:
+          {
+            "factors": {"cover": ["open", "tent"]},
+            "factor_kinds": {"cover": "experimentally_controlled"}
+          }
     """,
     judge=_factor_kinds,
 )
@@ -513,12 +570,22 @@ INF208: Final = Rule(
     Why it matters: results are joined by these ids.
 
     Bad:
-        format infereval
-        benchmark /analysts/1/id = "ann"
+        benchmark:
+          {
+            "analysts": [
+              {"id": "ann", "panel": "neighbours"},
+              {"id": "ann", "panel": "visitors"}
+            ]
+          }
 
     Good:
-        format infereval
-        benchmark /analysts/1/id = "cleo"
+        benchmark:
+          {
+            "analysts": [
+              {"id": "ann", "panel": "neighbours"},
+              {"id": "cleo", "panel": "visitors"}
+            ]
+          }
     """,
     judge=_repeated_ids,
 )
@@ -535,12 +602,32 @@ INF209: Final = Rule(
     Why it matters: there is no sentence to show to the model.
 
     Bad:
-        format infereval
-        benchmark /items/0/rsr_target/A = ["flooded"]
+        benchmark:
+          {
+            "bearers": {
+              "rain": {"expression": "it rains"},
+              "wet": {"expression": "the street is wet"},
+              "dry": {"expression": "the street is dry"}
+            },
+            "items": [{
+              "id": "open-street",
+              "rsr_target": {"X": ["rain"], "A": ["flooded"]}
+            }]
+          }
 
     Good:
-        format infereval
-        benchmark /items/0/rsr_target/A = ["dry"]
+        benchmark:
+          {
+            "bearers": {
+              "rain": {"expression": "it rains"},
+              "wet": {"expression": "the street is wet"},
+              "dry": {"expression": "the street is dry"}
+            },
+            "items": [{
+              "id": "open-street",
+              "rsr_target": {"X": ["rain"], "A": ["dry"]}
+            }]
+          }
     """,
     judge=_unknown_bearers,
 )
@@ -559,12 +646,29 @@ INF210: Final = Rule(
     Why it matters: the package refuses the benchmark.
 
     Bad:
-        format infereval
-        benchmark /items/0/monotonicity_step/tier_index = 0
+        benchmark:
+          {
+            "ordinal_families": {"rainfall": ["drizzle", "rain"]},
+            "items": [{
+              "id": "open-street",
+              "monotonicity_step": {"family": "rainfall", "tier": "rain", "tier_index": 0}
+            }]
+          }
 
     Good:
-        format infereval
-        benchmark /items/0/monotonicity_step/expected = "non_increasing"
+        benchmark:
+          {
+            "ordinal_families": {"rainfall": ["drizzle", "rain"]},
+            "items": [{
+              "id": "open-street",
+              "monotonicity_step": {
+                "family": "rainfall",
+                "tier": "rain",
+                "tier_index": 1,
+                "expected": "non_increasing"
+              }
+            }]
+          }
     """,
     judge=_cross_references,
 )
@@ -581,12 +685,24 @@ INF211: Final = Rule(
     Why it matters: the answer does not depend on what the model knows.
 
     Bad:
-        format infereval
-        benchmark /items/0/conclusions = ["wet", "rain"]
+        benchmark:
+          {
+            "items": [{
+              "id": "open-street",
+              "premises": ["rain"],
+              "conclusions": ["wet", "rain"]
+            }]
+          }
 
     Good:
-        format infereval
-        benchmark /items/0/conclusions = ["wet", "dry"]
+        benchmark:
+          {
+            "items": [{
+              "id": "open-street",
+              "premises": ["rain"],
+              "conclusions": ["wet", "dry"]
+            }]
+          }
     """,
     judge=_vacuous,
 )

@@ -66,7 +66,7 @@ def _delete(path: Path) -> None:
 
 def _opened(path: Path, place: str) -> tuple[Any, Any, Any]:
     """Return a document, and where a pointer leads in it: the object or list, and the key."""
-    document = yaml.load(path.read_text(encoding="utf-8"), Loader=_Core)
+    document = yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)
     return document, *parent_of(document, place)
 
 
@@ -74,15 +74,15 @@ def _write(path: Path, document: Any) -> None:
     """Write a document; as it stands in YAML 1.2, of which JSON is a part."""
     text = json.dumps(document, indent=2)
     if path.suffix == ".yaml":
-        text = yaml.dump(document, sort_keys=False, Dumper=_CoreDumper)
+        text = yaml.dump(document, sort_keys=False, Dumper=Dumper)
     path.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
 
 
-class _Core(yaml.SafeLoader):
+class Loader(yaml.SafeLoader):
     """Reads the example, in which `no` is a language."""
 
 
-class _CoreDumper(yaml.SafeDumper):
+class Dumper(yaml.SafeDumper):
     """Writes it so."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
@@ -94,7 +94,7 @@ class _CoreDumper(yaml.SafeDumper):
 _TYPES_OF_OLD = (":bool", ":timestamp")
 """Types that YAML 1.1 sees in plain texts; true and false do not occur in the example."""
 
-for _class in (_Core, _CoreDumper):
+for _class in (Loader, Dumper):
     _class.yaml_implicit_resolvers = {
         letter: [one for one in resolvers if not one[0].endswith(_TYPES_OF_OLD)]
         for letter, resolvers in _class.yaml_implicit_resolvers.items()
