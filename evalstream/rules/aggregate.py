@@ -335,7 +335,7 @@ ES704: Final = Rule(
     Good:
         aggregate:
           {
-            "evaluation_id": "tiny-arithmetic/acorn-7b@cd543a14aaaa",
+            "evaluation_id": "tiny-arithmetic/acorn-7b/1760000000",
             "retrieved_timestamp": "1760000000.25"
           }
     """,

@@ -318,11 +318,13 @@ ES610: Final = Rule(
 
     Good:
         row 1:
-          {"sample_id": "arith-001", "metadata": {"epoch": 2}}
+          {"sample_id": "arith-001", "metadata": {"epoch": 1}}
         row 2:
-          {"sample_id": "arith-002", "metadata": {"epoch": 1}}
+          {"sample_id": "arith-001", "metadata": {"epoch": 2}}
         row 3:
-          {"sample_id": "arith-003", "metadata": {"epoch": 1}}
+          {"sample_id": "arith-002", "metadata": {"epoch": 1}}
+        row 4:
+          {"sample_id": "arith-002", "metadata": {"epoch": 2}}
     """,
     run=_uneven_repeats,
     about_aggregate=True,

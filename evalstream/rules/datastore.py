@@ -220,12 +220,12 @@ ES902: Final = Rule(
     gone can be verified by nobody.
 
     Bad:
-        A rows file lies beside the aggregate, under its name.
+        A rows file with the name of the aggregate lies beside it.
         aggregate:
           {"evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000"}
 
     Good:
-        A rows file lies beside the aggregate, under its name.
+        A rows file with the name of the aggregate lies beside it.
         aggregate:
           {
             "evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000",

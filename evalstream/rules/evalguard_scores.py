@@ -356,7 +356,7 @@ EVG402: Final = Rule(
           }
 
     Good:
-        The folder has no report.
+        The folder has thresholds and no report.
         thresholds/sums.yaml:
           {
             "task": "sums",

@@ -439,7 +439,7 @@ ES404: Final = Rule(
     Why it matters: nothing ties the hashes to the samples; they cannot be called checked.
 
     Bad:
-        No known recipe gives this hash, nor that of any other row:
+        No known recipe gives this hash or that of another row:
         row 1:
           {
             "sample_hash": "6f1ac296857755c17c71b60983d3c24e8fc63451ff9e80af77b4cddaeb1d861f",

@@ -253,7 +253,7 @@ ES312: Final = Rule(
 
     Good:
         row 1:
-          {"input": {"raw": "What is 2 + 3? Not 45", "reference": "5"}}
+          {"input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}}
     """,
     row=_answer_leak,
     optional=True,
