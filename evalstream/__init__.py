@@ -1,20 +1,28 @@
 """The integrity gate for LLM-evaluation results: prove or refute a run and its aggregate."""
 
-from evalstream.uninterrupted import uninterrupted
+from evalstream.model.uninterrupted import uninterrupted
 
 with uninterrupted():
     from evalstream._version import __version__
-    from evalstream.check import check
-    from evalstream.errors import CannotCheck, CannotWrite, EvalstreamError, UsageError, WorkerLost
-    from evalstream.model import Finding, Flow, Options, Report, RunSummary, Severity
-    from evalstream.salvage import Salvage, salvage
+    from evalstream.api import check
+    from evalstream.engine.salvage import Salvage, salvage
+    from evalstream.model.errors import (
+        CannotCheck,
+        CannotWrite,
+        EvalstreamError,
+        UsageError,
+        WorkerLost,
+    )
+    from evalstream.model.finding import Finding, Severity
+    from evalstream.model.options import Options, RowRouting
+    from evalstream.model.report import Report, RunSummary
 
 __all__ = [
     "CannotCheck",
     "CannotWrite",
     "EvalstreamError",
     "Finding",
-    "Flow",
+    "RowRouting",
     "Options",
     "Report",
     "RunSummary",

@@ -6,17 +6,19 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from evalstream.any_run import check_any
-from evalstream.errors import UsageError
-from evalstream.findings import Findings
-from evalstream.model import Finding, Options, Report, Reporter, RunSummary, Totals
-from evalstream.progress import Progress
-from evalstream.runs import Nothing, Run
-from evalstream.stopping import STOPPING
+from evalstream.batch.single import check_any
+from evalstream.io.progress import Progress
+from evalstream.model.errors import UsageError
+from evalstream.model.finding import Finding
+from evalstream.model.finding_list import FindingList
+from evalstream.model.options import Options
+from evalstream.model.report import Report, Reporter, RunSummary, Totals
+from evalstream.model.run import NoInput, Run
+from evalstream.model.signals import STOPPING
 
 if TYPE_CHECKING:
-    from evalstream.parts import Part
-    from evalstream.shards import Shard
+    from evalstream.batch.parts import Part
+    from evalstream.batch.shards import Shard
 
 
 class Call:
@@ -24,12 +26,12 @@ class Call:
 
     def __init__(self, options: Options, reporter: Reporter | None) -> None:
         self._options, self._reporter = options, reporter
-        self._kept = Findings()
+        self._kept = FindingList()
         self._shown = 0
 
     def check(
         self,
-        found: Iterator[Run | Nothing],
+        found: Iterator[Run | NoInput],
         *,
         ledger: str | None = None,
         overwrite: bool = False,
@@ -43,11 +45,11 @@ class Call:
         first = list(islice(found, 2))
         if len(first) == 1 and ledger is None and shard is None:
             return self._alone(first[0], progress=progress)
-        from evalstream.many import check_many
+        from evalstream.batch.batch import check_many
 
         part = None
         if shard is not None:
-            from evalstream.parts import PartReporter
+            from evalstream.batch.parts import PartReporter
 
             if not isinstance(self._reporter, PartReporter):
                 raise UsageError("what a shard checks is written by a PartReporter")
@@ -67,19 +69,19 @@ class Call:
 
     def merge(self, parts: Sequence[Part]) -> Report:
         """Return the report that the parts make up. Raises CannotCheck where they do not."""
-        from evalstream.many import merge_many
+        from evalstream.batch.batch import merge_many
 
         return self._reported(*merge_many(parts, self._options, self._show))
 
-    def _alone(self, found: Run | Nothing, *, progress: bool) -> Report:
+    def _alone(self, found: Run | NoInput, *, progress: bool) -> Report:
         """Check one run; its findings are shown as they come."""
         totals = Totals()
         with Progress(shown=progress) as bar:
-            if isinstance(found, Nothing):
-                from evalstream.packs import check_planned
-                from evalstream.planned import Planned
+            if isinstance(found, NoInput):
+                from evalstream.batch.packing import check_planned
+                from evalstream.batch.planned import PlannedRun
 
-                _, summary, findings = check_planned(self._options, Planned(0, found, 0), bar)
+                _, summary, findings = check_planned(self._options, PlannedRun(0, found, 0), bar)
                 for finding in findings:
                     self._show(finding)
             else:

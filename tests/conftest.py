@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evalstream import engine
+from evalstream.formats.eee import row_engine
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))
 
@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(autouse=True)
 def _takes_usual_rows_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let even the smallest file go the way of large ones."""
-    monkeypatch.setattr(engine, "WORTH_A_SCANNER_BYTES", 0)
+    monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", 0)
 
 
 @pytest.fixture

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from evalstream.catalog import enabled_codes
-from evalstream.formats import eee
-from evalstream.model import Fault, Finding, Options
-from evalstream.reading import Reader
-from evalstream.rule import Context
-from evalstream.rules.schema import explain
-from evalstream.schema import Validator, builtin_schema, compile_schema
+from evalstream.formats.eee import row_view
+from evalstream.formats.eee.row_reader import RowReader
+from evalstream.formats.eee.rules.schema import explain
+from evalstream.model.finding import Finding, Violation
+from evalstream.model.options import Options
+from evalstream.parsing.json_schema import Validator, builtin_schema, compile_schema
+from evalstream.rules.base import CheckContext
+from evalstream.rules.catalogue import enabled_codes
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 CORPUS = REPOSITORY.parent / "shared" / "corpus"
@@ -54,39 +55,41 @@ def reference_version(version: str, aliases: Mapping[str, str]) -> str:
 
 
 @lru_cache(maxsize=32)
-def reader_of(version: str, engine: str) -> Reader:
+def reader_of(version: str, engine: str) -> RowReader:
     """Return a reader that judges every row by one version, or by the one it declares."""
     options = Options(schema_version=version, engine=engine)
-    fallback = eee.DEFAULT_VERSION if version == "auto" else version
-    return Reader(Context(options=options, enabled=enabled_codes(options), version=fallback))
+    fallback = row_view.DEFAULT_VERSION if version == "auto" else version
+    return RowReader(
+        CheckContext(options=options, enabled=enabled_codes(options), version=fallback)
+    )
 
 
 @lru_cache(maxsize=32)
 def aggregate_validator(version: str, engine: str) -> Validator:
     """Return the compiled schema that judges aggregates of one version."""
-    return compile_schema(builtin_schema(eee.aggregate_schema_name(version)), engine)
+    return compile_schema(builtin_schema(row_view.aggregate_schema_name(version)), engine)
 
 
 @lru_cache(maxsize=1 << 14)
-def row_faults(line: bytes, version: str, engine: str) -> list[Fault]:
+def row_faults(line: bytes, version: str, engine: str) -> list[Violation]:
     """Say everything that is wrong with a row by itself under one version."""
     return reader_of(version, engine).explain(line, torn=False)[1]
 
 
 @lru_cache(maxsize=1 << 14)
-def aggregate_faults(text: bytes, version: str, engine: str) -> list[Fault]:
+def aggregate_faults(text: bytes, version: str, engine: str) -> list[Violation]:
     """Say everything that is wrong with an aggregate under one version."""
     faults = aggregate_validator(version, engine).faults(json.loads(text))
     return explain(faults, own=True, version=version)
 
 
-def breaches(faults: Iterable[Fault | Finding]) -> Errors:
+def breaches(faults: Iterable[Violation | Finding]) -> Errors:
     """Return the schema's part of some faults: those that carry a keyword."""
     return frozenset((fault.pointer or "", fault.keyword) for fault in faults if fault.keyword)
 
 
 def reference_breaches(
-    errors: Iterable[Sequence[str]], document: Any, faults: Iterable[Fault | Finding]
+    errors: Iterable[Sequence[str]], document: Any, faults: Iterable[Violation | Finding]
 ) -> Errors:
     """Return what the reference validator says, folded as our findings are.
 
@@ -162,7 +165,7 @@ def _without_vacuous_branches(said: Errors, document: Any) -> Errors:
 
 
 def _with_one_keyword_per_null(
-    said: Errors, document: Any, faults: Iterable[Fault | Finding]
+    said: Errors, document: Any, faults: Iterable[Violation | Finding]
 ) -> Errors:
     """Keep one keyword of a null in an optional field: it is one fault with one repair."""
     nulls = {

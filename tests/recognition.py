@@ -1,8 +1,8 @@
 """What the formats make of files, for the tests of each."""
 
-from evalstream.finding import find_runs
-from evalstream.recognising import beginning_of
-from evalstream.runs import Run
+from evalstream.discovery import find_runs
+from evalstream.discovery.detect_format import beginning_of
+from evalstream.model.run import Run
 
 __all__ = ["beginning_of", "shown"]
 

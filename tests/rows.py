@@ -14,8 +14,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 import evalstream
-from evalstream.model import Options
-from evalstream.output import Output
+from evalstream.io.output import Output
+from evalstream.model.options import Options
 from evalstream.reporters.json import JsonReporter
 from evalstream.reporters.jsonl import JsonLinesReporter
 from evalstream.reporters.text import TextReporter

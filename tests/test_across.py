@@ -20,18 +20,34 @@ from rows import Row, aggregate_of, bounded, bytes_of, hashed, sound_rows
 from xxhash import xxh3_64_intdigest
 
 import evalstream
-from evalstream import comparing
-from evalstream import links as links_module
-from evalstream.across import Across, Linked
-from evalstream.aggregate import Aggregate, Result
-from evalstream.any_run import check_any
-from evalstream.errors import CannotCheck
-from evalstream.links import CHUNK_BYTES, RunLinks, packed, packed_words, unpacked, unpacked_words
-from evalstream.model import Finding, Options, RunSummary, Severity
-from evalstream.progress import Progress
-from evalstream.rules.corpus import ES903, ES904, ES905
-from evalstream.runs import Run
-from evalstream.ties import Ties, element_of, element_word, input_word, sample_word, ties_of
+from evalstream.batch.cross_run import compare
+from evalstream.batch.cross_run.index import CrossRunFinding, CrossRunIndex
+from evalstream.batch.single import check_any
+from evalstream.formats.eee.aggregate import Aggregate, Result
+from evalstream.formats.eee.rules.cross_run import ES903, ES904, ES905
+from evalstream.io.progress import Progress
+from evalstream.model.errors import CannotCheck
+from evalstream.model.finding import Finding, Severity
+from evalstream.model.options import Options
+from evalstream.model.report import RunSummary
+from evalstream.model.run import Run
+from evalstream.stats import run_links as links_module
+from evalstream.stats.link_keys import (
+    LinkKey,
+    element_of,
+    element_place,
+    input_hash64,
+    link_key,
+    sample_hash64,
+)
+from evalstream.stats.run_links import (
+    CHUNK_BYTES,
+    RunLinks,
+    decode_links,
+    decode_words,
+    encode_links,
+    encode_words,
+)
 
 CODES = frozenset({"ES903", "ES904", "ES905", "ES906", "ES908"})
 UUID = "0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57"
@@ -45,15 +61,15 @@ def check_linked(rows: Path | None, aggregate: Path | None, **settings: Any) -> 
         return check_any(run, Options(links=True, **settings), found.append, progress)
 
 
-def told(summaries: Iterable[RunSummary], enabled: Iterable[str] = CODES) -> list[Linked]:
+def told(summaries: Iterable[RunSummary], enabled: Iterable[str] = CODES) -> list[CrossRunFinding]:
     """Hold runs against each other, numbered as they come."""
-    with closing(Across()) as across:
+    with closing(CrossRunIndex()) as across:
         for number, summary in enumerate(summaries):
             across.add(number, summary)
         return list(across.faults(frozenset(enabled)))
 
 
-def codes(found: Iterable[Linked]) -> list[tuple[int, str]]:
+def codes(found: Iterable[CrossRunFinding]) -> list[tuple[int, str]]:
     """Return of which runs what was told."""
     return [(one.number, one.fault.code) for one in found]
 
@@ -124,7 +140,7 @@ class World(NamedTuple):
     aggregate: str | None
     record: str | None
     evaluation: int | None
-    groups: dict[Ties, list[tuple[int, int]]]
+    groups: dict[LinkKey, list[tuple[int, int]]]
 
     def summary(self) -> RunSummary:
         """Return the run as if it had been checked."""
@@ -133,7 +149,7 @@ class World(NamedTuple):
         links.take([(ties, words.tobytes()) for ties, words in self.words()])
         return RunSummary(self.file, self.aggregate, "eee", links=links)
 
-    def words(self) -> Iterator[tuple[Ties, array[int]]]:
+    def words(self) -> Iterator[tuple[LinkKey, array[int]]]:
         """Iterate over the groups with their words; lines count on from group to group."""
         line = 0
         for ties, rows in self.groups.items():
@@ -154,7 +170,7 @@ def sensible(world: World) -> World:
 
 WIDE = (1 << 63) + 5
 some_ties = st.builds(
-    Ties, st.sampled_from([1, WIDE]), st.sampled_from([3, 4]), st.sampled_from([5, WIDE])
+    LinkKey, st.sampled_from([1, WIDE]), st.sampled_from([3, 4]), st.sampled_from([5, WIDE])
 )
 some_rows = st.lists(
     st.tuples(st.sampled_from([1, 2, WIDE]), st.sampled_from([0, 7, 8, WIDE])),
@@ -302,7 +318,7 @@ def expected(worlds: Sequence[World]) -> list[tuple[Any, ...]]:
     return sorted([*records, *files, *others, *set(expected_drift(worlds))], key=repr)
 
 
-def seen_in(found: Iterable[Linked]) -> list[tuple[Any, ...]]:
+def seen_in(found: Iterable[CrossRunFinding]) -> list[tuple[Any, ...]]:
     """Return what was told in the terms of what is expected."""
     seen: list[tuple[Any, ...]] = []
     for one in found:
@@ -338,7 +354,7 @@ def test_what_is_told_is_what_a_plain_comparison_tells(worlds: list[World]) -> N
 def test_neither_order_nor_machine_matters(worlds: list[World], chance: Any) -> None:
     plainly = told(world.summary() for world in worlds)
     with ExitStack() as opened:
-        bases = [opened.enter_context(closing(Across())) for _ in range(6)]
+        bases = [opened.enter_context(closing(CrossRunIndex())) for _ in range(6)]
         together, merged, again, *machines = bases
         for number in chance.sample(range(len(worlds)), len(worlds)):
             together.add(number, worlds[number].summary())
@@ -426,8 +442,8 @@ def test_a_drifted_sample_is_told_with_both_places(tmp_path: Path) -> None:
 def test_however_shared_samples_are_looked_for_they_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int, most: int
 ) -> None:
-    monkeypatch.setattr(comparing, "COUNTED_AT_ONCE", at_once)
-    monkeypatch.setattr(comparing, "MOST_COUNTED", most)
+    monkeypatch.setattr(compare, "COUNTED_AT_ONCE", at_once)
+    monkeypatch.setattr(compare, "MOST_COUNTED", most)
     rows = sound_rows()
     first = write_pair(tmp_path / "a", rows[:5])
     apart = write_pair(tmp_path / "b", rows[5:], model="acme/birch-7b")
@@ -584,13 +600,14 @@ def linked(data: bytes, folder: Path, **settings: Any) -> list[dict[str, Any]]:
     """Return what ties rows to others, packed."""
     path = folder / "rows.jsonl"
     path.write_bytes(data)
-    return packed(check_linked(path, None, **settings).links)
+    return encode_links(check_linked(path, None, **settings).links)
 
 
 def test_both_speeds_and_all_block_sizes_gather_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evalstream import engine, row_pass
+    from evalstream.engine import row_pass
+    from evalstream.formats.eee import row_engine
 
     rows = sound_rows(count=2000) + sound_rows("0.3.0", count=500)
     rows[5]["input"]["choices"] = ["a", "ü"]
@@ -598,13 +615,13 @@ def test_both_speeds_and_all_block_sizes_gather_the_same(
     rows[7]["input"]["reference"] = ["x", "y"]
     data = bytes_of(rows)
     slowly = linked(data, tmp_path, engine="portable")
-    monkeypatch.setattr(engine, "WORTH_A_SCANNER_BYTES", 1)
-    engine._compiled.cache_clear()
+    monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", 1)
+    row_engine._compiled.cache_clear()
     assert linked(data, tmp_path) == slowly
     monkeypatch.setattr(row_pass, "BLOCK_BYTES", 10_000)
     monkeypatch.setattr(links_module, "IN_MEMORY_BYTES", 1000)
     assert linked(data, tmp_path) == slowly
-    assert sum(len(unpacked_words(one["words"])) for one in slowly[1:]) == 2500 * 32
+    assert sum(len(decode_words(one["words"])) for one in slowly[1:]) == 2500 * 32
 
 
 @pytest.mark.parametrize(
@@ -656,15 +673,18 @@ def test_an_aggregate_that_nests_too_deep_has_no_record() -> None:
 
 @pytest.mark.parametrize("in_memory", [0, 100, 1 << 30])
 def test_links_survive_pickling_and_packing(in_memory: int) -> None:
-    ties = [Ties(1, 2, 3), Ties(WIDE, WIDE, WIDE)]
+    ties = [LinkKey(1, 2, 3), LinkKey(WIDE, WIDE, WIDE)]
     run = RunLinks(in_memory)
     run.record, run.evaluation, run.is_array = "r", WIDE, True
     for block in range(3):
         for one in ties:
             words = array("Q", range(block, block + 4 * 1500))
             run.take([(one, words.tobytes())], shift=block * 6000)
-    for copy in (pickle.loads(pickle.dumps(run)), unpacked(json.loads(json.dumps(packed(run))))):
-        assert packed(copy) == packed(run)
+    for copy in (
+        pickle.loads(pickle.dumps(run)),
+        decode_links(json.loads(json.dumps(encode_links(run)))),
+    ):
+        assert encode_links(copy) == encode_links(run)
         assert list(copy.groups()) == list(run.groups())
         for one in ties:
             assert b"".join(copy.chunks(one)) == b"".join(run.chunks(one))
@@ -675,7 +695,7 @@ def test_no_more_groups_are_gathered_than_fit(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(links_module, "MOST_GROUPS", 2)
     word = array("Q", [1, 2, 3, 4]).tobytes()
     run = RunLinks()
-    run.take([(Ties(1, place, 1), word) for place in (1, 2, 3, 1)])
+    run.take([(LinkKey(1, place, 1), word) for place in (1, 2, 3, 1)])
     assert [group.rows for group in run.groups()] == [2, 1]
     (one,) = told([RunSummary("a", None, "eee", links=run)])
     assert one.fault.code == "ES904"
@@ -683,10 +703,10 @@ def test_no_more_groups_are_gathered_than_fit(monkeypatch: pytest.MonkeyPatch) -
     assert one.file == "a"
 
 
-@pytest.mark.parametrize("words", ["", "?", "AAAA", "é", 5, None, packed_words(bytes(32))[:-8]])
+@pytest.mark.parametrize("words", ["", "?", "AAAA", "é", 5, None, encode_words(bytes(32))[:-8]])
 def test_words_that_were_not_packed_are_refused(words: Any) -> None:
     with pytest.raises((TypeError, ValueError)):
-        unpacked_words(words)
+        decode_words(words)
 
 
 @pytest.mark.parametrize(
@@ -697,7 +717,7 @@ def test_words_that_were_not_packed_are_refused(words: Any) -> None:
         {"of": [1], "words": ""},
         {"of": [1, 2, 3]},
         {"of": [1, 2, 3], "words": "AAAA"},
-        {"of": [1 << 70, 2, 3], "words": packed_words(bytes(32))},
+        {"of": [1 << 70, 2, 3], "words": encode_words(bytes(32))},
         {
             "run": 1,
             "file": None,
@@ -711,7 +731,7 @@ def test_words_that_were_not_packed_are_refused(words: Any) -> None:
     ],
 )
 def test_parts_that_make_no_sense_are_refused(part: Any) -> None:
-    with closing(Across()) as across, pytest.raises((KeyError, TypeError, ValueError)):
+    with closing(CrossRunIndex()) as across, pytest.raises((KeyError, TypeError, ValueError)):
         across.take_part(part)
 
 
@@ -720,18 +740,18 @@ def test_parts_that_make_no_sense_are_refused(part: Any) -> None:
     [
         [],
         [{}],
-        [{**packed(RunLinks())[0]}, {}],
-        [{**packed(RunLinks())[0]}, {"ties": [1], "words": packed_words(bytes(32))}],
-        [{**packed(RunLinks())[0]}, {"ties": [1, 2, 3], "words": "AAAA"}],
+        [{**encode_links(RunLinks())[0]}, {}],
+        [{**encode_links(RunLinks())[0]}, {"ties": [1], "words": encode_words(bytes(32))}],
+        [{**encode_links(RunLinks())[0]}, {"ties": [1, 2, 3], "words": "AAAA"}],
     ],
 )
 def test_links_that_make_no_sense_are_refused(some: Any) -> None:
     with pytest.raises((KeyError, TypeError, ValueError)):
-        unpacked(some)
+        decode_links(some)
 
 
 def test_a_database_that_cannot_be_kept_is_no_crash() -> None:
-    across = Across()
+    across = CrossRunIndex()
     across.close()
     with pytest.raises(CannotCheck, match="could not be held against each other"):
         across.add(1, RunSummary("a", None, "eee", links=RunLinks()))
@@ -742,11 +762,11 @@ def test_a_database_that_cannot_be_kept_is_no_crash() -> None:
 
 @given(st.integers(0, (1 << 31) - 1), st.integers(0, (1 << 32) - 1))
 def test_elements_are_found_again(line: int, number: int) -> None:
-    assert element_of(element_word(line, number)) == (line, number)
+    assert element_of(element_place(line, number)) == (line, number)
 
 
 def test_places_of_elements_beyond_all_bounds_still_fit_a_word() -> None:
-    assert element_word(1 << 40, 1 << 40) < 1 << 63
+    assert element_place(1 << 40, 1 << 40) < 1 << 63
 
 
 def test_words_tell_samples_and_inputs_apart() -> None:
@@ -759,12 +779,12 @@ def test_words_tell_samples_and_inputs_apart() -> None:
         (HALF, "b", ""),
         ("a", HALF, ""),
     ]
-    words = [input_word(1, *one) for one in asked]
+    words = [input_hash64(1, *one) for one in asked]
     assert words[0] == words[1]
     assert len(set(words)) == len(asked) - 1
-    assert len({sample_word(sample) for sample in ("1", 1, HALF, "", True)}) == 5
+    assert len({sample_hash64(sample) for sample in ("1", 1, HALF, "", True)}) == 5
     # What is summed up must not be the same when two samples change their inputs.
-    assert len({input_word(sample, *one) for sample in (1, 2) for one in asked[1:3]}) == 4
+    assert len({input_hash64(sample, *one) for sample in (1, 2) for one in asked[1:3]}) == 4
 
 
 def test_ties_know_the_benchmark_whatever_the_model() -> None:
@@ -772,18 +792,21 @@ def test_ties_know_the_benchmark_whatever_the_model() -> None:
     other = {**row, "evaluation_id": "b/other/org/2"}
     result = Result(0, None, "n", "d", "r", None, None, False, None, None, None, None, None)
     ties = [
-        ties_of(row, None, 0, None),
-        ties_of(other, " ", 0, None),
-        ties_of(row, None, 1, result),
+        link_key(row, None, 0, None),
+        link_key(other, " ", 0, None),
+        link_key(row, None, 1, result),
     ]
-    ties += [ties_of(row, None, 0, result._replace(split="test")), ties_of(other, None, 1, result)]
+    ties += [
+        link_key(row, None, 0, result._replace(split="test")),
+        link_key(other, None, 1, result),
+    ]
     benchmarks = [one.benchmark for one in ties if one is not None]
     assert benchmarks[0] == benchmarks[1] != benchmarks[2] == benchmarks[4] != benchmarks[3]
     assert len({one.evaluation for one in ties if one is not None}) == 2
     assert len({one.result for one in ties if one is not None}) == 4
     stray = {**row, "evaluation_id": "the-name-of-a-file"}
-    assert ties_of(stray, "b/m/1", 0, None) == ties[0]
-    assert ties_of({"evaluation_name": "n"}, "b/m/1", 0, None) == ties[0]
+    assert link_key(stray, "b/m/1", 0, None) == ties[0]
+    assert link_key({"evaluation_name": "n"}, "b/m/1", 0, None) == ties[0]
 
 
 def test_the_aggregate_says_whose_the_rows_are(tmp_path: Path) -> None:

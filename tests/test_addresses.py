@@ -12,9 +12,9 @@ import pytest
 from edits import REPOSITORY
 
 import evalstream
-from evalstream.model import Severity
-from evalstream.places import Address, Unaddressable, address_of, place_of, uuid_of
-from evalstream.profiles import DATASTORE, DEFAULT
+from evalstream.formats.eee.datastore import Address, Unaddressable, address_of, place_of, uuid_of
+from evalstream.model.finding import Severity
+from evalstream.rules.profiles import DATASTORE, DEFAULT
 
 UUID = "0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57"
 (PAIR,) = (REPOSITORY / "tests" / "pairs" / "0.3.0").rglob(f"{UUID}.json")

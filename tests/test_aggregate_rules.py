@@ -24,11 +24,12 @@ from rows import (
 )
 
 import evalstream
-from evalstream.aggregate import Aggregate
-from evalstream.catalog import RULES
-from evalstream.claims import claims_of
-from evalstream.model import Fault, Options, Severity
-from evalstream.rule import Context
+from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.eee.claims import claims_of
+from evalstream.model.finding import Severity, Violation
+from evalstream.model.options import Options
+from evalstream.rules.base import CheckContext
+from evalstream.rules.catalogue import RULES
 
 ERROR, WARNING, INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
 LEVELS = {"score_type": "levels", "level_names": ["wrong", "partly", "right"]}
@@ -446,12 +447,14 @@ def result(name: Any, dataset: Any = None, identity: Any = None, repository: Any
     }
 
 
-def faults_of_row(code: str, results: Any, row: dict[str, Any], version: str = "") -> list[Fault]:
+def faults_of_row(
+    code: str, results: Any, row: dict[str, Any], version: str = ""
+) -> list[Violation]:
     """Return what a rule says of a row beside an aggregate with some results."""
     rule, aggregate = RULES[code], read({"evaluation_id": "e", "evaluation_results": results})
     assert rule.row is not None
     check = rule.row(
-        Context(
+        CheckContext(
             Options(),
             version=version,
             evaluation_id=aggregate.evaluation_id,
@@ -548,7 +551,7 @@ def test_an_id_of_no_result_is_unknown(
 def test_without_an_aggregate_no_name_is_unknown(code: str) -> None:
     rule = RULES[code]
     assert rule.row is not None
-    assert rule.row(Context(Options())) is None
+    assert rule.row(CheckContext(Options())) is None
 
 
 ODD_NUMBERS = st.sampled_from(

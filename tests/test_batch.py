@@ -16,13 +16,13 @@ import pytest
 from rows import bytes_of, sound_rows, write_run
 
 import evalstream
-from evalstream import batch
-from evalstream.errors import CannotCheck, EngineLost, UsageError
-from evalstream.gathering import Gathering
-from evalstream.ledger import Ledger
-from evalstream.model import Report
-from evalstream.plan import Plan
-from evalstream.runs import Run
+from evalstream.batch import scheduler
+from evalstream.batch.ledger.ledger import Ledger
+from evalstream.batch.plan import RunPlan
+from evalstream.batch.results import ResultStore
+from evalstream.model.errors import CannotCheck, ExecutorLost, UsageError
+from evalstream.model.report import Report
+from evalstream.model.run import Run
 
 RUNS = 12
 OLD = time.time() - 3600
@@ -52,7 +52,7 @@ def age(folder: Path) -> None:
 @pytest.fixture(autouse=True)
 def _settles_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take files for settled however young they are, since a ctime cannot be set."""
-    monkeypatch.setattr("evalstream.run_standing._is_old", lambda _marks, _taken: True)
+    monkeypatch.setattr("evalstream.batch.ledger.run_state._is_old", lambda _marks, _taken: True)
 
 
 def said(report: Report) -> Any:
@@ -109,7 +109,7 @@ def test_a_ledger_serves_one_run_and_shards(folder: Path) -> None:
 KILLED = """
 import os, sys
 import evalstream
-from evalstream.gathering import Gathering
+from evalstream.batch.results import Gathering
 taken, take = [], Gathering.take
 def counted(self, number, *rest):
     taken.append(number)
@@ -136,7 +136,7 @@ def test_a_check_that_was_killed_goes_on_where_it_was(folder: Path) -> None:
 def test_a_signal_leaves_a_partial_report_and_a_ledger_to_go_on_with(folder: Path) -> None:
     code = """
 import os, signal, sys
-from evalstream.gathering import Gathering
+from evalstream.batch.results import Gathering
 from evalstream import run_standing
 run_standing._is_old = lambda marks, taken: True
 taken, take = [], Gathering.take
@@ -163,11 +163,11 @@ def test_when_who_runs_the_work_is_lost_nothing_passes_unseen(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lost(*_args: Any) -> Any:
-        raise EngineLost("the scheduler is gone")
+        raise ExecutorLost("the scheduler is gone")
         yield
 
-    monkeypatch.setattr(batch, "check_packs", lost)
-    monkeypatch.setattr("evalstream.packs.PACK_RUNS", 3)
+    monkeypatch.setattr(scheduler, "check_packs", lost)
+    monkeypatch.setattr("evalstream.batch.packing.PACK_RUNS", 3)
     report = evalstream.check(folder, jobs=2)
     assert report.exit_code == 3
     assert report.counts == {"ES001": RUNS}
@@ -201,7 +201,7 @@ def test_a_full_disk_is_told_as_one(folder: Path, monkeypatch: pytest.MonkeyPatc
     def full(*_what: Any) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(Gathering, "take", full)
+    monkeypatch.setattr(ResultStore, "take", full)
     with pytest.raises(CannotCheck, match="disk is full; TMPDIR"):
         evalstream.check(folder)
 
@@ -242,5 +242,5 @@ def test_the_plan_of_runs_that_cannot_be_listed_is_closed(bases: list[sqlite3.Co
         raise OSError("the folder went away")
 
     with pytest.raises(OSError, match="went away"):
-        Plan(broken())
+        RunPlan(broken())
     assert are_closed(bases)

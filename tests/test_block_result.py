@@ -2,21 +2,25 @@
 
 import pickle
 
-from evalstream.block_result import BlockResult, Fate, Located
-from evalstream.identities import Identities
-from evalstream.model import Excerpt, Fault, Severity
-from evalstream.tally import Tally
+from evalstream.engine.result import BlockResult, LineStatus, LocatedViolation
+from evalstream.model.finding import Excerpt, Severity, Violation
+from evalstream.model.row_record import RowRecords
+from evalstream.stats.tally import Tally
 
 
 def test_the_result_of_a_block_travels_whole() -> None:
     faults = [
-        Located(1, 0, None, Fault("ES102", "mark")),
-        Located(2, 7, 5, Fault("ES101", "cut", "/a", found=Excerpt("{", 1))),
-        Located(3, 9, "s", Fault("ES202", "type", "/b", "type", ["x"], 1, Severity.INFO, 2, True)),
+        LocatedViolation(1, 0, None, Violation("ES102", "mark")),
+        LocatedViolation(2, 7, 5, Violation("ES101", "cut", "/a", found=Excerpt("{", 1))),
+        LocatedViolation(
+            3, 9, "s", Violation("ES202", "type", "/b", "type", ["x"], 1, Severity.INFO, 2, True)
+        ),
     ]
-    counts, fates = {("ES102", Severity.ERROR): 1}, {2: Fate.REJECTED}
-    sent = BlockResult(faults, counts, Tally(), Identities(b""), fates)
+    counts, fates = {("ES102", Severity.ERROR): 1}, {2: LineStatus.REJECTED}
+    sent = BlockResult(faults, counts, Tally(), RowRecords(b""), fates)
     received = pickle.loads(pickle.dumps(sent))
     assert received[:2] == sent[:2]
     assert received[4:] == sent[4:]
-    assert all(type(one) is Located and type(one.fault) is Fault for one in received.faults)
+    assert all(
+        type(one) is LocatedViolation and type(one.fault) is Violation for one in received.faults
+    )

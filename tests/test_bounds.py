@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 from rows import aggregate_of, bounded, bytes_of, sound_rows, write_run
 
 import evalstream
-from evalstream import bounds, documents, fault_parts
-from evalstream.bounds import Held, TooLarge, held_of, refuse_many_values
-from evalstream.errors import CannotCheck
-from evalstream.exact import parse_exactly
-from evalstream.model import MORE, Fault
-from evalstream.schema import builtin_schema, builtin_validator, schema_documents
-from evalstream.yaml_documents import read_yaml
+from evalstream.formats.eee import aggregate_check
+from evalstream.model.errors import CannotCheck
+from evalstream.model.finding import MORE, Violation
+from evalstream.parsing import limits, schema_errors_in_parts
+from evalstream.parsing.json_schema import builtin_schema, builtin_validator, schema_documents
+from evalstream.parsing.limits import Held, TooLarge, held_of, refuse_many_values
+from evalstream.parsing.strict_json import parse_exactly
+from evalstream.parsing.yaml import read_yaml
 
 ROWS = bytes_of(sound_rows())
 
@@ -53,8 +54,8 @@ def test_values_are_counted_exactly(
 ) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=False).encode(errors="replace")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bounds, "MOST_JSON_VALUES", most)
-        patch.setattr(bounds, "MOST_JSON_TEXTS", most_texts)
+        patch.setattr(limits, "MOST_JSON_VALUES", most)
+        patch.setattr(limits, "MOST_JSON_TEXTS", most_texts)
         values, texts = counts_of(value)
         if values > most or texts > most_texts:
             with pytest.raises(TooLarge, match="values" if values > most else "texts in lists"):
@@ -97,9 +98,9 @@ def test_a_document_that_is_too_large_is_not_checked(
         path.write_text(json.dumps({"items": [], "id": "b", "metrics": [0] * 600_000}))
     else:
         path.write_text(json.dumps({"items": [], "id": "b", "version": "x" * 9_000_000}))
-        monkeypatch.setitem(documents.document_bytes.__kwdefaults__, "most", 8 << 20)
-        monkeypatch.setattr("evalstream.systems.evalguard_reading.LARGEST_DOCUMENT", 8 << 20)
-        monkeypatch.setattr("evalstream.systems.infereval_files.MOST_JSON_BYTES", 8 << 20)
+        monkeypatch.setitem(aggregate_check.document_bytes.__kwdefaults__, "most", 8 << 20)
+        monkeypatch.setattr("evalstream.formats.evalguard.document.LARGEST_DOCUMENT", 8 << 20)
+        monkeypatch.setattr("evalstream.formats.infereval.files.MOST_JSON_BYTES", 8 << 20)
     report = evalstream.check(**DOCUMENTS[format_name](path, rows))
     run = report.runs[0]
     assert (report.exit_code, run.verdict) in ((3, "incomplete"), (1, "failed"))
@@ -115,8 +116,8 @@ def test_a_device_without_an_end_is_read_up_to_the_bound(
     if not os.path.exists(device):
         pytest.skip("no such device here")
     rows, _ = write_run(tmp_path, ROWS)
-    monkeypatch.setitem(documents.document_bytes.__kwdefaults__, "most", 4 << 20)
-    monkeypatch.setattr("evalstream.systems.infereval_files.MOST_JSON_BYTES", 4 << 20)
+    monkeypatch.setitem(aggregate_check.document_bytes.__kwdefaults__, "most", 4 << 20)
+    monkeypatch.setattr("evalstream.formats.infereval.files.MOST_JSON_BYTES", 4 << 20)
     report = evalstream.check(rows, aggregate=device)
     assert (report.exit_code, report.counts.get("ES001")) == (3, 1)
     assert "more than 4 MiB" in (report.runs[0].trouble or "")
@@ -161,7 +162,7 @@ def test_very_many_findings_hear_a_signal(tmp_path: Path) -> None:
 def test_findings_are_held_up_to_a_bound_and_counted_beyond(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bounds, "MOST_OF_A_KIND", 50)
+    monkeypatch.setattr(limits, "MOST_OF_A_KIND", 50)
     path = tmp_path / "many.json"
     path.write_text(json.dumps(with_results(1300)))
     report = evalstream.check(path, max_findings=0)
@@ -175,9 +176,9 @@ def test_findings_are_held_up_to_a_bound_and_counted_beyond(
 
 
 def test_the_first_of_each_kind_are_held() -> None:
-    one, other = Fault("ES201", "x"), Fault("ES202", "x", count=3)
+    one, other = Violation("ES201", "x"), Violation("ES202", "x", count=3)
     held = Held()
-    assert all(held.takes(one) for _ in range(bounds.MOST_OF_A_KIND))
+    assert all(held.takes(one) for _ in range(limits.MOST_OF_A_KIND))
     assert held.takes(other)
     assert not held.takes(one)
     assert [(file, fault.code, fault.count) for file, fault in held.rest()] == [(None, "ES201", 1)]
@@ -210,8 +211,8 @@ def test_lists_in_parts_have_the_faults_of_the_whole(
     document["evaluation_results"] = spoiled
     del document["evaluation_id"]
     validator = builtin_validator("eee/0.2.0/aggregate")
-    monkeypatch.setattr(fault_parts, "PART", part)
-    parts = list(fault_parts.fault_parts(validator, document))
+    monkeypatch.setattr(schema_errors_in_parts, "PART", part)
+    parts = list(schema_errors_in_parts.fault_parts(validator, document))
     assert len(parts) == max(1, -(-len(spoiled) // part))
     found = [fault for some in parts for fault in some]
     assert sorted(map(repr, found)) == sorted(map(repr, validator.faults(document)))

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from rows import bounded, bytes_of, sound_rows, write_run
 
 import evalstream
-from evalstream import row_pass, standing
-from evalstream.block_digests import (
+from evalstream.engine import row_pass
+from evalstream.engine.row_pass import RowPass
+from evalstream.io import file_state
+from evalstream.io.block_digests import (
     UNCOMPARED,
     Cuts,
     RunningStretches,
@@ -22,10 +24,9 @@ from evalstream.block_digests import (
     digest_of_lines,
     first_difference,
 )
-from evalstream.digest import FileDigest, RunningDigest
-from evalstream.model import Lines
-from evalstream.row_pass import RowPass
-from evalstream.sources.file import FileSource, read_lines
+from evalstream.io.digest import FileDigest, RunningDigest
+from evalstream.io.file import FileSource, read_lines
+from evalstream.model.block import Lines
 
 DATA = bytes_of(sound_rows(count=40))
 POOL = {"jobs": 2, "executor": "pool"}
@@ -153,7 +154,7 @@ def test_a_file_that_others_only_read_is_not_accused(
 
 def blind(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no time, size or inode show a change, as where a clock is too coarse."""
-    monkeypatch.setattr("evalstream.sources.file.change_of", lambda *_: None)
+    monkeypatch.setattr("evalstream.io.file.change_of", lambda *_: None)
 
 
 @pytest.mark.parametrize("place", [b"Question 20", b"Question 0", b"Question 39"])
@@ -330,15 +331,15 @@ def test_documents_of_other_formats_are_watched_too(
     evaluation = tmp_path / "evaluation.json"
     evaluation.write_text('{"framework_version": "0.1", "items": [], "benchmark_id": "a"}')
     watched: list[str] = []
-    add = standing.Watch.add
+    add = file_state.Watch.add
 
-    def added(watch: standing.Watch, path: str, status: os.stat_result) -> None:
+    def added(watch: file_state.Watch, path: str, status: os.stat_result) -> None:
         add(watch, path, status)
         if path not in watched:
             watched.append(path)
             replaced(Path(path))
 
-    monkeypatch.setattr(standing.Watch, "add", added)
+    monkeypatch.setattr(file_state.Watch, "add", added)
     metric = tmp_path / "metric.yaml"
     metric.write_text("id: m\ntype: metric\n")
     given_to = tmp_path / "input.json"
@@ -352,7 +353,7 @@ def test_documents_of_other_formats_are_watched_too(
 def test_a_document_that_is_read_twice_has_the_same_bytes_each_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evalstream.systems.infereval_files import Document
+    from evalstream.formats.infereval.files import Document
 
     path = tmp_path / "evaluation.json"
     path.write_text('{"items": []}')

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from rows import Row, aggregate_of, bounded, bytes_of, hashed, sound_rows
 
 import evalstream
-from evalstream import row_pass
-from evalstream.claims import WHOLE_BELOW, Claims, agrees, claims_of
-from evalstream.model import Severity
-from evalstream.moments import MOST_SUBTASKS, Scores
-from evalstream.recomputation import Recomputed
-from evalstream.samples import Cover
+from evalstream.engine import row_pass
+from evalstream.formats.eee.claims import WHOLE_BELOW, Claims, agrees, claims_of
+from evalstream.formats.eee.recompute import Recomputed
+from evalstream.model.finding import Severity
+from evalstream.stats.duplicates import Cover
+from evalstream.stats.score_sums import MOST_SUBTASKS, ScoreSums
 
 NUMBERS = st.one_of(
     st.sampled_from([0, 1, True, False, 0.0, 1.0, 0.5, -0.0, 5e-324, 1e308, -1e308, 10**400]),
@@ -37,9 +37,9 @@ SAYINGS = st.tuples(
 Saying = tuple[str, Any, Any, bool]
 
 
-def summed(sayings: Sequence[Saying]) -> Scores:
+def summed(sayings: Sequence[Saying]) -> ScoreSums:
     """Add rows one by one."""
-    scores = Scores()
+    scores = ScoreSums()
     for name, score, correct, failed in sayings:
         scores.add(name, score, correct, failed=failed, times=1)
     return scores
@@ -91,7 +91,7 @@ def test_any_cut_and_any_order_give_the_same_sums(
     edges = [0, *sorted(cuts), len(sayings)]
     parts = [summed(sayings[start:stop]) for start, stop in pairwise(edges)]
     order.shuffle(parts)
-    merged = Scores()
+    merged = ScoreSums()
     for part in parts:
         merged.merge(part)
     assert merged == summed(sayings)
@@ -556,7 +556,7 @@ def test_rows_that_could_not_be_read_give_no_verdict(tmp_path: Path) -> None:
 def test_wilson_intervals_are_those_of_the_textbook(
     successes: int, rows: int, lower: float, upper: float
 ) -> None:
-    scores = Scores()
+    scores = ScoreSums()
     scores.add("n", 1, True, failed=False, times=successes)
     scores.add("n", 0, False, failed=False, times=rows - successes)
     claims = claims_of(b'{"evaluation_results": [{}]}')[0]

@@ -10,13 +10,13 @@ import pytest
 from edits import REPOSITORY
 
 import evalstream
-from evalstream import collisions
-from evalstream.check import merge
-from evalstream.collisions import folder_of, without_case
-from evalstream.model import Severity
-from evalstream.output import Output
-from evalstream.parts import PartReporter
-from evalstream.profiles import DATASTORE
+from evalstream.api import merge
+from evalstream.batch.cross_run import collisions
+from evalstream.batch.cross_run.collisions import folder_of, without_case
+from evalstream.batch.parts import PartReporter
+from evalstream.io.output import Output
+from evalstream.model.finding import Severity
+from evalstream.rules.profiles import DATASTORE
 
 (PAIR,) = (REPOSITORY / "tests" / "pairs" / "0.3.0").rglob("*.json")
 

@@ -20,10 +20,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalstream.errors import BrokenCompression, MissingExtra
-from evalstream.model import MEBIBYTE
-from evalstream.sources import compressed
-from evalstream.sources.compressed import PIECE_BYTES, Unpacked, compression_of
+from evalstream.io import compression
+from evalstream.io.compression import PIECE_BYTES, Unpacked, compression_of
+from evalstream.model.block import MEBIBYTE
+from evalstream.model.errors import BrokenCompression, MissingExtra
 
 ROWS = b"".join(
     b'{"sample_id":"%d","sample_hash":"%s"}\n'
@@ -333,7 +333,7 @@ def test_large_damaged_members_give_all_but_a_step(kind: str) -> None:
     assert broken is not None
     assert "is damaged near byte" in broken
     assert content.startswith(came)
-    assert len(content) - len(came) < compressed.STEP_BYTES
+    assert len(content) - len(came) < compression.STEP_BYTES
 
 
 def test_fault_of_the_packed_reader_comes_after_all_before_it(kind: str) -> None:

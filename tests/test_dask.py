@@ -19,19 +19,24 @@ from typing import Any
 import pytest
 from rows import REPOSITORY, bytes_of, sound_rows, write_run
 
-from evalstream import row_pass
-from evalstream.any_run import check_any
-from evalstream.errors import EngineLost, MissingExtra, WorkerLost
-from evalstream.executors import dask, run_in_order, serial
+from evalstream.batch.single import check_any
+from evalstream.engine import row_pass
+from evalstream.engine.open_rows import open_rows
+from evalstream.engine.row_pass import backend_for
+from evalstream.executors import serial
+from evalstream.executors.base import run_in_order
+from evalstream.executors.dask import backend as dask
 from evalstream.executors.dask import cluster as connection
-from evalstream.executors.dask import joining, worker
-from evalstream.model import Block, Finding, Options, RunSummary
-from evalstream.opening import open_rows
-from evalstream.progress import Progress
-from evalstream.row_pass import backend_for
-from evalstream.rule import Context
-from evalstream.runs import Run
-from evalstream.sources.file import FileSource, digest_whole, read_lines
+from evalstream.executors.dask import connect, worker
+from evalstream.io.file import FileSource, digest_whole, read_lines
+from evalstream.io.progress import Progress
+from evalstream.model.block import Block
+from evalstream.model.errors import ExecutorLost, MissingExtra, WorkerLost
+from evalstream.model.finding import Finding
+from evalstream.model.options import Options
+from evalstream.model.report import RunSummary
+from evalstream.model.run import Run
+from evalstream.rules.base import CheckContext
 
 pytestmark = [
     # Not imported here: who imports it before we do keeps its own way of logging.
@@ -48,9 +53,9 @@ ENDS_SECONDS = 120.0
 DRIVER = """
 import sys
 import threading
-from evalstream.errors import EngineLost
-from evalstream.executors import dask, run_in_order
-from evalstream.stopping import STOPPING, Stopped
+from evalstream.model.errors import EngineLost
+from evalstream.executors.base import dask, run_in_order
+from evalstream.model.signals import STOPPING, Stopped
 from test_dask import blocks, slow
 
 STOPPING.listen()
@@ -307,7 +312,7 @@ def test_a_scheduler_that_does_not_answer_is_lost(
     backend = joined(shared)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(connection, "SILENCE_SECONDS", 0.0)
-        with pytest.raises(EngineLost, match="was lost: TimeoutError"):
+        with pytest.raises(ExecutorLost, match="was lost: TimeoutError"):
             list(run_in_order(backend, slow, blocks(400)))
     monkeypatch.undo()
     assert list(run_in_order(joined(shared), slow, blocks(2))) == [0, 1]
@@ -319,7 +324,7 @@ def test_a_worker_of_another_version_is_refused(
     dask.leave()
     monkeypatch.setattr(worker, "__version__", "0.0.1")
     said = r"the worker tcp://127\S+ has evalstream \S+, where the driver has evalstream 0\.0\.1; "
-    with pytest.raises(EngineLost, match=said):
+    with pytest.raises(ExecutorLost, match=said):
         joined(shared)
 
 
@@ -333,9 +338,9 @@ def test_a_worker_that_comes_later_is_asked_by_its_first_task(
     shared: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backend = joined(shared)
-    cluster = dask._CLUSTERS.joined(joining.Place(shared.address, None, 1), 1)
+    cluster = dask._CLUSTERS.joined(connect.Place(shared.address, None, 1), 1)
     monkeypatch.setitem(cluster._versions, "evalstream", "0.0.0")
-    with pytest.raises(EngineLost, match=r"the worker tcp://\S+ has evalstream \S+, where"):
+    with pytest.raises(ExecutorLost, match=r"the worker tcp://\S+ has evalstream \S+, where"):
         list(run_in_order(backend, slow, blocks(3)))
 
 
@@ -346,7 +351,7 @@ def test_a_worker_without_the_folder_of_the_driver_is_refused(
     with monkeypatch.context() as patch:
         patch.setattr(os, "getcwd", lambda: "/no/such/folder")
         lost = backend.start().submit(slow, blocks(1)[0])
-    with pytest.raises(EngineLost, match="has no folder /no/such/folder, in which"):
+    with pytest.raises(ExecutorLost, match="has no folder /no/such/folder, in which"):
         lost.result(STARTS_SECONDS)
 
 
@@ -364,26 +369,26 @@ def test_who_waits_for_a_cluster_that_is_left_is_told(shared: Machines) -> None:
     results = run_in_order(joined(shared), slow, blocks(30))
     assert next(results) == 0
     dask.leave()
-    with pytest.raises(EngineLost, match=r"the Dask scheduler at tcp://127\.\S+ was l(ef|os)t"):
+    with pytest.raises(ExecutorLost, match=r"the Dask scheduler at tcp://127\.\S+ was l(ef|os)t"):
         list(results)
 
 
 def test_who_is_not_there_is_said_to_be_so(tmp_path: Path) -> None:
-    with pytest.raises(EngineLost, match=r"at tcp://127\.0\.0\.1:9 cannot be reached: \w+"):
+    with pytest.raises(ExecutorLost, match=r"at tcp://127\.0\.0\.1:9 cannot be reached: \w+"):
         dask.backend("tcp://127.0.0.1:9", patience=0.5)
-    with pytest.raises(EngineLost, match="at nonsense:// cannot be reached"):
+    with pytest.raises(ExecutorLost, match="at nonsense:// cannot be reached"):
         dask.backend("nonsense://", patience=0.5)
     file = tmp_path / "scheduler.json"
-    with pytest.raises(EngineLost, match=r"scheduler\.json is of no use: No such file"):
+    with pytest.raises(ExecutorLost, match=r"scheduler\.json is of no use: No such file"):
         dask.backend(scheduler_file=str(file), patience=0.1)
     file.write_text('{"type": "Scheduler"}')
-    with pytest.raises(EngineLost, match=r"scheduler\.json is of no use: it holds no address"):
+    with pytest.raises(ExecutorLost, match=r"scheduler\.json is of no use: it holds no address"):
         dask.backend(scheduler_file=str(file), patience=0.1)
 
 
 def test_a_cluster_without_workers_is_not_waited_for_without_end(tmp_path: Path) -> None:
     with machines(tmp_path, 0) as cluster:
-        with pytest.raises(EngineLost, match=r"scheduler\.json has no worker after 3 seconds"):
+        with pytest.raises(ExecutorLost, match=r"scheduler\.json has no worker after 3 seconds"):
             dask.backend(scheduler_file=str(cluster.file), patience=3)
         cluster.workers.append(cluster.add())
         backend = dask.backend(scheduler_file=str(cluster.file), patience=STARTS_SECONDS)
@@ -451,7 +456,7 @@ def test_other_bytes_than_workers_of_a_cluster_checked_do_not_pass(
             rows.write_bytes(data.replace(b"Question 20", b"Question 2O", 1))
         return future
 
-    monkeypatch.setattr("evalstream.sources.file.change_of", lambda *_: None)
+    monkeypatch.setattr("evalstream.io.file.change_of", lambda *_: None)
     monkeypatch.setattr(row_pass, "CLUSTER_BLOCK_BYTES", 4000)
     monkeypatch.setattr(connection.Cluster, "submit", digested_first)
     settings = {"executor": "dask", "dask_address": shared.address, "ignore": ("ES401",)}
@@ -515,7 +520,7 @@ def test_who_checks_a_small_file_is_what_the_options_say(
     rows.write_bytes(bytes_of(sound_rows()))
     options = Options(**settings)
     opened = open_rows(str(rows), "rows.jsonl", options, ["sha256"])
-    backend, _ = backend_for(opened, Context(options))
+    backend, _ = backend_for(opened, CheckContext(options))
     assert backend.name == name
     opened.source.close()
 
@@ -529,5 +534,5 @@ def test_a_large_file_stays_in_one_process_if_that_is_wanted(
     for executor, name in (("serial", "serial"), ("auto", "pool")):
         options = Options(executor=executor, jobs=2)
         opened = open_rows(str(rows), "rows.jsonl", options, ["sha256"])
-        assert backend_for(opened, Context(options))[0].name == name
+        assert backend_for(opened, CheckContext(options))[0].name == name
         opened.source.close()

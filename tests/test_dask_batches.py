@@ -10,10 +10,10 @@ from test_batch import said
 from test_dask import STARTS_SECONDS, Machines, machines, pytestmark
 
 import evalstream
-from evalstream import batch, packs
-from evalstream.executors import dask
-from evalstream.gathering import Gathering
-from evalstream.model import Report
+from evalstream.batch import packing, scheduler
+from evalstream.batch.results import ResultStore
+from evalstream.executors.dask import backend as dask
+from evalstream.model.report import Report
 
 __all__ = ["pytestmark"]
 
@@ -37,7 +37,7 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Some runs, some of them faulty, two to a task; all but one are small."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(packs, "PACK_RUNS", 2)
+    monkeypatch.setattr(packing, "PACK_RUNS", 2)
     for number in range(RUNS):
         place = tmp_path / "data" / f"run-{number:02}"
         place.mkdir(parents=True)
@@ -55,22 +55,22 @@ def check(folder: Path, cluster: Machines, **settings: Any) -> Report:
 
 def after(takes: int, act: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Do something once so many runs were taken."""
-    take, taken = Gathering.take, []
+    take, taken = ResultStore.take, []
 
-    def counted(self: Gathering, *what: Any) -> None:
+    def counted(self: ResultStore, *what: Any) -> None:
         take(self, *what)
         taken.append(what[0])
         if len(taken) == takes:
             act()
 
-    monkeypatch.setattr(Gathering, "take", counted)
+    monkeypatch.setattr(ResultStore, "take", counted)
 
 
 def test_a_cluster_says_what_this_machine_says(
     folder: Path, cluster: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch, "OUTLIER_BYTES", 20_000)
-    monkeypatch.setattr("evalstream.row_pass.CLUSTER_BLOCK_BYTES", 10_000)
+    monkeypatch.setattr(scheduler, "OUTLIER_BYTES", 20_000)
+    monkeypatch.setattr("evalstream.engine.row_pass.CLUSTER_BLOCK_BYTES", 10_000)
     assert said(check(folder, cluster)) == said(evalstream.check(folder, jobs=1))
     assert said(check(folder, cluster, max_findings=0)) == said(
         evalstream.check(folder, jobs=2, max_findings=0)
@@ -88,7 +88,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(
 def test_a_scheduler_that_is_lost_passes_nothing_and_keeps_what_was_done(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evalstream.run_standing._is_old", lambda _marks, _taken: True)
+    monkeypatch.setattr("evalstream.batch.ledger.run_state._is_old", lambda _marks, _taken: True)
     with machines(tmp_path, 1) as started, monkeypatch.context() as patch:
         after(4, started.scheduler.kill, patch)
         report = check(folder, started, ledger="ledger", select=("ES5",))

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from evalstream.catalog import RULES
+from evalstream.batch.ledger.export import FORMS
 from evalstream.cli.options import REPORTERS
-from evalstream.ledger_export import FORMS
+from evalstream.rules.catalogue import RULES
 
 CHECKOUT = Path(__file__).parent.parent
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")

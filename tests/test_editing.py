@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalstream.editing import LONGEST_LINE, difference, with_members
+from evalstream.parsing.json_edit import LONGEST_LINE, change_shown, set_members
 
 AGGREGATE = Path(__file__).parent.parent / "examples" / "aggregate.json"
 HELD = "detailed_evaluation_results"
@@ -40,7 +40,7 @@ WANTED: dict[str, Any] = {"rows": 8, "checksum": "ab"}
 
 
 def edited(document: str, members: Mapping[str, Any] = WANTED) -> str:
-    return with_members(document.encode(), "x", members).decode()
+    return set_members(document.encode(), "x", members).decode()
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_no_members_make_an_empty_object_or_no_change() -> None:
 
 def test_the_aggregate_of_the_examples_keeps_all_but_one_line() -> None:
     before = AGGREGATE.read_bytes()
-    after = with_members(before, HELD, {"format": "jsonl", "total_rows": 9})
+    after = set_members(before, HELD, {"format": "jsonl", "total_rows": 9})
     assert after == before.replace(b'"total_rows": 8', b'"total_rows": 9')
 
 
@@ -213,7 +213,7 @@ def test_names_that_repeat_where_nothing_is_set_survive() -> None:
 )
 def test_what_cannot_be_edited_is_refused(document: bytes, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
-        with_members(document, "x", WANTED)
+        set_members(document, "x", WANTED)
 
 
 @pytest.mark.parametrize("value", [math.nan, -math.inf, {1: 2}, "\ud83d\ude00"])
@@ -223,18 +223,18 @@ def test_a_value_that_would_read_otherwise_is_refused(value: Any) -> None:
 
 
 def test_a_difference_of_lines_is_a_unified_diff() -> None:
-    shown = difference(PRETTY.encode(), PRETTY_EDITED.encode(), "a.json")
+    shown = change_shown(PRETTY.encode(), PRETTY_EDITED.encode(), "a.json")
     assert shown.splitlines() == [
         *("--- a.json", "+++ a.json", "@@ -2,7 +2,8 @@"),
         *('   "id": "a",', '   "x": {', '     "format": "jsonl",'),
         *('-    "rows": 7', '+    "rows": 8,', '+    "checksum": "ab"'),
         *("   },", '   "score": 0.50', " }"),
     ]
-    assert difference(PRETTY.encode(), PRETTY.encode(), "a.json") == ""
+    assert change_shown(PRETTY.encode(), PRETTY.encode(), "a.json") == ""
 
 
 def test_a_difference_tells_of_a_last_line_without_an_end() -> None:
-    assert difference(b'{"x":{}}', b'{"x":1}', "a.json").splitlines() == [
+    assert change_shown(b'{"x":{}}', b'{"x":1}', "a.json").splitlines() == [
         *("--- a.json", "+++ a.json", "@@ -1 +1 @@"),
         *('-{"x":{}}', "\\ No newline at end of file"),
         *('+{"x":1}', "\\ No newline at end of file"),
@@ -243,19 +243,19 @@ def test_a_difference_tells_of_a_last_line_without_an_end() -> None:
 
 def test_a_difference_keeps_a_line_whole_that_is_just_bearable() -> None:
     before = f'{{"x":{{"path":"{"a" * 380}"}}}}'.encode()
-    lines = difference(before, before.replace(b"path", b"file"), "a.json").splitlines()
+    lines = change_shown(before, before.replace(b"path", b"file"), "a.json").splitlines()
     assert lines[3:5] == [f"-{before.decode()}", "\\ No newline at end of file"]
 
 
 def test_a_difference_breaks_lines_at_line_feeds_only() -> None:
     before = '{\n"a\u2028\u0085": 1\r\n}'.encode()
-    shown = difference(before, before.replace(b"1", b"2"), "a.json")
+    shown = change_shown(before, before.replace(b"1", b"2"), "a.json")
     assert shown.split("\n")[4:6] == ['-"a\u2028\u0085": 1\r', '+"a\u2028\u0085": 2\r']
 
 
 def test_a_difference_cuts_long_lines_that_stay() -> None:
     before = f'{{\n  "a": "{"b" * 1000}",\n  "x": {{}}\n}}\n'
-    lines = difference(before.encode(), edited(before).encode(), "a.json").splitlines()
+    lines = change_shown(before.encode(), edited(before).encode(), "a.json").splitlines()
     assert max(map(len, lines)) == LONGEST_LINE
     assert lines[4].startswith('   "a": "bbb')
     assert lines[4].endswith("b…")
@@ -265,7 +265,7 @@ def test_a_difference_cuts_long_lines_that_stay() -> None:
 def test_a_difference_of_a_long_line_shows_what_is_round_each_change() -> None:
     long = "r" * 200
     before = f'{{"a":"{"b" * 400}","x":{{"rows":7,"path":"{long}","checksum":"cd"}}}}\n'
-    shown = difference(before.encode(), edited(before).encode(), "a.json")
+    shown = change_shown(before.encode(), edited(before).encode(), "a.json")
     assert shown.splitlines() == [
         *("--- a.json", "+++ a.json", "@@ line 1, column 421 @@"),
         f'-…{"b" * 16}","x":{{"rows":7,"path":"{"r" * 21}…',
@@ -278,7 +278,7 @@ def test_a_difference_of_a_long_line_shows_what_is_round_each_change() -> None:
 
 def test_a_difference_joins_excerpts_that_would_overlap() -> None:
     before = f'{{"a":"{"b" * 400}","x":{{"rows":7,"checksum":"cd"}}}}'
-    shown = difference(before.encode(), edited(before).encode(), "a.json")
+    shown = change_shown(before.encode(), edited(before).encode(), "a.json")
     assert shown.splitlines()[2:] == [
         "@@ line 1, column 421 @@",
         f'-…{"b" * 16}","x":{{"rows":7,"checksum":"cd"}}}}',
@@ -289,7 +289,7 @@ def test_a_difference_joins_excerpts_that_would_overlap() -> None:
 def test_a_difference_cuts_a_long_value() -> None:
     before = '{"x":{"path":"a"}}'
     after = edited(before, {"path": "b" * 1000})
-    lines = difference(before.encode(), after.encode(), "a.json").splitlines()
+    lines = change_shown(before.encode(), after.encode(), "a.json").splitlines()
     assert max(map(len, lines)) <= LONGEST_LINE + 4
     assert "b…b" in lines[-1]
 
@@ -349,10 +349,10 @@ def told(value: Any, depth: int = 2) -> Any:
 @settings(deadline=None, max_examples=300)
 @given(texts(DOCUMENTS), OBJECTS)
 def test_the_result_reads_as_the_document_updated(text: bytes, members: dict[str, Any]) -> None:
-    result = with_members(text, "x", members)
+    result = set_members(text, "x", members)
     expected = updated(json.loads(text), members)
     assert told(json.loads(result)) == told(expected)
-    assert with_members(result, "x", members) == result
+    assert set_members(result, "x", members) == result
     assert text.startswith(codecs.BOM_UTF8) == result.startswith(codecs.BOM_UTF8)
     assert (b"\r\n" in text) >= (b"\r\n" in result)
 
@@ -366,8 +366,8 @@ def test_setting_back_gives_the_bytes_that_were(text: bytes, data: st.DataObject
         if not isinstance(value, dict | list)
     }
     members = {name: data.draw(SCALARS) for name in before}
-    result = with_members(text, "x", members)
-    assert with_members(result, "x", before) == text
+    result = set_members(text, "x", members)
+    assert set_members(result, "x", before) == text
     start = text.index(b'"x"')
     assert result[:start] == text[:start]
 
@@ -382,14 +382,14 @@ def test_layout_of_new_members_is_that_of_the_standard_writer(
     whole = {"a": [], "x": held, "b": 1}
     text = json.dumps(whole, indent=indent).encode()
     expected = json.dumps(updated(whole, scalars), indent=indent)
-    assert with_members(text, "x", scalars).decode() == expected
+    assert set_members(text, "x", scalars).decode() == expected
 
 
 @settings(deadline=None, max_examples=100)
 @given(st.binary(max_size=30) | texts(DOCUMENTS).map(lambda text: text[:-2]))
 def test_any_bytes_are_edited_or_refused(text: bytes) -> None:
     try:
-        result = with_members(text, "x", WANTED)
+        result = set_members(text, "x", WANTED)
     except ValueError:
         return
     assert json.loads(result)["x"]["rows"] == 8
@@ -398,5 +398,5 @@ def test_any_bytes_are_edited_or_refused(text: bytes) -> None:
 @settings(deadline=None, max_examples=100)
 @given(texts(DOCUMENTS), OBJECTS)
 def test_a_difference_is_empty_only_without_one(text: bytes, members: dict[str, Any]) -> None:
-    result = with_members(text, "x", members)
-    assert (difference(text, result, "a.json") == "") == (text == result)
+    result = set_members(text, "x", members)
+    assert (change_shown(text, result, "a.json") == "") == (text == result)

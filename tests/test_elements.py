@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evalstream import elements
-from evalstream.elements import SEEN_AFTER_FAULT, ArrayTrouble, Element, Elements
+from evalstream.parsing import array_splitter
+from evalstream.parsing.array_splitter import SEEN_AFTER_FAULT, ArrayError, ArraySplitter, Element
 
 LONGEST = 1 << 20
 SPACES = ["", " ", "\n", "\r\n", "\t", " \n\n  "]
@@ -36,7 +36,7 @@ class Array(NamedTuple):
 
 class Outcome(NamedTuple):
     found: list[Element]
-    trouble: ArrayTrouble | None
+    trouble: ArrayError | None
     lines: int
 
 
@@ -86,14 +86,14 @@ def pieces(data: bytes, size: int) -> Iterator[bytes]:
 
 
 def split(data: bytes, size: int = LONGEST, longest: int = LONGEST) -> Outcome:
-    splitter = Elements(longest)
+    splitter = ArraySplitter(longest)
     found = [element for piece in pieces(data, size) for element in splitter.feed(piece)]
     found += splitter.end()
     return Outcome(found, splitter.trouble, splitter.lines)
 
 
 def split_at(data: bytes, cuts: list[int]) -> Outcome:
-    splitter = Elements(LONGEST)
+    splitter = ArraySplitter(LONGEST)
     ends = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
     found = [element for cut in pairwise(ends) for element in splitter.feed(data[slice(*cut)])]
     found += splitter.end()
@@ -238,7 +238,7 @@ def test_of_a_malformed_element_little_is_kept(size: int, fault: bytes, halved: 
 
 
 def test_after_a_fault_nothing_is_kept_but_lines_are_counted() -> None:
-    splitter = Elements(LONGEST)
+    splitter = ArraySplitter(LONGEST)
     splitter.feed(b"[x\n" + b"y\n" * 100)
     assert splitter.trouble is not None
     for _ in range(50):
@@ -274,7 +274,7 @@ class CountingDecoder:
     """A decoder that adds up how many bytes lie before it each time."""
 
     def __init__(self) -> None:
-        self.decoder, self.calls, self.scanned = elements._DECODER, 0, 0
+        self.decoder, self.calls, self.scanned = array_splitter._DECODER, 0, 0
 
     def raw_decode(self, text: str, start: int) -> Any:
         self.calls += 1
@@ -285,7 +285,7 @@ class CountingDecoder:
 @pytest.fixture
 def counting(monkeypatch: pytest.MonkeyPatch) -> CountingDecoder:
     decoder = CountingDecoder()
-    monkeypatch.setattr(elements, "_DECODER", decoder)
+    monkeypatch.setattr(array_splitter, "_DECODER", decoder)
     return decoder
 
 

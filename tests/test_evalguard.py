@@ -21,11 +21,12 @@ from recognition import beginning_of, shown
 from test_schemas import descriptions, spelled, stripped
 
 import evalstream
-from evalstream.errors import UsageError
-from evalstream.formats.evalguard import KINDS, recognised
-from evalstream.formats.evalguard_paths import climbs, is_absolute
-from evalstream.model import Finding, Report, Severity
-from evalstream.schema import builtin_schema, builtin_validator
+from evalstream.formats.evalguard.documents import KINDS, recognised
+from evalstream.formats.evalguard.paths import climbs, is_absolute
+from evalstream.model.errors import UsageError
+from evalstream.model.finding import Finding, Severity
+from evalstream.model.report import Report
+from evalstream.parsing.json_schema import builtin_schema, builtin_validator
 
 EXAMPLE = REPOSITORY / "examples" / "evalguard"
 REFERENCES = REPOSITORY.parent / "shared" / "reference-schemas" / "evalguard"

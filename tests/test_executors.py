@@ -15,19 +15,21 @@ import pytest
 from rows import REPOSITORY, bytes_of, sound_rows, write_run
 
 import evalstream
-from evalstream import row_pass
-from evalstream.block_result import BlockResult
-from evalstream.errors import WorkerLost
-from evalstream.executors import Backend, pool, run_in_order, serial
-from evalstream.model import Block
-from evalstream.row_pass import check_block
-from evalstream.rule import Context
+from evalstream.engine import row_pass
+from evalstream.engine.result import BlockResult
+from evalstream.engine.row_pass import check_block
+from evalstream.executors import pool, serial
+from evalstream.executors.base import Backend, run_in_order
+from evalstream.model.block import Block
+from evalstream.model.errors import WorkerLost
+from evalstream.rules.base import CheckContext
 
 GONE_SECONDS = 8.0
 SLEEPER = """
 import os, sys, time
-from evalstream.executors import pool, run_in_order
-from evalstream.model import Block
+from evalstream.executors import pool
+from evalstream.executors.base import run_in_order
+from evalstream.model.report import Block
 
 def sleep(block):
     os.write(1, b"%d\\n" % os.getpid())  # in one piece, whoever else writes
@@ -69,7 +71,7 @@ def failing(block: Block) -> int:
     return block.offset
 
 
-def check_or_die(context: Context, block: Block) -> BlockResult:
+def check_or_die(context: CheckContext, block: Block) -> BlockResult:
     """Check a block, unless it is one that kills its worker."""
     if block.offset:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -11,9 +11,9 @@ import pytest
 from rows import DETAILS, Row, aggregate_of, bytes_of, hashed
 
 import evalstream
-from evalstream import engine
-from evalstream.model import Report
-from evalstream.summary import run_line
+from evalstream.formats.eee import row_engine
+from evalstream.model.report import Report
+from evalstream.reporters.summary import run_line
 
 RECIPES = {"0.2.0": "concat", "0.3.0": "json-list"}
 RESULT = "exact_match"
@@ -87,7 +87,7 @@ class Pair:
 def _each_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check rows by the scanner and without it."""
     if request.param == "exact path":
-        monkeypatch.setattr(engine, "WORTH_A_SCANNER_BYTES", 1 << 60)
+        monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", 1 << 60)
 
 
 pytestmark = pytest.mark.usefixtures("_each_way")

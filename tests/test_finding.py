@@ -15,23 +15,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference_runs import NOTHING, Found, reference_runs
 
-from evalstream.errors import CannotCheck, UsageError
-from evalstream.finding import find_runs
-from evalstream.finding.looking import (
+from evalstream.discovery import find_runs
+from evalstream.discovery.file_table import FileTable, key_of, path_of
+from evalstream.discovery.inputs import find_all
+from evalstream.discovery.peek import (
     AGGREGATE,
     BROKEN,
     OTHER,
-    Look,
-    look_at,
-    looked,
+    AggregatePeek,
+    peek_aggregate,
+    peeked,
 )
-from evalstream.finding.trees import Tree, key_of, path_of
-from evalstream.inputs import find_all
-from evalstream.keeping import Keeping
-from evalstream.model import Options
-from evalstream.runs import Nothing, Run, printable
-from evalstream.sources.remote import Listed
-from evalstream.unrecognised import Unrecognised
+from evalstream.discovery.unrecognised import Unrecognised
+from evalstream.io.names import printable
+from evalstream.io.remote import Listed
+from evalstream.io.spill_table import SpillTable
+from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.options import Options
+from evalstream.model.run import NoInput, Run
 
 DETAILS = "detailed_evaluation_results"
 FOLDERS = ("", "a/", "a/b/", "a.b/", "c/a/")
@@ -57,8 +58,8 @@ def found(*inputs: str) -> list[Found]:
     return [_plain(run) for run in find_runs(inputs) if not isinstance(run, Unrecognised)]
 
 
-def _plain(run: Run | Nothing) -> Found:
-    if isinstance(run, Nothing):
+def _plain(run: Run | NoInput) -> Found:
+    if isinstance(run, NoInput):
         return NOTHING
     missing = None if run.missing is None else run.missing.rpartition(": ")[2]
     return run.rows, run.aggregate, missing
@@ -169,7 +170,7 @@ def test_names_that_are_no_utf8_are_found(inside: None) -> None:
 def test_names_that_no_file_can_have_are_unreadable(inside: None, name: str) -> None:
     put("run.jsonl")
     nothing, run = find_runs([name, "run.jsonl"])
-    assert isinstance(nothing, Nothing)
+    assert isinstance(nothing, NoInput)
     assert not nothing.readable
     assert printable(nothing.path)
     assert run == Run("run.jsonl", None)
@@ -180,7 +181,7 @@ def test_pipes_and_sockets_in_a_folder_are_left_alone(inside: None) -> None:
     os.mkfifo("run.json")
     os.mkfifo("other.json")
     assert found(".") == [("run.jsonl", None, None)]
-    assert look_at("run.json") is None
+    assert peek_aggregate("run.json") is None
 
 
 def test_an_aggregate_that_is_too_large_is_told(inside: None) -> None:
@@ -188,7 +189,7 @@ def test_an_aggregate_that_is_too_large_is_told(inside: None) -> None:
     with open("run.json", "wb") as file:
         file.truncate((256 << 20) + 1)
     nothing, run = find_runs(["."])
-    assert isinstance(nothing, Nothing)
+    assert isinstance(nothing, NoInput)
     assert nothing.path == "run.json"
     assert run == Run("run.jsonl", None)
 
@@ -232,7 +233,7 @@ def test_a_file_that_is_gone_since_it_was_listed_is_no_run(
 ) -> None:
     put("run.jsonl")
     put("being_written.json", aggregate())
-    monkeypatch.setattr("evalstream.finding.folders.look_at", lambda _: None)
+    monkeypatch.setattr("evalstream.discovery.local.look_at", lambda _: None)
     assert found(".") == [("run.jsonl", None, None)]
 
 
@@ -275,7 +276,7 @@ def test_patterns_stand_for_what_they_match(
         runs = list(find_runs([named]))
         if expected is None:
             (nothing,) = runs
-            assert isinstance(nothing, Nothing)
+            assert isinstance(nothing, NoInput)
             assert (nothing.path, nothing.readable) == (named, True)
             assert "pattern" in nothing.reason
             continue
@@ -313,7 +314,7 @@ def test_a_folder_that_a_pattern_cannot_look_into_is_told(
 
     monkeypatch.setattr(os, "scandir", locked)
     nothing, run = find_runs(["*/*.jsonl"])
-    assert isinstance(nothing, Nothing)
+    assert isinstance(nothing, NoInput)
     assert (nothing.path, nothing.readable) == ("a", False)
     assert run == Run("b/run.jsonl", None)
 
@@ -329,7 +330,7 @@ def test_paths_are_sorted_as_folders_are_listed(some: list[str]) -> None:
 
     keys = sorted(map(key_of, some))
     assert [path_of(key) for key in keys] == sorted(some, key=place)
-    with closing(Tree()) as tree:
+    with closing(FileTable()) as tree:
         tree.add(map(Listed, some))
         assert [file.path for file in tree.files()] == sorted(set(some), key=place)
 
@@ -337,31 +338,34 @@ def test_paths_are_sorted_as_folders_are_listed(some: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (aggregate("x.jsonl"), Look(AGGREGATE, "x.jsonl")),
-        (aggregate(3), Look(AGGREGATE)),
-        (b'{"evaluation_results": null}', Look(AGGREGATE)),
-        (b'{"a": NaN, "detailed_evaluation_results": {"file_path": "x"}}', Look(AGGREGATE)),
+        (aggregate("x.jsonl"), AggregatePeek(AGGREGATE, "x.jsonl")),
+        (aggregate(3), AggregatePeek(AGGREGATE)),
+        (b'{"evaluation_results": null}', AggregatePeek(AGGREGATE)),
+        (
+            b'{"a": NaN, "detailed_evaluation_results": {"file_path": "x"}}',
+            AggregatePeek(AGGREGATE),
+        ),
         (
             b'{"a": 1, "a": 2, "detailed_evaluation_results": {"file_path": "x"}}',
-            Look(AGGREGATE, "x"),
+            AggregatePeek(AGGREGATE, "x"),
         ),
-        (b'{"a": "\xff"}', Look(BROKEN)),
-        (b'{"a": 1}', Look(OTHER)),
-        (b'{"a": ' + b"[" * 9999 + b"]" * 9999 + b"}", Look(BROKEN)),
-        (b"[" * 9999 + b"]" * 9999, Look(BROKEN)),
-        (b" [1, 2]", Look(OTHER)),
-        (b"[1, 2", Look(BROKEN)),
-        (b"7", Look(OTHER)),
-        (b"", Look(BROKEN)),
+        (b'{"a": "\xff"}', AggregatePeek(BROKEN)),
+        (b'{"a": 1}', AggregatePeek(OTHER)),
+        (b'{"a": ' + b"[" * 9999 + b"]" * 9999 + b"}", AggregatePeek(BROKEN)),
+        (b"[" * 9999 + b"]" * 9999, AggregatePeek(BROKEN)),
+        (b" [1, 2]", AggregatePeek(OTHER)),
+        (b"[1, 2", AggregatePeek(BROKEN)),
+        (b"7", AggregatePeek(OTHER)),
+        (b"", AggregatePeek(BROKEN)),
     ],
 )
-def test_a_look_tells_aggregates_and_what_is_broken(text: bytes, expected: Look) -> None:
-    assert looked(text) == expected
+def test_a_look_tells_aggregates_and_what_is_broken(text: bytes, expected: AggregatePeek) -> None:
+    assert peeked(text) == expected
 
 
 @given(st.binary() | st.binary().map(lambda tail: aggregate("x.jsonl")[:-9] + tail))
 def test_no_bytes_are_too_odd_for_a_look(text: bytes) -> None:
-    assert looked(text).kind in range(1, 11)
+    assert peeked(text).kind in range(1, 11)
 
 
 def test_memory_does_not_grow_with_the_number_of_runs(inside: None) -> None:
@@ -384,7 +388,7 @@ def test_memory_does_not_grow_with_the_number_of_runs(inside: None) -> None:
 
 
 def test_a_full_disk_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
-    with closing(Keeping("CREATE TABLE t (x)")) as kept:
+    with closing(SpillTable("CREATE TABLE t (x)")) as kept:
         kept.rows("PRAGMA max_page_count = 2")
         with pytest.raises(CannotCheck, match="temporary files"):
             kept.change("INSERT INTO t VALUES (?)", [(b"x" * 9000,)])

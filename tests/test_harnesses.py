@@ -17,8 +17,8 @@ from corpus import CORPUS, needs_corpus
 from rows import REPOSITORY
 
 import evalstream
-from evalstream.glimpse import GLIMPSED_BYTES, Beginning
-from evalstream.harnesses import log_of
+from evalstream.engine.harness_logs import log_of
+from evalstream.parsing.peek import PEEK_BYTES, Beginning
 
 EXAMPLES = REPOSITORY / "examples"
 
@@ -193,7 +193,7 @@ def test_nothing_of_the_corpus_is_foreign() -> None:
     files = [*CORPUS.glob("eee-*/**/*.json*"), *CORPUS.glob("infereval/**/*.json")]
     assert len(files) > 400
     for path in files:
-        head = path.read_bytes()[:GLIMPSED_BYTES]
+        head = path.read_bytes()[:PEEK_BYTES]
         assert log_of(Beginning(str(path), head)) is None, path
 
 

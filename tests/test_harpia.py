@@ -18,10 +18,9 @@ from recognition import beginning_of, shown
 from rows import ODD_KEYS, ODD_VALUES, at, bounded, places, spoilt_bytes
 
 import evalstream
-from evalstream.block_result import BlockResult
-from evalstream.engine import engine_for
-from evalstream.errors import UsageError
-from evalstream.formats.harpia import (
+from evalstream.engine.result import BlockResult
+from evalstream.formats.eee.row_engine import engine_for
+from evalstream.formats.harpia.documents import (
     holds_records,
     kind_of,
     lists_of,
@@ -29,11 +28,14 @@ from evalstream.formats.harpia import (
     outputs_of,
     recognised,
 )
-from evalstream.formats.harpia_log import Known, Log, Pairs
-from evalstream.formats.harpia_values import identifier, is_supervised, parameters_key, shape_of
-from evalstream.model import Lines, Options, Severity
-from evalstream.rule import Context
-from evalstream.systems.harpia_log import LogJudge
+from evalstream.formats.harpia.log import LogJudge
+from evalstream.formats.harpia.log_tally import Known, Log, Pairs
+from evalstream.formats.harpia.values import identifier, is_supervised, parameters_key, shape_of
+from evalstream.model.block import Lines
+from evalstream.model.errors import UsageError
+from evalstream.model.finding import Severity
+from evalstream.model.options import Options
+from evalstream.rules.base import CheckContext
 
 Seen = set[tuple[str, str, int | None, str | None]]
 """Codes with their severities, lines and pointers."""
@@ -736,7 +738,7 @@ def results_of(data: bytes, cuts: list[int], options: Options) -> tuple[list[Any
     """Check a log in blocks cut at newlines, and return faults by line, counts and rows."""
     judge = LogJudge(Log(Known()))
     codes_ = frozenset({"ES102", "ES103", "ES109", "ES110", "ES111", "HAR301", "HAR302"})
-    engine = engine_for(Context(options=options, enabled=codes_, judge=judge))
+    engine = engine_for(CheckContext(options=options, enabled=codes_, judge=judge))
     bounds = sorted({0, *cuts, len(data)})
     faults: list[Any] = []
     counts: dict[Any, int] = {}

@@ -17,11 +17,12 @@ import pytest
 from rows import REPOSITORY, aggregate_of, bytes_of, line_of, reported, sound_rows, write_run
 
 import evalstream
-from evalstream import engine, row_pass
-from evalstream.digest import RECIPES
-from evalstream.model import MEBIBYTE
-from evalstream.sources import file as file_source
-from evalstream.sources.file import FileSource
+from evalstream.engine import row_pass
+from evalstream.formats.eee import row_engine
+from evalstream.io import file as file_source
+from evalstream.io.digest import RECIPES
+from evalstream.io.file import FileSource
+from evalstream.model.block import MEBIBYTE
 
 LINES = [line_of(row) for row in sound_rows()]
 GOOD, CHECKED = b"".join(LINES), ("ES0", "ES1", "ES2", "ES4", "ES504")
@@ -653,6 +654,6 @@ def test_many_blank_lines_are_told_like_few(
         return list(report), report.counts, report.exit_code
 
     quick = seen(), seen(strict=True), seen(ignore=("ES110",)), seen(max_line_bytes=60)
-    monkeypatch.setattr(engine, "BLANKS", re.compile(b"never(?!)"))
+    monkeypatch.setattr(row_engine, "BLANKS", re.compile(b"never(?!)"))
     assert quick == (seen(), seen(strict=True), seen(ignore=("ES110",)), seen(max_line_bytes=60))
     assert quick[0][1]["ES110"] == 270

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from rows import REPORTERS, Row, bounded, bytes_of, line_of, reported, sound_rows, write_run
 
 import evalstream
-from evalstream import firsts, row_pass
-from evalstream.identities import ABSENT, Identities, pack
-from evalstream.repeats import BYTES_PER_ROW, IdentityIndex
-from evalstream.samples import Cover, Kind, Remark
+from evalstream.engine import row_pass
+from evalstream.model.row_record import ABSENT, RowRecords, pack
+from evalstream.stats import first_seen
+from evalstream.stats.duplicate_index import BYTES_PER_ROW, DuplicateIndex
+from evalstream.stats.duplicates import Cover, DuplicateKind, DuplicateMatch
 
 
 class Entry(NamedTuple):
@@ -77,55 +78,55 @@ ENTRIES = st.lists(
 )
 
 
-def naive(entries: Sequence[Entry]) -> list[Remark]:
+def naive(entries: Sequence[Entry]) -> list[DuplicateMatch]:
     """Find what is odd by comparing each row with all earlier ones."""
-    remarks: list[Remark] = []
+    remarks: list[DuplicateMatch] = []
     earlier: list[tuple[int, Entry]] = []
     line = 0
     for entry in entries:
         line += 1 + entry.blank
         offset = 10 * line
         for kind, before in odd(entry, earlier):
-            remarks.append(Remark(line, kind, offset, before))
+            remarks.append(DuplicateMatch(line, kind, offset, before))
         earlier.append((line, entry))
     return sorted(remarks)
 
 
-def odd(entry: Entry, earlier: list[tuple[int, Entry]]) -> list[tuple[Kind, int]]:
+def odd(entry: Entry, earlier: list[tuple[int, Entry]]) -> list[tuple[DuplicateKind, int]]:
     """Say what is odd about one row, as the rules' documentation tells it."""
-    found: list[tuple[Kind, int]] = []
+    found: list[tuple[DuplicateKind, int]] = []
     shown = [(line, other) for line, other in earlier if other.input == entry.input != ABSENT]
     found += shared(entry, shown)
     same = [(line, other) for line, other in earlier if other.sample == entry.sample]
     bytes_too = [line for line, other in same if other.content == entry.content]
     if bytes_too:
-        return [*found, (Kind.SAME_BYTES, bytes_too[0])]
+        return [*found, (DuplicateKind.SAME_BYTES, bytes_too[0])]
     if not same:
         return found
     if ABSENT not in (entry.input, same[0][1].input) and entry.input != same[0][1].input:
-        found.append((Kind.OTHER_INPUT, same[0][0]))
+        found.append((DuplicateKind.OTHER_INPUT, same[0][0]))
     repeats = [
         line for line, other in same if (other.scored, other.mark) == (entry.scored, entry.mark)
     ]
     if repeats:
-        kind = Kind.SAME_REPEAT if entry.mark else Kind.UNMARKED_REPEAT
+        kind = DuplicateKind.SAME_REPEAT if entry.mark else DuplicateKind.UNMARKED_REPEAT
         return [*found, (kind, repeats[0])]
     copies = [(line, other) for line, other in same if other.mark == entry.mark]
     if copies and entry.output and copies[0][1].output not in (0, entry.output):
-        found.append((Kind.OTHER_OUTPUT, copies[0][0]))
+        found.append((DuplicateKind.OTHER_OUTPUT, copies[0][0]))
     return found
 
 
-def shared(entry: Entry, shown: list[tuple[int, Entry]]) -> list[tuple[Kind, int]]:
+def shared(entry: Entry, shown: list[tuple[int, Entry]]) -> list[tuple[DuplicateKind, int]]:
     """Say what is odd about a row in the light of earlier ones that show the same input."""
-    found: list[tuple[Kind, int]] = []
+    found: list[tuple[DuplicateKind, int]] = []
     named = [line for line, other in shown if other.name == entry.name]
     scored = [(line, other) for line, other in shown if other.scored == entry.scored is not None]
     if entry.sample not in [other.sample for _, other in shown]:
         if named:
-            found.append((Kind.SAME_INPUT, named[0]))
+            found.append((DuplicateKind.SAME_INPUT, named[0]))
         elif scored and scored[0][1].key != entry.key:
-            found.append((Kind.SAME_INPUT, scored[0][0]))
+            found.append((DuplicateKind.SAME_INPUT, scored[0][0]))
     repeats = [
         (line, other)
         for line, other in scored
@@ -134,30 +135,32 @@ def shared(entry: Entry, shown: list[tuple[int, Entry]]) -> list[tuple[Kind, int
     if repeats and repeats[0][1].sample != entry.sample:
         line, other = repeats[0]
         is_copy = not entry.mark and other.score != entry.score
-        found.append((Kind.RENAMED_COPY if is_copy else Kind.RENAMED_REPEAT, line))
+        found.append(
+            (DuplicateKind.RENAMED_COPY if is_copy else DuplicateKind.RENAMED_REPEAT, line)
+        )
         return found
     alike = [(line, other) for line, other in scored if other.key == entry.key]
     if alike and alike[0][1].sample != entry.sample:
-        found.append((Kind.RENAMED_COPY, alike[0][0]))
+        found.append((DuplicateKind.RENAMED_COPY, alike[0][0]))
     return found
 
 
 def naive_cover(entries: Sequence[Entry]) -> dict[int, Cover]:
     """Count the samples under each place, and what else is told of them."""
     grouped: dict[int, dict[bytes, list[Entry]]] = defaultdict(lambda: defaultdict(list))
-    firsts: dict[bytes, int] = {}
+    first_seen: dict[bytes, int] = {}
     repeats: dict[tuple[int, bytes], int] = defaultdict(int)
     earlier: list[tuple[int, Entry]] = []
     for entry in entries:
         is_again = AGAIN & {kind for kind, _ in odd(entry, earlier)}
         repeats[entry.place, entry.sample] += not (is_again and grouped[entry.place][entry.sample])
         grouped[entry.place][entry.sample].append(entry)
-        firsts.setdefault(entry.sample, entry.place)
+        first_seen.setdefault(entry.sample, entry.place)
         earlier.append((len(earlier), entry))
     return {
         place: Cover(
             len(samples),
-            sum(first == place for first in firsts.values()),
+            sum(first == place for first in first_seen.values()),
             sum(int.from_bytes(sample[:8], "little") for sample in samples) % (1 << 64),
             sum(repeats[place, sample] for sample in samples),
             sum(repeats[place, sample] ** 2 for sample in samples),
@@ -176,8 +179,8 @@ def products(samples: Sequence[Sequence[Entry]]) -> int | None:
     return int(exact * 2**2148)
 
 
-AGAIN = {Kind.SAME_BYTES, Kind.SAME_REPEAT, Kind.UNMARKED_REPEAT}
-Found = tuple[list[Remark], dict[int, Cover], bool]
+AGAIN = {DuplicateKind.SAME_BYTES, DuplicateKind.SAME_REPEAT, DuplicateKind.UNMARKED_REPEAT}
+Found = tuple[list[DuplicateMatch], dict[int, Cover], bool]
 
 
 def indexed(entries: Sequence[Entry], sizes: Sequence[int], limit: int) -> Found:
@@ -186,16 +189,16 @@ def indexed(entries: Sequence[Entry], sizes: Sequence[int], limit: int) -> Found
     The compiled table and the dict must say the same.
     """
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(firsts, "WORTH_A_TABLE", 1 << 60)
+        patched.setattr(first_seen, "WORTH_A_TABLE", 1 << 60)
         found = indexed_once(entries, sizes, limit)
-        patched.setattr(firsts, "WORTH_A_TABLE", 0)
+        patched.setattr(first_seen, "WORTH_A_TABLE", 0)
         assert indexed_once(entries, sizes, limit) == found
     return found
 
 
 def indexed_once(entries: Sequence[Entry], sizes: Sequence[int], limit: int) -> Found:
     """Find what is odd in one of both ways."""
-    index, remarks, shift = IdentityIndex(limit), [], 0
+    index, remarks, shift = DuplicateIndex(limit), [], 0
     rest = list(entries)
     for size in [*sizes, len(rest)]:
         block, rest = rest[:size], rest[size:]
@@ -206,7 +209,7 @@ def indexed_once(entries: Sequence[Entry], sizes: Sequence[int], limit: int) -> 
                 line, entry.sample, entry.input, entry.content, entry.output, entry.mark,
                 entry.result, entry.place, 10 * (shift + line), entry.name, entry.score,
             )  # fmt: skip
-        remarks.extend(index.add(Identities(bytes(data)), shift))
+        remarks.extend(index.add(RowRecords(bytes(data)), shift))
         shift += line
     remarks.extend(index.late())
     covers = index.coverage.covers
@@ -273,10 +276,10 @@ def test_memory_is_bounded_whatever_rows_have_in_common(
     def digest(number: int) -> bytes:
         return hashlib.md5(str(number).encode()).digest()
 
-    index = IdentityIndex(1 << 18)
+    index = DuplicateIndex(1 << 18)
     tracemalloc.start()
     for start in range(0, 8_000, 500):
-        index.add(Identities(records(start)), start)
+        index.add(RowRecords(records(start)), start)
     for _ in index.late():
         pass
     _, peak = tracemalloc.get_traced_memory()

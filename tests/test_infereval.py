@@ -22,13 +22,13 @@ from recognition import beginning_of, shown
 from test_schemas import descriptions, load, spelled, stripped
 
 import evalstream
-from evalstream.errors import UsageError
-from evalstream.formats import infereval
-from evalstream.formats.infereval_hash import framework, hashes_of, normalised
-from evalstream.formats.infereval_times import date_time, is_date
-from evalstream.formats.infereval_votes import vote, voting
-from evalstream.glimpse import Beginning
-from evalstream.model import Finding, Severity
+from evalstream.formats.infereval import documents as infereval
+from evalstream.formats.infereval.benchmark_hash import framework, hashes_of, normalised
+from evalstream.formats.infereval.dates import date_time, is_date
+from evalstream.formats.infereval.votes import vote, voting
+from evalstream.model.errors import UsageError
+from evalstream.model.finding import Finding, Severity
+from evalstream.parsing.peek import Beginning
 
 FOLDER = CORPUS / "infereval"
 REFERENCES = CORPUS.parent / "reference-schemas" / "infereval"

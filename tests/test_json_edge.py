@@ -10,7 +10,8 @@ from corpus import REPOSITORY, expectations, needs_corpus, reader_of
 from rows import hashed
 
 import evalstream
-from evalstream.model import Finding, Report, Severity
+from evalstream.model.finding import Finding, Severity
+from evalstream.model.report import Report
 
 pytestmark = needs_corpus
 

@@ -23,18 +23,27 @@ from typing import Any
 import pytest
 from stores import ObjectServer
 
-from evalstream import fingerprint, ledger_file, run_standing
-from evalstream.any_run import check_any
-from evalstream.errors import CannotCheck, CannotWrite, EvalstreamError, MissingExtra, UsageError
-from evalstream.ledger import MOST_PENDING, Known, Ledger
-from evalstream.ledger_entries import PAGE, Entry, entries
-from evalstream.ledger_export import FORMS, export
-from evalstream.ledger_records import CHUNK
-from evalstream.model import Excerpt, Finding, Flow, Options, RunSummary, Severity
-from evalstream.output import Output
-from evalstream.progress import Progress
-from evalstream.run_standing import Standing, standing_of
-from evalstream.runs import Run
+from evalstream.batch import fingerprint
+from evalstream.batch.ledger import database, run_state
+from evalstream.batch.ledger.entries import PAGE, Entry, entries
+from evalstream.batch.ledger.export import FORMS, export
+from evalstream.batch.ledger.ledger import MOST_PENDING, CachedRun, Ledger
+from evalstream.batch.ledger.records import CHUNK
+from evalstream.batch.ledger.run_state import RunState, run_state
+from evalstream.batch.single import check_any
+from evalstream.io.output import Output
+from evalstream.io.progress import Progress
+from evalstream.model.errors import (
+    CannotCheck,
+    CannotWrite,
+    EvalstreamError,
+    MissingExtra,
+    UsageError,
+)
+from evalstream.model.finding import Excerpt, Finding, Severity
+from evalstream.model.options import Options, RowRouting
+from evalstream.model.report import RunSummary
+from evalstream.model.run import Run
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 NOBODY = 65534
@@ -46,7 +55,7 @@ needs_no_root = pytest.mark.skipif(os.geteuid() == 0, reason="root may write eve
 @pytest.fixture(autouse=True)
 def _settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take files that were just written for old ones."""
-    monkeypatch.setattr(run_standing, "YOUNG_NANOSECONDS", -(10**18))
+    monkeypatch.setattr(run_state, "YOUNG_NANOSECONDS", -(10**18))
 
 
 @pytest.fixture
@@ -94,7 +103,7 @@ def remember(ledger: Ledger, run: Run, findings: Sequence[Finding] = (), **field
     ledger.record(ledger.begin(run), summary_of(run, **fields), findings, links)
 
 
-def known(path: str, run: Run, options: Options | None = None) -> Known | None:
+def known(path: str, run: Run, options: Options | None = None) -> CachedRun | None:
     """Return what a ledger knows of a run when it is opened anew."""
     with Ledger(path, options or Options()) as ledger:
         return ledger.known(run)
@@ -106,10 +115,10 @@ def recorded(path: str, run: Run, **fields: Any) -> None:
         remember(ledger, run, **fields)
 
 
-def standing(number: int) -> Standing:
+def standing(number: int) -> RunState:
     """Make the standing of a run that is nowhere on disk."""
     key = hashlib.sha256(b"%d" % number).digest()
-    return Standing(key, f"/runs/{number}.jsonl", f'["{number}"]', time.time_ns(), True)
+    return RunState(key, f"/runs/{number}.jsonl", f'["{number}"]', time.time_ns(), True)
 
 
 def test_an_unchanged_run_comes_back_as_it_was(path: str, run: Run) -> None:
@@ -297,13 +306,13 @@ def test_files_that_just_changed_are_checked_again(
     path: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file system's clock may be too coarse to tell of the next change."""
-    monkeypatch.setattr(run_standing, "YOUNG_NANOSECONDS", 2_000_000_000)
+    monkeypatch.setattr(run_state, "YOUNG_NANOSECONDS", 2_000_000_000)
     recorded(path, run)
     assert known(path, run) is None
     assert [entry.settled for entry in entries(path)] == [False]
     now = time.time_ns()
     later = SimpleNamespace(time_ns=lambda: now + 3_000_000_000)
-    monkeypatch.setattr(run_standing, "time", later)
+    monkeypatch.setattr(run_state, "time", later)
     assert known(path, run) is None
     recorded(path, run)
     assert known(path, run) is not None
@@ -483,20 +492,20 @@ def test_what_a_list_of_s3_told_is_not_asked_again(path: str) -> None:
 def test_a_time_alone_tells_objects_apart_once_it_is_old(
     told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_standing, "YOUNG_NANOSECONDS", 2_000_000_000)
+    monkeypatch.setattr(run_state, "YOUNG_NANOSECONDS", 2_000_000_000)
     moment = 1795255200
     look = SimpleNamespace(size=3, marks={"modification time": told})
-    monkeypatch.setattr(run_standing, "store_of", lambda _: SimpleNamespace(look=lambda: look))
+    monkeypatch.setattr(run_state, "store_of", lambda _: SimpleNamespace(look=lambda: look))
     seen = []
     for seconds in (1, 3):
         now = (moment + seconds) * 1_000_000_000
-        monkeypatch.setattr(run_standing, "time", SimpleNamespace(time_ns=lambda now=now: now))
-        looked = standing_of(Run("gs://bucket/a.jsonl", None))
+        monkeypatch.setattr(run_state, "time", SimpleNamespace(time_ns=lambda now=now: now))
+        looked = run_state(Run("gs://bucket/a.jsonl", None))
         assert looked is not None
         seen.append(looked.is_settled)
     assert seen == [False, True]
     look.marks["modification time"] = "last week"
-    looked = standing_of(Run("gs://bucket/a.jsonl", None))
+    looked = run_state(Run("gs://bucket/a.jsonl", None))
     assert looked is not None
     assert not looked.is_settled
 
@@ -553,7 +562,9 @@ def test_large_findings_make_small_chunks(path: str, run: Run) -> None:
 
 def test_records_are_written_some_together(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr("evalstream.ledger.time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(
+        "evalstream.batch.ledger.ledger.time", SimpleNamespace(monotonic=lambda: now)
+    )
     summary = RunSummary("a.jsonl", None, "eee")
     with Ledger(path, Options()) as ledger:
 
@@ -589,9 +600,9 @@ def test_what_was_done_before_an_error_is_kept(path: str, run: Run) -> None:
 WRITER = """
 import hashlib, os, signal, sqlite3, sys, time
 from evalstream import ledger
-from evalstream.ledger import Ledger
-from evalstream.model import Finding, Options, RunSummary, Severity
-from evalstream.run_standing import Standing
+from evalstream.batch.ledger.ledger import Ledger
+from evalstream.model.report import Finding, Options, RunSummary, Severity
+from evalstream.batch.ledger.run_state import Standing
 
 path, first, last, dies = sys.argv[1], *map(int, sys.argv[2:])
 ledger.MOST_PENDING = 10
@@ -704,7 +715,7 @@ def test_processes_share_a_ledger(path: str) -> None:
 def test_a_ledger_that_stays_locked_is_told(
     path: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger_file, "BUSY_SECONDS", 0.1)
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
     with Ledger(path, Options()) as ledger:
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN EXCLUSIVE")
@@ -735,7 +746,7 @@ def test_a_lock_that_is_let_go_is_waited_for(
             other.close()
 
         waiting = SimpleNamespace(sleep=sleep, monotonic=time.monotonic)
-        monkeypatch.setattr(ledger_file, "time", waiting)
+        monkeypatch.setattr(database, "time", waiting)
         remember(ledger, run)
     assert known(path, run) is not None
 
@@ -762,8 +773,8 @@ NO_LEDGERS: dict[str, tuple[Callable[[str], object], str]] = {
     "a short file": (lambda path: Path(path).write_bytes(b"SQLite format 3\0"), "no ledger"),
     "a folder": (lambda path: Path(path).mkdir(), "must be a file"),
     "a pipe": (os.mkfifo, "must be a file"),
-    "newer": (_other_layout(ledger_file.LAYOUT + 1), "a newer version of evalstream"),
-    "older": (_other_layout(ledger_file.LAYOUT - 1), "an older version of evalstream"),
+    "newer": (_other_layout(database.LAYOUT + 1), "a newer version of evalstream"),
+    "older": (_other_layout(database.LAYOUT - 1), "an older version of evalstream"),
 }
 
 
@@ -831,7 +842,7 @@ def test_a_read_only_ledger_is_told_and_can_be_listed(path: str, run: Run, tmp_p
 
 def test_flows_and_urls_go_with_no_ledger(path: str) -> None:
     with pytest.raises(UsageError, match="only checked"):
-        Ledger(path, Options(flow=Flow(tee="copy")))
+        Ledger(path, Options(flow=RowRouting(tee="copy")))
     with pytest.raises(UsageError, match="not a URL"):
         Ledger("s3://bucket/ledger", Options())
 
@@ -921,10 +932,10 @@ def test_no_damage_of_the_file_gives_a_false_answer(path: str, seed: int) -> Non
     assert all("damaged" in reason for reason in said)
 
 
-def known_of(ledger: Ledger, looked: Standing) -> Known | None:
+def known_of(ledger: Ledger, looked: RunState) -> CachedRun | None:
     """Ask a ledger for a run that is nowhere on disk."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evalstream.ledger.standing_of", lambda _: looked)
+        patch.setattr("evalstream.batch.ledger.ledger.standing_of", lambda _: looked)
         return ledger.known(Run("a", None))
 
 
@@ -1091,7 +1102,7 @@ def test_parquet_is_written_in_row_groups(
     parquet.ParquetWriter = Writer
     monkeypatch.setitem(sys.modules, "pyarrow", arrow)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", parquet)
-    monkeypatch.setattr("evalstream.ledger_export.ROW_GROUP", 2)
+    monkeypatch.setattr("evalstream.batch.ledger.export.ROW_GROUP", 2)
     listing(path, tmp_path)
     assert exported(path, "parquet") == "PAR1PAR1"
     assert [len(some) for some in tables] == [2, 1]

@@ -8,8 +8,9 @@ import pytest
 from corpus import CORPUS, expectations, needs_corpus
 
 import evalstream
-from evalstream.catalog import RULES
-from evalstream.model import Report, Severity
+from evalstream.model.finding import Severity
+from evalstream.model.report import Report
+from evalstream.rules.catalogue import RULES
 
 pytestmark = needs_corpus
 

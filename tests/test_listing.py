@@ -12,11 +12,11 @@ from rows import REPOSITORY
 from test_remote import CREDENTIALS, SECRETS, Store, _quick, bucket, s3, site, web
 
 import evalstream
-from evalstream.finding import find_runs
-from evalstream.names import NO_ENDING
-from evalstream.runs import Nothing, Run
-from evalstream.sources.remote import Listed, limits, listed, listing, read_each
-from evalstream.unrecognised import Unrecognised
+from evalstream.discovery import find_runs
+from evalstream.discovery.unrecognised import Unrecognised
+from evalstream.io.file_names import NO_ENDING
+from evalstream.io.remote import Listed, limits, listed, listing, read_each
+from evalstream.model.run import NoInput, Run
 
 fsspec = pytest.importorskip("fsspec")
 s3fs = pytest.importorskip("s3fs")
@@ -67,8 +67,8 @@ class Place:
         runs = find_runs([self.prefix + below])
         return [self._plain(run) for run in runs if not isinstance(run, Unrecognised)]
 
-    def _plain(self, run: Run | Nothing) -> Any:
-        if isinstance(run, Nothing):
+    def _plain(self, run: Run | NoInput) -> Any:
+        if isinstance(run, NoInput):
             return run.reason
         return tuple(
             name and name.removeprefix(f"{self.prefix}/") for name in (run.rows, run.aggregate)
@@ -227,7 +227,7 @@ def test_a_list_that_breaks_off_is_no_list(
     _small_pages(monkeypatch, 2)
     s3.server.faults.status = status
     (nothing,) = find_runs([f"{s3.prefix}/broken/"])
-    assert isinstance(nothing, Nothing)
+    assert isinstance(nothing, NoInput)
     assert not nothing.readable
     assert reason in nothing.reason
     for secret in (*SECRETS, *CREDENTIALS.values()):
@@ -235,7 +235,7 @@ def test_a_list_that_breaks_off_is_no_list(
     s3.server.reset()
     s3.server.faults.spares, s3.server.faults.refuses = 1, 99
     (nothing,) = find_runs([f"{s3.prefix}/broken/"])
-    assert isinstance(nothing, Nothing)
+    assert isinstance(nothing, NoInput)
     assert not nothing.readable
 
 
@@ -297,7 +297,7 @@ def test_patterns_match_objects(store: Place) -> None:
 def test_a_pattern_in_a_store_that_refuses_is_told(s3: Store) -> None:
     s3.server.faults.status = 403
     (nothing,) = find_runs([f"{s3.prefix}/x/*.json"])
-    assert isinstance(nothing, Nothing)
+    assert isinstance(nothing, NoInput)
     assert (nothing.readable, nothing.reason) == (False, "access is denied")
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstream.elements import ArrayTrouble, Element
-from evalstream.members import Envelope, Members
+from evalstream.parsing.array_splitter import ArrayError, Element
+from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
 
 LONGEST = 1 << 16
 
@@ -26,9 +26,9 @@ OTHERS = st.dictionaries(st.text(alphabet='ab"\\', max_size=3), VALUES, max_size
 
 def split(
     text: bytes, size: int, longest: int = LONGEST
-) -> tuple[list[Element], Envelope, ArrayTrouble | None]:
+) -> tuple[list[Element], Envelope, ArrayError | None]:
     """Split a text that comes in pieces of one size."""
-    members, found = Members("items", longest), []
+    members, found = ObjectSplitter("items", longest), []
     for start in range(0, len(text), size):
         found += members.feed(text[start : start + size])
     found += members.end()

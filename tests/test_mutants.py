@@ -22,9 +22,10 @@ from corpus import (
     value_at,
 )
 
-from evalstream.documents import read_aggregate
-from evalstream.model import Fault, Options
-from evalstream.versions import versions_that_fit
+from evalstream.formats.eee.aggregate_check import read_aggregate
+from evalstream.formats.eee.version_fit import versions_that_fit
+from evalstream.model.finding import Violation
+from evalstream.model.options import Options
 
 pytestmark = needs_corpus
 
@@ -37,7 +38,7 @@ NEEDED_BY_SCORE_TYPE = {"score_type", "min_score", "max_score"}
 ANCHORED = {"aggregate-0.3.0-37": [["/detailed_evaluation_results/file_path", "pattern"]]}
 """Where the reference goes astray: Python's `$` matches before a final newline, ECMA 262's not."""
 
-Faults = Callable[[bytes, str, str], list[Fault]]
+Faults = Callable[[bytes, str, str], list[Violation]]
 
 
 class Mutant(NamedTuple):
@@ -119,7 +120,7 @@ def first(name: str) -> bytes:
     return lines_of(CORPUS / "mutants" / f"{name}.jsonl")[0]
 
 
-def said(faults: list[Fault]) -> list[str]:
+def said(faults: list[Violation]) -> list[str]:
     """Return what faults say, in an order of their own and whatever the order of types."""
     return sorted(
         repr((fault.code, fault.pointer, fault.keyword, expected_of(fault), fault.found))
@@ -127,7 +128,7 @@ def said(faults: list[Fault]) -> list[str]:
     )
 
 
-def expected_of(fault: Fault) -> list[str]:
+def expected_of(fault: Violation) -> list[str]:
     """Return what a fault expects, in an order of its own."""
     return sorted(map(repr, fault.expected)) if isinstance(fault.expected, list) else []
 
@@ -140,7 +141,9 @@ def removed(document: Any, place: str) -> Any:
     return document
 
 
-def assert_nulls_are_named(document: Any, faults: list[Fault], after: Faults, rest: Any) -> None:
+def assert_nulls_are_named(
+    document: Any, faults: list[Violation], after: Faults, rest: Any
+) -> None:
     """Require ES204 of exactly those nulls of which leaving the member out is the cure.
 
     Members of string maps have a code of their own, and items of lists cannot be left out.

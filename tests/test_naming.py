@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import REPOSITORY
 
-from evalstream import naming
-from evalstream.errors import UsageError
-from evalstream.naming import inputs_from
+from evalstream.discovery import input_list
+from evalstream.discovery.input_list import inputs_from
+from evalstream.model.errors import UsageError
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_a_list_that_names_nothing_makes_no_sense(listed: Path, text: bytes) -> 
 def test_what_is_no_list_makes_no_sense(listed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="UTF-16"):
         named(listed, "a\nb\n".encode("utf-16"))
-    monkeypatch.setattr(naming, "LONGEST_NAME", 100_000)
+    monkeypatch.setattr(input_list, "LONGEST_NAME", 100_000)
     with pytest.raises(UsageError, match="100,000 bytes"):
         named(listed, b"x" * 200_000)
 
@@ -78,7 +78,7 @@ def _can_be_listed(name: bytes) -> bool:
 @given(st.lists(st.binary(min_size=1).filter(_can_be_listed)))
 def test_any_name_can_be_listed_with_nuls(names: list[bytes]) -> None:
     pieces = iter([*(bytes([byte]) for byte in b"".join(name + b"\0" for name in names)), b""])
-    told = [name for name in naming._names(lambda: next(pieces, b""), "a list") if name.strip()]
+    told = [name for name in input_list._names(lambda: next(pieces, b""), "a list") if name.strip()]
     assert told == names
 
 
@@ -95,7 +95,9 @@ def test_long_lists_are_read_piece_by_piece(listed: Path) -> None:
 
 @pytest.mark.parametrize("pieces", [[b"a\0", b"b\0"], [b"a\nb", b"\n"], [b"a", b"\0b\nc\0"]])
 def test_a_list_may_come_through_a_pipe(pieces: list[bytes]) -> None:
-    program = "from evalstream.naming import inputs_from; print(list(inputs_from('-')))"
+    program = (
+        "from evalstream.discovery.input_list import inputs_from; print(list(inputs_from('-')))"
+    )
     whole = b"".join(pieces)
     expected = whole.split(b"\0" if b"\0" in whole else b"\n")[:-1]
     with subprocess.Popen(

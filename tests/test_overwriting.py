@@ -17,8 +17,8 @@ from test_seal_refusals import unsealed
 
 import evalstream
 from evalstream.cli.options import REPORTERS
-from evalstream.errors import CannotWrite, UsageError
-from evalstream.overwriting import Outputs
+from evalstream.io.overwriting import Outputs
+from evalstream.model.errors import CannotWrite, UsageError
 
 GOOD = bytes_of(sound_rows())
 EXAMPLES = REPOSITORY / "examples"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import evalstream
-from evalstream.scanner import library
+from evalstream.parsing.native import binding
 
 CHECKOUT = Path(__file__).parent.parent
 EXAMPLES = CHECKOUT / "examples"
@@ -79,7 +79,9 @@ def test_the_wheel_holds_the_package_and_nothing_else(unpacked: Path) -> None:
 
 
 def test_the_schemas_are_found_inside_the_wheel(unpacked: Path) -> None:
-    ran = run_from(unpacked, "from evalstream.schema import schema_folder as f; print(f())")
+    ran = run_from(
+        unpacked, "from evalstream.parsing.json_schema import schema_folder as f; print(f())"
+    )
     assert ran.stdout.strip() == str(unpacked / "evalstream" / "schemas"), ran.stderr
 
 
@@ -92,7 +94,7 @@ def test_the_main_job_runs_from_the_wheel(unpacked: Path) -> None:
 
 
 def test_the_wheel_brings_the_scanner_and_no_sources(unpacked: Path) -> None:
-    assert list(unpacked.glob("evalstream/scanner/libscanner.*"))
+    assert list(unpacked.glob("evalstream/parsing/native/libscanner.*"))
     assert not list(unpacked.glob("**/*.[ch]"))
     (wheel,) = unpacked.parent.glob("*.whl")
     assert "-py3-none-" in wheel.name
@@ -124,26 +126,26 @@ def test_without_a_compiler_the_same_is_checked_and_the_version_says_so(
 def test_what_is_older_than_its_sources_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compiled, source = tmp_path / library.LIBRARY.name, tmp_path / "scanner.c"
-    shutil.copy2(library.LIBRARY, compiled)
-    monkeypatch.setattr(library, "LIBRARY", compiled)
-    assert library.library.__wrapped__() is not None
+    compiled, source = tmp_path / binding.LIBRARY.name, tmp_path / "scanner.c"
+    shutil.copy2(binding.LIBRARY, compiled)
+    monkeypatch.setattr(binding, "LIBRARY", compiled)
+    assert binding.library.__wrapped__() is not None
     source.touch()
     os.utime(compiled, (0, 0))
-    assert library.library.__wrapped__() is None
+    assert binding.library.__wrapped__() is None
 
 
 @pytest.mark.parametrize("content", [None, b"no library", b""])
 def test_what_is_no_library_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None
 ) -> None:
-    compiled = tmp_path / library.LIBRARY.name
+    compiled = tmp_path / binding.LIBRARY.name
     if content is not None:
         compiled.write_bytes(content)
-    monkeypatch.setattr(library, "LIBRARY", compiled)
-    assert library.library.__wrapped__() is None
+    monkeypatch.setattr(binding, "LIBRARY", compiled)
+    assert binding.library.__wrapped__() is None
 
 
 def test_a_scanner_with_other_structures_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "_SIZES", (1, *library._SIZES[1:]))
-    assert library.library.__wrapped__() is None
+    monkeypatch.setattr(binding, "_SIZES", (1, *binding._SIZES[1:]))
+    assert binding.library.__wrapped__() is None

@@ -9,11 +9,13 @@ import pytest
 from rows import bytes_of, line_of, sound_rows, write_run
 
 import evalstream
-from evalstream import batch, packs, row_pass
-from evalstream.model import Options, Report
-from evalstream.packs import Checked, Pack, check_pack, packed
-from evalstream.planned import Planned
-from evalstream.runs import Nothing, Run
+from evalstream.batch import packing, scheduler
+from evalstream.batch.packing import Checked, RunBundle, check_pack, packed
+from evalstream.batch.planned import PlannedRun
+from evalstream.engine import row_pass
+from evalstream.model.options import Options
+from evalstream.model.report import Report
+from evalstream.model.run import NoInput, Run
 
 SOME = 7
 
@@ -27,8 +29,8 @@ def written(folder: Path) -> None:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Some runs, one of them faulty, one large, one without rows; three runs make a pack."""
-    monkeypatch.setattr(packs, "PACK_RUNS", 3)
-    monkeypatch.setattr(batch, "WORTH_A_POOL_BYTES", 100_000)
+    monkeypatch.setattr(packing, "PACK_RUNS", 3)
+    monkeypatch.setattr(scheduler, "WORTH_A_POOL_BYTES", 100_000)
     for number in range(SOME):
         written(tmp_path / f"run-{number}")
     spoilt = tmp_path / "run-2" / "spoilt.jsonl"
@@ -54,39 +56,39 @@ def test_workers_change_nothing_in_the_report(folder: Path, most: int) -> None:
     assert as_told(alone) == as_told(together) == as_told(threefold)
 
 
-def is_small(planned: Planned) -> bool:
+def is_small(planned: PlannedRun) -> bool:
     return planned.size < 100 and not planned.is_stream
 
 
 def test_only_small_runs_are_packed_and_the_order_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packs, "PACK_RUNS", 3)
-    runs = [Planned(number, Run(f"{number}.jsonl", None), 9) for number in range(SOME)]
-    large = Planned(10, Run("large.jsonl", None), 100)
-    stream = Planned(11, Run("-", None), 0, is_stream=True)
-    nothing = Planned(12, Nothing("x", "y"), 0)
+    monkeypatch.setattr(packing, "PACK_RUNS", 3)
+    runs = [PlannedRun(number, Run(f"{number}.jsonl", None), 9) for number in range(SOME)]
+    large = PlannedRun(10, Run("large.jsonl", None), 100)
+    stream = PlannedRun(11, Run("-", None), 0, is_stream=True)
+    nothing = PlannedRun(12, NoInput("x", "y"), 0)
     planned = [stream, large, *runs, nothing]
     seen = list(packed(iter(planned), is_small))
     assert list(_runs(seen)) == planned
-    assert [len(one.runs) for one in seen if isinstance(one, Pack)] == [3, 3, 2]
+    assert [len(one.runs) for one in seen if isinstance(one, RunBundle)] == [3, 3, 2]
 
 
 def test_packs_that_are_too_few_for_workers_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packs, "PACK_BYTES", 20)
-    runs = [Planned(number, Run(f"{number}.jsonl", None), 9) for number in range(SOME)]
+    monkeypatch.setattr(packing, "PACK_BYTES", 20)
+    runs = [PlannedRun(number, Run(f"{number}.jsonl", None), 9) for number in range(SOME)]
     assert list(packed(iter(runs[:3]), is_small)) == runs[:3]
     seen = list(packed(iter(runs[:4]), is_small))
-    assert [len(one.runs) for one in seen if isinstance(one, Pack)] == [3, 1]
+    assert [len(one.runs) for one in seen if isinstance(one, RunBundle)] == [3, 1]
 
 
 def _runs(seen: list[Any]) -> Iterator[Any]:
     for one in seen:
-        if isinstance(one, Pack):
+        if isinstance(one, RunBundle):
             yield from one.runs
         else:
             yield one
 
 
-def check_or_die(options: Options, pack: Pack) -> list[Checked]:
+def check_or_die(options: Options, pack: RunBundle) -> list[Checked]:
     """Check a pack, but for one with run number 4, which kills its worker."""
     if any("run-4" in (one.found.rows or "") for one in pack.runs):
         os._exit(9)
@@ -97,8 +99,8 @@ def check_or_die(options: Options, pack: Pack) -> list[Checked]:
 def test_a_run_that_kills_its_worker_is_named_and_the_others_are_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ignored: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(packs, "PACK_RUNS", 3)
-    monkeypatch.setattr(packs, "check_pack", check_or_die)
+    monkeypatch.setattr(packing, "PACK_RUNS", 3)
+    monkeypatch.setattr(packing, "check_pack", check_or_die)
     for number in range(SOME):
         written(tmp_path / f"run-{number}")
     report = evalstream.check(tmp_path, jobs=2, ignore=("ES9", *ignored))
@@ -111,4 +113,4 @@ def test_a_run_that_kills_its_worker_is_named_and_the_others_are_checked(
 
 
 def test_what_is_small_is_what_is_checked_by_one_process() -> None:
-    assert batch.WORTH_A_POOL_BYTES == row_pass.WORTH_A_POOL_BYTES
+    assert scheduler.WORTH_A_POOL_BYTES == row_pass.WORTH_A_POOL_BYTES

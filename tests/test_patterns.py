@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from rows import ENGINES, bounded, bytes_of, sound_rows
 
 import evalstream
-from evalstream.errors import UsageError
-from evalstream.exclusion import Exclusion
-from evalstream.linear import Undecided, bounded_search, linear_search
-from evalstream.schema import compile_schema
+from evalstream.io.exclusion import Exclusion
+from evalstream.model.errors import UsageError
+from evalstream.parsing.json_schema import compile_schema
+from evalstream.parsing.linear_regex import Undecided, bounded_search, linear_search
 
 HOSTILE = "a" * 5000 + "!"
 EXPONENTIAL = "^(a|aa)+$"

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evalstream import pieces
-from evalstream.exact import parse_exactly
-from evalstream.pieces import (
+from evalstream.parsing import line_recovery
+from evalstream.parsing.line_recovery import (
     BREAKS_OFF,
     BYTE_ORDER_MARK,
     CONTROL_BYTES,
@@ -20,10 +19,11 @@ from evalstream.pieces import (
     NUL_BYTES,
     TOO_DEEP,
     TOO_MANY,
-    Piece,
+    LinePiece,
     beginning_of,
-    pieces_of,
+    split_line,
 )
+from evalstream.parsing.strict_json import parse_exactly
 
 HEAD = b'{"a":'
 ROW = ""
@@ -63,17 +63,17 @@ class CountingDecoder:
 @pytest.fixture
 def decoder(monkeypatch: pytest.MonkeyPatch) -> CountingDecoder:
     counting = CountingDecoder()
-    monkeypatch.setattr(pieces, "_DECODER", counting)
+    monkeypatch.setattr(line_recovery, "_DECODER", counting)
     return counting
 
 
 def shown(line: bytes, begins: bytes | None = HEAD) -> Shown:
     """Return the bytes and the reason of each piece."""
-    return [(line[piece.start : piece.stop], piece.reason) for piece in pieces_of(line, begins)]
+    return [(line[piece.start : piece.stop], piece.reason) for piece in split_line(line, begins)]
 
 
 def rows_of(line: bytes, begins: bytes | None = HEAD) -> list[bytes]:
-    return [line[piece.start : piece.stop] for piece in pieces_of(line, begins) if piece.whole]
+    return [line[piece.start : piece.stop] for piece in split_line(line, begins) if piece.whole]
 
 
 @pytest.mark.parametrize("begins", [None, HEAD, b'{"other":', b"", b"nonsense"])
@@ -93,8 +93,8 @@ def rows_of(line: bytes, begins: bytes | None = HEAD) -> list[bytes]:
     ],
 )
 def test_a_line_that_is_one_object_is_one_row(line: bytes, begins: bytes | None) -> None:
-    assert pieces_of(line, begins) == [Piece(0, len(line), whole=True)]
-    assert pieces_of(b" \t" + line + b" \r", begins) == [Piece(2, len(line) + 2, whole=True)]
+    assert split_line(line, begins) == [LinePiece(0, len(line), whole=True)]
+    assert split_line(b" \t" + line + b" \r", begins) == [LinePiece(2, len(line) + 2, whole=True)]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_line_that_is_one_object_is_one_row(line: bytes, begins: bytes | None)
 )
 def test_a_line_that_is_no_row_says_why(line: bytes, reason: str) -> None:
     for begins in (None, HEAD):
-        assert pieces_of(line, begins) == [Piece(0, len(line), False, reason)]
+        assert split_line(line, begins) == [LinePiece(0, len(line), False, reason)]
 
 
 WRITTEN = b'{"a":[1.5,-0.25e+10,true,false,null,"x\\u00e9\\\\\\"y"],"b":{"c":-Infinity,"d":NaN}}'
@@ -257,12 +257,12 @@ def test_a_row_shows_how_rows_begin(line: bytes, beginning: bytes | None) -> Non
 
 def test_behind_too_many_torn_rows_nothing_is_looked_for(decoder: CountingDecoder) -> None:
     torn, row = b'{"a":1,', b'{"a":2}'
-    few = torn * (pieces.TORN_CANDIDATES - 1)
+    few = torn * (line_recovery.TORN_CANDIDATES - 1)
     assert shown(few + row)[-1] == (row, ROW)
     many = few + torn + row + b"\0" + row
     found = shown(row + many + b" \r")
     assert found[0] == (row, ROW)
-    assert found[1:-1] == [(torn, BREAKS_OFF)] * (pieces.TORN_CANDIDATES - 2)
+    assert found[1:-1] == [(torn, BREAKS_OFF)] * (line_recovery.TORN_CANDIDATES - 2)
     assert found[-1] == (torn + torn + row + b"\0" + row, TOO_MANY)
 
 
@@ -293,19 +293,19 @@ def test_hostile_lines_cost_a_bounded_number_of_reads(
     hostile: bytes, begins: bytes | None, decoder: CountingDecoder
 ) -> None:
     line = hostile * (1_000_000 // len(hostile))
-    found = pieces_of(line, begins)
+    found = split_line(line, begins)
     # Each torn candidate is read once, and what is left round it once more to be named.
-    assert decoder.calls <= 2 * pieces.TORN_CANDIDATES + 1
+    assert decoder.calls <= 2 * line_recovery.TORN_CANDIDATES + 1
     assert not any(piece.whole for piece in found)
 
 
 def test_no_more_than_some_lengths_are_read_in_vain(
     decoder: CountingDecoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pieces, "READ_IN_VAIN_BYTES", 0)
+    monkeypatch.setattr(line_recovery, "READ_IN_VAIN_BYTES", 0)
     line = b'{"a":1,"b":' * 60 + b"[" + b"1," * 50_000
-    assert [piece.reason for piece in pieces_of(line, HEAD)] == [TOO_MANY]
-    assert decoder.read_in_vain <= (pieces.READ_IN_VAIN + 2) * len(line)
+    assert [piece.reason for piece in split_line(line, HEAD)] == [TOO_MANY]
+    assert decoder.read_in_vain <= (line_recovery.READ_IN_VAIN + 2) * len(line)
 
 
 def test_the_nested_objects_of_a_torn_row_are_read_once(decoder: CountingDecoder) -> None:
@@ -315,7 +315,7 @@ def test_the_nested_objects_of_a_torn_row_are_read_once(decoder: CountingDecoder
 
 
 def test_what_follows_the_most_pieces_is_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "MOST_PIECES", 3)
+    monkeypatch.setattr(line_recovery, "MOST_PIECES", 3)
     row = b'{"a":1}'
     assert shown(row * 3) == [(row, ROW)] * 3
     assert shown(row * 5 + b"\0 ") == [(row, ROW)] * 3 + [(row * 2 + b"\0", TOO_MANY)]
@@ -381,7 +381,7 @@ def spliced(draw: st.DrawFn) -> Spliced:
     return Spliced(line, whole, starts)
 
 
-def covers(line: bytes, found: list[Piece]) -> None:
+def covers(line: bytes, found: list[LinePiece]) -> None:
     """Check that pieces are in order, do not overlap and leave out nothing but white space."""
     assert found
     assert all(first.stop <= second.start for first, second in pairwise(found))
@@ -401,7 +401,7 @@ def covers(line: bytes, found: list[Piece]) -> None:
 @given(spliced())
 @example(Spliced(b'{"a":"\\' + b'{"a":2}', [b'{"a":2}'], [7]))
 def test_every_undamaged_row_is_found_and_nothing_else(case: Spliced) -> None:
-    found = pieces_of(case.line, HEAD)
+    found = split_line(case.line, HEAD)
     covers(case.line, found)
     whole = [piece for piece in found if piece.whole]
     assert [piece.start for piece in whole] == case.starts
@@ -411,7 +411,7 @@ def test_every_undamaged_row_is_found_and_nothing_else(case: Spliced) -> None:
 @settings(max_examples=30, deadline=None)
 @given(spliced(), st.none() | st.sampled_from([b"", b'{"b":', b"{", b"\xff", b'{"(":']))
 def test_rows_that_stand_side_by_side_need_no_hint(case: Spliced, begins: bytes | None) -> None:
-    covers(case.line, pieces_of(case.line, begins))
+    covers(case.line, split_line(case.line, begins))
     joined = b"".join(case.rows)
     assert rows_of(joined, begins) == case.rows
     assert rows_of(b"\0\0".join(case.rows), begins) == case.rows
@@ -427,7 +427,7 @@ def test_a_row_that_was_damaged_is_not_taken_for_one_that_was_put_in(
 ) -> None:
     place = data.draw(st.integers(0, len(row) - 1))
     damaged = row[:place] + b"\0" + row[place + 1 :]
-    found = pieces_of(damaged, HEAD)
+    found = split_line(damaged, HEAD)
     covers(damaged, found)
     assert not any(piece.whole and piece.start <= place < piece.stop for piece in found)
 
@@ -447,11 +447,11 @@ BITS = [
 @example(b'{"a":"\xef\xbb\xbf{"a":1}', HEAD)
 @example(b'{"a":1}\xef\xbb\xbf{"a":1}', HEAD)
 def test_no_bytes_raise_and_none_are_lost(line: bytes, begins: bytes | None) -> None:
-    covers(line, pieces_of(line, begins))
+    covers(line, split_line(line, begins))
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.sampled_from(BITS), max_size=14).map(b"".join))
 def test_whole_rows_stay_whole_when_they_are_cut_again(line: bytes) -> None:
     for row in rows_of(line):
-        assert pieces_of(row, HEAD) == [Piece(0, len(row), whole=True)]
+        assert split_line(row, HEAD) == [LinePiece(0, len(row), whole=True)]

@@ -13,12 +13,13 @@ import pytest
 from edits import DETAILS, REPOSITORY
 
 import evalstream
-from evalstream import catalog
-from evalstream.catalog import RULES, enabled_codes, severity_of
-from evalstream.errors import UsageError
-from evalstream.model import Options, Severity
-from evalstream.places import place_of, unportable
-from evalstream.profiles import DATASTORE, DEFAULT, PROFILES
+from evalstream.formats.eee.datastore import place_of, unportable
+from evalstream.model.errors import UsageError
+from evalstream.model.finding import Severity
+from evalstream.model.options import Options
+from evalstream.rules import catalogue
+from evalstream.rules.catalogue import RULES, enabled_codes, severity_of
+from evalstream.rules.profiles import DATASTORE, DEFAULT, PROFILES
 
 UUID = "0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57"
 OTHER = "7c57f847-1098-4472-9fd8-75a7f3995ed0"
@@ -101,7 +102,7 @@ def test_a_profiles_severity_holds_in_rows_findings_and_totals(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     Path("run.jsonl").write_bytes((EXAMPLE / "run.jsonl").read_bytes() + b"\n\n")
-    monkeypatch.setitem(catalog._SEVERITIES[DATASTORE], "ES110", Severity.ERROR)
+    monkeypatch.setitem(catalogue._SEVERITIES[DATASTORE], "ES110", Severity.ERROR)
     for profile, severity, code in (
         (DEFAULT, Severity.WARNING, 0),
         (DATASTORE, Severity.ERROR, 1),

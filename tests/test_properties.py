@@ -34,22 +34,25 @@ from rows import (
 )
 
 import evalstream
-from evalstream import parsing, row_pass
-from evalstream.aggregate import Aggregate
-from evalstream.block_result import Counts
-from evalstream.catalog import enabled_codes
-from evalstream.collector import Collector
-from evalstream.exact import parse_exactly
-from evalstream.formats import eee
-from evalstream.model import Block, Finding, Options
-from evalstream.probe import context_of
-from evalstream.reading import Reader
-from evalstream.row_pass import check_block
-from evalstream.rule import Context
-from evalstream.schema import builtin_schema
-from evalstream.sources import stream
-from evalstream.sources.stream import Descriptor, StreamSource
-from evalstream.tally import Tally
+from evalstream.engine import row_pass
+from evalstream.engine.collector import Collector
+from evalstream.engine.result import Counts
+from evalstream.engine.row_pass import check_block
+from evalstream.formats.eee import row_view
+from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.eee.probe import probe_context
+from evalstream.formats.eee.row_reader import RowReader
+from evalstream.io import stream
+from evalstream.io.stream import Descriptor, StreamSource
+from evalstream.model.block import Block
+from evalstream.model.finding import Finding
+from evalstream.model.options import Options
+from evalstream.parsing import json as parsing
+from evalstream.parsing.json_schema import builtin_schema
+from evalstream.parsing.strict_json import parse_exactly
+from evalstream.rules.base import CheckContext
+from evalstream.rules.catalogue import enabled_codes
+from evalstream.stats.tally import Tally
 
 LONGEST = 1500
 MARK = b"\xef\xbb\xbf"
@@ -83,7 +86,7 @@ def odd_files(draw: st.DrawFn) -> bytes:
     return (MARK if draw(st.booleans()) else b"") + data
 
 
-def outcome(context: Context, blocks: Iterable[Block]) -> Outcome:
+def outcome(context: CheckContext, blocks: Iterable[Block]) -> Outcome:
     """Check blocks one by one, as the driver does, and return all that comes of it."""
     found: list[Finding] = []
     collector = Collector(context, "rows.jsonl", found.append)
@@ -94,10 +97,10 @@ def outcome(context: Context, blocks: Iterable[Block]) -> Outcome:
     return found, collector.counts, collector.tally
 
 
-def context_for(data: bytes, most: int, limit: int = 1 << 28, engine: str = "auto") -> Context:
+def context_for(data: bytes, most: int, limit: int = 1 << 28, engine: str = "auto") -> CheckContext:
     """Return the context that a sealed aggregate gives."""
     options = Options(max_line_bytes=LONGEST, max_findings=most, memory_limit=limit, engine=engine)
-    return context_of(options, Aggregate("a.json", aggregate_of("0.2.0", data, 0)), data)
+    return probe_context(options, Aggregate("a.json", aggregate_of("0.2.0", data, 0)), data)
 
 
 @pytest.fixture(scope="module")
@@ -208,14 +211,14 @@ def _force_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_pass, "BLOCK_BYTES", 700)
 
 
-def _reader(version: str, engine: str) -> Reader:
+def _reader(version: str, engine: str) -> RowReader:
     options = Options(schema_version=version, engine=engine)
-    return Reader(Context(options=options, enabled=enabled_codes(options), version=version))
+    return RowReader(CheckContext(options=options, enabled=enabled_codes(options), version=version))
 
 
 READER = {(version, engine): _reader(version, engine) for version in VERSIONS for engine in ENGINES}
 REFERENCE = {
-    version: jsonschema.Draft7Validator(builtin_schema(eee.instance_schema_name(version)))
+    version: jsonschema.Draft7Validator(builtin_schema(row_view.instance_schema_name(version)))
     for version in VERSIONS
 }
 
@@ -398,5 +401,5 @@ def test_what_is_not_selected_is_not_remarked_either(engine: str) -> None:
     block = Block("rows.jsonl", 0, len(data), len(data), data=data, final=True)
     for select, expected in ((("ES4",), 0), (("ES3", "ES4"), 1)):
         options = Options(select=select, engine=engine)
-        within = context_of(options, Aggregate("a.json", aggregate_of("0.2.0", data, 1)), data)
+        within = probe_context(options, Aggregate("a.json", aggregate_of("0.2.0", data, 1)), data)
         assert outcome(within, [block])[2].remarks.total() == expected

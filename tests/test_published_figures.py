@@ -9,7 +9,7 @@ from corpus import CORPUS, needs_corpus
 from rows import REPOSITORY
 
 import evalstream
-from evalstream.summary import run_line
+from evalstream.reporters.summary import run_line
 
 SOUND = next((REPOSITORY / "tests" / "pairs" / "0.3.0").rglob("*.json"))
 DETAILS = "detailed_evaluation_results"

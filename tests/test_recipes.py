@@ -23,9 +23,9 @@ from rows import (
 )
 
 import evalstream
-from evalstream.digest import RECIPES, explained_by, is_hex_digest, normalised
-from evalstream.model import Report
-from evalstream.probe import PROBED_ROWS, UNANIMOUS, _votes
+from evalstream.formats.eee.probe import PROBED_ROWS, UNANIMOUS, _votes
+from evalstream.io.digest import RECIPES, is_hex_digest, matching_recipes, normalised
+from evalstream.model.report import Report
 
 ALGORITHMS = ("sha256", "md5")
 TEXTS = st.one_of(
@@ -86,8 +86,8 @@ def test_a_recipe_is_recognised_by_what_it_made(
 ) -> None:
     for recipe, covered in COVERED.items():
         digest = hashlib.new(algorithm, covered(raw, references).encode()).hexdigest()
-        assert recipe in explained_by(digest, raw, references)
-        assert explained_by(digest, raw, references, [recipe]) == {recipe}
+        assert recipe in matching_recipes(digest, raw, references)
+        assert matching_recipes(digest, raw, references, [recipe]) == {recipe}
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -17,17 +17,17 @@ from typing import Any
 import pytest
 from stores import Faults, ForwardingServer, ObjectServer, Server, put
 
-from evalstream.errors import MissingExtra
-from evalstream.sources.remote import (
+from evalstream.io.remote import (
     RemoteReader,
-    calls,
     exists,
-    fetching,
     is_remote,
     limits,
     read_whole,
+    reader,
+    retry,
     shown,
 )
+from evalstream.model.errors import MissingExtra
 
 s3fs = pytest.importorskip("s3fs")
 pytest.importorskip("aiohttp")
@@ -537,12 +537,12 @@ class _Stuck:
     pins = False
 
     def look(self) -> Any:
-        return calls.within(lambda: time.sleep(60))
+        return retry.within(lambda: time.sleep(60))
 
 
 def test_leaves_a_call_behind_that_never_returns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "BLOCK_SECONDS", 0.02)
-    monkeypatch.setattr(fetching, "store_of", lambda _: _Stuck())
+    monkeypatch.setattr(reader, "store_of", lambda _: _Stuck())
     begin = time.monotonic()
     assert "took too long" in str(error_of(lambda: RemoteReader("memory://a")))
     assert time.monotonic() - begin < 5
@@ -595,7 +595,7 @@ def test_leaves_no_word_of_credentials_behind(
 
 PROGRAM = """
 import sys
-from evalstream.sources.remote import RemoteReader, limits
+from evalstream.io.remote import RemoteReader, limits
 limits.BLOCK_BYTES, limits.PAUSE_SECONDS = 1000, 0.001
 limits.STALL_SECONDS = float(sys.argv[2])
 reader = RemoteReader(sys.argv[1])

@@ -8,18 +8,9 @@ from typing import Any
 import pytest
 
 import evalstream
-from evalstream.model import (
-    Excerpt,
-    Figures,
-    Finding,
-    Report,
-    ResultSummary,
-    RunSummary,
-    Severity,
-    Totals,
-    Verified,
-)
-from evalstream.output import Output
+from evalstream.io.output import Output
+from evalstream.model.finding import Excerpt, Finding, Severity
+from evalstream.model.report import Figures, Report, ResultSummary, RunSummary, Totals, Verified
 from evalstream.reporters.github import GithubReporter
 from evalstream.reporters.json import JsonReporter
 from evalstream.reporters.jsonl import JsonLinesReporter

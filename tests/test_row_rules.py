@@ -14,39 +14,40 @@ from rows import VERSIONS, Row, aggregate_of, bounded, line_of, mutants, sound_r
 from test_scanner import agreed, bare, passed_over, written
 
 import evalstream
-from evalstream.aggregate import Aggregate
-from evalstream.catalog import RULES, enabled_codes
-from evalstream.engine import Engine
-from evalstream.formats.eee import INSTANCE_VERSIONS
-from evalstream.model import Fault, Options, Severity
-from evalstream.probe import context_of
-from evalstream.rule import Context
-from evalstream.rules.row import FOREIGN_SOURCE
-from evalstream.scope import remark_key
-from evalstream.swift import QUIET
+from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.eee.fast_path import FAST_PATH_RULES
+from evalstream.formats.eee.probe import probe_context
+from evalstream.formats.eee.row_engine import Engine
+from evalstream.formats.eee.row_groups import notice_key
+from evalstream.formats.eee.row_view import INSTANCE_VERSIONS
+from evalstream.formats.eee.rules.row import FOREIGN_SOURCE
+from evalstream.model.finding import Severity, Violation
+from evalstream.model.options import Options
+from evalstream.rules.base import CheckContext
+from evalstream.rules.catalogue import RULES, enabled_codes
 
 OPTIONAL = ("ES312", "ES316")
 LAYER = [code for code in RULES if code.startswith("ES3")]
 
 
-def context(version: str = "0.2.0", **changes: Any) -> Context:
+def context(version: str = "0.2.0", **changes: Any) -> CheckContext:
     """Return the context of a run with an aggregate, its first result changed."""
     document = aggregate_of(version, b"", 0)
     document["evaluation_results"][0].update(changes)
-    return context_of(Options(select=("ES3",)), Aggregate("aggregate.json", document), b"")
+    return probe_context(Options(select=("ES3",)), Aggregate("aggregate.json", document), b"")
 
 
-ALONE = context_of(Options(select=("ES3",)), None, b"")
+ALONE = probe_context(Options(select=("ES3",)), None, b"")
 CONTEXTS = [ALONE, context("0.2.0"), context("0.3.0")]
 
 
-def said(row: Row, within: Context) -> list[Fault]:
+def said(row: Row, within: CheckContext) -> list[Violation]:
     """Return everything that the rules of the layer say of a row, one by one."""
     bound = [rule.row(within) for code in LAYER if (rule := RULES[code]).row is not None]
     return [fault for check in bound if check is not None for fault in check(row)]
 
 
-def codes(row: Row, within: Context = CONTEXTS[1]) -> set[str]:
+def codes(row: Row, within: CheckContext = CONTEXTS[1]) -> set[str]:
     """Return what is said of a row: codes, with W or I where the severity is not the rule's."""
     marks = {Severity.WARNING: "W", Severity.INFO: "I", None: "", Severity.ERROR: "E"}
     return {fault.code + marks[fault.severity] for fault in said(row, within)}
@@ -304,7 +305,7 @@ def test_a_source_elsewhere_is_remarked_once_and_quickly(tmp_path: Path) -> None
     for row in rows:
         row |= {"interaction_type": "single_turn", "output": {"raw": "5"}, "interactions": None}
         row["answer_attribution"] = [{**ANSWER, "source": "scores.match.answer"}]
-        assert quietly(row, ALONE) == {remark_key(FOREIGN_SOURCE)}
+        assert quietly(row, ALONE) == {notice_key(FOREIGN_SOURCE)}
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b"".join(map(line_of, rows)))
     (finding,) = evalstream.check(path, select=("ES303",))
@@ -431,12 +432,12 @@ def test_inspect_is_known_by_its_generation_time() -> None:
     document = aggregate_of("0.3.0", b"", 0)
     for name in ("inspect", "inspect_ai", "Inspect AI", "unknown"):
         document["eval_library"] = {"name": name, "version": "1"}
-        within = context_of(Options(select=("ES3",)), Aggregate("a", document), b"")
+        within = probe_context(Options(select=("ES3",)), Aggregate("a", document), b"")
         assert codes(row, within) == set()
         slow = changed(SINGLE, {"performance/time_to_first_token_ms": 999})
         assert codes(slow, within) == {"ES310"}
     document["eval_library"] = {"name": "lm_eval", "version": "1"}
-    within = context_of(Options(select=("ES3",)), Aggregate("a", document), b"")
+    within = probe_context(Options(select=("ES3",)), Aggregate("a", document), b"")
     assert codes(row, within) == {"ES310"}
 
 
@@ -453,19 +454,19 @@ def test_a_secret_is_never_shown(tmp_path: Path) -> None:
     assert not [finding for finding in report if secret in json.dumps(finding.as_dict())]
 
 
-def judged_by(within: Context, version: str) -> Context:
+def judged_by(within: CheckContext, version: str) -> CheckContext:
     """Return a context in which rows are judged by a version."""
     options = replace(within.options, schema_version=version if "+" in version else "auto")
     return replace(within, version=version, options=options)
 
 
-def usual(within: Context) -> Context:
+def usual(within: CheckContext) -> CheckContext:
     """Return a context with the rules that are on unless others are asked for."""
     options = Options(max_findings=0)
     return replace(within, options=options, enabled=enabled_codes(options))
 
 
-def quietly(row: Row, within: Context) -> set[tuple[str, str, str]] | None:
+def quietly(row: Row, within: CheckContext) -> set[tuple[str, str, str]] | None:
     """Return what is remarked of a row that the scanner takes, None if it does not take it."""
     line = written(bare(row))
     tallies = (passed_over(judged_by(within, version), line) for version in INSTANCE_VERSIONS)
@@ -473,12 +474,12 @@ def quietly(row: Row, within: Context) -> set[tuple[str, str, str]] | None:
     return None if taken is None else {key for key, _, _ in taken.remarks}
 
 
-def assert_quiet_is_right(row: Row, within: Context) -> bool:
+def assert_quiet_is_right(row: Row, within: CheckContext) -> bool:
     """Require the scanner to take only rows of which nothing else is said."""
     accepted = quietly(row, within)
-    judged = [fault for fault in said(row, within) if fault.code in QUIET]
+    judged = [fault for fault in said(row, within) if fault.code in FAST_PATH_RULES]
     if accepted is not None:
-        assert {remark_key(fault) for fault in judged} == accepted
+        assert {notice_key(fault) for fault in judged} == accepted
     declared = row.get("schema_version")
     version = declared if declared in VERSIONS else within.version
     agreed(judged_by(usual(within), version), written(bare(row)))
@@ -487,7 +488,7 @@ def assert_quiet_is_right(row: Row, within: Context) -> bool:
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("within", CONTEXTS)
-def test_usual_rows_are_accepted_quickly(version: str, within: Context) -> None:
+def test_usual_rows_are_accepted_quickly(version: str, within: CheckContext) -> None:
     for row in sound_rows(version):
         assert assert_quiet_is_right(row, within)
         assert assert_quiet_is_right({**row, "answer_attribution": []}, within)
@@ -498,7 +499,7 @@ def test_what_is_accepted_quickly_has_no_fault(
     number: int, changes: dict[str, Any], expected: str
 ) -> None:
     accepted = assert_quiet_is_right(changed(number, changes), CONTEXTS[1])
-    assert not (accepted and set(expected.split()) & QUIET)
+    assert not (accepted and set(expected.split()) & FAST_PATH_RULES)
 
 
 def test_cached_tokens_are_accepted_quickly() -> None:

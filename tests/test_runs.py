@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 import evalstream
-from evalstream.errors import UsageError
-from evalstream.finding import find_runs
-from evalstream.inputs import find_all
-from evalstream.model import Options
-from evalstream.runs import Nothing, Run
-from evalstream.unrecognised import Unrecognised
+from evalstream.discovery import find_runs
+from evalstream.discovery.inputs import find_all
+from evalstream.discovery.unrecognised import Unrecognised
+from evalstream.model.errors import UsageError
+from evalstream.model.options import Options
+from evalstream.model.run import NoInput, Run
 
 DETAILS = "detailed_evaluation_results"
 Found = list[tuple[str | None, str | None]]
@@ -45,7 +45,7 @@ def found(*inputs: str, aggregate: str | None = None) -> Found:
     for run in find_all(iter(inputs), aggregate, None, Options()):
         if isinstance(run, Unrecognised):
             continue
-        if isinstance(run, Nothing):
+        if isinstance(run, NoInput):
             pairs.append((None, None))
         else:
             pairs.append((_plain(run.rows), _plain(run.aggregate)))

@@ -13,7 +13,7 @@ from rows import bounded, bytes_of, sound_rows
 from test_streams import LINES
 
 import evalstream
-from evalstream.salvage import REST
+from evalstream.engine.salvage import REST
 
 GOOD = bytes_of(sound_rows())
 

@@ -42,21 +42,21 @@ from test_properties import context_for, odd_files
 from test_properties import outcome as collected
 
 import evalstream
-from evalstream import engine, swift
-from evalstream.aggregate import Aggregate
-from evalstream.engine import Engine
-from evalstream.formats import eee
-from evalstream.identities import Identities, Record
-from evalstream.model import Block, Lines, Options
-from evalstream.probe import context_of
-from evalstream.rule import Context
-from evalstream.scanner import library, tables
-from evalstream.scanner.tables import NotTabled, pinned, tables_of
-from evalstream.schema import builtin_schema
-from evalstream.swift import Swift, swift_for
-from evalstream.tally import Tally
+from evalstream.formats.eee import fast_path, row_engine, row_view
+from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.eee.fast_path import FastPath, fast_path_for
+from evalstream.formats.eee.probe import probe_context
+from evalstream.formats.eee.row_engine import Engine
+from evalstream.model.block import Block, Lines
+from evalstream.model.options import Options
+from evalstream.model.row_record import RowRecord, RowRecords
+from evalstream.parsing.json_schema import builtin_schema
+from evalstream.parsing.native import binding, schema_tables
+from evalstream.parsing.native.schema_tables import NotTabled, pinned, tables_of
+from evalstream.rules.base import CheckContext
+from evalstream.stats.tally import Tally
 
-SOURCES = REPOSITORY / "evalstream" / "scanner"
+SOURCES = REPOSITORY / "evalstream" / "parsing" / "native"
 SINGLE, AGENTIC, OPEN, MULTI = 0, 2, 3, 5
 """Which sound rows are what; the open one is single_turn, and has no choices."""
 
@@ -67,10 +67,10 @@ def context(
     algorithm: str = "sha256",
     aggregate: Row | None = None,
     **settings: Any,
-) -> Context:
+) -> CheckContext:
     """Return a context of rows that all follow one recipe, or have no hash."""
     seen = None if aggregate is None else Aggregate("a.json", aggregate)
-    settled = context_of(Options(max_findings=0, **settings), seen, b"")
+    settled = probe_context(Options(max_findings=0, **settings), seen, b"")
     recipes = (recipe,) if recipe else ()
     return replace(settled, version=version, algorithm=algorithm, recipes=recipes)
 
@@ -87,7 +87,7 @@ def claiming(version: str) -> Row:
 
 BARE = {
     version: context(version, schema_version=version if "+" in version else "auto")
-    for version in eee.INSTANCE_VERSIONS
+    for version in row_view.INSTANCE_VERSIONS
 }
 HASHED = {version: context(version, PREFERRED[version]) for version in VERSIONS}
 JOINED = {
@@ -102,26 +102,26 @@ CONTEXTS = [
 ]
 
 
-def slowly(within: Context) -> Context:
+def slowly(within: CheckContext) -> CheckContext:
     """Return the same context without a scanner."""
     return replace(within, options=replace(within.options, engine="rust"))
 
 
 @lru_cache(maxsize=512)
-def engine_of(within: Context) -> Engine:
+def engine_of(within: CheckContext) -> Engine:
     """Return the engine of a context."""
     return Engine(within)
 
 
 @lru_cache(maxsize=512)
-def swift_of(within: Context) -> Swift:
+def swift_of(within: CheckContext) -> FastPath:
     """Return what takes the usual rows of a context."""
-    found = swift_for(within)
+    found = fast_path_for(within)
     assert found is not None
     return found
 
 
-def outcome(within: Context | Engine, data: bytes, **lines: Any) -> Any:
+def outcome(within: CheckContext | Engine, data: bytes, **lines: Any) -> Any:
     """Return all that comes of a block; links of one group are in the order of their lines."""
     subject = within if isinstance(within, Engine) else engine_of(within)
     result = subject.run(Lines(data, **{"final": True, **lines}))
@@ -138,7 +138,7 @@ def rows_of(words: bytes) -> list[tuple[int, ...]]:
     return list(zip(columns, columns, columns, columns, strict=True))
 
 
-def passed_over(within: Context, line: bytes) -> Tally | None:
+def passed_over(within: CheckContext, line: bytes) -> Tally | None:
     """Return what is tallied of a line, None where the scanner does not take it."""
     tally = Tally()
     subject = swift_of(within).pass_over(engine_of(within).scopes(), tally, line + b"\n", 0, None)
@@ -147,12 +147,12 @@ def passed_over(within: Context, line: bytes) -> Tally | None:
     return None if left else tally
 
 
-def taken(within: Context, line: bytes) -> bool:
+def taken(within: CheckContext, line: bytes) -> bool:
     """Tell whether the scanner takes a line."""
     return passed_over(within, line) is not None
 
 
-def agreed(within: Context, *lines: bytes, **settings: Any) -> bool:
+def agreed(within: CheckContext, *lines: bytes, **settings: Any) -> bool:
     """Require that both ways make the same of lines; tell whether all of them are taken."""
     data = b"".join(line + b"\n" for line in lines)
     assert outcome(within, data, **settings) == outcome(slowly(within), data, **settings)
@@ -174,7 +174,7 @@ def bare(row: Row) -> Row:
     return {name: value for name, value in row.items() if name != "sample_hash"}
 
 
-def rehashed(row: Row, within: Context) -> Row:
+def rehashed(row: Row, within: CheckContext) -> Row:
     """Return a row with the hash that its context wants, as far as its input has one."""
     if not within.recipes:
         return bare(row)
@@ -196,7 +196,7 @@ def changed(row: Row, place: str, value: Any) -> Row:
     return row
 
 
-def asking(row: Row, within: Context, **sample: Any) -> Row:
+def asking(row: Row, within: CheckContext, **sample: Any) -> Row:
     """Return a row with another input, rightly hashed."""
     return rehashed({**row, "input": {**row["input"], **sample}}, within)
 
@@ -209,9 +209,9 @@ def limit(name: str) -> int:
 
 
 def test_every_version_is_taken() -> None:
-    for version in eee.INSTANCE_VERSIONS:
-        assert swift_for(BARE[version]) is not None
-        assert swift_for(slowly(BARE[version])) is None
+    for version in row_view.INSTANCE_VERSIONS:
+        assert fast_path_for(BARE[version]) is not None
+        assert fast_path_for(slowly(BARE[version])) is None
 
 
 SLOTS_WITHOUT_USE = {
@@ -221,22 +221,22 @@ SLOTS_WITHOUT_USE = {
 }
 
 
-@pytest.mark.parametrize("version", eee.INSTANCE_VERSIONS)
+@pytest.mark.parametrize("version", row_view.INSTANCE_VERSIONS)
 def test_what_is_looked_at_is_there_in_every_version(version: str) -> None:
-    schema = builtin_schema(eee.instance_schema_name(version))
-    slots = library.slots()
-    aliases = {eee.transcript_key(version): "turns"}
+    schema = builtin_schema(row_view.instance_schema_name(version))
+    slots = binding.slots()
+    aliases = {row_view.transcript_key(version): "turns"}
     packed = tables_of(schema, slots, "interaction_type", aliases)
-    nodes = struct.Struct(tables._NODE.format).iter_unpack(packed.nodes)
+    nodes = struct.Struct(schema_tables._NODE.format).iter_unpack(packed.nodes)
     unused = {*slots} - {slots[node[7]] for node in nodes if node[7] >= 0}
     assert unused == SLOTS_WITHOUT_USE.get(version, set())
     assert packed.wanted == (1 << slots.index("output"), *2 * [1 << slots.index("turns")])
     assert packed.unwanted == (1 << slots.index("turns"), *2 * [1 << slots.index("output")])
 
 
-@pytest.mark.parametrize("version", eee.INSTANCE_VERSIONS)
+@pytest.mark.parametrize("version", row_view.INSTANCE_VERSIONS)
 def test_what_arrays_hold_is_never_left_out(version: str) -> None:
-    properties = builtin_schema(eee.instance_schema_name(version))["properties"]
+    properties = builtin_schema(row_view.instance_schema_name(version))["properties"]
     turns = properties.get("messages", properties.get("interactions"))["items"]
     answers = properties["answer_attribution"]["items"]
     # What is not there would be what it was in the turn, the call or the answer before.
@@ -273,27 +273,29 @@ def body_of(text: str, name: str) -> str:
 
 def test_both_languages_know_the_same_structures() -> None:
     text = "\n".join(path.read_text() for path in sorted(SOURCES.glob("*.h")))
-    assert members_of(text, "row") == [*library.COLUMNS]
-    assert members_of(text, "record") == [*Record._fields]
+    assert members_of(text, "row") == [*binding.COLUMNS]
+    assert members_of(text, "record") == [*RowRecord._fields]
     for name, known in (
-        ("demands", library.Demands),
-        ("hasher", library.Hasher),
-        ("tables", library._Tables),
-        ("scope", library._Scope),
-        ("scan", library._Scan),
+        ("demands", binding.Demands),
+        ("hasher", binding.Hasher),
+        ("tables", binding._Tables),
+        ("scope", binding._Scope),
+        ("scan", binding._Scan),
     ):
         assert members_of(text, name) == [field[0] for field in known._fields_]
-    flags = {name: value for name, value in vars(library.Flag).items() if name.isupper()}
+    flags = {name: value for name, value in vars(binding.Flag).items() if name.isupper()}
     assert constants_of(text, "flag") == flags
-    assert constants_of(text, "pause") == dict(library.Pause.__members__)
-    assert library.slots()[: len(IDS)] == swift._IDS == IDS
-    assert library.recipes() == ("", *COVERED)
-    assert tuple(constants_of(text, "interaction")) == tuple(map(str.upper, eee.INTERACTION_TYPES))
+    assert constants_of(text, "pause") == dict(binding.Pause.__members__)
+    assert binding.slots()[: len(IDS)] == fast_path._IDS == IDS
+    assert binding.recipes() == ("", *COVERED)
+    assert tuple(constants_of(text, "interaction")) == tuple(
+        map(str.upper, row_view.INTERACTION_TYPES)
+    )
 
 
 def test_a_known_row_gives_known_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     # Whoever hashes what was written wants to read it.
-    monkeypatch.setattr(swift, "hasher", lambda _: None)
+    monkeypatch.setattr(fast_path, "hasher", lambda _: None)
     within = context("0.3.0", "json-list", links=True)
     first, second = sound(SINGLE, "0.3.0"), sound(AGENTIC, "0.3.0")
     second = {**second, "error": "late", "evaluation": {**second["evaluation"], "score": 0.25}}
@@ -305,10 +307,10 @@ def test_a_known_row_gives_known_columns(monkeypatch: pytest.MonkeyPatch) -> Non
     swept.take(0, 1)
     words, texts = swept._scanner.words().tolist(), swept._scanner.texts()
     swept.close()
-    width, flags = len(library.COLUMNS), library.Flag
+    width, flags = len(binding.COLUMNS), binding.Flag
     assert len(words) == 3 * width
     rows = [
-        dict(zip(library.COLUMNS, words[start : start + width], strict=True))
+        dict(zip(binding.COLUMNS, words[start : start + width], strict=True))
         for start in range(0, len(words), width)
     ]
     assert [data[row["start"] : row["stop"]] for row in rows] == lines
@@ -356,22 +358,22 @@ MANNERS: dict[str, Callable[[Row], bytes]] = {
 
 @pytest.mark.parametrize("manner", MANNERS)
 @pytest.mark.parametrize(("version", "within"), CONTEXTS)
-def test_every_sound_row_is_taken(version: str, within: Context, manner: str) -> None:
+def test_every_sound_row_is_taken(version: str, within: CheckContext, manner: str) -> None:
     lines = [MANNERS[manner](rehashed(row, within)) for row in sound_rows(version)]
     assert agreed(within, *lines)
 
 
-@pytest.mark.parametrize("version", eee.INSTANCE_VERSIONS)
+@pytest.mark.parametrize("version", row_view.INSTANCE_VERSIONS)
 def test_every_version_takes_the_rows_that_declare_it_and_no_others(version: str) -> None:
     (row,) = sound_rows("0.2.0" if version.startswith("0.2.0") else "0.3.0", 1)
     row = bare(row)
     if version in SLOTS_WITHOUT_USE:
         row.pop("evaluation_result_id", None)
     settled = context(version, schema_version=version)
-    for declared in eee.KNOWN_VERSIONS | {"9.9", "", "0.2"}:
+    for declared in row_view.KNOWN_VERSIONS | {"9.9", "", "0.2"}:
         line = written({**row, "schema_version": declared})
         assert agreed(settled, line), declared
-        expected = "+" in version or declared in eee.forms_of(version)
+        expected = "+" in version or declared in row_view.forms_of(version)
         assert agreed(BARE[version], line) == expected, declared
 
 
@@ -385,7 +387,7 @@ def shuffled(value: Any, chance: random.Random) -> Any:
 
 
 @pytest.mark.parametrize(("version", "within"), CONTEXTS)
-def test_members_may_come_in_any_order(version: str, within: Context) -> None:
+def test_members_may_come_in_any_order(version: str, within: CheckContext) -> None:
     chance = random.Random(7)
     rows = [rehashed(row, within) for row in sound_rows(version, 48)]
     assert agreed(within, *(written(shuffled(row, chance)) for row in rows))
@@ -654,7 +656,7 @@ def references(text: str) -> Iterator[list[str]]:
 
 
 def asked_rows(
-    version: str, within: Context, writing: str
+    version: str, within: CheckContext, writing: str
 ) -> Iterator[tuple[Row, list[str], bytes]]:
     """Return inputs of all kinds, the references of each, and the row, written and hashed."""
     base = changed(sound(OPEN, version), "input/formatted", ...)
@@ -792,7 +794,7 @@ def test_ids_of_any_length(length: int) -> None:
 
 
 @pytest.mark.parametrize("within", [BARE["0.3.0"], JOINED["0.3.0"]])
-def test_ids_may_be_written_in_several_ways(within: Context) -> None:
+def test_ids_may_be_written_in_several_ways(within: CheckContext) -> None:
     rows = [rehashed(row, within) for row in sound_rows("0.3.0", 12)]
     lines = [
         written({**row, "evaluation_result_id": "another", "evaluation_name": "another"})
@@ -840,20 +842,20 @@ def test_scopes_that_alternate(picks: list[tuple[str, str]], faults: set[int]) -
 
 
 @pytest.fixture
-def rooms(monkeypatch: pytest.MonkeyPatch) -> Callable[[Context, int, int], Engine]:
+def rooms(monkeypatch: pytest.MonkeyPatch) -> Callable[[CheckContext, int, int], Engine]:
     """Make engines whose scanner has room for so many rows and bytes of text."""
 
-    def made(within: Context, rows: int, size: int) -> Engine:
-        monkeypatch.setattr(library, "MOST_ROWS", rows)
-        monkeypatch.setattr(library, "TEXT_BYTES", size)
+    def made(within: CheckContext, rows: int, size: int) -> Engine:
+        monkeypatch.setattr(binding, "MOST_ROWS", rows)
+        monkeypatch.setattr(binding, "TEXT_BYTES", size)
         # Scanners of other sizes are idle there.
-        monkeypatch.setattr(swift, "_IDLE", [])
+        monkeypatch.setattr(fast_path, "_IDLE", [])
         return Engine(within)
 
     return made
 
 
-Rooms = Callable[[Context, int, int], Engine]
+Rooms = Callable[[CheckContext, int, int], Engine]
 
 
 def spoilt_rows(count: int, faulty: Iterable[int]) -> bytes:
@@ -881,7 +883,7 @@ def test_how_many_rows_go_together_changes_nothing(rooms: Rooms, room: int, coun
 
 @pytest.mark.parametrize("count", [-1, 0, 1])
 def test_blocks_of_as_many_rows_as_go_together(count: int) -> None:
-    most = library.MOST_ROWS
+    most = binding.MOST_ROWS
     data = spoilt_rows(most + count, [0, most - 2])
     more = spoilt_rows(2 * most + count, [most - 1, most, most + 1][: 2 + count] if count else [])
     for text in (data, more):
@@ -889,7 +891,9 @@ def test_blocks_of_as_many_rows_as_go_together(count: int) -> None:
 
 
 @pytest.mark.parametrize("within", [BARE["0.3.0"], JOINED["0.3.0"], context("0.3.0", "json-str")])
-def test_how_much_room_there_is_for_texts_changes_nothing(rooms: Rooms, within: Context) -> None:
+def test_how_much_room_there_is_for_texts_changes_nothing(
+    rooms: Rooms, within: CheckContext
+) -> None:
     row = changed(sound(SINGLE, "0.3.0"), "input/choices", ...)
     row = asking(row, within, raw='a"\u00fc\U0001f600', reference=["b\x7f", "cd"])
     lines = [
@@ -904,7 +908,7 @@ def test_how_much_room_there_is_for_texts_changes_nothing(rooms: Rooms, within: 
 
 
 def test_texts_that_fill_all_room() -> None:
-    most = library.TEXT_BYTES
+    most = binding.TEXT_BYTES
     for recipe, text in (("concat", "x"), ("json-list", "\u00fc"), ("", "\U0001f600")):
         within = context("0.3.0", recipe)
         row = sound(OPEN, "0.3.0")
@@ -955,7 +959,7 @@ MARK_VALUES = [
 
 
 @pytest.mark.parametrize(("value", "is_taken"), MARK_VALUES)
-@pytest.mark.parametrize("name", eee.REPEAT_MARKS)
+@pytest.mark.parametrize("name", row_view.REPEAT_MARKS)
 def test_repeats_are_marked_alike(name: str, value: str, is_taken: bool) -> None:
     for metadata in ({name: "@"}, {name: "@", "epoch2": 1, "seeds": 3}, {"a": [], name: "@"}):
         line = written({**sound(), "metadata": metadata}).replace(b'"@"', value.encode())
@@ -995,9 +999,9 @@ def test_answers_are_compared(version: str, number: int) -> None:
     assert 0 not in outputs
 
 
-def all_records(packed: bytes) -> list[Record]:
+def all_records(packed: bytes) -> list[RowRecord]:
     """Return what rows were recorded as."""
-    known = Identities(packed)
+    known = RowRecords(packed)
     return [known.record(place) for place in range(len(known))]
 
 
@@ -1236,7 +1240,7 @@ def test_deep_values_are_left_to_others(form: str, depth: int) -> None:
 
 
 @lru_cache(maxsize=1)
-def unbounded() -> Context:
+def unbounded() -> CheckContext:
     """Return a context that bounds no scores, and sums them up."""
     document = claiming("0.2.0")
     for result in document["evaluation_results"]:
@@ -1448,11 +1452,11 @@ def test_half_a_row_of_another_kind_is_not_taken(number: int) -> None:
         whole = {kind: sound(kind, version) for kind in (SINGLE, AGENTIC, MULTI)}
         row = whole[number]
         assert agreed(within, written(row))
-        for kind in eee.INTERACTION_TYPES:
+        for kind in row_view.INTERACTION_TYPES:
             # A row with calls of tools may also be called multi_turn.
             expected = kind == row["interaction_type"] or (number, kind) == (
                 AGENTIC,
-                eee.MULTI_TURN,
+                row_view.MULTI_TURN,
             )
             assert agreed(within, written({**row, "interaction_type": kind})) == expected
         for output, turns in itertools.product(
@@ -1507,12 +1511,12 @@ def test_without_the_library_the_same_is_found(monkeypatch: pytest.MonkeyPatch) 
     data = mixed_rows()
     for within in (HASHED["0.2.0"], JOINED["0.2.0"]):
         expected = outcome(Engine(within), data)
-        monkeypatch.setattr(swift, "library", lambda: None)
+        monkeypatch.setattr(fast_path, "library", lambda: None)
         without = Engine(within)
         assert outcome(without, data) == expected
         assert without._swift is None
         monkeypatch.undo()
-        monkeypatch.setattr(engine, "WORTH_A_SCANNER_BYTES", 0)
+        monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", 0)
 
 
 def test_a_library_that_cannot_be_loaded_is_none(
@@ -1521,8 +1525,8 @@ def test_a_library_that_cannot_be_loaded_is_none(
     spoilt = tmp_path / "library"
     spoilt.write_bytes(b"\x7fELF")
     for path in (tmp_path / "missing", spoilt, Path("libc.so.6")):
-        monkeypatch.setattr(library, "LIBRARY", path)
-        assert library.library.__wrapped__() is None
+        monkeypatch.setattr(binding, "LIBRARY", path)
+        assert binding.library.__wrapped__() is None
 
 
 @pytest.mark.parametrize("algorithm", ["sha256", "md5"])
@@ -1530,7 +1534,7 @@ def test_a_library_that_cannot_be_loaded_is_none(
 def test_hashes_are_checked_without_openssl_too(
     monkeypatch: pytest.MonkeyPatch, recipe: str, algorithm: str
 ) -> None:
-    monkeypatch.setattr(swift, "hasher", lambda _: None)
+    monkeypatch.setattr(fast_path, "hasher", lambda _: None)
     for links in (False, True):
         within = context("0.3.0", recipe, algorithm, links=links)
         subject = Engine(within)
@@ -1559,8 +1563,8 @@ def test_the_scanner_changes_no_outcome(data: bytes, most: int) -> None:
     block = Block("rows.jsonl", 0, len(data), len(data), data=data, final=True)
     quickly = context_for(data, most)
     slow = context_for(data, most, engine="rust")
-    assert swift_for(quickly) is not None
-    assert swift_for(slow) is None
+    assert fast_path_for(quickly) is not None
+    assert fast_path_for(slow) is None
     blocks = [block] if data else []
     assert collected(quickly, blocks) == collected(slow, blocks)
 
@@ -1599,16 +1603,16 @@ def test_rules_that_are_not_asked_for_say_nothing(codes: str, tmp_path: Path) ->
     ],
 )
 def test_some_options_want_no_scanner(settings: dict[str, Any]) -> None:
-    assert swift_for(context("0.2.0", "concat", **settings)) is None
+    assert fast_path_for(context("0.2.0", "concat", **settings)) is None
 
 
 def test_small_files_are_not_worth_a_scanner(monkeypatch: pytest.MonkeyPatch) -> None:
     data = mixed_rows()
-    monkeypatch.setattr(engine, "WORTH_A_SCANNER_BYTES", 1 << 60)
+    monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", 1 << 60)
     subject = Engine(HASHED["0.2.0"])
     assert outcome(subject, data) == outcome(slowly(HASHED["0.2.0"]), data)
     assert subject._swift is None
-    monkeypatch.setattr(engine, "WORTH_A_SCANNER_BYTES", Engine._expected)
+    monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", Engine._expected)
     assert outcome(subject, data) == outcome(slowly(HASHED["0.2.0"]), data)
     assert subject._swift is not None
 
@@ -1707,9 +1711,9 @@ def test_a_schema_that_no_table_can_say_is_left_to_others(monkeypatch: pytest.Mo
     def refused(*_: Any) -> Any:
         raise NotTabled("x")
 
-    monkeypatch.setattr(swift, "tables_of", refused)
-    monkeypatch.setattr(swift, "_shape_of", swift._shape_of.__wrapped__)
-    assert swift_for(HASHED["0.2.0"]) is None
+    monkeypatch.setattr(fast_path, "tables_of", refused)
+    monkeypatch.setattr(fast_path, "_shape_of", fast_path._shape_of.__wrapped__)
+    assert fast_path_for(HASHED["0.2.0"]) is None
 
 
 def test_a_member_can_be_pinned() -> None:

@@ -7,7 +7,12 @@ import fastjsonschema
 import pytest
 from rows import ENGINES
 
-from evalstream.schema import builtin_schema, builtin_validator, compile_schema, schema_documents
+from evalstream.parsing.json_schema import (
+    builtin_schema,
+    builtin_validator,
+    compile_schema,
+    schema_documents,
+)
 
 both_engines = pytest.mark.parametrize("engine", ENGINES)
 

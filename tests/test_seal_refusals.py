@@ -10,10 +10,10 @@ from rows import DETAILS, STEM, Row, aggregate_of, bytes_of, line_of, sound_rows
 from test_streams import SECONDS, filtered_arguments, started, until
 
 import evalstream
-from evalstream import opening
-from evalstream.errors import UsageError
-from evalstream.model import Finding
-from evalstream.row_pass import RowPass
+from evalstream.engine import open_rows
+from evalstream.engine.row_pass import RowPass
+from evalstream.model.errors import UsageError
+from evalstream.model.finding import Finding
 
 RESULT_IDS = ("first", "second")
 NUM_SAMPLES = "/evaluation_results/0/score_details/uncertainty/num_samples"
@@ -426,7 +426,7 @@ def test_a_copy_that_reading_broke_off_is_not_sealed(
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr(opening, "_reader", lambda *_: Broken())
+    monkeypatch.setattr(open_rows, "_reader", lambda *_: Broken())
     report = evalstream.check("-", seal_to=str(aggregate), tee=str(tmp_path / "copy.jsonl"))
     assert report.exit_code == 3
     assert report.runs[0].sealed is None

@@ -12,17 +12,18 @@ from hypothesis import strategies as st
 from rows import bytes_of, sound_rows, write_run
 
 import evalstream
-from evalstream.check import merge
-from evalstream.errors import CannotCheck, UsageError
-from evalstream.gathering import Gathering
-from evalstream.model import Finding, RunSummary, Severity
-from evalstream.output import Output
-from evalstream.parts import PartReporter
-from evalstream.plan import COST_OF_A_RUN, Plan
+from evalstream.api import merge
+from evalstream.batch.parts import PartReporter
+from evalstream.batch.plan import COST_OF_A_RUN, RunPlan
+from evalstream.batch.results import ResultStore
+from evalstream.batch.shards import Shard, shard_of
+from evalstream.io.output import Output
+from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.finding import Finding, Severity
+from evalstream.model.report import RunSummary
+from evalstream.model.run import Run
 from evalstream.reporters.json import JsonReporter
 from evalstream.reporters.text import TextReporter
-from evalstream.runs import Run
-from evalstream.shards import Shard, shard_of
 
 ARRAY = {
     "SLURM_ARRAY_TASK_ID": "7",
@@ -75,7 +76,7 @@ SIZES = st.lists(st.integers(0, 5_000_000), max_size=60)
 @given(SIZES, st.integers(1, 7))
 def test_each_run_is_in_one_shard_and_shards_are_even(sizes: list[int], of: int) -> None:
     runs = [Run(f"memory://{number}.jsonl", None, size=size) for number, size in enumerate(sizes)]
-    plans = [Plan(iter(runs), Shard(number, of)) for number in range(1, of + 1)]
+    plans = [RunPlan(iter(runs), Shard(number, of)) for number in range(1, of + 1)]
     numbers = [list(plan.numbers()) for plan in plans]
     assert sorted(number for some in numbers for number in some) == list(range(len(runs)))
     assert len({plan.digest for plan in plans}) == 1
@@ -91,7 +92,7 @@ def test_the_largest_come_first_and_streams_before_them(tmp_path: Path) -> None:
     for number, size in enumerate((5, 50, 5, 500)):
         (tmp_path / f"{number}.jsonl").write_bytes(b" " * size)
     runs = [Run(str(tmp_path / f"{number}.jsonl"), None) for number in range(4)]
-    with closing(Plan(iter([*runs, Run("-", None)]))) as plan:
+    with closing(RunPlan(iter([*runs, Run("-", None)]))) as plan:
         assert [planned.number for planned in plan.by_size()] == [4, 3, 1, 0, 2]
         assert [planned.number for planned in plan.in_order()] == [0, 1, 2, 3, 4]
         assert plan.total == 560
@@ -119,7 +120,7 @@ def finding(number: int, line: int) -> Finding:
 def test_runs_come_in_any_order_and_are_told_in_theirs(order: list[int], holes: set[int]) -> None:
     shown: list[tuple[str, int | None]] = []
     told: list[int] = []
-    gathering = Gathering(
+    gathering = ResultStore(
         iter(range(12)),
         lambda found: shown.append((found.file, found.line)),
         lambda number, _summary, count: told.append(count and number),

@@ -15,10 +15,10 @@ from rows import DETAILS, bytes_of, line_of, sound_rows, write_run
 from test_streams import SECONDS, command, environment, started, until, wait_for
 
 import evalstream
-from evalstream.row_pass import RowPass
-from evalstream.sources.stream import Stoppable, StreamSource, Tapped
-from evalstream.stopping import STOPPING, Stopped
-from evalstream.writing import PatientWriter, write_all
+from evalstream.engine.row_pass import RowPass
+from evalstream.io.stream import Stoppable, StreamSource, Tapped
+from evalstream.io.writing import PatientWriter, write_all
+from evalstream.model.signals import STOPPING, Stopped
 
 SIGNALS = [(signal.SIGTERM, 143), (signal.SIGINT, 130)]
 MANY = bytes_of(sound_rows(count=4000))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evalstream.uninterrupted import uninterrupted
+from evalstream.model.uninterrupted import uninterrupted
 
 
 def test_signals_wait_until_libraries_are_loaded() -> None:

@@ -17,12 +17,13 @@ import pytest
 from rows import REPOSITORY, aggregate_of, bytes_of, line_of, sound_rows, write_run
 
 import evalstream
-from evalstream import row_pass
-from evalstream.executors import pool, run_in_order, serial
-from evalstream.model import Block
-from evalstream.sources import stream
-from evalstream.sources.growing import Growing
-from evalstream.sources.stream import Descriptor, Rewound, StreamSource, Tapped
+from evalstream.engine import row_pass
+from evalstream.executors import pool, serial
+from evalstream.executors.base import run_in_order
+from evalstream.io import stream
+from evalstream.io.follow import Growing
+from evalstream.io.stream import Descriptor, Rewound, StreamSource, Tapped
+from evalstream.model.block import Block
 
 GOOD = bytes_of(sound_rows())
 LINES = GOOD.splitlines(keepends=True)

@@ -13,12 +13,12 @@ import pytest
 from rows import bytes_of, sound_rows, write_run
 from test_streams import SECONDS, environment, started, wait_for
 
-from evalstream.output import Output
-from evalstream.temporary import MOST, TemporaryFile
+from evalstream.io.output import Output
+from evalstream.io.temporary import MOST, TemporaryFile
 
 LEFT = """
 import os, signal, sys, time
-from evalstream.temporary import TemporaryFile
+from evalstream.io.temporary import TemporaryFile
 
 made = TemporaryFile(sys.argv[1])
 os.write(made.descriptor, b"left")

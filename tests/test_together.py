@@ -11,8 +11,8 @@ import pytest
 from rows import REPOSITORY
 
 import evalstream
-from evalstream.errors import UsageError
-from evalstream.model import Report
+from evalstream.model.errors import UsageError
+from evalstream.model.report import Report
 
 EXAMPLES = REPOSITORY / "examples"
 PAIR = REPOSITORY / "tests" / "pairs" / "0.3.0"

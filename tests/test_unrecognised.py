@@ -13,12 +13,13 @@ import pytest
 from rows import REPOSITORY
 
 import evalstream
-from evalstream.catalog import RULES
-from evalstream.check import merge
-from evalstream.finding import find_runs
-from evalstream.model import Finding, Report, Severity
-from evalstream.runs import Run
-from evalstream.unrecognised import NAMED, Leftovers
+from evalstream.api import merge
+from evalstream.discovery import find_runs
+from evalstream.discovery.unrecognised import NAMED, Leftovers
+from evalstream.model.finding import Finding, Severity
+from evalstream.model.report import Report
+from evalstream.model.run import Run
+from evalstream.rules.catalogue import RULES
 
 PAIR = REPOSITORY / "tests" / "pairs" / "0.3.0"
 
@@ -303,7 +304,7 @@ def test_excluded_rows_are_not_checked_in_secret(store: Path, rows: Path) -> Non
 
 
 def test_reports_say_what_was_excluded(store: Path, tmp_path: Path) -> None:
-    from evalstream.output import Output
+    from evalstream.io.output import Output
     from evalstream.reporters.json import JsonReporter
     from evalstream.reporters.text import TextReporter
 
@@ -326,8 +327,8 @@ def test_our_own_reports_are_no_rows(store: Path) -> None:
 
 
 def test_shards_and_workers_say_the_same(store: Path, tmp_path: Path) -> None:
-    from evalstream.output import Output
-    from evalstream.parts import PartReporter
+    from evalstream.batch.parts import PartReporter
+    from evalstream.io.output import Output
 
     for name, what, _ in [*OPEN[:5], *MINDED, *NOTED]:
         make(store, name, what)

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from rows import REPOSITORY
 
 import evalstream
-from evalstream.errors import UsageError
-from evalstream.finding import find_runs
-from evalstream.finding.declared import places, root_of
-from evalstream.inside import Inside, LeadsOut
-from evalstream.model import Severity
-from evalstream.runs import Run
+from evalstream.discovery import find_runs
+from evalstream.discovery.declared_rows import places, root_of
+from evalstream.io.containment import Inside, LeadsOut
+from evalstream.model.errors import UsageError
+from evalstream.model.finding import Severity
+from evalstream.model.run import Run
 
 PAIR = REPOSITORY / "tests" / "pairs" / "0.3.0"
 DETAILS = "detailed_evaluation_results"
@@ -273,7 +273,7 @@ def test_an_aggregate_in_a_store_leads_to_no_other_place(monkeypatch: pytest.Mon
     declared = ["s3://other/x.jsonl", "/etc/passwd", "../../b/x.jsonl", "file:///etc/passwd",
                 "x.jsonl?versionId=1", "simplecache::file:///etc/passwd", "a/b#c"]  # fmt: skip
     asked: list[str] = []
-    exists = "evalstream.finding.prefixes.exists"
+    exists = "evalstream.discovery.remote.exists"
     monkeypatch.setattr(exists, lambda url: asked.append(url) or False)
     for number, path in enumerate(declared):
         document = {"evaluation_results": [], DETAILS: {"file_path": path}}

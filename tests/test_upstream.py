@@ -17,7 +17,7 @@ from edits import apply
 from upstream import answers, needs_upstream, said_of
 
 import evalstream
-from evalstream.model import Severity
+from evalstream.model.finding import Severity
 
 pytestmark = needs_upstream
 

@@ -16,9 +16,9 @@ from test_upstream import BOTH_ACCEPT, BOTH_REFUSE, Verdicts, classes_of
 from upstream import answers, needs_upstream, said_of
 
 import evalstream
-from evalstream.model import Severity
-from evalstream.places import Address, address_of
-from evalstream.record_digest import record_digest
+from evalstream.formats.eee.datastore import Address, address_of
+from evalstream.formats.eee.record_digest import record_digest
+from evalstream.model.finding import Severity
 
 pytestmark = needs_upstream
 

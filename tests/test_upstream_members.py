@@ -10,7 +10,7 @@ from edits import REPOSITORY, apply
 from test_upstream import classes_of, judged
 from upstream import needs_upstream
 
-from evalstream.parsing import pointer
+from evalstream.parsing.json import pointer
 
 pytestmark = needs_upstream
 

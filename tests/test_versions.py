@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import ENGINES, VERSIONS, Row, at, bounded, mutants, places, sound_rows
 
-from evalstream.formats import eee
-from evalstream.schema import builtin_schema, builtin_validator
-from evalstream.schema_fault import Path_, path_of
-from evalstream.versions import _is_as_strict, versions_that_fit
+from evalstream.formats.eee import row_view
+from evalstream.formats.eee.version_fit import _is_as_strict, versions_that_fit
+from evalstream.parsing.json_schema import builtin_schema, builtin_validator
+from evalstream.parsing.schema_errors import Path_, path_of
 
 DOCUMENTED = [
     (version, instance)
-    for version, facts in eee.VERSIONS.items()
+    for version, facts in row_view.VERSIONS.items()
     for instance in (True, False)
     if (facts.instance if instance else "+" not in version)
 ]
@@ -50,14 +50,14 @@ def spoilt(row: Row) -> Iterator[Row]:
 
 def assert_proofs_hold(value: Any, version: str, engine: str, *, instance: bool) -> None:
     """Require the same versions whether the faults are looked at or every version is asked."""
-    name = eee.schema_name(version, instance=instance)
+    name = row_view.schema_name(version, instance=instance)
     faults = list(builtin_validator(name, engine).faults(value))
     asked = versions_that_fit(value, version, engine, instance=instance)
     proven = versions_that_fit(value, version, engine, instance=instance, faults=faults)
     assert not faults or proven == asked
 
 
-@pytest.mark.parametrize("version", eee.INSTANCE_VERSIONS)
+@pytest.mark.parametrize("version", row_view.INSTANCE_VERSIONS)
 @pytest.mark.parametrize("written", VERSIONS)
 def test_a_single_fault_proves_what_is_true_of_a_row(version: str, written: str) -> None:
     for row in sound_rows(written, 4):
@@ -66,7 +66,7 @@ def test_a_single_fault_proves_what_is_true_of_a_row(version: str, written: str)
 
 
 @both_engines
-@pytest.mark.parametrize("version", eee.INSTANCE_VERSIONS)
+@pytest.mark.parametrize("version", row_view.INSTANCE_VERSIONS)
 @given(data=st.data())
 @bounded(max_examples=60)
 def test_some_faults_prove_what_is_true_of_a_row(
@@ -94,7 +94,7 @@ def test_versions_that_a_fault_proves_to_refuse_a_row_are_not_asked(
     row = sound_rows("0.2.0")[0]
     row["evaluation"]["score"] = "1.0"
     faults = list(builtin_validator("eee/0.2.0/instance").faults(row))
-    monkeypatch.setattr("evalstream.versions.builtin_validator", None)
+    monkeypatch.setattr("evalstream.formats.eee.version_fit.builtin_validator", None)
     assert versions_that_fit(row, "0.2.0", "auto", instance=True, faults=faults) == []
 
 
@@ -146,7 +146,7 @@ def test_a_route_tells_the_path_of_what_it_judges(route: Path_, path: Path_ | No
 def test_no_schema_of_ours_asks_what_makes_its_other_demands_uncertain(
     version: str, instance: bool
 ) -> None:
-    schema = builtin_schema(eee.schema_name(version, instance=instance))
+    schema = builtin_schema(row_view.schema_name(version, instance=instance))
     assert schema["$schema"] == "http://json-schema.org/draft-07/schema#"
     assert "$ref" not in schema
     assert "propertyNames" not in json.dumps(schema)

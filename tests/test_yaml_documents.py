@@ -10,9 +10,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalstream.errors import MissingExtra
-from evalstream.yaml_documents import INVALID, MOST_UNFOLDED, OLDER, Yaml, line_at, read_yaml
-from evalstream.yaml_scalars import resolved, settle, spelling_of
+from evalstream.model.errors import MissingExtra
+from evalstream.parsing.yaml import INVALID, MOST_UNFOLDED, OLDER, Yaml, line_at, read_yaml
+from evalstream.parsing.yaml_scalars import resolved, settle, spelling_of
 
 DEPTH = 50
 TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 
-from evalstream import batch, packs
+from evalstream.batch import packing, scheduler
+from evalstream.batch.packing import Checked
+from evalstream.batch.planned import PlannedRun
 from evalstream.cli import main
-from evalstream.model import Options
-from evalstream.packs import Checked
-from evalstream.planned import Planned
-from evalstream.progress import Progress
+from evalstream.io.progress import Progress
+from evalstream.model.options import Options
 
 VARIABLE = "EVALSTREAM_BENCHMARK_WITNESS"
 """Names the file; worker processes inherit it, and so find the same file."""
 
-check_planned = packs.check_planned
+check_planned = packing.check_planned
 
 
-def witnessed(options: Options, planned: Planned, progress: Progress) -> Checked:
+def witnessed(options: Options, planned: PlannedRun, progress: Progress) -> Checked:
     """Check a run, and note that; what is noted is there whoever is killed afterwards."""
     checked = check_planned(options, planned, progress)
     notes = os.open(os.environ[VARIABLE], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -28,7 +28,7 @@ def witnessed(options: Options, planned: Planned, progress: Progress) -> Checked
 
 def watch() -> None:
     """Have every check of a run in this process noted."""
-    for module in (packs, batch):
+    for module in (packing, scheduler):
         module.check_planned = witnessed  # type: ignore[attr-defined]
 
 

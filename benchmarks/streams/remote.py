@@ -35,7 +35,7 @@ CREDENTIALS = (
 )
 FETCH = """
 import sys
-from evalstream.sources.remote import RemoteReader
+from evalstream.io.remote import RemoteReader
 reader = RemoteReader(sys.argv[1])
 while reader.read():
     pass

@@ -1,8 +1,8 @@
 """The command line: read options, call the check, print, exit."""
 
-from evalstream.uninterrupted import uninterrupted
+from evalstream.model.uninterrupted import uninterrupted
 
 with uninterrupted():
-    from evalstream.cli.app import app, main
+    from evalstream.cli.main import app, main
 
 __all__ = ["app", "main"]

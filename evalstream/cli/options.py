@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from evalstream.digest import RECIPES
-from evalstream.formats.eee import INSTANCE_VERSIONS
-from evalstream.profiles import PROFILES
+from evalstream.formats.eee.row_view import INSTANCE_VERSIONS
+from evalstream.io.digest import RECIPES
 from evalstream.reporters.github import GithubReporter
 from evalstream.reporters.json import JsonReporter
 from evalstream.reporters.jsonl import JsonLinesReporter
 from evalstream.reporters.text import TextReporter
+from evalstream.rules.profiles import PROFILES
 
 
 class Format(str, Enum):

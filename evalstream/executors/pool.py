@@ -13,7 +13,7 @@ from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
 from functools import partial
 from typing import Final
 
-from evalstream.executors import Backend
+from evalstream.executors.base import Backend
 
 WATCH_SECONDS: Final = 1.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic
 
-from evalstream.executors import Backend, Result
+from evalstream.executors.base import Backend, Result
 
 
 class SerialExecutor:

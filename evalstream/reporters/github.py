@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from evalstream.model import Finding, Report, Severity
-from evalstream.output import Output
-from evalstream.summary import occurrences, run_line, total_lines
+from evalstream.io.output import Output
+from evalstream.model.finding import Finding, Severity
+from evalstream.model.report import Report
+from evalstream.reporters.summary import occurrences, run_line, total_lines
 
 LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from evalstream.findings import Findings
-from evalstream.model import Finding, Report
-from evalstream.output import Output
-from evalstream.parsing import dumps
-from evalstream.summary import closing, outcome
+from evalstream.io.output import Output
+from evalstream.model.finding import Finding
+from evalstream.model.finding_list import FindingList
+from evalstream.model.report import Report
+from evalstream.parsing.json import dumps
+from evalstream.reporters.summary import closing, outcome
 
 _BEGINNING: Final = re.compile(rb'\{"schema":\d+,"tool":\{"name":"evalstream"')
 
@@ -19,7 +20,7 @@ class JsonReporter:
 
     def __init__(self, output: Output) -> None:
         self._output = output
-        self._findings = Findings()
+        self._findings = FindingList()
 
     @staticmethod
     def wrote(head: bytes) -> bool:

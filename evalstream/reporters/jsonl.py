@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from evalstream.model import Finding, Report
-from evalstream.output import Output
-from evalstream.parsing import dumps
-from evalstream.summary import closing, outcome
+from evalstream.io.output import Output
+from evalstream.model.finding import Finding
+from evalstream.model.report import Report
+from evalstream.parsing.json import dumps
+from evalstream.reporters.summary import closing, outcome
 
 _BEGINNING: Final = re.compile(
     rb'\{"code":"[A-Z]+\d+","name":"[a-z0-9-]+","severity":"|\{"summary":\{"schema":\d+,"tool":'

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from evalstream.findings import Findings
-from evalstream.model import Excerpt, Finding, Report
-from evalstream.output import Output
-from evalstream.parsing import dumps
-from evalstream.summary import occurrences, result_lines, run_line, total_lines
+from evalstream.io.output import Output
+from evalstream.model.finding import Excerpt, Finding
+from evalstream.model.finding_list import FindingList
+from evalstream.model.report import Report
+from evalstream.parsing.json import dumps
+from evalstream.reporters.summary import occurrences, result_lines, run_line, total_lines
 
 IN_MEMORY: Final = 1_000
 """How many findings of each code are kept in memory: there are over a hundred codes."""
@@ -29,7 +30,7 @@ class TextReporter:
 
     def __init__(self, output: Output) -> None:
         self._output = output
-        self._groups: dict[str, Findings] = {}
+        self._groups: dict[str, FindingList] = {}
 
     @staticmethod
     def wrote(head: bytes) -> bool:
@@ -38,7 +39,7 @@ class TextReporter:
 
     def finding(self, finding: Finding) -> None:
         """Keep one finding in its group."""
-        self._groups.setdefault(finding.code, Findings(IN_MEMORY)).append(finding)
+        self._groups.setdefault(finding.code, FindingList(IN_MEMORY)).append(finding)
 
     def finish(self, report: Report) -> None:
         """Write the groups in the order of their codes, then the runs."""
@@ -76,7 +77,7 @@ class LiveTextReporter:
             self._output.write(f"\n{line}\n")
 
 
-def _group(findings: Findings, count: int) -> Iterator[str]:
+def _group(findings: FindingList, count: int) -> Iterator[str]:
     shown = 0
     for finding in findings:
         if not shown:

@@ -10,11 +10,11 @@ import pytest
 import yaml
 from edits import CASES, apply_case
 
-from evalstream.catalog import RULES
-from evalstream.model import Excerpt, Finding, Severity
-from evalstream.parsing import shorten
-from evalstream.rule import Rule
-from evalstream.summary import run_line
+from evalstream.model.finding import Excerpt, Finding, Severity
+from evalstream.parsing.json import shorten
+from evalstream.reporters.summary import run_line
+from evalstream.rules.base import Rule
+from evalstream.rules.catalogue import RULES
 
 FILES = {"bad.txt", "good.txt", "findings.json"}
 

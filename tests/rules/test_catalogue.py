@@ -6,10 +6,11 @@ import re
 import pytest
 from edits import CASES, REPOSITORY
 
-from evalstream.aggregate import Aggregate
-from evalstream.catalog import RULES
-from evalstream.model import Finding, Options
-from evalstream.rule import Context, Rule
+from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.model.finding import Finding
+from evalstream.model.options import Options
+from evalstream.rules.base import CheckContext, Rule
+from evalstream.rules.catalogue import RULES
 
 PAIRS = REPOSITORY / "tests" / "pairs"
 HEADINGS = ["What it finds", "Why it matters", "How to fix", "Bad", "Good"]
@@ -68,7 +69,7 @@ def test_rules_by_ids_look_at_nothing_else() -> None:
     line = (PAIRS / "0.3.0-two-results").rglob("*.jsonl")
     row = json.loads(next(line).read_bytes().splitlines()[0])
     results = Aggregate("a", {"evaluation_results": [{"evaluation_name": "n"}]}).joinable()
-    context = Context(
+    context = CheckContext(
         Options(),
         evaluation_id="another",
         model_id="another",

@@ -7,8 +7,8 @@ import pytest
 from edits import apply_case
 from rule_examples import Block, blocks, contains, document, shows_line
 
-from evalstream.catalog import RULES
-from evalstream.rule import Rule
+from evalstream.rules.base import Rule
+from evalstream.rules.catalogue import RULES
 
 NOT_JSON_ALONE = {
     "ES001": "the file is missing",

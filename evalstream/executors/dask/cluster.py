@@ -13,8 +13,8 @@ from concurrent.futures import BrokenExecutor, Future
 from contextlib import suppress
 from typing import Any, Final
 
-from evalstream.errors import EngineLost
 from evalstream.executors.dask.worker import differences, versions, work
+from evalstream.model.errors import ExecutorLost
 
 WATCH_SECONDS: Final = 2.0
 SILENCE_SECONDS: Final = 60.0
@@ -60,7 +60,7 @@ class Cluster:
         ready = asyncio.run_coroutine_threadsafe(self._prepare(patience), self._loop)
         try:
             ready.result(patience + SILENCE_SECONDS)
-        except EngineLost:
+        except ExecutorLost:
             raise
         except Exception as error:
             ready.cancel()
@@ -106,13 +106,13 @@ class Cluster:
         until = time.monotonic() + patience
         while not (threads := await self._client.nthreads()):
             if time.monotonic() > until:
-                raise EngineLost(f"{self._name} has no worker after {patience:g} seconds")
+                raise ExecutorLost(f"{self._name} has no worker after {patience:g} seconds")
             await asyncio.sleep(0.1)
         self.width = len(threads)
         answers: dict[str, Any] = await self._client.run(versions, on_error="return")
         for worker, answer in sorted(answers.items()):
             if wrong := _wrong_with(answer, self._versions):
-                raise EngineLost(f"the worker {worker} {wrong}")
+                raise ExecutorLost(f"the worker {worker} {wrong}")
 
     async def _outcome(self, theirs: Any) -> Any:
         """Wait for a task, and fetch what it returned. Raises as `submit` says."""
@@ -146,7 +146,7 @@ class Cluster:
             raise
         if not waited.done():
             waited.cancel()
-            raise EngineLost(self._lost.result())
+            raise ExecutorLost(self._lost.result())
 
     async def _watch(self) -> None:
         """Count the workers now and then, and notice where nothing will come any more."""
@@ -170,15 +170,15 @@ class Cluster:
 
     def _meant(self, error: BaseException) -> Exception:
         """Return what an exception of Dask's means."""
-        if isinstance(error, EngineLost):
-            return EngineLost(*error.args)
+        if isinstance(error, ExecutorLost):
+            return ExecutorLost(*error.args)
         if type(error).__name__ == "KilledWorker":
             return TaskKilled(str(error))
         return self._loss(error)
 
-    def _loss(self, error: BaseException) -> EngineLost:
+    def _loss(self, error: BaseException) -> ExecutorLost:
         said = " ".join(str(error).split())[:300]
-        return EngineLost(f"{self._name} was lost: {type(error).__name__}: {said}")
+        return ExecutorLost(f"{self._name} was lost: {type(error).__name__}: {said}")
 
 
 def _heard(answer: asyncio.Future[Any]) -> None:

@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 from evalstream._version import __version__
-from evalstream.errors import CannotCheck, EngineLost
+from evalstream.model.errors import CannotCheck, ExecutorLost
 
 DECIDING: Final = ("fastjsonschema", "jiter", "jsonschema-rs", "msgspec", "xxhash")
 """The libraries that have a say in verdicts."""
@@ -53,7 +53,7 @@ def work(expected: str, folder: str, payload: bytes) -> bytes:
     """
     wrong = differences(json.loads(expected), _own_versions())
     if wrong:
-        raise EngineLost(f"the worker {_own_address()} {wrong}")
+        raise ExecutorLost(f"the worker {_own_address()} {wrong}")
     with _ONE_AT_A_TIME, _inside(folder):
         function, task = pickle.loads(payload)  # noqa: S301 - who reaches a worker may run anything
         try:
@@ -97,7 +97,7 @@ def _inside(folder: str) -> Iterator[None]:
     try:
         os.chdir(folder)
     except OSError as error:
-        raise EngineLost(
+        raise ExecutorLost(
             f"the worker {_own_address()} has no folder {folder}, in which the driver runs: "
             f"{error.strerror}"
         ) from error

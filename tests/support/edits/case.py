@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 import evalstream
-from evalstream.sources.file import FileSource
+from evalstream.io.file import FileSource
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 

@@ -1,0 +1,1 @@
+"""What runs of one call say of each other."""

@@ -1,0 +1,1 @@
+"""What a batch remembers of runs that were checked before."""

@@ -1,0 +1,144 @@
+"""The entries of a ledger, as they are listed and exported: read a page at a time, and filtered."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from evalstream.batch.ledger.database import opened_for_reading, snapshot
+from evalstream.batch.ledger.records import COLUMNS, Damaged, LedgerRecord, unpacked
+from evalstream.io.names import printable
+from evalstream.io.remote import is_remote
+from evalstream.model.errors import UsageError
+from evalstream.model.finding import Severity
+from evalstream.model.options import Options
+from evalstream.model.report import VERDICTS
+from evalstream.rules.catalogue import enabled_codes
+
+DAMAGED: Final = "damaged"
+"""The verdict of an entry that is not what was written; its run will be checked again."""
+
+PAGE: Final = 500
+
+_NEXT: Final = (
+    f"SELECT {COLUMNS} FROM run WHERE (name, key) > (?, ?) ORDER BY name, key LIMIT {PAGE}"  # noqa: S608 - our own names
+)
+
+
+class Entry(NamedTuple):
+    """One run that a ledger knows, in the order of the columns of exports.
+
+    `counts` holds occurrences by code; `errors`, `warnings` and `remarks` are their sums by
+    severity. `checked` is when its check began (ISO 8601, UTC), and `tool` the version that
+    checked. A run that is not `settled` is checked again in any case. Of a damaged entry only the
+    name is told.
+    """
+
+    file: str | None
+    aggregate: str | None
+    format: str | None
+    version: str | None
+    verdict: str
+    rows: int
+    bytes: int
+    errors: int
+    warnings: int
+    remarks: int
+    counts: dict[str, int]
+    checked: str | None
+    tool: str | None
+    seconds: float
+    settled: bool
+
+
+def entries(
+    path: str, verdict: str | None = None, codes: Sequence[str] = (), under: str | None = None
+) -> Iterator[Entry]:
+    """Iterate over the entries of a ledger, by name.
+
+    Only those of a verdict, with findings whose codes begin so, and whose first file lies in or
+    below a folder (or URL), where that is asked for. Other processes may go on writing meanwhile.
+    Raises UsageError for what no entry can match, and CannotCheck where the file is no ledger or
+    is damaged.
+    """
+    if verdict is not None and verdict not in (*VERDICTS, DAMAGED):
+        known = ", ".join((*VERDICTS, DAMAGED))
+        raise UsageError(f"unknown verdict {verdict!r}; known are: {known}")
+    prefixes = tuple(code.upper() for code in codes)
+    enabled_codes(Options(select=prefixes))
+    with opened_for_reading(path):
+        pass  # what is no ledger is refused here, not at the first entry
+    return _matching(path, verdict, prefixes, None if under is None else _place_of(under))
+
+
+def _matching(
+    path: str, verdict: str | None, prefixes: tuple[str, ...], folder: str | None
+) -> Iterator[Entry]:
+    for record in _records(path):
+        if folder is not None and not _is_under(record.place, folder):
+            continue
+        entry = _entry(record)
+        if verdict is not None and entry.verdict != verdict:
+            continue
+        if not prefixes or any(code.startswith(prefixes) for code in entry.counts):
+            yield entry
+
+
+def _records(path: str) -> Iterator[LedgerRecord]:
+    with opened_for_reading(path) as connection:
+        name, key = "", b""
+        while True:
+            page = snapshot(connection, partial(_page, connection, name, key))
+            for row in page:
+                yield LedgerRecord(*row)
+            if len(page) < PAGE:
+                return
+            name, key = page[-1][1], page[-1][0]
+
+
+def _page(connection: sqlite3.Connection, name: str, key: bytes) -> list[Any]:
+    return connection.execute(_NEXT, (name, key)).fetchall()
+
+
+def _entry(record: LedgerRecord) -> Entry:
+    try:
+        if not record.is_whole:
+            return _damaged(record)
+        said: dict[str, Any] = unpacked(record.summary, record.key)
+        severities = said["severities"]
+        return Entry(
+            file=said["file"],
+            aggregate=said["aggregate"],
+            format=said["format"],
+            version=said["version"],
+            verdict=record.verdict,
+            rows=said["rows"],
+            bytes=said["bytes"],
+            errors=severities.get(Severity.ERROR.label, 0),
+            warnings=severities.get(Severity.WARNING.label, 0),
+            remarks=severities.get(Severity.INFO.label, 0),
+            counts=said["counts"],
+            checked=record.checked,
+            tool=record.tool,
+            seconds=said["seconds"],
+            settled=bool(record.settled),
+        )
+    except (Damaged, KeyError, TypeError, AttributeError):
+        return _damaged(record)
+
+
+def _damaged(record: LedgerRecord) -> Entry:
+    name = record.name if isinstance(record.name, str) else None
+    return Entry(name, None, None, None, DAMAGED, 0, 0, 0, 0, 0, {}, None, None, 0.0, settled=False)
+
+
+def _place_of(under: str) -> str:
+    place = under if is_remote(under) else os.path.abspath(under)
+    return printable(place).rstrip("/")
+
+
+def _is_under(place: Any, folder: str) -> bool:
+    return isinstance(place, str) and (place == folder or place.startswith(f"{folder}/"))

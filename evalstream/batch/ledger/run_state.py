@@ -1,0 +1,151 @@
+"""How the files of a run look before it is checked, to tell later whether anything changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from threading import Event
+from typing import Final, NamedTuple
+
+from evalstream.io.file_names import rows_named_like
+from evalstream.io.file_state import FileState, file_state
+from evalstream.io.names import printable
+from evalstream.io.remote import is_remote, shown
+from evalstream.io.remote.retry import tried
+from evalstream.io.remote.store import MODIFIED
+from evalstream.io.remote.stores import store_of
+from evalstream.io.remote.urls import S3
+from evalstream.model.errors import CannotCheck
+from evalstream.model.run import STDIN, Run
+from evalstream.model.signals import STOPPING
+
+YOUNG_NANOSECONDS: Final = 2_000_000_000
+"""A file that changed so shortly before may change again and show the same times: the coarsest
+clock of a file system in use ticks every 2 s (exFAT, FAT32)."""
+
+
+class RunState(NamedTuple):
+    """How a run's files looked.
+
+    `key` is the same for every check of the same files; `place` is where the first of them lies,
+    as reports may show it. `text` is equal as long as nothing changed, names and companions
+    included. `taken` is in nanoseconds since the epoch. Where it `is_settled`, a later change
+    cannot hide behind times that were read too early.
+    """
+
+    key: bytes
+    place: str
+    text: str
+    taken: int
+    is_settled: bool
+
+
+def run_state(run: Run) -> RunState | None:
+    """Look at the files of a run; None where they cannot be recognised later.
+
+    That is so for streams, and for URLs with something in them that reports do not show: it may
+    be a secret, and others may differ from them in nothing else.
+    """
+    taken = time.time_ns()
+    names = (run.rows, run.aggregate, run.inputs)
+    marks = [_listed_marks(run) or _marks_of(run.rows), *map(_marks_of, names[1:])]
+    # What a name stands for without marks is a stream.
+    if any(name is not None and mark is None for name, mark in zip(names, marks, strict=True)):
+        return None
+    try:
+        places = [None if name is None else _place_of(name) for name in names]
+    except OSError:  # the working directory is gone
+        return None
+    known = [mark for mark in marks if mark is not None]
+    seen = [mark and mark.seen for mark in marks]
+    place = next((place for place in places if place is not None), "")
+    return RunState(
+        key=hashlib.sha256(_text([run.format, places])).digest(),
+        place=printable(place),
+        text=_text([names, run.missing, seen, _companions(run)]).decode(),
+        taken=taken,
+        is_settled=all(_is_old(mark, taken) for mark in known),
+    )
+
+
+def _listed_marks(run: Run) -> FileState | None:
+    """Return what a list told of the rows, where that is surely an ETag: nobody asks again."""
+    rows = run.rows or ""
+    is_lasting = rows.partition("://")[0].lower() in S3 and shown(rows) == rows
+    return FileState(["listed", run.size, run.mark], 0) if run.mark and is_lasting else None
+
+
+def _marks_of(name: str | None) -> FileState | None:
+    if name is None or name == STDIN:
+        return None
+    if not is_remote(name):
+        return file_state(name)
+    return _remote_marks(name) if shown(name) == name else None
+
+
+def _remote_marks(url: str) -> FileState:
+    """Ask a store what it says of an object."""
+    try:
+        with STOPPING.waiting():
+            facts = tried(store_of(url).look, Event())
+    except (OSError, CannotCheck):
+        return FileState(["unreadable"], None)
+    told = facts.marks.get(MODIFIED)
+    moment = None if told is None else _moment(told)
+    # An ETag or a generation by itself tells one object from the next.
+    lasting = 0 if facts.marks.keys() - {MODIFIED} else None
+    seen = ["object", facts.size, sorted(facts.marks.items())]
+    return FileState(seen, lasting if moment is None else moment)
+
+
+def _moment(told: str) -> int | None:
+    """Read a time as stores tell it: RFC 9110, ISO 8601, or seconds since the epoch."""
+    for read in (parsedate_to_datetime, datetime.fromisoformat, _from_seconds):
+        try:
+            moment = read(told)
+            aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+            return int(aware.timestamp()) * 1_000_000_000
+        except (ValueError, OverflowError, OSError):
+            continue
+    return None
+
+
+def _from_seconds(told: str) -> datetime:
+    return datetime.fromtimestamp(float(told), UTC)
+
+
+def _companions(run: Run) -> list[list[str]]:
+    """List other rows files that lie under an aggregate's name, and what they lead to."""
+    if run.aggregate is None:
+        return []
+    others = (path for path in rows_named_like(run.aggregate) if path != run.rows)
+    # Links are not followed: what they lead to may be outside of what was named.
+    return [[path, _target(path)] for path in others if os.path.lexists(path)]
+
+
+def _target(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+
+
+def _place_of(name: str) -> str:
+    """Return what names a file in every working directory. Raises OSError."""
+    return name if is_remote(name) else os.path.abspath(name)
+
+
+def _is_old(marks: FileState, taken: int) -> bool:
+    return marks.changed is not None and marks.changed < taken - YOUNG_NANOSECONDS
+
+
+def _text(value: object) -> bytes:
+    """Write names whatever bytes they have: what is no UTF-8 in them is escaped."""
+    return _ENCODER.encode(value).encode("ascii")
+
+
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"))

@@ -1,0 +1,64 @@
+"""The aggregates that belong to rows: by their name, else the one beside them that says so."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from evalstream.io.file_names import SAMPLES, aggregate_candidates, without_packing
+from evalstream.io.spill_table import SpillTable, restored, stored
+
+_TABLES: Final = """
+    CREATE TABLE declared (
+        folder BLOB, name BLOB, path BLOB, PRIMARY KEY (folder, name, path)
+    ) WITHOUT ROWID;
+    CREATE TABLE folder (path BLOB PRIMARY KEY) WITHOUT ROWID;
+"""
+
+
+class AggregateFinder:
+    """Finds the aggregates of rows; what the aggregates of a folder declare is read once.
+
+    `is_aggregate` tells of a path whether an aggregate is there, and `may_be` of one that bears the
+    name of rows; `declared_in` lists the aggregates of a folder that declare rows, each with the
+    path that it declares.
+    """
+
+    def __init__(
+        self,
+        is_aggregate: Callable[[str], bool],
+        declared_in: Callable[[str], Iterable[tuple[str, str]]],
+        may_be: Callable[[str], bool] | None = None,
+    ) -> None:
+        self._is_aggregate, self._declared_in = is_aggregate, declared_in
+        self._may_be = may_be or is_aggregate
+        self._kept = SpillTable(_TABLES)
+
+    def aggregate_of(self, rows: str) -> str | None:
+        """Return the aggregate of a rows file; two that declare it beside it settle nothing."""
+        is_samples = os.path.splitext(without_packing(rows))[0].endswith(SAMPLES)
+        for number, candidate in enumerate(aggregate_candidates(rows)):
+            is_named = is_samples and number == 0
+            if (self._may_be if is_named else self._is_aggregate)(candidate):
+                return candidate
+        folder, name = os.path.split(rows)
+        if self._kept.change("INSERT OR IGNORE INTO folder VALUES (?)", [(stored(folder),)]):
+            self._read(folder)
+        found = self._kept.rows(
+            "SELECT path FROM declared WHERE folder = ? AND name = ? LIMIT 2",
+            stored(folder),
+            stored(name),
+        )
+        return restored(found[0][0]) if len(found) == 1 else None
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._kept.close()
+
+    def _read(self, folder: str) -> None:
+        for path, declared in self._declared_in(folder):
+            names = folder, os.path.basename(declared), path
+            self._kept.change(
+                "INSERT OR IGNORE INTO declared VALUES (?, ?, ?)", [tuple(map(stored, names))]
+            )

@@ -1,0 +1,158 @@
+"""The other half of a file that was named: only what lies where it may is looked at."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+
+from evalstream.discovery.aggregates import AggregateFinder
+from evalstream.discovery.declared_rows import is_outside, places, root_of
+from evalstream.discovery.pairing import without_rows
+from evalstream.discovery.peek import AGGREGATES, MAYBE_AGGREGATES, peek_aggregate
+from evalstream.io.containment import Inside, LeadsOut
+from evalstream.io.file_names import (
+    SAMPLES,
+    is_json_name,
+    rows_named_like,
+    rows_rank,
+    without_ending,
+)
+from evalstream.model.run import Run
+
+_REMEMBERED: Final = 1024
+"""How many looks are remembered: rows and their aggregate are often named one after the other."""
+
+
+class _Near:
+    """What may be looked at near the files of a folder that were named.
+
+    Paths are as they were named; `folder` is the files' own.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder, own = folder, os.path.abspath(folder or os.curdir)
+        self.root = root_of(os.path.join(own, "x"))
+        self._inside = Inside(self.root)
+        if not f"{os.path.realpath(own)}/".startswith(f"{self._inside.real.rstrip('/')}/"):
+            # A link led here, which was named: what it leads to is a place of its own.
+            self.root, self._inside = own, Inside(own)
+        self._own = own
+
+    def below(self, name: str) -> str:
+        """Return the path below the root of a file in the folder."""
+        return os.path.relpath(os.path.join(self._own, name), self.root)
+
+    def has_file(self, name: str) -> bool:
+        """Tell whether a file lies in the folder, and within what may be looked at."""
+        return self._inside.has_file(self.below(name))
+
+    def file_at(self, below: str) -> str | None:
+        """Return the path, as the folder was named, of a file below the root; None for none.
+
+        Raises LeadsOut where a link leaves the root.
+        """
+        found = self._inside.resolved(below)
+        if found is None or not self._inside.has_file(found):
+            return None
+        from_own = os.path.relpath(os.path.join(self.root, below), self._own)
+        path = os.path.join(self._folder, from_own)
+        return path if os.sep not in from_own else os.path.normpath(path)
+
+    def names(self) -> Iterator[str]:
+        """List the names in the folder, in no order; nothing if it cannot be listed."""
+        try:
+            with os.scandir(self._folder or os.curdir) as entries:
+                yield from (entry.name for entry in entries)
+        except OSError:
+            return
+
+
+class Neighbourhood:
+    """Finds rows by aggregates and aggregates by rows, each beside or below what was named."""
+
+    def __init__(self) -> None:
+        self.look = lru_cache(maxsize=_REMEMBERED)(peek_aggregate)
+        self._near = lru_cache(maxsize=_REMEMBERED)(_Near)
+        self._companions = AggregateFinder(
+            self._is_aggregate, self._declaring, self._may_be_aggregate
+        )
+
+    def aggregate_of(self, rows: str) -> str | None:
+        """Return the aggregate of a rows file, None for none."""
+        return self._companions.aggregate_of(rows)
+
+    def run_of(self, aggregate: str, declared: str | None) -> Run:
+        """Find the rows of an aggregate in its own folder and above the nearest `data`."""
+        leads_out = declared if declared and is_outside(declared) else None
+        try:
+            rows = self._declared_rows(aggregate, declared) if declared else None
+        except LeadsOut:
+            rows, leads_out = None, declared
+        rows = rows or self._rows_named_like(aggregate)
+        return Run(rows, aggregate) if rows else without_rows(aggregate, declared, leads_out)
+
+    def has_samples(self, path: str) -> bool:
+        """Tell whether rows lie beside a JSON file under its name and `_samples`."""
+        rows = self._rows_named_like(path)
+        return rows is not None and rows.startswith(f"{without_ending(path)}{SAMPLES}.")
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._companions.close()
+
+    def _declared_rows(self, aggregate: str, declared: str) -> str | None:
+        """Return the rows that are declared, None for none. Raises LeadsOut."""
+        folder, name = os.path.split(aggregate)
+        near = self._near(folder)
+        leads_out = None
+        for place in places(near.root, near.below(name), declared):
+            try:
+                found = near.file_at(place)
+            except LeadsOut as error:
+                leads_out = error
+                continue
+            if found is not None:
+                return found
+        if leads_out is not None:
+            raise leads_out
+        return None
+
+    def _rows_named_like(self, aggregate: str) -> str | None:
+        """Return the rows that lie beside an aggregate under its name, the nearest."""
+        folder = os.path.dirname(aggregate)
+        near = self._near(folder)
+        for path in rows_named_like(aggregate):
+            if near.has_file(os.path.basename(path)):
+                return path
+        stem = os.path.basename(without_ending(aggregate))
+        ranked = (
+            (rank, name)
+            for name in near.names()
+            if (rank := rows_rank(stem, name)) is not None and near.has_file(name)
+        )
+        found = min(ranked, default=None)
+        return None if found is None else os.path.join(folder, found[1])
+
+    def _is_aggregate(self, path: str) -> bool:
+        return self._kind_of(path) in AGGREGATES
+
+    def _may_be_aggregate(self, path: str) -> bool:
+        return self._kind_of(path) in (*AGGREGATES, *MAYBE_AGGREGATES)
+
+    def _kind_of(self, path: str) -> int | None:
+        """Return what a JSON file is that may be looked at, None where there is none."""
+        folder, name = os.path.split(path)
+        look = self.look(path) if self._near(folder).has_file(name) else None
+        return None if look is None else look.kind
+
+    def _declaring(self, folder: str) -> Iterator[tuple[str, str]]:
+        """List the aggregates right in a folder that declare rows, hidden ones as well."""
+        near = self._near(folder)
+        for name in near.names():
+            if is_json_name(name) and near.has_file(name):
+                path = os.path.join(folder, name)
+                look = self.look(path)
+                if look is not None and look.declared:
+                    yield path, look.declared

@@ -1,0 +1,229 @@
+"""The files of a tree, kept on disk in order: those of a folder by name, then its folders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+from evalstream.discovery.peek import AGGREGATE, AggregatePeek
+from evalstream.formats.harpia import documents
+from evalstream.io.remote import Listed
+from evalstream.io.spill_table import SpillTable, restored, stored
+
+PAGE: Final = 500
+"""How many files are had from disk at once."""
+
+_TABLES: Final = """
+    CREATE TABLE folder (key BLOB PRIMARY KEY) WITHOUT ROWID;
+    CREATE TABLE file (
+        key BLOB PRIMARY KEY, size INTEGER, mark TEXT, target BLOB,
+        kind INTEGER, declared BLOB, detail TEXT, rows BLOB, leads_out BLOB, claimed INTEGER
+    ) WITHOUT ROWID;
+"""
+_FILE: Final = b"\1"
+_FOLDER: Final = b"\2"
+_END: Final = b"\0"
+
+
+class Entry(NamedTuple):
+    """A file that is put into a tree: its path below the root, and what a list tells of it.
+
+    `target` is where a link leads to within the root, None for what is no link.
+    """
+
+    path: str
+    size: int | None = None
+    mark: str | None = None
+    target: str | None = None
+
+
+class KnownFile(NamedTuple):
+    """A file of a tree, by its path below the root, and what was learned of it.
+
+    `look` is what it is, `rows` are those found for an aggregate; `leads_out` is the path that it
+    declares where that leads out. Rows may be `claimed`.
+    """
+
+    path: str
+    size: int | None
+    mark: str | None
+    target: str | None
+    look: AggregatePeek | None
+    rows: str | None
+    leads_out: str | None
+    claimed: bool
+
+    @property
+    def true_path(self) -> str:
+        """Where the file lies, below the root, whatever links lead to it."""
+        return self.path if self.target is None else self.target
+
+
+class Note(NamedTuple):
+    """What was learned of a file: what it is, and the rows found for it, which may be outside."""
+
+    path: str
+    look: AggregatePeek
+    rows: str | None = None
+    leads_out: str | None = None
+
+
+class FileTable:
+    """The files below a folder or a prefix, however many; paths in it are parted by slashes."""
+
+    def __init__(self) -> None:
+        self._kept = SpillTable(_TABLES)
+
+    def enter(self, folders: Iterable[str]) -> None:
+        """Remember folders that have to be looked into."""
+        keys = ((key_of(path, is_folder=True),) for path in folders)
+        self._kept.change("INSERT OR IGNORE INTO folder VALUES (?)", keys)
+
+    def next_folder(self) -> str | None:
+        """Return the first folder, in order, that has to be looked into, and forget it."""
+        for (key,) in self._kept.rows("SELECT key FROM folder ORDER BY key LIMIT 1"):
+            self._kept.change("DELETE FROM folder WHERE key = ?", [(key,)])
+            return path_of(key)
+        return None
+
+    def add(self, files: Iterable[Entry | Listed], *, are_folders: bool = False) -> None:
+        """Take files, or folders that stand among them; each counts once."""
+        self._kept.change(
+            "INSERT OR IGNORE INTO file (key, size, mark, target) VALUES (?, ?, ?, ?)",
+            (
+                (
+                    key_of(one.path, is_folder=are_folders),
+                    one.size,
+                    one.mark,
+                    _stored(getattr(one, "target", None)),
+                )
+                for one in files
+            ),
+        )
+
+    def clear(self) -> None:
+        """Forget all files."""
+        self._kept.change("DELETE FROM file", [()])
+
+    def note(self, notes: Iterable[Note]) -> None:
+        """Take what was learned of files."""
+        self._kept.change(
+            "UPDATE file SET kind = ?, declared = ?, detail = ?, rows = ?, leads_out = ? "
+            "WHERE key = ?",
+            (
+                (
+                    one.look.kind,
+                    _stored(one.look.declared),
+                    one.look.detail,
+                    _stored(one.rows),
+                    _stored(one.leads_out),
+                    key_of(one.path),
+                )
+                for one in notes
+            ),
+        )
+
+    def claim(self, paths: Iterable[str]) -> None:
+        """Take files that are the rows of an aggregate."""
+        keys = ((key_of(path),) for path in paths)
+        self._kept.change("UPDATE file SET claimed = 1 WHERE key = ?", keys)
+
+    def known(self, path: str) -> KnownFile | None:
+        """Return what is known of a file, None where the tree does not have it."""
+        found = self._kept.rows(f"SELECT {_COLUMNS} FROM file WHERE key = ?", key_of(path))  # noqa: S608 - ours
+        return _known(found[0]) if found else None
+
+    def files(self) -> Iterator[KnownFile]:
+        """Iterate over all files in order; they may change meanwhile, but none may be added."""
+        for page in self.pages():
+            yield from page
+
+    def pages(self) -> Iterator[list[KnownFile]]:
+        """Iterate over all files in order, many at once."""
+        return self._between(b"", _FOLDER + b"\xff")
+
+    def unlooked(self) -> Iterator[list[KnownFile]]:
+        """Iterate over the files that no format looked into or claimed, in order, many at once."""
+        return self._between(b"", _FOLDER + b"\xff", "kind IS NULL AND claimed IS NULL")
+
+    def of_kind(self, kind: int) -> Iterator[KnownFile]:
+        """Iterate over the files that are of one kind, in order."""
+        for page in self._between(b"", _FOLDER + b"\xff", f"kind = {kind:d}"):
+            yield from page
+
+    def beginning(self, path: str) -> Iterator[KnownFile]:
+        """Iterate over the files whose path begins with a path, and goes on in the last name."""
+        start = key_of(path)
+        for page in self._between(start, start + b"\xff"):
+            yield from page
+
+    def aggregates_in(self, folder: str) -> Iterator[KnownFile]:
+        """Iterate over the aggregates right in a folder."""
+        start = key_of(folder, is_folder=True) if folder else b""
+        for page in self._between(start + _FILE, start + _FOLDER):
+            yield from (one for one in page if one.look and one.look.kind == AGGREGATE)
+
+    def holds(self, kind: int, name: str) -> bool:
+        """Tell whether a file of a kind is a document of a format."""
+        query = "SELECT 1 FROM file WHERE kind = ? AND detail LIKE ? LIMIT 1"
+        return bool(self._kept.rows(query, kind, f"{name} %"))
+
+    def holds_sure(self, folder: str) -> bool:
+        """Tell whether a folder has documents of HarpIA Lab beside those that may be inputs."""
+        start = key_of(folder, is_folder=True) if folder else b""
+        query = "SELECT 1 FROM file WHERE key > ? AND key < ? AND detail IN (?, ?) LIMIT 1"
+        details = (f"{documents.NAME} {kind}" for kind in (documents.LOG, documents.OUTPUT))
+        return bool(self._kept.rows(query, start + _FILE, start + _FOLDER, *details))
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._kept.close()
+
+    def _between(self, start: bytes, end: bytes, which: str = "1") -> Iterator[list[KnownFile]]:
+        query = (
+            f"SELECT {_COLUMNS} FROM file WHERE key > ? AND key < ? AND {which} "  # noqa: S608 - ours
+            f"ORDER BY key LIMIT {PAGE}"
+        )
+        while found := self._kept.rows(query, start, end):
+            yield [_known(row) for row in found]
+            start = found[-1][0]
+
+
+def key_of(path: str, *, is_folder: bool = False) -> bytes:
+    """Return the bytes by which paths are sorted as they are listed.
+
+    Within a folder its files come first; the bytes of UTF-8 sort as the characters do.
+    """
+    *folders, name = stored(path).split(b"/")
+    above = b"".join([_FOLDER + folder + _END for folder in folders])
+    return above + (_FOLDER + name + _END if is_folder else _FILE + name)
+
+
+def path_of(key: bytes) -> str:
+    """Return the path that a key stands for; that of a folder ends with a slash."""
+    return restored(b"/".join(part[1:] for part in key.split(_END)))
+
+
+_COLUMNS: Final = "key, size, mark, target, kind, declared, detail, rows, leads_out, claimed"
+
+
+def _known(row: tuple[Any, ...]) -> KnownFile:
+    key, size, mark, target, kind, declared, detail, rows, leads_out, claimed = row
+    return KnownFile(
+        path_of(key),
+        size,
+        mark,
+        _restored(target),
+        None if kind is None else AggregatePeek(kind, _restored(declared), detail),
+        _restored(rows),
+        _restored(leads_out),
+        bool(claimed),
+    )
+
+
+def _stored(text: str | None) -> bytes | None:
+    return None if text is None else stored(text)
+
+
+def _restored(data: bytes | None) -> str | None:
+    return None if data is None else restored(data)

@@ -1,0 +1,48 @@
+"""What lies beside data and is none: a store's index, our own reports, a system's event log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from evalstream.discovery.unrecognised import EVENTS, INDEX, REPORT
+from evalstream.formats.eee.row_view import AGGREGATE_MEMBERS, ROW_MEMBERS
+
+_DOCUMENTS: Final = (
+    (INDEX, frozenset({"object_uuid", "object_path", "sha256"})),
+    (INDEX, frozenset({"entries_path", "manifest_core_sha256"})),
+    (REPORT, frozenset({"code", "name", "severity", "file", "message"})),
+    (REPORT, frozenset({"run", "number"})),
+    (REPORT, frozenset({"summary"})),
+    (REPORT, frozenset({"schema", "tool", "runs", "findings", "shown", "total"})),
+    (EVENTS, frozenset({"event"})),
+)
+"""Members of a store's index files, of what evalstream reports, and of events."""
+
+_OF_DATA: Final = (AGGREGATE_MEMBERS | ROW_MEMBERS) - {"schema_version", "sample_id"}
+"""Members of rows and aggregates; an index may have a version, and a finding names its sample."""
+
+_MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def aside_by_members(keys: frozenset[str]) -> str | None:
+    """Return as what an object with some members stands beside data, None where it may be data."""
+    if not _OF_DATA.isdisjoint(keys):
+        return None
+    return next((kind for kind, sign in _DOCUMENTS if sign <= keys), None)
+
+
+def members_of(text: bytes) -> frozenset[str]:
+    """Return all members of a JSON object, none where the text is no such object."""
+    try:
+        members: Mapping[str, msgspec.Raw] = _MEMBERS.decode(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return frozenset()
+    return frozenset(members)
+
+
+def are_all_aside(lines: Iterable[bytes], kind: str) -> bool:
+    """Tell whether each line stands beside data as a kind does: one that is not may be a row."""
+    return all(not line.strip() or aside_by_members(members_of(line)) == kind for line in lines)

@@ -1,0 +1,101 @@
+"""Inputs that are named in a list: a file, or standard input, with one path after the other."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, Final
+
+from evalstream.model.errors import UsageError
+from evalstream.model.run import STDIN
+
+LONGEST_NAME: Final = 1 << 20
+"""How many bytes of one name are taken; the names of systems have 4,096 bytes at most."""
+
+_CHUNK: Final = 1 << 16
+_UTF8_MARK: Final = b"\xef\xbb\xbf"
+_UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
+
+
+def inputs_from(path: str) -> Iterator[str]:
+    """Iterate over the inputs that a list names, `-` being the list on standard input.
+
+    One path or URL on each line, or after each NUL where the list has NULs, as `find -print0`
+    writes them. Blank lines are skipped, a carriage return at the end of a line is none of the
+    name, and nothing else is special: names may begin with `#`, and `-` in a list is a file's
+    name. Names that are no UTF-8 stay what they are; paths are relative to the current folder.
+    Memory does not grow with the list.
+
+    Raises UsageError where the list cannot be read or names nothing, and where it is no list.
+    """
+    shown = "the list on standard input" if path == STDIN else f"the list {_shown(path)}"
+    try:
+        file = _standard_input() if path == STDIN else open(path, "rb", buffering=0)  # noqa: SIM115 - closed when it ends
+    except (OSError, ValueError) as error:
+        raise _unreadable(shown, error) from error
+    return _inputs(file, shown, closes=path != STDIN)
+
+
+def _inputs(file: BinaryIO, shown: str, *, closes: bool) -> Iterator[str]:
+    named = False
+    try:
+        for name in _names(lambda: _read(file, shown), shown):
+            if name.strip():
+                named = True
+                text = os.fsdecode(name)
+                yield text if text != STDIN else os.path.join(os.curdir, text)
+    finally:
+        if closes:
+            file.close()
+    if not named:
+        raise UsageError(f"{shown} names nothing to check")
+
+
+def _names(read: Callable[[], bytes], shown: str) -> Iterator[bytes]:
+    """Cut a list into names."""
+    head = _head(read)
+    if head.startswith(_UTF16_MARKS):
+        raise UsageError(f"{shown} is UTF-16; names are wanted as UTF-8, one on a line")
+    end = b"\0" if b"\0" in head else b"\n"
+    rest = head if end == b"\0" else head.removeprefix(_UTF8_MARK)
+    while True:
+        *names, rest = rest.split(end)
+        yield from names if end == b"\0" else (name.removesuffix(b"\r") for name in names)
+        if len(rest) > LONGEST_NAME:
+            raise UsageError(f"{shown} is no list: it has a name of over {LONGEST_NAME:,} bytes")
+        piece = read()
+        if not piece:
+            yield rest if end == b"\0" else rest.removesuffix(b"\r")
+            return
+        rest += piece
+
+
+def _head(read: Callable[[], bytes]) -> bytes:
+    """Read on until it is certain what ends the names: pipes bring them in small pieces."""
+    head = b""
+    while b"\0" not in head and len(head) < _CHUNK and (piece := read()):
+        head += piece
+    return head
+
+
+def _read(file: BinaryIO, shown: str) -> bytes:
+    try:
+        return file.read(_CHUNK) or b""
+    except (OSError, ValueError) as error:
+        raise _unreadable(shown, error) from error
+
+
+def _standard_input() -> BinaryIO:
+    if sys.stdin is None:
+        raise ValueError("it is closed")
+    return sys.stdin.buffer
+
+
+def _unreadable(shown: str, error: Exception) -> UsageError:
+    reason = (error.strerror if isinstance(error, OSError) else None) or error
+    return UsageError(f"{shown} cannot be read: {reason}")
+
+
+def _shown(path: str) -> str:
+    return os.fsencode(path).decode(errors="replace")

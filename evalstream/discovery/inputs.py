@@ -1,0 +1,105 @@
+"""Which runs the inputs of a call stand for, and of which system each is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from itertools import chain, islice
+
+from evalstream.discovery import checked_inputs, find_runs, is_many
+from evalstream.discovery.unused_options import refuse_idle
+from evalstream.formats import NAMES
+from evalstream.formats.eee import row_view
+from evalstream.io.remote import is_remote
+from evalstream.model.errors import UsageError
+from evalstream.model.options import Options
+from evalstream.model.run import STDIN, NoInput, Run
+
+AUTO = "auto"
+
+
+def find_all(
+    inputs: Iterable[str], aggregate: str | None, more: str | None, options: Options
+) -> Iterator[Run | NoInput]:
+    """Find the runs among the inputs, of the system that is named or that the files show.
+
+    Patterns stand for what they match; memory does not grow with the number of inputs. Raises
+    UsageError where `aggregate`, or `more` (the inputs of an evaluation), does not go with the
+    inputs, where standard input is named twice, and where nothing is named.
+    """
+    given = checked_inputs(inputs)
+    first = list(islice(given, 2))
+    _check_together(len(first), aggregate, more)
+    if aggregate is not None or more is not None:
+        # What documents are named beside is one file, however it is called.
+        yield from _joined(str(first[0]), aggregate, more, options)
+        return
+    formats = NAMES if options.format_name == AUTO else (options.format_name,)
+    # A schema of the user's own judges rows of whatever kind.
+    any_rows = options.schema is not None
+    runs = find_runs(chain(first, given), formats, options.exclude, any_rows=any_rows)
+    yield from _without_idle(runs, options)
+
+
+def _without_idle(runs: Iterable[Run | NoInput], options: Options) -> Iterator[Run | NoInput]:
+    """Pass runs on. Raises UsageError in the end where options say nothing to any of them."""
+    others: set[str] = set()
+    has_rows = False
+    for one in runs:
+        if isinstance(one, Run):
+            has_rows = has_rows or one.format == row_view.NAME
+            others.add(one.format)
+        yield one
+    if not has_rows:
+        for name in sorted(others):
+            refuse_idle(options, name)
+
+
+def _joined(
+    path: str, aggregate: str | None, more: str | None, options: Options
+) -> Iterator[Run | NoInput]:
+    """Return the one run of a file and the documents that were named beside it."""
+    name = options.format_name
+    if name == AUTO:
+        name = _shown_by(path, aggregate, more)
+    refuse_idle(options, name)
+    if name != row_view.NAME:
+        find = import_module(f"evalstream.formats.{name}.checker").find
+        yield from find(path, aggregate, more)
+        return
+    if more is not None:
+        raise UsageError(f"--inputs does not go with files of {row_view.NAME}")
+    if os.path.isdir(path) or is_many(path):
+        raise UsageError("--aggregate goes with exactly one rows file (or - for stdin)")
+    yield Run(path, aggregate)
+
+
+def _shown_by(*paths: str | None) -> str:
+    """Return the first system that one of some files shows; the main one where none does."""
+    from evalstream.discovery.detect_format import FOREIGN, beginning_of, kind_of
+
+    for path in paths:
+        if path is None or path == STDIN or is_remote(path):
+            continue
+        kind = kind_of(beginning_of(path)) if not os.path.isdir(path) else None
+        if kind is not None and kind.format != FOREIGN:
+            return kind.format
+        if kind is None and os.path.isdir(path):
+            return _shown_in(path)
+    return row_view.NAME
+
+
+def _shown_in(folder: str) -> str:
+    """Return the first system of which a folder holds files."""
+    shown = {one.format for one in find_runs([folder]) if isinstance(one, Run)}
+    return next((name for name in NAMES if name in shown), row_view.NAME)
+
+
+def _check_together(count: int, aggregate: str | None, more: str | None) -> None:
+    if not count:
+        raise UsageError("no input given")
+    if aggregate is not None and count > 1:
+        raise UsageError("--aggregate goes with exactly one rows file (or - for stdin)")
+    if more is not None and count > 1:
+        raise UsageError("--inputs goes with exactly one input")

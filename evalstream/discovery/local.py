@@ -1,0 +1,156 @@
+"""A folder on disk that is searched; hidden names are left out and links are not followed out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from evalstream.discovery.file_table import Entry, FileTable, KnownFile
+from evalstream.discovery.peek import AggregatePeek, peek_aggregate, peek_data
+from evalstream.discovery.unrecognised import (
+    DANGLING_LINK,
+    DOCUMENT_LINK,
+    HIDDEN,
+    HIDDEN_LINK,
+    LINK_OUT,
+    OTHER,
+    ROWS_LIKE,
+    SPECIAL,
+    Leftovers,
+)
+from evalstream.discovery.walk import Met, Sort, joined, walk
+from evalstream.io.containment import Inside, LeadsOut
+from evalstream.io.exclusion import Exclusion
+from evalstream.io.file_names import (
+    is_data_name,
+    is_hidden,
+    is_json_name,
+    is_like_rows,
+    is_yaml_name,
+)
+from evalstream.model.run import NoInput
+
+
+class Folder:
+    """A folder and the names of what is below it."""
+
+    kind = "folder"
+
+    def __init__(self, path: str, exclusion: Exclusion) -> None:
+        self._inside = Inside(path)
+        self.root = self._inside.real
+        self._exclusion = exclusion
+        plain = os.path.normpath(path)
+        # What is above a link is not what its path says.
+        self._base = plain if os.path.realpath(plain) == self.root else path
+
+    def fill(self, tree: FileTable, left: Leftovers) -> Iterator[NoInput]:
+        """List what may be data below the folder, and say which folders cannot be listed.
+
+        Everything else is counted among what is left.
+        """
+
+        def takes(met: Met) -> Entry | None:
+            if self._exclusion.covers(met.path):
+                left.excluded += 1
+                return None
+            kind = self._taken(met)
+            if isinstance(kind, str):
+                left.add(kind, met.path)
+                return None
+            return kind
+
+        return walk(self._base, tree, enters=self._enters, takes=takes)
+
+    def path_of(self, below: str) -> str:
+        """Return the path of what is below the folder."""
+        return joined(self._base, below)
+
+    def identity(self, below: str) -> str:
+        """Return the one path of what is below the folder and no link."""
+        return f"{self.root.rstrip('/')}/{below}"
+
+    def unlisted(self, below: str) -> str | None:
+        """Return where a file lies that was not listed, as it is hidden or beyond a link.
+
+        None where there is no file. Raises LeadsOut where a link leaves the folder.
+        """
+        found = self._inside.resolved(below)
+        if found is None or self._exclusion.covers_any(found):
+            return None
+        return found if self._inside.has_file(found) else None
+
+    def is_met_anyway(self, below: str) -> bool:
+        """Tell whether a file is walked to by its own name and looked into."""
+        return _is_shown(below) and is_data_name(below)
+
+    def looks(self, files: Iterable[KnownFile], _tree: FileTable) -> Iterator[AggregatePeek | None]:
+        """Look into files that were listed, None for those that are gone."""
+        return (_look(self.path_of(file.path)) for file in files)
+
+    def _enters(self, below: str) -> bool:
+        return not is_hidden(below) and not self._exclusion.covers(below)
+
+    def _taken(self, met: Met) -> Entry | str | None:
+        """Return what is to be listed, or as what it is counted; None for what is neither."""
+        if is_hidden(met.path):
+            return HIDDEN
+        if met.sort is Sort.FOLDER:
+            return None
+        if met.sort is Sort.SPECIAL:
+            return SPECIAL
+        if met.sort is Sort.LINK:
+            return self._link(met.path)
+        if is_data_name(met.path):
+            return Entry(met.path)
+        return ROWS_LIKE if is_like_rows(met.path) else OTHER
+
+    def _link(self, below: str) -> Entry | str | None:
+        """Return as what a link is listed or counted, None for neither."""
+        try:
+            target = self._inside.resolved(below)
+        except LeadsOut:
+            return _link_out(below)
+        if target is None:
+            return DANGLING_LINK if _may_be_data(below) else OTHER
+        if self._exclusion.covers_any(target):
+            return None
+        if os.path.isdir(os.path.join(self.root, target)):
+            return None if _is_shown(target) else HIDDEN_LINK
+        return self._link_to_file(below, target)
+
+    def _link_to_file(self, below: str, target: str) -> Entry | str | None:
+        if not os.path.isfile(os.path.join(self.root, target)):
+            return SPECIAL
+        if is_data_name(below):
+            return Entry(below, target=target)
+        return ROWS_LIKE if is_like_rows(below) and not self.is_met_anyway(target) else None
+
+
+def _look(path: str) -> AggregatePeek | None:
+    if is_json_name(path):
+        return peek_aggregate(path)
+    return peek_data(path)
+
+
+def _link_out(below: str) -> str:
+    if is_json_name(below) or is_yaml_name(below) or not os.path.splitext(below)[1]:
+        return DOCUMENT_LINK
+    return LINK_OUT if _may_be_data(below) else OTHER
+
+
+def _may_be_data(below: str) -> bool:
+    """Tell whether a link may lead to data by its name, or to a folder with data in it."""
+    return is_like_rows(below) or not below.lower().endswith(_NO_DATA)
+
+
+_NO_DATA: Final = (
+    *(".md", ".txt", ".rst", ".html", ".css", ".js", ".py", ".sh", ".pdf"),
+    *(".png", ".jpg", ".jpeg", ".gif", ".svg", ".toml", ".cfg", ".ini", ".lock"),
+)
+"""Endings of files that hold no results."""
+
+
+def _is_shown(below: str) -> bool:
+    return not any(part.startswith(".") for part in below.split("/"))

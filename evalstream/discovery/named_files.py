@@ -1,0 +1,207 @@
+"""Files that were named in one call, put together by what they hold, in any order."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing
+from itertools import islice
+from typing import Any, Final
+
+from evalstream.discovery.detect_format import beginning_of
+from evalstream.discovery.document_sets import Gathered
+from evalstream.discovery.pairing import FoundRuns
+from evalstream.discovery.search_folder import identified
+from evalstream.formats.eee import row_view
+from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.io.remote import is_remote
+from evalstream.io.spill_table import SpillTable, stored
+from evalstream.model.run import STDIN, NoInput, Run
+from evalstream.parsing.json import fast
+from evalstream.parsing.peek import Beginning
+
+ROWS: Final = "rows"
+CLAIMS: Final = "claims"
+DOCUMENT: Final = "document"
+
+_TABLES: Final = """
+    CREATE TABLE item (
+        number INTEGER PRIMARY KEY, lacks TEXT, name BLOB, id TEXT, what BLOB
+    );
+    CREATE INDEX by_name ON item (name);
+    CREATE INDEX by_id ON item (lacks, id);
+"""
+
+
+class NamedDocument(NoInput):
+    """A document of another format that was named; `reason` is its format and kind."""
+
+    __slots__ = ()
+
+
+def coupled(found: Iterable[FoundRuns]) -> Iterator[FoundRuns]:
+    """Put together what was named apart: rows and aggregates, and documents of other formats.
+
+    Everything keeps its order; what is put together stands where the first of it was named.
+    What needs no other goes through at once until something does.
+    """
+    with ExitStack() as stack:
+        coupling: _Coupling | None = None
+        for one in found:
+            if coupling is None and _lacking(one) is None:
+                yield one
+                continue
+            if coupling is None:
+                coupling = stack.enter_context(closing(_Coupling()))
+            coupling.take(one)
+        if coupling is not None:
+            yield from coupling.ended()
+
+
+def _lacking(found: FoundRuns) -> str | None:
+    """Return as what something waits for its other half, None where it waits for nothing."""
+    what = found.what
+    if not found.is_named:
+        return None
+    if isinstance(what, NamedDocument):
+        return DOCUMENT
+    if isinstance(what, NoInput) or what.format != row_view.NAME or what.rows == STDIN:
+        return None
+    if what.aggregate is None:
+        return ROWS if found.identities else None
+    return CLAIMS if what.rows is None else None
+
+
+class _Coupling:
+    """What was named, on disk, until everything was."""
+
+    def __init__(self) -> None:
+        self._items = SpillTable(_TABLES)
+        self._gathered = Gathered()
+
+    def take(self, found: FoundRuns) -> None:
+        """Take the next thing that was named."""
+        lacks = _lacking(found)
+        if lacks is None and len(found.identities) > 1:
+            # Halves that were named by themselves before were not alone.
+            halves = zip(found.identities, (ROWS, CLAIMS), strict=False)
+            self._items.change(
+                "DELETE FROM item WHERE name = ? AND lacks = ?",
+                [(stored(name), lack) for name, lack in halves],
+            )
+        if isinstance(found.what, NamedDocument):
+            self._gathered.add(found.what.reason, found.what.path)
+        name = stored(found.identities[0]) if found.identities else None
+        self._items.change(
+            "INSERT INTO item (lacks, name, what) VALUES (?, ?, ?)",
+            [(lacks, name, pickle.dumps(found))],
+        )
+
+    def ended(self) -> Iterator[FoundRuns]:
+        """Put together what goes together, and iterate over everything in order."""
+        self._couple()
+        for run in self._gathered.runs(named=True):
+            self._place(identified(run))
+        for what in self._column("what", "lacks IS NOT 'document'"):
+            yield pickle.loads(what)  # noqa: S301 - our own temporary database
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._gathered.close()
+        self._items.close()
+
+    def _place(self, found: FoundRuns) -> None:
+        """Put a run in the place of the first of its documents."""
+        numbers = [
+            number
+            for name in found.identities or (stored_name(found),)
+            for (number,) in self._items.rows(
+                "SELECT number FROM item WHERE name = ? AND lacks = 'document'", stored(name)
+            )
+        ]
+        kept = pickle.dumps(found)
+        if numbers:
+            self._items.change(
+                "UPDATE item SET lacks = NULL, what = ? WHERE number = ?", [(kept, min(numbers))]
+            )
+        else:
+            self._items.change("INSERT INTO item (what) VALUES (?)", [(kept,)])
+
+    def _couple(self) -> None:
+        """Join rows and aggregates by evaluation_id, and the last two whatever their ids."""
+        if not (self._has(ROWS) and self._has(CLAIMS)):
+            return
+        for lacks in (ROWS, CLAIMS):
+            for number, what in list(self._lacking(lacks)):
+                self._items.change(
+                    "UPDATE item SET id = ? WHERE number = ?", [(_id_of(what), number)]
+                )
+        pairs = self._items.rows(
+            "SELECT min(a.number), min(b.number) FROM item a JOIN item b ON a.id = b.id "
+            "WHERE a.lacks = 'rows' AND b.lacks = 'claims' GROUP BY a.id "
+            "HAVING count(*) = 1"
+        )
+        for rows, claims in pairs:
+            self._join(rows, claims)
+        rows, claims = (list(islice(self._lacking(lacks), 2)) for lacks in (ROWS, CLAIMS))
+        if len(rows) == len(claims) == 1 and not _needs_no_rows(claims[0][1]):
+            self._join(rows[0][0], claims[0][0])
+
+    def _join(self, rows: int, claims: int) -> None:
+        one, other = self._found(rows), self._found(claims)
+        run = Run(one.what.rows, other.what.aggregate, size=one.what.size, mark=one.what.mark)
+        both = FoundRuns(run, (*one.identities, *other.identities))
+        first, second = sorted((rows, claims))
+        self._items.change(
+            "UPDATE item SET lacks = NULL, what = ? WHERE number = ?", [(pickle.dumps(both), first)]
+        )
+        self._items.change("DELETE FROM item WHERE number = ?", [(second,)])
+
+    def _has(self, lacks: str) -> bool:
+        return bool(self._items.rows("SELECT 1 FROM item WHERE lacks = ? LIMIT 1", lacks))
+
+    def _lacking(self, lacks: str) -> Iterator[tuple[int, Run]]:
+        """Iterate over the runs that lack something, by their numbers."""
+        for number in self._column("number", f"lacks = '{lacks}'"):
+            yield number, self._found(number).what
+
+    def _found(self, number: int) -> Any:
+        ((what,),) = self._items.rows("SELECT what FROM item WHERE number = ?", number)
+        return pickle.loads(what)  # noqa: S301 - our own temporary database
+
+    def _column(self, column: str, which: str) -> Iterator[Any]:
+        last = 0
+        query = (
+            f"SELECT number, {column} FROM item WHERE number > ? AND {which} "  # noqa: S608 - ours
+            "ORDER BY number LIMIT 500"
+        )
+        while found := self._items.rows(query, last):
+            for number, value in found:
+                last = number
+                yield value
+
+
+def stored_name(found: FoundRuns) -> str:
+    """Return the path of what is no run."""
+    return found.what.path if isinstance(found.what, NoInput) else ""
+
+
+def _needs_no_rows(run: Run) -> bool:
+    """Tell whether an aggregate reports published figures, and is whole by itself."""
+    path = run.aggregate
+    document = None if path is None or is_remote(path) else beginning_of(path).document
+    return isinstance(document, dict) and Aggregate(path or "", document).is_documentation
+
+
+def _id_of(run: Run) -> str | None:
+    """Return the evaluation_id of rows, by the first of them, or of an aggregate."""
+    path = run.rows if run.rows is not None else run.aggregate
+    if path is None or is_remote(path):
+        return None
+    file: Beginning = beginning_of(path)
+    try:
+        document = fast(file.head.split(b"\n", 1)[0]) if run.rows is not None else file.document
+    except ValueError:
+        return None
+    found = document.get("evaluation_id") if isinstance(document, dict) else None
+    return found if isinstance(found, str) else None

@@ -1,0 +1,186 @@
+"""The runs among the files of a folder or a prefix: aggregates choose their rows first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple, Protocol
+
+from evalstream.discovery.aggregates import AggregateFinder
+from evalstream.discovery.declared_rows import is_outside, missing_rows, places
+from evalstream.discovery.file_table import FileTable, KnownFile, Note
+from evalstream.discovery.peek import AGGREGATE, AGGREGATES, MAYBE_AGGREGATES, AggregatePeek
+from evalstream.discovery.unrecognised import Leftovers
+from evalstream.io.containment import LeadsOut
+from evalstream.io.file_names import SAMPLES, is_json_name, rows_rank, without_ending
+from evalstream.model.run import NoInput, Run
+
+OUT: Final = "the path of the rows leads out of what was named, and was not opened"
+
+
+class FileTree(Protocol):
+    """A folder or a prefix; paths `below` it are parted by slashes.
+
+    `root` is its absolute path without links, or its URL.
+    """
+
+    root: str
+    kind: str
+
+    def fill(self, tree: FileTable, left: Leftovers) -> Iterator[NoInput]:
+        """List what may be data, count what is not, and say what cannot be listed."""
+
+    def path_of(self, below: str) -> str:
+        """Return the path or URL of what is below it."""
+
+    def identity(self, below: str) -> str:
+        """Return the one path or URL of a file that is no link."""
+
+    def unlisted(self, below: str) -> str | None:
+        """Return where a file lies that was not listed, None for none. Raises LeadsOut."""
+
+    def is_met_anyway(self, below: str) -> bool:
+        """Tell whether a file is listed under its own name and looked into."""
+
+    def looks(self, files: Iterable[KnownFile], tree: FileTable) -> Iterator[AggregatePeek | None]:
+        """Look into files that were listed, None for those that are gone."""
+
+
+class FoundRuns(NamedTuple):
+    """A run, or an input in which there is nothing, and the one name of each of its files.
+
+    What `is_named` was not found in a folder, and may belong to other files that were named.
+    """
+
+    what: Run | NoInput
+    identities: tuple[str, ...] = ()
+    is_named: bool = False
+
+
+class _Rows(NamedTuple):
+    """The rows of an aggregate: how they are named, where they lie, and what leads out."""
+
+    path: str | None = None
+    true_path: str | None = None
+    leads_out: str | None = None
+
+
+class Pairing:
+    """Looks into the files of a tree, pairs rows with aggregates, and gives the run of each."""
+
+    def __init__(self, place: FileTree, tree: FileTable) -> None:
+        self._place, self._tree = place, tree
+        self._companions = AggregateFinder(self._is_aggregate, self._declaring)
+
+    def look(self, *, pairs: bool) -> None:
+        """Look into every file once; with `pairs` aggregates claim their rows unread."""
+        for page in self._tree.pages():
+            self._look_into([one for one in page if is_json_name(one.path)], pairs=pairs)
+        for page in self._tree.unlooked():
+            self._look_into(page)
+
+    def speaks(self, file: KnownFile) -> bool:
+        """Tell whether a file stands for itself: it is no link to one that does.
+
+        Nor are rows that an aggregate claims; an aggregate is checked whatever another claims.
+        """
+        is_double = file.target is not None and self._place.is_met_anyway(file.target)
+        is_aggregate = file.look is not None and file.look.kind in AGGREGATES
+        return not is_double and (is_aggregate or not file.claimed)
+
+    def of_aggregate(self, file: KnownFile) -> FoundRuns:
+        """Return the run of an aggregate."""
+        path, own = self._place.path_of(file.path), self._place.identity(file.true_path)
+        if file.rows is None:
+            declared = file.look.declared if file.look else None
+            return FoundRuns(without_rows(path, declared, file.leads_out), (own,))
+        known = self._tree.known(file.rows)
+        size, mark = (known.size, known.mark) if known is not None else (None, None)
+        run = Run(self._place.path_of(file.rows), path, size=size, mark=mark)
+        true_path = known.true_path if known is not None else self._true_path(file.rows)
+        return FoundRuns(run, (self._place.identity(true_path or file.rows), own))
+
+    def of_rows(self, file: KnownFile) -> FoundRuns:
+        """Return the run of rows that no aggregate claims."""
+        path, own = self._place.path_of(file.path), self._place.identity(file.true_path)
+        aggregate = self._companions.aggregate_of(file.path)
+        if aggregate is None:
+            return FoundRuns(Run(path, None, size=file.size, mark=file.mark), (own,))
+        beside = self._place.path_of(aggregate)
+        run = Run(path, beside, size=file.size, mark=file.mark)
+        true_path = self._true_path(aggregate) or aggregate
+        return FoundRuns(run, (own, self._place.identity(true_path)))
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._companions.close()
+
+    def _look_into(self, files: list[KnownFile], *, pairs: bool = False) -> None:
+        notes: list[Note] = []
+        claims: list[str] = []
+        for file, look in zip(files, self._place.looks(files, self._tree), strict=True):
+            # A file that is gone since it was listed was one that somebody was still writing.
+            if look is None:
+                continue
+            if pairs and look.kind in MAYBE_AGGREGATES and self._has_samples(file.path):
+                look = look._replace(kind=AGGREGATE)  # noqa: PLW2901 - as its name tells
+            note = Note(file.path, look)
+            if pairs and look.kind in AGGREGATES and self.speaks(file):
+                rows = self._rows_of(file.path, look.declared)
+                note = note._replace(rows=rows.path, leads_out=rows.leads_out)
+                claims += {path for path in (rows.path, rows.true_path) if path is not None}
+            notes.append(note)
+        self._tree.note(notes)
+        self._tree.claim(claims)
+
+    def _has_samples(self, path: str) -> bool:
+        """Tell whether rows lie beside a JSON file under its name and `_samples`."""
+        stem = without_ending(path)
+        beside = self._tree.beginning(f"{stem}{SAMPLES}.")
+        return any(rows_rank(stem, file.path) is not None for file in beside)
+
+    def _rows_of(self, aggregate: str, declared: str | None) -> _Rows:
+        """Find the rows of an aggregate where they may lie."""
+        leads_out = declared if declared and is_outside(declared) else None
+        for place in places(self._place.root, aggregate, declared) if declared else ():
+            try:
+                true_path = self._true_path(place)
+            except LeadsOut:
+                leads_out = declared
+                continue
+            if true_path is not None:
+                return _Rows(place, true_path)
+        named = self._named_like(aggregate)
+        return _Rows(named.path, named.true_path) if named else _Rows(leads_out=leads_out)
+
+    def _true_path(self, below: str) -> str | None:
+        """Return where the file of a path lies, None for none. Raises LeadsOut."""
+        known = self._tree.known(below)
+        return known.true_path if known is not None else self._place.unlisted(below)
+
+    def _named_like(self, aggregate: str) -> KnownFile | None:
+        """Return the rows that lie beside an aggregate under its name, the nearest."""
+        stem = without_ending(aggregate)
+        nearest: tuple[int, str] | None = None
+        found = None
+        for begin in (f"{stem}{SAMPLES}.", f"{stem}."):
+            for file in self._tree.beginning(begin):
+                rank = rows_rank(stem, file.path)
+                if rank is not None and (nearest is None or (rank, file.path) < nearest):
+                    nearest, found = (rank, file.path), file
+        return found
+
+    def _is_aggregate(self, below: str) -> bool:
+        known = self._tree.known(below)
+        return known is not None and known.look is not None and known.look.kind in AGGREGATES
+
+    def _declaring(self, folder: str) -> Iterator[tuple[str, str]]:
+        for file in self._tree.aggregates_in(folder):
+            if file.look is not None and file.look.declared:
+                yield file.path, file.look.declared
+
+
+def without_rows(path: str, declared: str | None, leads_out: str | None) -> Run:
+    """Return the run of an aggregate whose rows are not at a permitted place."""
+    if leads_out is not None:
+        return Run(None, path, f"{OUT}: {leads_out}", leads_out=leads_out)
+    return Run(None, path, missing_rows(declared))

@@ -1,0 +1,131 @@
+"""What a pattern of names matches among files, folders and the objects of a store."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from fnmatch import translate
+from functools import lru_cache
+from typing import Final
+
+from evalstream.discovery.file_table import Entry, FileTable
+from evalstream.discovery.patterns import WILD
+from evalstream.discovery.walk import Met, Sort, joined, walk
+from evalstream.io.exclusion import Exclusion
+from evalstream.io.file_names import NO_ENDING, is_data_name
+from evalstream.io.names import split_root
+from evalstream.io.remote import is_remote, listed
+from evalstream.model.run import NoInput
+
+_ANY_DEPTH: Final = "**"
+
+
+def matches(pattern: str, exclusion: Exclusion) -> Iterator[str | NoInput]:
+    """Iterate over what a pattern matches, in the order of a folder's listing."""
+    base, parts = _split(pattern)
+    if not parts:
+        yield base
+        return
+    with closing(FileTable()) as tree:
+        found = False
+        for one in _listed(
+            base, _Parts(parts, pattern.endswith(("/", _ANY_DEPTH)), exclusion), tree
+        ):
+            found = True
+            yield one
+        for file in tree.files():
+            found = True
+            yield _match(base, file.path)
+        if not found:
+            yield NoInput(pattern, "no file is called so, and as a pattern it matches none")
+
+
+def _match(base: str, below: str) -> str | NoInput:
+    if not is_remote(base):
+        return joined(base, below.rstrip("/"))
+    url = joined(base, below)
+    return url if url.endswith("/") or is_data_name(url) else NoInput(url, NO_ENDING)
+
+
+def _split(pattern: str) -> tuple[str, list[str]]:
+    """Split a pattern into the folder that it begins in, and the parts from the first wild on."""
+    root, path = split_root(pattern)
+    root = root or ("/" if path.startswith("/") else "")
+    parts = [part for part in path.split("/") if part]
+    # Whatever is in a folder at any depth is what the folder itself stands for.
+    while parts and parts[-1] == _ANY_DEPTH:
+        parts.pop()
+    wild = [at for at, part in enumerate(parts) if WILD.search(part)]
+    first = wild[0] if wild else len(parts)
+    return f"{root}{'/'.join(parts[:first])}" or os.curdir, parts[first:]
+
+
+def _listed(base: str, parts: _Parts, tree: FileTable) -> Iterator[NoInput]:
+    """Put what matches below a folder into `tree`, and say what cannot be listed."""
+    if not is_remote(base):
+        if os.path.isdir(base):
+            yield from walk(base, tree, enters=parts.leads_on, takes=parts.taken)
+        return
+    for page in listed(base):
+        tree.add(one for one in page if parts.matches(one.path, False))
+        folders = {folder for one in page for folder in _folders_above(one.path)}
+        matched = (Entry(folder) for folder in folders if parts.matches(folder, True))
+        tree.add(matched, are_folders=True)
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    end = path.find("/")
+    while end >= 0:
+        yield path[:end]
+        end = path.find("/", end + 1)
+
+
+class _Parts:
+    """The parts of a pattern, to be matched with those of paths."""
+
+    def __init__(self, parts: Sequence[str], only_folders: bool, exclusion: Exclusion) -> None:
+        self._parts, self._only_folders, self._exclusion = parts, only_folders, exclusion
+        self._patterns = [re.compile(translate(part)) for part in parts]
+        self._after = lru_cache(maxsize=256)(self._reached)
+
+    def taken(self, met: Met) -> Entry | None:
+        """Return what is matched of what a walk meets; links and devices are not."""
+        is_plain = met.sort in (Sort.FILE, Sort.FOLDER)
+        is_matched = is_plain and self.matches(met.path, met.sort is Sort.FOLDER)
+        return Entry(met.path) if is_matched else None
+
+    def matches(self, path: str, is_folder: bool) -> bool:
+        """Tell whether a file or folder is matched."""
+        if (self._only_folders and not is_folder) or self._exclusion.covers_any(path):
+            return False
+        return len(self._parts) in self._next(path)
+
+    def leads_on(self, folder: str) -> bool:
+        """Tell whether something in a folder may be matched."""
+        return any(at < len(self._parts) for at in self._after(folder))
+
+    def _next(self, path: str) -> frozenset[int]:
+        folder, slash, name = path.rpartition("/")
+        before = self._after(folder) if slash else self._and_none(frozenset({0}))
+        stay = {at for at in before if self._is_any_depth(at) and not name.startswith(".")}
+        return self._and_none(frozenset(stay | {at + 1 for at in before if self._fits(at, name)}))
+
+    def _reached(self, folder: str) -> frozenset[int]:
+        """Return how many parts a folder may have used up."""
+        return self._next(folder)
+
+    def _and_none(self, reached: frozenset[int]) -> frozenset[int]:
+        """Add what is reached where `**` stands for no folder."""
+        more = {at + 1 for at in reached if self._is_any_depth(at)}
+        return reached if more <= reached else self._and_none(reached | more)
+
+    def _is_any_depth(self, at: int) -> bool:
+        return at < len(self._parts) and self._parts[at] == _ANY_DEPTH
+
+    def _fits(self, at: int, name: str) -> bool:
+        if at == len(self._parts) or self._is_any_depth(at):
+            return False
+        is_shown = not name.startswith(".") or self._parts[at].startswith(".")
+        return is_shown and self._patterns[at].match(name) is not None

@@ -1,0 +1,265 @@
+"""The look into a file that tells an aggregate, rows, or a document of another format."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from evalstream.discovery.detect_format import (
+    FOREIGN,
+    LARGEST_LOOK,
+    Kind,
+    beginning_of,
+    kind_of,
+    lines_of,
+)
+from evalstream.discovery.ignored_files import are_all_aside, aside_by_members, members_of
+from evalstream.discovery.unrecognised import EVENTS, INDEX, REPORT, UNREADABLE
+from evalstream.formats.eee import row_view
+from evalstream.formats.eee.row_view import AGGREGATE_KEYS, AGGREGATE_MEMBERS
+from evalstream.formats.evalguard import documents as evalguard
+from evalstream.formats.harpia import documents as harpia
+from evalstream.formats.infereval import documents as infereval
+from evalstream.io.file_names import is_packed_json_name, is_rows_name
+from evalstream.model.errors import CannotCheck
+from evalstream.parsing.json import UTF8_MARK
+from evalstream.parsing.limits import MOST_JSON_BYTES
+from evalstream.parsing.peek import ARRAY, LINES, OBJECT, PEEK_BYTES, Beginning
+
+AGGREGATE: Final = 1
+OTHER: Final = 2
+TOO_LARGE: Final = 3
+ROWS: Final = 4
+DOCUMENT: Final = 5
+LOG: Final = 6
+LIKE_AGGREGATE: Final = 7
+BROKEN: Final = 8
+STRANGE: Final = 9
+ASIDE: Final = 10
+
+AGGREGATES: Final = (AGGREGATE, BROKEN)
+"""What is checked as an aggregate."""
+
+MAYBE_AGGREGATES: Final = (LIKE_AGGREGATE, OTHER)
+"""What is checked as an aggregate where rows lie beside it under its name and `_samples`."""
+
+UNSURE: Final = "unsure"
+"""The kind of a document whose own format has to find out what it is."""
+
+_HEAD_BYTES: Final = 4096
+_BLANK: Final = b" \t\r\n\xef\xbb\xbf"
+
+
+class AggregatePeek(NamedTuple):
+    """What a file is, by one of this module's words.
+
+    `declared` is the rows file that an aggregate declares. `detail` is of a DOCUMENT its format
+    and kind (`harpia input`), of a LOG its harness, and else the format of which it may be a
+    document, however little shows that. What is BROKEN is checked as an aggregate is, so that
+    the check says how. STRANGE are lines of objects that have no member of a row, and what stands
+    ASIDE is no data: `detail` is then the kind under which it is counted.
+    """
+
+    kind: int
+    declared: str | None = None
+    detail: str | None = None
+
+
+def peek_aggregate(path: str) -> AggregatePeek | None:
+    """Look into a local JSON file, None where there is none.
+
+    What cannot be read is an aggregate, so that its check says why.
+    """
+    try:
+        with open(path, "rb", buffering=0, opener=_opened) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                return None
+            if status.st_size <= PEEK_BYTES:
+                return peeked(file.readall(), path)
+            head = file.read(PEEK_BYTES) or b""
+            large = _of_large(path, head)
+            if large is not None or status.st_size > MOST_JSON_BYTES:
+                return large or AggregatePeek(TOO_LARGE)
+            return peeked(head + file.readall(), path)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError):
+        return None
+    except OSError:
+        return AggregatePeek(AGGREGATE) if os.path.isfile(path) else None
+
+
+def peeked(text: bytes, name: str = "") -> AggregatePeek:
+    """Look into a JSON document."""
+    if not is_array(text):
+        try:
+            top = _TOP.decode(text)
+        except _NO_SUCH_JSON:
+            return _looked_closely(text, name)
+        details = top.detailed_evaluation_results
+        if top.evaluation_results is not msgspec.UNSET or details is not msgspec.UNSET:
+            return AggregatePeek(AGGREGATE, _declared_by(details))
+    return _looked_closely(text, name)
+
+
+def peek_data(path: str) -> AggregatePeek:
+    """Look at a local file that is no JSON document by its name: at its beginning.
+
+    All of it is looked at where it seems to hold no data, since rows may follow. What is named
+    like rows is read by their check, which says why it cannot be.
+    """
+    file = beginning_of(path)
+    if not file.head and not is_rows_name(path) and _holds_bytes(path):
+        return AggregatePeek(ASIDE, detail=UNREADABLE)
+    look = peek_bytes(file)
+    return (
+        look
+        if look.detail not in _BESIDE or _is_all_aside(path, look.detail)
+        else AggregatePeek(OTHER)
+    )
+
+
+def _is_all_aside(path: str, kind: str) -> bool:
+    """Tell whether all lines of a file are of one kind; what cannot be read may be another."""
+    try:
+        return are_all_aside(lines_of(path), kind)
+    except (OSError, CannotCheck):
+        return False
+
+
+def _holds_bytes(path: str) -> bool:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size > 0
+
+
+def peek_bytes(file: Beginning) -> AggregatePeek:
+    """Return what the beginning of a file shows that is no JSON document by its name."""
+    kind = kind_of(file)
+    if is_packed_json_name(file.name) and (kind is None or kind.document == "aggregate"):
+        # What cannot be unpacked may be anything.
+        is_like = not file.head or not AGGREGATE_MEMBERS.isdisjoint(file.seen.keys)
+        return AggregatePeek(LIKE_AGGREGATE if is_like else OTHER)
+    if kind is not None:
+        return _recognised(kind, file)
+    keys = file.seen.keys
+    aside = aside_by_members(keys)
+    if aside in (INDEX, REPORT):
+        return AggregatePeek(ASIDE, detail=aside)
+    is_row = not row_view.ROW_MEMBERS.isdisjoint(keys) and infereval.kind_by_signs(keys) is None
+    if not keys or not file.seen.is_whole or is_row:
+        return AggregatePeek(OTHER)
+    return AggregatePeek(STRANGE, detail=aside)
+
+
+def _recognised(kind: Kind, file: Beginning) -> AggregatePeek:
+    """Return what a file is that was recognised."""
+    if kind.format == FOREIGN:
+        return AggregatePeek(LOG, detail=kind.document)
+    if kind.format == row_view.NAME:
+        return AggregatePeek(ROWS)
+    is_unsure = kind == _HARPIA_INPUT and not harpia.is_surely_input(file.document)
+    return AggregatePeek(
+        DOCUMENT, detail=UNSURE_INPUT if is_unsure else f"{kind.format} {kind.document}"
+    )
+
+
+def is_array(head: bytes) -> bool:
+    """Tell whether a JSON file holds an array, by its first character."""
+    return head[:_HEAD_BYTES].lstrip(_BLANK).startswith(b"[")
+
+
+class _Top(msgspec.Struct):
+    """The members of an aggregate that matter here; the others are skipped, not built."""
+
+    evaluation_results: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    detailed_evaluation_results: Any = msgspec.UNSET
+
+
+def _opened(path: str, flags: int) -> int:
+    """Open a file without waiting, as a pipe would have one wait for who writes to it."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _of_large(path: str, head: bytes) -> AggregatePeek | None:
+    """Return what the beginning of a document shows, None where all of it has to be read."""
+    file = Beginning(path, head)
+    kind = kind_of(file) or _behind_items(file)
+    if kind is None or (kind.format == row_view.NAME and file.seen.kind not in (ARRAY, LINES)):
+        return None
+    return _recognised(kind, file)
+
+
+def _behind_items(file: Beginning) -> Kind | None:
+    """Tell a document of infereval by what stands behind its items, as far as that can be had."""
+    if infereval.ITEMS not in file.seen.keys or file.seen.kind != OBJECT or file.seen.is_whole:
+        return None
+    document = file.document
+    if document is None:
+        return Kind(infereval.NAME, UNSURE)
+    keys = frozenset(document) if isinstance(document, dict) else frozenset()
+    kind = infereval.kind_by_signs(keys)
+    return None if kind is None else Kind(infereval.NAME, kind)
+
+
+def _looked_closely(text: bytes, name: str) -> AggregatePeek:
+    """Tell documents of other formats from what is no document, and from what is broken."""
+    whole = text if len(text) <= LARGEST_LOOK else None
+    file = Beginning(name, text[:PEEK_BYTES], lambda: whole)
+    document = file.document
+    if isinstance(document, dict) and not AGGREGATE_KEYS.isdisjoint(document):
+        return AggregatePeek(AGGREGATE, _declared_by(document.get("detailed_evaluation_results")))
+    kind = kind_of(file) or _behind_items(file)
+    if kind is not None and (kind.format != row_view.NAME or file.seen.kind in (ARRAY, LINES)):
+        return _recognised(kind, file)
+    if document is None and not _is_sound(text):
+        is_aggregate = not AGGREGATE_KEYS.isdisjoint(file.seen.keys)
+        return AggregatePeek(AGGREGATE if is_aggregate else BROKEN)
+    if kind is not None:
+        return AggregatePeek(LIKE_AGGREGATE, detail=row_view.NAME)
+    keys = members_of(text.removeprefix(UTF8_MARK)) or file.seen.keys
+    aside = aside_by_members(keys)
+    if aside in (INDEX, REPORT):
+        return AggregatePeek(ASIDE, detail=aside)
+    like = OTHER if AGGREGATE_MEMBERS.isdisjoint(keys) else LIKE_AGGREGATE
+    return AggregatePeek(like, detail=_likeness(keys))
+
+
+def _likeness(keys: frozenset[str]) -> str | None:
+    """Return the format of which a document may be one, however little shows it."""
+    if infereval.ITEMS in keys:
+        return infereval.NAME
+    is_likely = evalguard.kind_of_members(keys) or evalguard.likely_kind(keys)
+    return evalguard.NAME if is_likely else None
+
+
+def _declared_by(details: Any) -> str | None:
+    declared = details.get("file_path") if isinstance(details, dict) else None
+    return declared if isinstance(declared, str) and declared else None
+
+
+def _is_sound(text: bytes) -> bool:
+    """Tell whether a text is JSON, however deep it is or whichever members it repeats."""
+    try:
+        _ANYTHING.decode(text.removeprefix(UTF8_MARK))
+        text.decode()
+    except _NO_SUCH_JSON:
+        return False
+    return True
+
+
+_BESIDE: Final = (INDEX, REPORT, EVENTS)
+
+_HARPIA_INPUT: Final = Kind(harpia.NAME, harpia.INPUT)
+UNSURE_INPUT: Final = f"{harpia.NAME} {UNSURE}"
+"""What has the shape of one of an input's lists, as many other documents have."""
+
+_NO_SUCH_JSON: Final = (msgspec.MsgspecError, ValueError, RecursionError)
+"""What msgspec raises; before 0.21 its own errors are of another class."""
+
+_TOP: Final = msgspec.json.Decoder(_Top)
+_ANYTHING: Final = msgspec.json.Decoder(msgspec.Raw)

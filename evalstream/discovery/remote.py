@@ -1,0 +1,126 @@
+"""A prefix in a store that is searched for runs, as a folder is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import tee
+
+from evalstream.discovery.file_table import Entry, FileTable, KnownFile
+from evalstream.discovery.peek import (
+    AGGREGATE,
+    OTHER,
+    ROWS,
+    TOO_LARGE,
+    AggregatePeek,
+    peek_bytes,
+    peeked,
+)
+from evalstream.discovery.unrecognised import OTHER as OTHER_KIND
+from evalstream.discovery.unrecognised import ROWS_LIKE, Leftovers
+from evalstream.io.exclusion import Exclusion
+from evalstream.io.file_names import (
+    ALL_ROWS_ENDINGS,
+    SAMPLES,
+    is_data_name,
+    is_json_name,
+    is_like_rows,
+    is_packed_json_name,
+    is_rows_name,
+    is_yaml_name,
+    without_ending,
+)
+from evalstream.io.remote import Listed, as_prefix, exists, listed, read_each
+from evalstream.model.errors import CannotCheck
+from evalstream.model.run import NoInput
+from evalstream.parsing.limits import MOST_JSON_BYTES
+from evalstream.parsing.peek import PEEK_BYTES, Beginning
+
+
+class Prefix:
+    """A prefix and the names of the objects below it."""
+
+    kind = "prefix"
+
+    def __init__(self, url: str, exclusion: Exclusion) -> None:
+        self.root = as_prefix(url)
+        self._exclusion = exclusion
+
+    def fill(self, tree: FileTable, left: Leftovers) -> Iterator[NoInput]:
+        """List all objects below the prefix; where they cannot all be, say so and keep none.
+
+        Rows whose aggregate was not listed would look as if they had none.
+        """
+        try:
+            for page in listed(self.root):
+                tree.add(entry for one in page if (entry := self._taken(one, left)) is not None)
+        except (OSError, CannotCheck) as error:
+            tree.clear()
+            yield NoInput(self.root, f"it could not be listed: {error}", readable=False)
+
+    def path_of(self, below: str) -> str:
+        """Return the URL of what is below the prefix."""
+        return self.root + below
+
+    def identity(self, below: str) -> str:
+        """Return the one URL of what is below the prefix."""
+        return self.path_of(below)
+
+    def unlisted(self, _below: str) -> str | None:
+        """Return None: what was not listed is not there."""
+        return None
+
+    def is_met_anyway(self, below: str) -> bool:
+        """Tell whether an object is listed under its own name and looked into."""
+        return is_data_name(below)
+
+    def looks(self, files: Iterable[KnownFile], tree: FileTable) -> Iterator[AggregatePeek | None]:
+        """Look into objects, some at once.
+
+        Those that have their rows beside them by name are not read: `x.json` is the aggregate
+        of `x_samples.jsonl`, and the check of the two shows what it declares. Rows are not read
+        either, as their check recognises what is none.
+        """
+        files = list(files)
+        known = [_known_by_list(file, tree) for file in files]
+        unread, again = tee(file for file, look in zip(files, known, strict=True) if look is None)
+        texts = read_each((self.path_of(file.path) for file in unread), MOST_JSON_BYTES)
+        for look in known:
+            yield look if look is not None else _looked(next(again), next(texts))
+
+    def _taken(self, one: Listed, left: Leftovers) -> Entry | None:
+        if self._exclusion.covers_any(one.path):
+            left.excluded += 1
+        elif is_data_name(one.path):
+            return Entry(*one)
+        else:
+            left.add(ROWS_LIKE if is_like_rows(one.path) else OTHER_KIND, one.path)
+        return None
+
+
+def is_readable(url: str) -> bool:
+    """Tell whether a remote file is there; many stores forbid to look at what is not."""
+    try:
+        return exists(url)
+    except PermissionError:
+        return False
+
+
+def _looked(file: KnownFile, text: bytes | None) -> AggregatePeek:
+    if text is None:
+        return AggregatePeek(AGGREGATE) if is_json_name(file.path) else AggregatePeek(OTHER)
+    if is_json_name(file.path):
+        return peeked(text, file.path)
+    return peek_bytes(Beginning(file.path, text[:PEEK_BYTES], lambda: text))
+
+
+def _known_by_list(file: KnownFile, tree: FileTable) -> AggregatePeek | None:
+    """Say what an object is as far as names and sizes tell, None where it has to be read."""
+    if is_rows_name(file.path):
+        return AggregatePeek(ROWS)
+    if is_packed_json_name(file.path) or not (is_json_name(file.path) or is_yaml_name(file.path)):
+        return AggregatePeek(OTHER)
+    if (file.size or 0) > MOST_JSON_BYTES:
+        return AggregatePeek(TOO_LARGE)
+    stem = without_ending(file.path)
+    named = (f"{stem}{SAMPLES}{ending}" for ending in ALL_ROWS_ENDINGS)
+    return AggregatePeek(AGGREGATE) if any(map(tree.known, named)) else None

@@ -1,0 +1,65 @@
+"""The run that a single object in a store stands for, and whether it is one at all."""
+
+from __future__ import annotations
+
+import os
+
+from evalstream.discovery.declared_rows import is_outside
+from evalstream.discovery.pairing import without_rows
+from evalstream.discovery.peek import AGGREGATE, BROKEN, LIKE_AGGREGATE, AggregatePeek, peeked
+from evalstream.discovery.remote import is_readable
+from evalstream.io.file_names import (
+    aggregate_candidates,
+    ends_like_ours,
+    is_json_name,
+    rows_named_like,
+)
+from evalstream.io.remote import listed, read_whole
+from evalstream.model.run import Run
+from evalstream.parsing.limits import MOST_JSON_BYTES
+
+_WEB = ("http://", "https://")
+_SIGNS_OF_URLS = ("?", "#", "::", "\0")
+
+
+def stands_for_prefix(url: str) -> bool:
+    """Tell whether a URL names no object but what objects' names begin with.
+
+    Raises OSError where the store cannot be asked, and MissingExtra.
+    """
+    if url.lower().startswith(_WEB):
+        return False
+    if url.endswith("/"):
+        return True
+    if ends_like_ours(url) or "?" in url or is_readable(url):
+        return False
+    return any(listed(url))
+
+
+def found_at(url: str) -> Run | AggregatePeek:
+    """Find the other half of a remote run beside it, by name, or where its aggregate says.
+
+    A URL with a query is signed for one object; nothing is guessed from it. What is no aggregate
+    is returned as what it is. Raises OSError where a document cannot be read, and MissingExtra.
+    """
+    is_signed = "?" in url and url.startswith(_WEB)
+    if not is_json_name(url.partition("?")[0]):
+        candidates = [] if is_signed else aggregate_candidates(url)
+        return Run(url, next(filter(is_readable, candidates), None))
+    look = peeked(read_whole(url, MOST_JSON_BYTES), url)
+    if look.kind not in (AGGREGATE, BROKEN, LIKE_AGGREGATE):
+        return look
+    named = [] if is_signed else [*_beside(url, look.declared), *rows_named_like(url)]
+    rows = next(filter(is_readable, named), None)
+    if rows is not None:
+        return Run(rows, url)
+    leads_out = look.declared if look.declared and is_outside(look.declared) else None
+    return without_rows(url, look.declared, leads_out)
+
+
+def _beside(url: str, declared: str | None) -> list[str]:
+    """Name the object beside an aggregate that it declares; a name cannot ask for another one."""
+    name = os.path.basename(declared or "")
+    if not name or any(sign in name for sign in _SIGNS_OF_URLS):
+        return []
+    return [f"{url.rpartition('/')[0]}/{name}"]

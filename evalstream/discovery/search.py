@@ -1,0 +1,234 @@
+"""The search for what an input stands for: a run, or those in a folder or below a prefix."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
+from importlib import import_module
+from typing import Final
+
+from evalstream.discovery.counterpart import Neighbourhood
+from evalstream.discovery.detect_format import beginning_of
+from evalstream.discovery.local import Folder
+from evalstream.discovery.named_files import NamedDocument
+from evalstream.discovery.pairing import FileTree, FoundRuns
+from evalstream.discovery.peek import (
+    AGGREGATE,
+    ASIDE,
+    BROKEN,
+    DOCUMENT,
+    LIKE_AGGREGATE,
+    LOG,
+    OTHER,
+    ROWS,
+    STRANGE,
+    TOO_LARGE,
+    AggregatePeek,
+    is_array,
+    peek_data,
+)
+from evalstream.discovery.remote import Prefix
+from evalstream.discovery.remote_object import found_at, stands_for_prefix
+from evalstream.discovery.search_folder import TOO_LARGE_TOLD, identified, log_found, runs_in
+from evalstream.discovery.walk import real_path
+from evalstream.formats import UNKNOWN
+from evalstream.formats.eee import row_view
+from evalstream.formats.evalguard import documents as evalguard
+from evalstream.formats.harpia import documents as harpia
+from evalstream.formats.infereval import documents as infereval
+from evalstream.io.exclusion import Exclusion
+from evalstream.io.file_names import (
+    NO_ENDING,
+    ends_like_ours,
+    is_json_name,
+    is_rows_name,
+    is_yaml_name,
+)
+from evalstream.io.remote import is_remote
+from evalstream.io.spill_table import SpillTable, stored
+from evalstream.model.errors import CannotCheck
+from evalstream.model.run import STDIN, NoInput, Run
+
+_LOOKS: Final = 1024
+"""How many folders are remembered: rows and their aggregate are often named one after the other."""
+
+
+class Search:
+    """Finds runs by input, of some formats; which were found is kept on disk."""
+
+    def __init__(self, formats: Collection[str], exclude: Iterable[str], *, any_rows: bool) -> None:
+        self._formats, self._exclusion = tuple(formats), Exclusion(exclude)
+        self._any_rows = any_rows
+        self._seen = SpillTable("CREATE TABLE seen (name BLOB PRIMARY KEY) WITHOUT ROWID")
+        self._near = Neighbourhood()
+        self._real_folder = lru_cache(maxsize=_LOOKS)(real_path)
+
+    def found(self, path: str | NoInput) -> Iterator[FoundRuns]:
+        """Find the runs that one input stands for and that were not found before."""
+        for one in [FoundRuns(path)] if isinstance(path, NoInput) else self._found(path):
+            if not (one.identities and self._were_seen(one)):
+                yield one
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._seen.close()
+        self._near.close()
+
+    def _were_seen(self, found: FoundRuns) -> bool:
+        """Tell whether all files of a run were met before, each in the same place of a run.
+
+        A file that one aggregate names as its rows may be an aggregate itself.
+        """
+        places = _places_of(found.what)
+        names = (
+            (stored(f"{place} {name}"),)
+            for place, name in zip(places, found.identities, strict=True)
+        )
+        return not self._seen.change("INSERT OR IGNORE INTO seen VALUES (?)", names)
+
+    def _found(self, path: str) -> Iterator[FoundRuns]:
+        if path == STDIN:
+            yield FoundRuns(Run(STDIN, None, format=self._stream_format()))
+        elif not _is_name(path):
+            yield FoundRuns(NoInput(path, "not a name that a file can have", readable=False))
+        elif is_remote(path) and self._is_free():
+            yield from self._remote(path)
+        elif not is_remote(path) and os.path.isdir(path):
+            yield from self._searched(Folder(path, self._exclusion), path)
+        else:
+            yield from (one._replace(is_named=True) for one in self._named(path))
+
+    def _searched(self, place: FileTree, path: str) -> Iterator[FoundRuns]:
+        return runs_in(place, path, self._formats, any_rows=self._any_rows)
+
+    def _is_free(self) -> bool:
+        """Tell whether a file shows by itself of which format it is."""
+        return row_view.NAME in self._formats
+
+    def _stream_format(self) -> str:
+        return self._formats[0] if len(self._formats) == 1 else row_view.NAME
+
+    def _named(self, path: str) -> Iterator[FoundRuns]:
+        """Find what a file stands for that was named."""
+        if not self._is_free():
+            find = import_module(f"evalstream.formats.{self._formats[0]}.checker").find
+            yield from map(_document_of, find(path, None, None))
+            return
+        yield self._by_content(path)
+
+    def _by_content(self, path: str) -> FoundRuns:
+        if not os.path.isfile(path) and (os.path.exists(path) or not ends_like_ours(path)):
+            return self._of_eee(Run(path, None))
+        if is_rows_name(path):
+            aggregate = self._near.aggregate_of(path)
+            is_rows = aggregate is not None or self._any_rows
+            look = AggregatePeek(OTHER) if is_rows else peek_data(path)
+            if look.kind not in (LOG, DOCUMENT) or not self._knows(look):
+                return self._of_eee(Run(path, aggregate))
+        else:
+            json = self._near.look(path) if is_json_name(path) else peek_data(path)
+            look = json or AggregatePeek(BROKEN)
+        if look.kind == LOG:
+            return log_found(path, look)._replace(identities=(self._identity(path),))
+        if look.kind == DOCUMENT and self._knows(look):
+            if (look.detail or "").startswith(evalguard.NAME):
+                return identified(Run(path, None, format=evalguard.NAME))
+            document = NamedDocument(path, look.detail or "")
+            return FoundRuns(document, (self._identity(path),))
+        return self._of_look(path, look)
+
+    def _of_look(self, path: str, look: AggregatePeek) -> FoundRuns:
+        """Return what a file stands for that is no document of another format."""
+        is_aggregate = look.kind in (AGGREGATE, BROKEN, LIKE_AGGREGATE)
+        is_by_name = look.kind == OTHER and self._near.has_samples(path)
+        if is_json_name(path) and (is_aggregate or is_by_name):
+            return self._of_eee(self._near.run_of(path, look.declared))
+        if look.kind == TOO_LARGE:
+            return FoundRuns(NoInput(path, TOO_LARGE_TOLD))
+        if not ends_like_ours(path) and look.kind == ROWS:
+            return FoundRuns(NoInput(path, NO_ENDING))
+        if look.kind in (OTHER, STRANGE, ASIDE) and not self._is_array(path):
+            if is_yaml_name(path) and evalguard.NAME in self._formats:
+                return identified(Run(path, None, format=evalguard.NAME))
+            return FoundRuns(NoInput(path, UNKNOWN if ends_like_ours(path) else NO_ENDING))
+        return self._of_eee(Run(path, self._near.aggregate_of(path)))
+
+    def _knows(self, look: AggregatePeek) -> bool:
+        return look.kind == LOG or (look.detail or "").split(" ")[0] in self._formats
+
+    def _of_eee(self, run: Run) -> FoundRuns:
+        names = (name for name in (run.rows, run.aggregate) if name is not None)
+        return FoundRuns(run, tuple(map(self._identity, names)))
+
+    def _remote(self, url: str) -> Iterator[FoundRuns]:
+        try:
+            if stands_for_prefix(url):
+                yield from self._searched(Prefix(url, self._exclusion), url)
+                return
+            found = found_at(url)
+        except (OSError, CannotCheck) as error:
+            yield FoundRuns(NoInput(url, f"{error}", readable=False))
+            return
+        if isinstance(found, Run):
+            yield identified(found)._replace(is_named=True)
+        elif found.kind == LOG:
+            yield log_found(url, found)
+        elif found.kind == DOCUMENT and self._knows(found):
+            yield FoundRuns(NamedDocument(url, found.detail or ""), (url,), is_named=True)
+        else:
+            yield FoundRuns(Run(url, None) if found.kind == ROWS else NoInput(url, UNKNOWN))
+
+    def _is_array(self, path: str) -> bool:
+        """Tell whether a file holds a list of objects, which may be rows."""
+        file = beginning_of(path)
+        return ends_like_ours(path) and is_array(file.head) and bool(file.seen.keys)
+
+    def _identity(self, path: str) -> str:
+        """Return the one path of a file, without another look at each folder above it."""
+        folder, name = os.path.split(path)
+        if name in ("", os.curdir, os.pardir) or os.path.islink(path):
+            return real_path(path)
+        return os.path.join(self._real_folder(folder), name)
+
+
+_KINDS: Final = {
+    harpia.NAME: (harpia.LOG, harpia.OUTPUT, harpia.INPUT),
+    infereval.NAME: (infereval.EVALUATION, infereval.BENCHMARK, ""),
+}
+"""Which documents of a format are the rows, the aggregate and the inputs of a run."""
+
+_PLACES: Final = ["rows", "aggregate", "inputs"]
+
+
+def _places_of(what: Run | NoInput) -> list[str]:
+    """Return the places of a run that its files have, in the order of their names."""
+    if isinstance(what, NamedDocument):
+        name, kind = what.reason.split(" ")
+        kinds = _KINDS[name]
+        return [_PLACES[kinds.index(kind) if kind in kinds else 2]]
+    if isinstance(what, NoInput):
+        return _PLACES[:1]
+    files = (what.rows, what.aggregate, what.inputs)
+    return [place for place, file in zip(_PLACES, files, strict=True) if file is not None]
+
+
+def _document_of(run: Run | NoInput) -> FoundRuns:
+    """Return a run of one document as what may go with others that were named."""
+    found = identified(run)
+    kinds = _KINDS.get(run.format)
+    if isinstance(run, NoInput) or kinds is None or len(found.identities) != 1:
+        return found
+    fields = zip(kinds, (run.rows, run.aggregate, run.inputs), strict=True)
+    kind, path = next((kind, path) for kind, path in fields if path is not None)
+    if path == STDIN:
+        return found
+    return found._replace(what=NamedDocument(path, f"{run.format} {kind}"))
+
+
+def _is_name(path: str) -> bool:
+    """Tell whether a path is one that the system can be asked for."""
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False

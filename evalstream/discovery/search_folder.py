@@ -1,0 +1,207 @@
+"""The search of a folder or a prefix: every format's runs in it, and what none of them takes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, closing
+from functools import lru_cache
+from importlib import import_module
+from typing import Final
+
+from evalstream.discovery.document_sets import Gathered
+from evalstream.discovery.file_table import FileTable, KnownFile
+from evalstream.discovery.pairing import FileTree, FoundRuns, Pairing
+from evalstream.discovery.peek import (
+    AGGREGATES,
+    ASIDE,
+    BROKEN,
+    DOCUMENT,
+    LIKE_AGGREGATE,
+    LOG,
+    OTHER,
+    ROWS,
+    TOO_LARGE,
+    UNSURE_INPUT,
+    AggregatePeek,
+)
+from evalstream.discovery.unrecognised import (
+    AGGREGATE_LIKE,
+    DOCUMENT_LINK,
+    EVENTS,
+    JSON,
+    LINK_OUT,
+    ROWS_LIKE,
+    STORED_DOCUMENT,
+    Leftovers,
+)
+from evalstream.discovery.unrecognised import OTHER as OTHER_KIND
+from evalstream.discovery.walk import real_path
+from evalstream.engine.harness_logs import LM_EVAL, Log
+from evalstream.formats.eee import row_view
+from evalstream.formats.evalguard import documents as evalguard
+from evalstream.formats.infereval import documents as infereval
+from evalstream.io.file_names import is_json_name, is_rows_name, is_yaml_name, without_packing
+from evalstream.io.remote import is_remote
+from evalstream.model.run import ForeignLog, NoInput, Run
+
+TOO_LARGE_TOLD: Final = "too large for an aggregate, and not a file of rows"
+
+
+def runs_in(
+    place: FileTree, path: str, formats: Collection[str], *, any_rows: bool = False
+) -> Iterator[FoundRuns]:
+    """Find the runs in a folder or a prefix that was named as `path`, of some formats.
+
+    With `any_rows` all files named like rows hold rows, and no other formats are looked for. What
+    no format takes comes last, counted. Memory does not grow with the number of files.
+    """
+    with ExitStack() as stack:
+        tree = stack.enter_context(closing(FileTable()))
+        gathered = stack.enter_context(closing(Gathered()))
+        pairing = stack.enter_context(closing(Pairing(place, tree)))
+        chosen = (row_view.NAME,) if any_rows else formats
+        search = _Search(place, tree, pairing, gathered, chosen)
+        search.any_rows = any_rows
+        found = False
+        for one in search.found(path):
+            found = True
+            yield one
+        if not found:
+            yield FoundRuns(NoInput(path, f"the {place.kind} holds nothing that can be checked"))
+        left = search.left.of(path)
+        if left is not None:
+            yield FoundRuns(left)
+
+
+def log_found(path: str, look: AggregatePeek) -> FoundRuns:
+    """Return what is to be said of a harness's log."""
+    reason = Log(*(look.detail or "").split(": ", 1)).described(path)
+    return FoundRuns(ForeignLog(path, reason))
+
+
+def identified(run: Run | NoInput) -> FoundRuns:
+    """Return a run of documents with the one name of each of them."""
+    if isinstance(run, NoInput):
+        return FoundRuns(run)
+    names = (name for name in (run.rows, run.aggregate, run.inputs) if name is not None)
+    return FoundRuns(run, tuple(name if is_remote(name) else real_path(name) for name in names))
+
+
+class _Search:
+    def __init__(
+        self,
+        place: FileTree,
+        tree: FileTable,
+        pairing: Pairing,
+        gathered: Gathered,
+        formats: Collection[str],
+    ) -> None:
+        self._place, self._tree, self._pairing = place, tree, pairing
+        self._gathered, self._formats = gathered, formats
+        self._is_guarded = self.any_rows = False
+        self._holds_sure = lru_cache(maxsize=1)(tree.holds_sure)
+        self.left = Leftovers()
+
+    def found(self, path: str) -> Iterator[FoundRuns]:
+        """List what there is, and iterate over the runs, those of rows first."""
+        yield from map(FoundRuns, self._place.fill(self._tree, self.left))
+        self._pairing.look(pairs=row_view.NAME in self._formats)
+        self._is_guarded = self._holds_evalguard()
+        self._gather()
+        for file in self._tree.files():
+            one = self._of(file)
+            if one is not None:
+                yield one
+        yield from map(identified, self._gathered.runs())
+        if self._is_guarded:
+            self.left.take_back(DOCUMENT_LINK)
+            find = import_module(f"evalstream.formats.{evalguard.NAME}.checker").find
+            yield from map(identified, find(path, None, None))
+        self.left.join(DOCUMENT_LINK, LINK_OUT)
+
+    def _holds_evalguard(self) -> bool:
+        """Tell whether the folder is one of EvalGuard's, among others."""
+        if evalguard.NAME not in self._formats or self._place.kind != "folder":
+            return False
+        return self._formats == (evalguard.NAME,) or self._tree.holds(DOCUMENT, evalguard.NAME)
+
+    def _gather(self) -> None:
+        """Take the documents of other formats, which tell more of what else lies here."""
+        for file in self._tree.of_kind(DOCUMENT):
+            look = file.look
+            if look is not None and self._is_document(look) and self._pairing.speaks(file):
+                self._gather_one(file, look.detail or "")
+
+    def _gather_one(self, file: KnownFile, detail: str) -> None:
+        name = detail.split(" ", maxsplit=1)[0]
+        if name == evalguard.NAME and self._place.kind != "folder":
+            self.left.add(STORED_DOCUMENT, file.path)
+        elif detail == UNSURE_INPUT and not self._holds_sure(os.path.dirname(file.path)):
+            self.left.add(JSON, file.path)
+        elif name != evalguard.NAME:
+            self._gathered.add(detail, self._place.path_of(file.path))
+
+    def _is_document(self, look: AggregatePeek) -> bool:
+        return look.kind == DOCUMENT and _format_of(look) in self._formats
+
+    def _of(self, file: KnownFile) -> FoundRuns | None:
+        """Return the run of a file, or what is to be said of it; None where it makes no run."""
+        look = file.look
+        if look is None or not self._pairing.speaks(file) or self._is_document(look):
+            return None
+        if self._is_guarded and self._is_evalguards(file, look):
+            return None
+        is_log = look.kind == LOG and not (self.any_rows and is_rows_name(file.path))
+        found = self._log(file, look) if is_log else self._of_eee(file, look)
+        if found is None:
+            self.left.add(self._kind_left(file, look), file.path)
+        return found
+
+    def _of_eee(self, file: KnownFile, look: AggregatePeek) -> FoundRuns | None:
+        """Return the run of an aggregate or of rows, None for what is neither."""
+        if row_view.NAME not in self._formats:
+            return None
+        if look.kind in AGGREGATES:
+            return self._pairing.of_aggregate(file)
+        are_rows = is_rows_name(file.path) and (look.kind == OTHER or self.any_rows)
+        if look.kind == ROWS or are_rows:
+            return self._pairing.of_rows(file)
+        if look.kind == TOO_LARGE:
+            return FoundRuns(NoInput(self._place.path_of(file.path), TOO_LARGE_TOLD))
+        return None
+
+    def _log(self, file: KnownFile, look: AggregatePeek) -> FoundRuns:
+        one = log_found(self._place.path_of(file.path), look)
+        return one._replace(identities=(self._place.identity(file.true_path),))
+
+    def _is_evalguards(self, file: KnownFile, look: AggregatePeek) -> bool:
+        """Tell whether the check of an EvalGuard folder looks at a file."""
+        if is_yaml_name(file.path):
+            return True
+        if not is_json_name(file.path):
+            return False
+        if look.kind == DOCUMENT:
+            return _format_of(look) == evalguard.NAME
+        if look.kind == LOG:
+            return (look.detail or "").startswith(LM_EVAL)
+        folders = [os.path.basename(self._place.root), *file.path.split("/")[:-1]]
+        is_open = look.kind in (OTHER, LIKE_AGGREGATE, BROKEN) and look.detail != row_view.NAME
+        is_like = look.detail == evalguard.NAME or evalguard.kind_of_folder(folders) is not None
+        return is_open and is_like
+
+    def _kind_left(self, file: KnownFile, look: AggregatePeek) -> str:
+        """Say as what a file counts that no format takes."""
+        if look.kind == ASIDE:
+            return look.detail or ""
+        is_infereval = self._gathered.has(infereval.NAME)
+        if is_rows_name(file.path):
+            return EVENTS if is_infereval and look.detail == EVENTS else ROWS_LIKE
+        if not is_json_name(without_packing(file.path)):
+            return OTHER_KIND
+        is_item = _format_of(look) == infereval.NAME and is_infereval
+        return JSON if look.kind == OTHER and not is_item else AGGREGATE_LIKE
+
+
+def _format_of(look: AggregatePeek) -> str:
+    return (look.detail or "").split(" ")[0]

@@ -1,0 +1,165 @@
+"""What lies in a searched folder and was not checked: counted by kind, the first of each named."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from evalstream.io.names import printable
+from evalstream.model.finding import Severity, Violation
+from evalstream.model.run import NoInput
+from evalstream.model.text import counted
+from evalstream.rules.inputs import ES007
+
+NAMED: Final = 5
+"""How many files of a kind are named."""
+
+ROWS_LIKE: Final = "rows_like"
+AGGREGATE_LIKE: Final = "aggregate_like"
+LINK_OUT: Final = "link_out"
+DOCUMENT_LINK: Final = "document_link"
+DANGLING_LINK: Final = "dangling_link"
+HIDDEN_LINK: Final = "hidden_link"
+SPECIAL: Final = "special"
+UNREADABLE: Final = "unreadable"
+STORED_DOCUMENT: Final = "stored_document"
+JSON: Final = "json"
+INDEX: Final = "index"
+REPORT: Final = "report"
+EVENTS: Final = "events"
+OTHER: Final = "other"
+HIDDEN: Final = "hidden"
+
+
+class Kind(NamedTuple):
+    """How files of a kind are called, one and many, and how much it matters that they lie there.
+
+    `severity` is None where the rule's own holds. What `leaves_open` may hold data, so that no
+    verdict over the folder is complete without it.
+    """
+
+    noun: str
+    plural: str
+    severity: Severity | None = None
+    leaves_open: bool = True
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    ROWS_LIKE: Kind("file named like rows", "files named like rows"),
+    AGGREGATE_LIKE: Kind(
+        "JSON file with members of a known document", "JSON files with members of known documents"
+    ),
+    LINK_OUT: Kind("link that leads out of the folder", "links that lead out of the folder"),
+    DANGLING_LINK: Kind("link that leads nowhere", "links that lead nowhere"),
+    HIDDEN_LINK: Kind("link to a hidden folder", "links to hidden folders"),
+    SPECIAL: Kind("FIFO, socket or device", "FIFOs, sockets or devices"),
+    UNREADABLE: Kind("file that cannot be read", "files that cannot be read"),
+    STORED_DOCUMENT: Kind(
+        "EvalGuard document in a store", "EvalGuard documents in a store, which are checked locally"
+    ),
+    JSON: Kind(
+        "JSON file of an unknown format", "JSON files of unknown formats", leaves_open=False
+    ),
+    INDEX: Kind(
+        "index file of a datastore", "index files of a datastore", Severity.INFO, leaves_open=False
+    ),
+    REPORT: Kind("report of evalstream", "reports of evalstream", Severity.INFO, leaves_open=False),
+    EVENTS: Kind(
+        "event log of infereval", "event logs of infereval", Severity.INFO, leaves_open=False
+    ),
+    OTHER: Kind("file of another kind", "files of other kinds", Severity.INFO, leaves_open=False),
+    HIDDEN: Kind("hidden name", "hidden names", Severity.INFO, leaves_open=False),
+}
+"""The kinds in the order in which a finding names them."""
+
+
+class Counted(NamedTuple):
+    """How many files of a kind there are, and the first of them by their path."""
+
+    kind: str
+    number: int
+    first: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unrecognised(NoInput):
+    """What a search of the folder `path` left unchecked, and how many names were excluded."""
+
+    kinds: tuple[Counted, ...] = ()
+    excluded: int = 0
+
+    @property
+    def leaves_open(self) -> bool:
+        """Whether something may hold data."""
+        return any(KINDS[one.kind].leaves_open for one in self.kinds)
+
+    def fault(self) -> Violation | None:
+        """Return what is to be said of it, None where names were only excluded."""
+        if not self.kinds:
+            return None
+        is_info = all(KINDS[one.kind].severity is Severity.INFO for one in self.kinds)
+        return ES007.fault(
+            self.reason,
+            found={KINDS[one.kind].plural: one.number for one in self.kinds},
+            severity=Severity.INFO if is_info else None,
+        )
+
+
+class Leftovers:
+    """Counts what a search leaves unchecked; memory does not grow with it."""
+
+    def __init__(self) -> None:
+        self.excluded = 0
+        self._counts: dict[str, int] = {}
+        self._first: dict[str, list[str]] = {}
+
+    def add(self, kind: str, path: str) -> None:
+        """Count a file of a kind."""
+        self._counts[kind] = self._counts.get(kind, 0) + 1
+        first = self._first.setdefault(kind, [])
+        if len(first) < NAMED or path < first[-1]:
+            insort(first, path)
+            del first[NAMED:]
+
+    def take_back(self, kind: str) -> None:
+        """Count the files of a kind no more: something else speaks of them."""
+        self._counts.pop(kind, None)
+        self._first.pop(kind, None)
+
+    def join(self, kind: str, other: str) -> None:
+        """Count the files of a kind among those of another."""
+        count, first = self._counts.get(kind, 0), self._first.get(kind, [])
+        self.take_back(kind)
+        for path in first:
+            self.add(other, path)
+        if count > len(first):
+            self._counts[other] += count - len(first)
+
+    def of(self, path: str) -> Unrecognised | None:
+        """Return what was left in the folder that was named as `path`, None for nothing."""
+        kinds = tuple(
+            Counted(kind, self._counts[kind], tuple(self._first[kind]))
+            for kind in KINDS
+            if kind in self._counts
+        )
+        if not kinds and not self.excluded:
+            return None
+        return Unrecognised(path, _said(kinds), kinds=kinds, excluded=self.excluded)
+
+
+def _said(kinds: Iterable[Counted]) -> str:
+    total = sum(one.number for one in kinds)
+    parts = ", ".join(map(_part, kinds))
+    verb = "was" if total == 1 else "were"
+    return (
+        f"{counted(total, 'name')} {verb} not checked: {parts}; --exclude PATTERN leaves names out"
+    )
+
+
+def _part(one: Counted) -> str:
+    kind = KINDS[one.kind]
+    named = ", ".join(map(printable, one.first))
+    more = ", …" if one.number > len(one.first) else ""
+    return f"{counted(one.number, kind.noun, kind.plural)} ({named}{more})"

@@ -1,0 +1,191 @@
+"""Puts the findings of a run in order, counts them all and passes on those to be shown."""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
+
+from evalstream.engine.result import BlockResult, Counts, LocatedViolation, shorten_values
+from evalstream.formats.eee.rules import coverage, sample_hash
+from evalstream.io.line_index import LineIndex
+from evalstream.model.finding import Finding, Violation
+from evalstream.model.finding_list import FindingList
+from evalstream.model.text import counted
+from evalstream.rules.base import CheckContext, Where, place_in
+from evalstream.rules.catalogue import RULES, severity_of
+from evalstream.rules.syntax import TORN
+from evalstream.stats.duplicate_index import DuplicateIndex
+from evalstream.stats.duplicates import Coverage, DuplicateKind, DuplicateMatch
+from evalstream.stats.run_links import RunLinks
+from evalstream.stats.tally import Tally
+
+SAYINGS: Final[Mapping[DuplicateKind, Callable[[DuplicateMatch, Where], Violation]]] = {
+    **sample_hash.REMARKS,
+    **coverage.REMARKS,
+}
+"""What the rules say of a row that has to do with an earlier one."""
+
+
+class Collector:
+    """Collects one run: merges tallies, finds repeats, and hands findings on in order.
+
+    Findings go to `show` as soon as no later one can come before them. Once the identities
+    are on disk, repeats come late, and so the findings of other rules wait for them.
+    """
+
+    def __init__(self, context: CheckContext, file: str, show: Callable[[Finding], None]) -> None:
+        self.context = context
+        self._profile = context.options.profile
+        self.counts: Counts = {}
+        self.tally = Tally()
+        self.links = RunLinks() if context.links else None
+        self._file, self._show = file, show
+        self._index = DuplicateIndex(context.options.memory_limit)
+        self._shown: dict[str, int] = {}
+        self._waiting: FindingList | None = None
+        self._whole = 0
+        self._places: LineIndex | None = None
+
+    def add(self, result: BlockResult, places: bytes | None = None) -> list[Finding]:
+        """Take the next block, and return what was found in its rows by themselves.
+
+        `places` are those of the block, where its rows are elements of an array.
+        """
+        shift = self.tally.lines
+        if places is not None:
+            self._places = self._places or LineIndex()
+            self._places.extend(places)
+        if self.links is not None:
+            self.links.take(result.links, shift, places)
+        remarks = self._index.add(result.identities, shift)
+        self.tally.merge(result.tally)
+        for key, count in result.counts.items():
+            self.counts[key] = self.counts.get(key, 0) + count
+        if self._index.spilled and self._waiting is None:
+            self._waiting = FindingList()
+        rows = [self._finding(located, shift, result) for located in result.faults]
+        self._whole += len(result.identities)
+        for finding in heapq.merge(rows, self._remarked(remarks), key=self._order):
+            self._pass_on(finding)
+        return rows
+
+    @property
+    def coverage(self) -> Coverage:
+        """Which samples the rows cover; whole once `end_of_rows` was called."""
+        return self._index.coverage
+
+    def end_of_rows(self) -> None:
+        """Hand on what was waiting for late repeats."""
+        if self._waiting is not None:
+            waiting, self._waiting = self._waiting, None
+            late = (repeat for repeat in self._remarked(self._index.late()) if self._room(repeat))
+            for finding in heapq.merge(waiting, late, key=self._order):
+                self._show(finding)
+        self._index.close()
+
+    def note(self, fault: Violation, file: str | None = None, line: int | None = None) -> None:
+        """Take a finding about the whole file, or about another file of the run."""
+        if fault.code not in self.context.enabled:
+            return
+        fault = shorten_values(fault, show_values=self.context.options.show_values)
+        self._count(fault)
+        self._pass_on(finding_of(fault, file or self._file, self._profile, line=line))
+
+    def fails(self) -> bool:
+        """Tell whether something fails that was found so far."""
+        threshold = self.context.options.threshold
+        return any(severity >= threshold for _, severity in self.counts)
+
+    def close(self) -> None:
+        """Let go of temporary files."""
+        self._index.close()
+        if self._places is not None:
+            self._places.close()
+
+    @property
+    def _order(self) -> Callable[[Finding], tuple[float, str, str]]:
+        """What findings about rows are ordered by."""
+        return Finding.order if self._places is None else _element_order
+
+    def _remarked(self, remarks: Iterable[DuplicateMatch]) -> Iterator[Finding]:
+        where = place_in("jsonl" if self._places is None else "json")
+        for remark in remarks:
+            fault = SAYINGS[remark.kind](remark, where)
+            if fault.code in self.context.enabled:
+                self._count(fault)
+                yield self._placed(fault, remark.line, remark.offset)
+
+    def _finding(self, located: LocatedViolation, shift: int, result: BlockResult) -> Finding:
+        fault = located.fault
+        if fault.code in TORN:
+            before = self._whole + bisect_left(result.identities.lines(), located.line)
+            fault = fault._replace(
+                message=f"{fault.message}; {counted(before, 'whole row')} before"
+            )
+        return self._placed(fault, located.line + shift, located.offset, located.sample_id)
+
+    def _placed(
+        self, fault: Violation, number: int, offset: int, sample_id: str | int | None = None
+    ) -> Finding:
+        """Give a fault its place: a line, or a line and the pointer of an array's element."""
+        if self._places is not None:
+            fault = fault._replace(pointer=f"/{number - 1}{fault.pointer or ''}")
+            number = self._places.line(number)
+        return finding_of(
+            fault, self._file, self._profile, line=number, offset=offset, sample_id=sample_id
+        )
+
+    def _pass_on(self, finding: Finding) -> None:
+        if self._room(finding):
+            if self._waiting is None:
+                self._show(finding)
+            else:
+                self._waiting.append(finding)
+
+    def _room(self, finding: Finding) -> bool:
+        """Tell whether one more finding of this code may be shown, and take its place."""
+        most, shown = self.context.options.max_findings, self._shown.get(finding.code, 0)
+        if most and shown >= most:
+            return False
+        self._shown[finding.code] = shown + 1
+        return True
+
+    def _count(self, fault: Violation) -> None:
+        key = (fault.code, severity_of(fault, self._profile))
+        self.counts[key] = self.counts.get(key, 0) + (1 if fault.count is None else fault.count)
+
+
+def _element_order(finding: Finding) -> tuple[float, str, str]:
+    """Sort key of findings about the elements of an array, many of which may share a line."""
+    pointer = finding.pointer or "/0"
+    return int(pointer.split("/")[1]), finding.code, pointer
+
+
+def finding_of(
+    fault: Violation,
+    file: str,
+    profile: str,
+    *,
+    line: int | None = None,
+    offset: int | None = None,
+    sample_id: str | int | None = None,
+) -> Finding:
+    """Stamp a fault with its rule's name, its severity under a profile, and its place."""
+    # By position: by name it takes twice as long, and a file may have a finding in every row.
+    return Finding(
+        fault.code,
+        RULES[fault.code].name,
+        severity_of(fault, profile),
+        file,
+        line,
+        offset,
+        fault.pointer,
+        fault.keyword,
+        fault.message,
+        fault.expected,
+        fault.found,
+        sample_id,
+        fault.count,
+    )

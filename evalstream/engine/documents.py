@@ -1,0 +1,153 @@
+"""The check of a run of documents: what is wrong with them, gathered, put in order and counted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from evalstream.engine.collector import Collector
+from evalstream.engine.row_pass import reason_of
+from evalstream.formats.eee.rules.schema import explain
+from evalstream.io.document import document_bytes
+from evalstream.io.file_state import Watch
+from evalstream.io.names import printable
+from evalstream.model.errors import CannotCheck
+from evalstream.model.finding import Finding, Violation
+from evalstream.model.options import Options
+from evalstream.model.report import NOT_CHECKED, RunSummary
+from evalstream.model.run import Run
+from evalstream.parsing.json_schema import builtin_validator
+from evalstream.parsing.limits import Held, refuse_many_values
+from evalstream.parsing.schema_errors_in_parts import error_parts
+from evalstream.rules.base import CheckContext
+from evalstream.rules.catalogue import enabled_codes
+from evalstream.rules.inputs import ES001, changed_while_read
+from evalstream.rules.syntax import read_document
+
+
+class DocumentCheck:
+    """The documents of one run, and what was found in them.
+
+    `collector` takes what is found in records, block by block; everything else is noted, and
+    handed on in order (file, line, code, pointer) once the run is `closed`. `trouble` says what
+    kept documents from being checked. `watch` is shown how files look when they are opened; one
+    that looks otherwise in the end leaves the verdict open.
+    """
+
+    def __init__(self, run: Run, options: Options, show: Callable[[Finding], None]) -> None:
+        self._started = time.perf_counter()
+        self.run, self.options = run, options
+        self.context = CheckContext(options=options, enabled=enabled_codes(options))
+        self.name = printable(run.rows or run.aggregate or run.inputs or "")
+        self.collector = Collector(self.context, self.name, show)
+        self.trouble: str | None = None
+        self.size = 0
+        self.watch = Watch()
+        self._changed: set[str] = set()
+        self._held = Held()
+        self._noted: list[tuple[str, int | None, Violation]] = []
+
+    def read(self, path: str, noun: str) -> dict[str, Any] | None:
+        """Return the JSON object that a document holds, None where there is none.
+
+        Everything that is wrong with its bytes is noted; `noun` says what the document is,
+        with its article.
+        """
+        text = self.bytes(path)
+        if text is None:
+            return None
+        name, reading = printable(path), read_document(text, self.options, noun)
+        for fault, line in reading.faults:
+            self.note(fault, name, line)
+        if reading.value is None:
+            self.cannot(f"{name} could not be read as {noun}")
+        return reading.value
+
+    def bytes(self, path: str) -> bytes | None:
+        """Return the bytes of a document, None where it cannot be read, which is then noted."""
+        try:
+            text = document_bytes(path, self.watch)
+            refuse_many_values(text)
+        except (OSError, CannotCheck) as error:
+            reason = reason_of(error)
+            self.note(ES001.fault(f"cannot be read: {reason}"), printable(path))
+            self.cannot(f"{printable(path)} cannot be read: {reason}")
+            return None
+        self.size += len(text)
+        return text
+
+    def schema_faults(self, schema: str, value: Any, code: str) -> Iterator[Violation]:
+        """Give everything that one of our schemas says against a value, under one code."""
+        validator = builtin_validator(schema, self.options.engine)
+        for part in error_parts(validator, value):
+            yield from (fault._replace(code=code) for fault in explain(part, own=True))
+
+    def note(self, fault: Violation, file: str | None = None, line: int | None = None) -> None:
+        """Take a fault of a document; without a name it is the run's first."""
+        if self._held.takes(fault, file or self.name):
+            self._noted.append((file or self.name, line, fault))
+
+    def note_all(self, faults: Iterable[Violation], file: str | None = None) -> None:
+        """Take the faults of a document."""
+        for fault in faults:
+            self.note(fault, file)
+
+    def tell_change(self, change: str, file: str | None = None) -> None:
+        """Note once that a file is not what was read; without a name it is the run's first."""
+        name = file or self.name
+        if name not in self._changed:
+            self._changed.add(name)
+            self.note(changed_while_read(change), name)
+            self.cannot(f"{name} changed while it was checked: {change}")
+
+    def cannot(self, reason: str | None) -> None:
+        """Say what kept something from being checked; the first reason is told."""
+        self.trouble = self.trouble or reason
+
+    def closed(self, *, rows: int = 0, version: str | None = None) -> RunSummary:
+        """Hand on what was noted, and return what became of the run; `rows` counts its records."""
+        for path, change in self.watch.changes():
+            self.tell_change(change, printable(path))
+        for name, fault in self._held.rest():
+            self._noted.append((name or self.name, None, fault))
+        files = {name: place for place, name in enumerate(dict.fromkeys(self._names()))}
+        for file, line, fault in sorted(self._noted, key=lambda noted: _order(files, *noted)):
+            self.collector.note(fault, file, line)
+        run = self.run
+        summary = RunSummary(
+            file=printable(run.rows) if run.rows else None,
+            aggregate=printable(run.aggregate) if run.aggregate else None,
+            inputs=printable(run.inputs) if run.inputs else None,
+            format=run.format,
+            version=version,
+            rows=rows,
+            seconds=time.perf_counter() - self._started,
+            bytes=self.size,
+            trouble=self.trouble,
+        )
+        for (code, severity), count in self.collector.counts.items():
+            summary.count(code, severity, count)
+        threshold = self.options.threshold
+        fails = any(
+            severity >= threshold and code not in NOT_CHECKED
+            for code, severity in self.collector.counts
+        )
+        if fails and not self._changed:
+            summary.verdict = "failed"
+        elif self.trouble is None:
+            summary.verdict = "passed"
+        self.collector.close()
+        return summary
+
+    def _names(self) -> Iterable[str]:
+        """Name the files in the order in which they are spoken of."""
+        named = (self.run.rows, self.run.aggregate, self.run.inputs)
+        yield from (printable(path) for path in named if path)
+        yield from (file for file, _, _ in self._noted)
+
+
+def _order(
+    files: dict[str, int], file: str, line: int | None, fault: Violation
+) -> tuple[int, float, str, str]:
+    return files[file], float("inf") if line is None else line, fault.code, fault.pointer or ""

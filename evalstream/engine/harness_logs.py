@@ -1,0 +1,140 @@
+"""Logs of evaluation harnesses, which are converted before they are checked: known by content.
+
+The members are those that the harnesses write: Inspect (inspect_ai, also older logs without
+`version`), lm-evaluation-harness 0.4, HELM 0.5, LightEval 0.4 to 0.13, promptfoo 0.9x to 0.12x,
+OpenAI evals 1 to 3 and simple-evals. The commands are those of the package every-eval-ever 0.3.0.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from typing import Final, NamedTuple
+
+from evalstream.parsing.peek import ARRAY, LINES, OBJECT, Beginning
+
+INSPECT: Final = "Inspect"
+LM_EVAL: Final = "lm-evaluation-harness"
+HELM: Final = "HELM"
+LIGHTEVAL: Final = "LightEval"
+PROMPTFOO: Final = "promptfoo"
+OPENAI_EVALS: Final = "OpenAI evals"
+SIMPLE_EVALS: Final = "simple-evals"
+
+_FILE: Final = "every_eval_ever convert {source} --log_path {place} --output_dir data{more}"
+_SOURCES: Final = {INSPECT: "inspect", LM_EVAL: "lm_eval", HELM: "helm"}
+_ZIP: Final = b"PK\x03\x04"
+_PARQUET: Final = b"PAR1"
+_INSPECT_MEMBER: Final = re.compile(rb"PK\x03\x04.{26}_journal/start\.json", re.DOTALL)
+
+
+class Sign(NamedTuple):
+    """Members that logs of one kind have side by side, and what holds them.
+
+    `keys` are members, or members of members as `eval/task`; of `some` at least one is there.
+    """
+
+    harness: str
+    what: str
+    kinds: tuple[str, ...]
+    keys: frozenset[str]
+    some: frozenset[str] = frozenset()
+
+
+class Log(NamedTuple):
+    """A log of a harness: whose it is, and which of its files."""
+
+    harness: str
+    what: str
+
+    def described(self, path: str | None) -> str:
+        """Say what a log is and how it is converted; `path` is None for a stream."""
+        text = f"this is {self.what} of {self.harness}, not a file of Every Eval Ever"
+        command = self._command(path)
+        if command is None:
+            return f"{text}; no converter is known"
+        return f"{text}; convert it with: {command}"
+
+    def _command(self, path: str | None) -> str | None:
+        source = _SOURCES.get(self.harness)
+        if source is None:
+            return None
+        # HELM's converter reads the folder of a run, lm-eval's that of samples and results.
+        takes_folder = self.harness == HELM or self.what == _SAMPLES
+        place = path if path is None or not takes_folder else os.path.dirname(path) or os.curdir
+        unnamed = "FOLDER" if takes_folder else "FILE"
+        more = " --include_samples" if self.harness == LM_EVAL else ""
+        named = unnamed if place is None else shlex.quote(place)
+        return _FILE.format(source=source, place=named, more=more)
+
+
+def log_of(file: Beginning) -> Log | None:
+    """Return which harness wrote a file, None where none is known to write such a file."""
+    if file.head.startswith(_ZIP):
+        is_log = file.name.lower().endswith(".eval") or _INSPECT_MEMBER.match(file.head)
+        return Log(INSPECT, "a log") if is_log else None
+    if file.head.startswith(_PARQUET):
+        return Log(LIGHTEVAL, "a file of details") if _is_details(file.name) else None
+    seen = file.seen
+    members = seen.keys | seen.inner
+    for sign in _SIGNS:
+        has_all = sign.keys <= members and (not sign.some or sign.some & members)
+        if has_all and seen.kind in sign.kinds:
+            return Log(sign.harness, sign.what)
+    return None
+
+
+def _is_details(name: str) -> bool:
+    return os.path.basename(name).startswith("details_")
+
+
+_SAMPLES: Final = "a file of samples"
+_ONE: Final = (OBJECT,)
+_ROWS: Final = (OBJECT, LINES)
+_LIST: Final = (ARRAY,)
+
+
+def _sign(harness: str, what: str, kinds: tuple[str, ...], keys: str, some: str = "") -> Sign:
+    return Sign(harness, what, kinds, frozenset(keys.split()), frozenset(some.split()))
+
+
+_SIGNS: Final = (
+    _sign(INSPECT, "a log", _ROWS, "status eval eval/task", "eval/created eval/run_id eval/model"),
+    _sign(LM_EVAL, _SAMPLES, (OBJECT, LINES, ARRAY), "doc_id doc target resps filtered_resps"),
+    _sign(
+        LM_EVAL, "a file of results", _ONE, "results configs versions", "n-shot n-samples config"
+    ),
+    _sign(
+        LM_EVAL, "a file of results", _ONE, "results versions config config/model config/model_args"
+    ),
+    _sign(HELM, "a run specification", _ONE, "scenario_spec adapter_spec metric_specs"),
+    _sign(HELM, "the state of a scenario", _ONE, "adapter_spec request_states"),
+    _sign(HELM, "a scenario", _ONE, "name description tags definition_path"),
+    _sign(HELM, "a file of instances", _LIST, "instance_id train_trial_index", "stats request"),
+    _sign(HELM, "a file of statistics", _LIST, "name count sum sum_squared"),
+    _sign(
+        LIGHTEVAL,
+        "a file of results",
+        _ONE,
+        "config_general results versions",
+        "config_tasks summary_tasks summary_general config_general/lighteval_sha",
+    ),
+    _sign(
+        PROMPTFOO,
+        "a file of results",
+        _ONE,
+        "evalId results config",
+        "shareableUrl metadata results/stats results/results",
+    ),
+    _sign(PROMPTFOO, "a file of results", _ONE, "results config results/stats results/results"),
+    _sign(
+        PROMPTFOO, "a file of results", (OBJECT, LINES, ARRAY), "promptIdx testIdx gradingResult"
+    ),
+    _sign(OPENAI_EVALS, "a log", _ROWS, "spec spec/eval_name spec/base_eval spec/completion_fns"),
+    _sign(
+        OPENAI_EVALS, "a log", _ROWS, "run_id event_id sample_id type data created_by created_at"
+    ),
+    _sign(SIMPLE_EVALS, "a file of results", _ONE, "score metrics htmls convos"),
+    _sign(SIMPLE_EVALS, "a file of results", _ONE, "score score:std"),
+)

@@ -1,0 +1,88 @@
+"""Tell from its first bytes how a file holds its rows, or what else it is."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from evalstream.engine.harness_logs import log_of
+from evalstream.formats.eee.row_view import AGGREGATE_KEYS
+from evalstream.parsing.json import fast
+from evalstream.parsing.peek import PEEK_BYTES, Beginning
+
+JSONL: Final = "jsonl"
+JSON_ARRAY: Final = "json"
+AGGREGATE: Final = "aggregate"
+WIDE: Final = "wide"
+FOREIGN: Final = "foreign"
+
+_WIDE: Final = {
+    "UTF-32": re.compile(
+        rb"\xff\xfe\0\0|\0\0\xfe\xff|\{\0\0\0[ -~\r\n]\0\0\0|\0\0\0\{\0\0\0[ -~\r\n]"
+    ),
+    "UTF-16": re.compile(rb"\xff\xfe|\xfe\xff|\{\0[ -~\r\n]\0|\0\{\0[ -~\r\n]"),
+}
+"""A byte order mark, or an opening brace and the next character in wide characters."""
+
+_BETWEEN_ROWS: Final = b"}\n{"
+"""What no JSON document holds: no `{` follows a `}` in a value, and a newline stands in no text."""
+
+
+class Layout(NamedTuple):
+    """What a rows file is: `kind` is one of this module's words, `detail` says more."""
+
+    kind: str
+    detail: str = ""
+
+
+_ROW_MEMBERS: Final = (b'"evaluation_id"', b'"schema_version"')
+"""What rows hold, and logs of harnesses do not."""
+
+_NEAR: Final = 1 << 14
+"""How far into a file its first row begins at the latest, in most files."""
+
+
+def layout_of(head: bytes, size: int, path: str | None = None, *, any_rows: bool = False) -> Layout:
+    """Recognise the layout of an unpacked file of `size` bytes by its first bytes.
+
+    Whatever is not surely something else counts as rows, so that its lines are looked at. `path`
+    is that of the file, None for a stream, for what is to be said of a harness's log; with
+    `any_rows` such a log is one of rows.
+    """
+    if not any_rows and not any(member in head[:_NEAR] for member in _ROW_MEMBERS):
+        log = log_of(Beginning("", head[:PEEK_BYTES]))
+        if log is not None:
+            return Layout(FOREIGN, log.described(path))
+    for name, beginning in _WIDE.items():
+        if beginning.match(head):
+            return Layout(WIDE, name)
+    start = head[:4096].lstrip(b" \t\r\n\xef\xbb\xbf")
+    if start.startswith(b"["):
+        return Layout(JSON_ARRAY) if _is_array(head, size) else Layout(JSONL)
+    if start.startswith(b"{") and size <= len(head) and _BETWEEN_ROWS not in head:
+        document = _parsed(head)
+        if isinstance(document, dict) and not AGGREGATE_KEYS.isdisjoint(document):
+            return Layout(AGGREGATE)
+    return Layout(JSONL)
+
+
+def _is_array(head: bytes, size: int) -> bool:
+    """Tell an array of rows from lines of which the first holds a list.
+
+    An array that is broken is one all the same, so that it is told where it breaks.
+    """
+    if size <= len(head) and isinstance(document := _parsed(head), list):
+        return any(isinstance(item, dict) for item in document)
+    lines = head.lstrip(b" \t\r\n\xef\xbb\xbf").split(b"\n", 2)
+    first = lines[0].strip()
+    if first == b"[":
+        return True
+    begins = first[1:].lstrip().startswith(b"{") and _parsed(first) is None
+    return begins and not (len(lines) > 1 and isinstance(_parsed(lines[1]), dict))
+
+
+def _parsed(text: bytes) -> object:
+    try:
+        return fast(text)
+    except ValueError:
+        return None

@@ -1,0 +1,298 @@
+"""Open the rows of a run, wherever they lie and however they are packed."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from evalstream.engine import layout
+from evalstream.engine.layout import Layout
+from evalstream.engine.routing import Sink
+from evalstream.io.compression import Unpacked, compression_of
+from evalstream.io.digest import RunningDigest
+from evalstream.io.file import FileSource
+from evalstream.io.follow import Growing
+from evalstream.io.remote import is_remote
+from evalstream.io.standard_input import STANDARD_INPUT
+from evalstream.io.stream import (
+    Descriptor,
+    Rewound,
+    Stoppable,
+    Stored,
+    StreamSource,
+    Tapped,
+)
+from evalstream.model.block import Block, ByteStream
+from evalstream.model.errors import CannotCheck
+from evalstream.model.options import Options
+from evalstream.model.run import STDIN
+from evalstream.model.signals import STOPPING, Stopped
+
+if TYPE_CHECKING:
+    from evalstream.parsing.array_splitter import ArrayError, Element
+
+Source = FileSource | StreamSource
+
+MAGIC_BYTES: Final = 6
+"""How many bytes tell a compression; the longest mark is that of xz."""
+
+SORTING_LULL_SECONDS: Final = 0.005
+"""After how long without more bytes rows are looked at that somebody waits for."""
+
+_FLAT: Final = bytes.maketrans(b"\r\n", b"  ")
+
+
+@dataclass(slots=True)
+class OpenRows:
+    """The rows of a run, open: where they come from, and what was recognised.
+
+    `head` holds the first rows, line by line; `packed` names their compression; `stored` digests
+    the bytes as they are stored, where those are not the ones that hold the rows. `trouble` is
+    what is wrong with an array of rows, once all blocks were read; `left` takes what follows
+    there. `origin` is what the stored bytes come from.
+    """
+
+    source: Source
+    head: bytes
+    layout: Layout
+    packed: str | None = None
+    stored: RunningDigest | None = None
+    trouble: ArrayError | None = None
+    left: ArrayRemainder | None = None
+    origin: Any = None
+
+    def changed(self) -> str | None:
+        """Say what changed since the rows were opened, where that can be told."""
+        changed: Callable[[], str | None] | None = getattr(self.origin, "changed", None)
+        return None if changed is None else changed()
+
+    @property
+    def total(self) -> int:
+        """How many bytes of rows there will be, 0 where that is not known."""
+        return self.source.size if isinstance(self.source, FileSource) else 0
+
+    def digests(self) -> dict[str, dict[str, str]]:
+        """Return the digests of everything read, by what they are of and by algorithm."""
+        read = self.source.checksums()
+        if self.stored is None:
+            return {"stored": read}
+        return {"stored": self.stored.result(), "unpacked": read}
+
+    def rest(self, offset: int) -> IO[bytes] | None:
+        """Return what was cut off the line at an offset, if something was."""
+        return self.source.rest(offset) if isinstance(self.source, StreamSource) else None
+
+    def blocks(self, length: int, longest: int) -> Iterator[Block | None]:
+        """Iterate over blocks of rows of about `length` bytes; None stands for a lull."""
+        if self.layout.kind == layout.JSON_ARRAY and isinstance(self.source, StreamSource):
+            return self._elements(self.source, length, longest)
+        return self.source.blocks(length)
+
+    def _elements(self, source: StreamSource, length: int, longest: int) -> Iterator[Block]:
+        """Iterate over the elements of an array as if they were lines."""
+        from evalstream.parsing.array_splitter import ArrayError, ArraySplitter
+
+        elements, gathered = ArraySplitter(longest), _Gathered(source.path)
+        try:
+            for data in chain(source.pieces(), [b""]):
+                found = elements.feed(data) if data else elements.end()
+                for element in found:
+                    if element.whole:
+                        gathered.add(_flat(element), element.line, element.offset)
+                        if gathered.size >= length:
+                            yield gathered.block()
+                self.trouble = elements.trouble
+                self._follow(data, found)
+        except (OSError, CannotCheck):
+            place = source.size, elements.lines
+            self.trouble = self.trouble or ArrayError("the array breaks off", *place)
+            if gathered.size:
+                yield gathered.block()
+            self._follow(b"", [])
+            raise
+        except Stopped:
+            if gathered.size:
+                yield gathered.block()
+            raise
+        if gathered.size:
+            yield gathered.block()
+
+    def _follow(self, data: bytes, elements: Sequence[Element]) -> None:
+        if self.left is not None:
+            self.left.follow(data, elements, breaks=self.trouble is not None)
+
+
+class ArrayRemainder:
+    """What follows the last whole element of an array that breaks, for whoever wants it."""
+
+    def __init__(self, take: Callable[[bytes, int], object]) -> None:
+        self._take = take
+        self._held = bytearray()
+        self._offset = 0
+
+    def follow(self, data: bytes, elements: Sequence[Element], *, breaks: bool) -> None:
+        """Hold more bytes of the array, and let go of those that are whole elements by now."""
+        self._held += data
+        whole = [element for element in elements if element.whole]
+        if whole:
+            done = whole[-1].offset + len(whole[-1].text) - self._offset
+            del self._held[:done]
+            self._offset += done
+        if breaks:
+            if self._held.strip():
+                self._take(bytes(self._held), self._offset)
+            self._offset += len(self._held)
+            self._held.clear()
+
+
+class _Gathered:
+    """Elements on their way into a block."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._lines: list[bytes] = []
+        self._places = array("Q")
+        self.size = 0
+
+    def add(self, line: bytes, number: int, offset: int) -> None:
+        """Take an element that stands on a line and at an offset."""
+        self._lines.append(line)
+        self._places.extend((number, offset))
+        self.size += len(line) + 1
+
+    def block(self) -> Block:
+        """Return the elements so far as a block, and begin anew."""
+        data = b"\n".join([*self._lines, b""])
+        offset, places = self._places[1], self._places.tobytes()
+        self._lines, self._places, self.size = [], array("Q"), 0
+        return Block(self._path, offset, len(data), 0, data=data, places=places)
+
+
+def open_rows(
+    path: str,
+    name: str,
+    options: Options,
+    algorithms: Sequence[str],
+    taps: Sequence[Sink] = (),
+    *,
+    streamed: bool = False,
+) -> OpenRows:
+    """Open the rows of a run and recognise what they are; `name` is what reports call them.
+
+    Everything that is stored passes `taps` as it is read. With `streamed` the bytes of rows
+    pass through here, even those that workers could read themselves, and what is cut off long
+    lines is kept on disk. Raises OSError where they cannot be
+    opened, and MissingExtra where a library is needed that is not installed.
+    """
+    if not (streamed or taps or _must_stream(path, options)):
+        source = FileSource(path)
+        head = _head(source)
+        found = layout.layout_of(head, source.size, path, any_rows=options.schema is not None)
+        if compression_of(head) is None and found.kind != layout.JSON_ARRAY:
+            return OpenRows(source, head, found, origin=source)
+        source.close()
+    keeps_rests = streamed or options.flow.rejected is not None or options.skip_noise
+    reader = _reader(path, options)
+    try:
+        return _streamed(reader, name, options, algorithms, taps, keeps_rests)
+    except BaseException:
+        reader.close()
+        raise
+
+
+def _must_stream(path: str, options: Options) -> bool:
+    """Tell whether bytes have to pass through here, which workers would read themselves."""
+    flow = options.flow
+    wanted = flow.sorts or flow.follow or options.skip_noise
+    return wanted or path == STDIN or is_remote(path) or not _is_regular(path)
+
+
+def _is_regular(path: str) -> bool:
+    """Tell whether a path names a file that can be opened as one, if it is there at all."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return True
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
+def _reader(path: str, options: Options) -> ByteStream:
+    if path == STDIN:
+        return STANDARD_INPUT.reader()
+    if is_remote(path):
+        from evalstream.io.remote import RemoteReader
+
+        return RemoteReader(path)
+    if options.flow.follow:
+        return Growing(path, options.flow.idle_timeout)
+    if _is_regular(path):
+        return Stored(path)
+    # A named pipe is opened only once somebody writes into it.
+    with STOPPING.waiting():
+        return Descriptor(os.open(path, os.O_RDONLY), owned=True)
+
+
+def _streamed(
+    reader: ByteStream,
+    name: str,
+    options: Options,
+    algorithms: Sequence[str],
+    taps: Sequence[Sink],
+    keeps_rests: bool,
+) -> OpenRows:
+    origin = reader
+    reader = Stoppable(reader)
+    for tap in taps:
+        reader = Tapped(reader, tap)
+    start = _start(reader)
+    packed, stored = compression_of(start), None
+    reader = Rewound(start, reader)
+    if packed is not None:
+        stored = RunningDigest(algorithms)
+        reader = Unpacked(Tapped(reader, stored.update), packed)
+    source = StreamSource(
+        reader,
+        name,
+        options.max_line_bytes,
+        **({"lull": SORTING_LULL_SECONDS} if options.flow.sorts else {}),
+        keeps_rests=keeps_rests,
+    )
+    head = _head(source)
+    shown = None if name == STDIN else name
+    size, any_rows = source.size if source.ended else sys.maxsize, options.schema is not None
+    found = layout.layout_of(head, size, shown, any_rows=any_rows)
+    if found.kind == layout.JSON_ARRAY:
+        from evalstream.parsing.array_splitter import ArraySplitter
+
+        head = b"\n".join(map(_flat, ArraySplitter(options.max_line_bytes).feed(head)))
+    return OpenRows(source, head, found, packed, stored, origin=origin)
+
+
+def _start(reader: ByteStream) -> bytes:
+    """Read on until the first bytes tell whether the input is compressed."""
+    start = b""
+    # What is read by then counts; a reader that stops says so again when the rows are read.
+    with suppress(Stopped):
+        while len(start) < MAGIC_BYTES and (data := reader.read()):
+            start += data
+    return start
+
+
+def _flat(element: Element) -> bytes:
+    """Return an element on one line: only white space between its tokens holds line ends."""
+    return element.text.translate(_FLAT)
+
+
+def _head(source: Source) -> bytes:
+    """Return the first bytes; what cannot be read now is told when the rows are read."""
+    try:
+        return source.head()
+    except OSError:
+        return b""

@@ -1,0 +1,148 @@
+"""One block of another system's records in, findings and a tally out: every line by its judge."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from typing import Any, Final
+
+from evalstream.engine.result import BlockFindings, BlockResult, LineStatus, last_line
+from evalstream.model.block import Lines
+from evalstream.model.finding import Violation
+from evalstream.model.row_record import RowRecords
+from evalstream.parsing import json
+from evalstream.parsing.json_schema import finite_check
+from evalstream.rules.base import CheckContext, RecordChecker
+from evalstream.rules.inputs import ES003, noise_check
+from evalstream.rules.syntax import (
+    BEGINS_WITH_MARK,
+    ES102,
+    ES107,
+    ES108,
+    ES110,
+    ES111,
+    ES113,
+    ObjectReading,
+    read_object,
+)
+from evalstream.stats.tally import Tally
+
+JSON_BLANK: Final = b" \t\r"
+UNCERTAIN: Final = frozenset({ES107.code, ES108.code})
+"""Faults after which the values of a record are not those that its writer meant."""
+
+
+class RecordEngine:
+    """Judges records as the engine of rows does rows; all that it remembers is its judge's."""
+
+    def __init__(self, context: CheckContext, judge: RecordChecker) -> None:
+        self.context, self.judge = context, judge
+        self.is_noise = noise_check(context.options)
+        self._finite = finite_check(context.options.engine)
+        # A lower bound for nesting than the parser's own is left to the exact reader.
+        self._shallow = context.options.max_depth < json.FAST_DEPTH
+
+    def run(self, lines: Lines) -> BlockResult:
+        """Check some whole lines of an input; they follow those that were checked before."""
+        return _Pass(self, lines).result()
+
+    def expect(self, size: int) -> None:
+        """Get ready for `size` bytes more: there is nothing to do."""
+
+    def read(self, line: bytes, offset: int, *, torn: bool) -> ObjectReading:
+        """Read a line that must hold a record."""
+        if not self._shallow:
+            try:
+                value = json.fast(line)
+            except ValueError:
+                value = None
+            if value.__class__ is dict and self._finite(value):
+                return ObjectReading(value, [])
+        depth, noun = self.context.options.max_depth, self.judge.noun
+        return read_object(line, depth, torn=torn, noun=noun, offset=offset)
+
+    def judged(self, reading: ObjectReading) -> tuple[dict[str, Any] | None, list[Violation]]:
+        """Return the record that was read, if it is one, and everything that is wrong with it."""
+        faults = [fault for fault, _ in reading.faults]
+        if reading.value is None:
+            return None, faults
+        certain = UNCERTAIN.isdisjoint(fault.code for fault in faults)
+        try:
+            said = list(self.judge.faults(reading.value, certain=certain))
+        except RecursionError:
+            return None, [*faults, ES113.fault("nested too deep to be judged")]
+        return reading.value, [*faults, *reading.concerned(said)]
+
+
+class _Pass:
+    """One pass over one block."""
+
+    def __init__(self, engine: RecordEngine, lines: Lines) -> None:
+        self._engine, self._lines = engine, lines
+        self._longest = engine.context.options.max_line_bytes
+        self._places = array("Q", lines.places)[1::2] if lines.places else None
+        self._noted = BlockFindings(engine.context)
+        self._tally = Tally()
+
+    def result(self) -> BlockResult:
+        """Look at every line once."""
+        for line, start, torn in self._each():
+            self._tally.lines += 1
+            number = self._tally.lines
+            offset = start if self._places is None else self._places[number - 1]
+            if len(line) > self._longest or self._lines.overlong:
+                self._lose(number)
+                message = f"longer than {self._longest:,} bytes; it was not looked at"
+                self._noted.add(number, offset, None, [ES003.fault(message)])
+            elif not line.strip(JSON_BLANK):
+                self._end(line, number, torn=torn)
+                self._noted.add(number, offset, None, [ES110.fault("a blank line")])
+            else:
+                self._look(line, number, offset, torn=torn)
+        self._noted.faults.sort(key=lambda located: (located.line, located.fault.code))
+        return self._noted.result(self._tally, RowRecords(b""))
+
+    def _each(self) -> Iterator[tuple[bytes, int, bool]]:
+        """Iterate over lines without newlines, where they start, and whether theirs is missing."""
+        data, start, base, tail, final = self._lines[:5]
+        if base + start == 0 and data.startswith(json.UTF8_MARK):
+            start = len(json.UTF8_MARK)
+            self._noted.add(1, 0, None, [ES102.fault(BEGINS_WITH_MARK)])
+        while start < len(data):
+            stop = data.find(b"\n", start)
+            if stop < 0:
+                line, torn = last_line(data, start, tail, final=final)
+                yield line, base + start, torn
+                return
+            yield data[start:stop], base + start, False
+            start = stop + 1
+
+    def _look(self, line: bytes, number: int, offset: int, *, torn: bool) -> None:
+        """Judge a line that is not blank."""
+        reading = self._engine.read(line, offset, torn=torn)
+        is_sound = reading.value is not None and not reading.faults
+        if not is_sound and self._engine.is_noise(line):
+            self._tally.noise.add(None, number)
+            self._noted.fates[number] = LineStatus.NOISE
+            self._end(line, number, torn=torn)
+            return
+        record, faults = self._engine.judged(reading)
+        if record is None:
+            self._lose(number)
+        else:
+            self._tally.rows += 1
+            if torn:
+                faults.append(ES111.fault("the last row has no newline"))
+        self._end(line, number, torn=torn)
+        sample = None if record is None else self._engine.judge.sample(record)
+        self._noted.add(number, offset, sample, faults)
+
+    def _end(self, line: bytes, number: int, *, torn: bool) -> None:
+        if not torn and line.endswith(b"\r"):
+            self._tally.carriage_returns.add(None, number)
+
+    def _lose(self, number: int) -> None:
+        """Count a record that cannot be read."""
+        self._tally.rows += 1
+        self._tally.unread += 1
+        self._noted.fates[number] = LineStatus.REJECTED

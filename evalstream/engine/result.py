@@ -1,0 +1,147 @@
+"""What becomes of a block: its faults in order and counted, its tally, the fates of its lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from evalstream.model.finding import Excerpt, Severity, Violation
+from evalstream.model.row_record import RowRecords
+from evalstream.parsing import json
+from evalstream.rules.base import CheckContext
+from evalstream.rules.catalogue import severity_of
+from evalstream.rules.syntax import ES110
+from evalstream.stats.link_keys import LinkKey
+from evalstream.stats.tally import Tally
+
+Counts = dict[tuple[str, Severity], int]
+"""Occurrences by code and severity."""
+
+
+class LocatedViolation(NamedTuple):
+    """A fault with its line (from 1 within the block), byte offset and sample."""
+
+    line: int
+    offset: int
+    sample_id: str | int | None
+    fault: Violation
+
+
+class LineStatus(IntEnum):
+    """What becomes of a line that is no sound row, and not blank."""
+
+    REJECTED = 1
+    NOISE = 2
+
+
+class AcceptedRows(NamedTuple):
+    """Some lines of a block, up to the one that starts at `stop`, and which of them were taken.
+
+    `records` holds the record of each row that was taken, in order; `left` tells of the other
+    lines which they are among all, from 0, where they start and where they end.
+    """
+
+    stop: int
+    lines: int
+    records: bytes
+    left: Sequence[tuple[int, int, int]]
+
+
+class BlockResult(NamedTuple):
+    """What became of a block.
+
+    `faults` are in order of line, code and pointer, and hold at most `max_findings` per code
+    and severity (all with 0, and where rows are rejected); `counts` is exact. `fates` tells, by
+    line from 1, which lines are not accepted, where rows go different ways. `links` are what ties
+    rows to those of other runs, where that is gathered. `read` digests the bytes of a block that a
+    worker read by itself.
+    """
+
+    faults: list[LocatedViolation]
+    counts: Counts
+    tally: Tally
+    identities: RowRecords
+    fates: Mapping[int, LineStatus]
+    links: Sequence[tuple[LinkKey, bytes]] = ()
+    read: bytes = b""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel from a worker with faults as plain tuples, which takes half as long."""
+        faults = [(*located[:3], tuple(located.fault)) for located in self.faults]
+        return _arrived, (faults, *self[1:])
+
+
+def _arrived(
+    faults: Iterable[tuple[int, int, str | int | None, Iterable[Any]]], *others: Any
+) -> BlockResult:
+    """Put together a block's result that has travelled."""
+    made = [
+        LocatedViolation(line, offset, sample_id, Violation._make(fault))
+        for line, offset, sample_id, fault in faults
+    ]
+    return BlockResult(made, *others)
+
+
+class BlockFindings:
+    """The faults of a block's lines as they are found: kept, counted, and the lines' fates."""
+
+    def __init__(self, context: CheckContext) -> None:
+        self._enabled, self._options = context.enabled, context.options
+        self._most = 0 if self._options.flow.rejected else self._options.max_findings
+        self._threshold = self._options.threshold
+        self.faults: list[LocatedViolation] = []
+        self.counts: Counts = {}
+        self.fates: dict[int, LineStatus] = {}
+
+    def add(self, number: int, offset: int, sample: Any, faults: Sequence[Violation]) -> None:
+        """Take the faults of a line; `sample` is what the line calls its sample, whatever it is."""
+        shown_sample = _sample(sample)
+        profile, show_values = self._options.profile, self._options.show_values
+        if len(faults) > 1:
+            faults = sorted(faults, key=_code_and_pointer)
+        for fault in faults:
+            if fault.code not in self._enabled:
+                continue
+            severity = severity_of(fault, profile)
+            if severity >= self._threshold and fault.code != ES110.code:
+                self.fates[number] = LineStatus.REJECTED
+            key = (fault.code, severity)
+            count = self.counts.get(key, 0) + 1
+            self.counts[key] = count
+            if not self._most or count <= self._most:
+                shown = shorten_values(fault, show_values=show_values)
+                self.faults.append(LocatedViolation(number, offset, shown_sample, shown))
+
+    def result(self, tally: Tally, identities: RowRecords) -> BlockResult:
+        """Return what became of the block whose lines all were looked at."""
+        sorts = self._options.flow.sorts or self._options.skip_noise
+        return BlockResult(self.faults, self.counts, tally, identities, self.fates if sorts else {})
+
+
+def last_line(data: bytes, start: int, tail: bytes, *, final: bool) -> tuple[bytes, bool]:
+    """Put together the line that has no newline in `data`; tell whether it has none at all."""
+    line = data[start:] + tail
+    return (line[:-1], False) if line.endswith(b"\n") else (line, final)
+
+
+def shorten_values(fault: Violation, *, show_values: bool) -> Violation:
+    """Cut the values of a fault short, or hide the found one."""
+    found = fault.found if show_values else None
+    if not isinstance(found, Excerpt):
+        found = json.shorten(found)
+    expected = json.shorten(fault.expected)
+    if found is fault.found and expected is fault.expected:
+        return fault
+    return fault._replace(found=found, expected=expected)
+
+
+def _code_and_pointer(fault: Violation) -> tuple[str, str]:
+    return fault.code, fault.pointer or ""
+
+
+def _sample(sample: Any) -> str | int | None:
+    if isinstance(sample, bool) or not isinstance(sample, (str, int)):
+        return None
+    shown: str | int = json.shorten(sample)
+    return shown

@@ -1,0 +1,295 @@
+"""One pass over the rows of a run: opened, checked block by block, digested, and sent on."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from evalstream.engine import layout
+from evalstream.engine.collector import Collector
+from evalstream.engine.open_rows import OpenRows, Source, open_rows
+from evalstream.engine.result import BlockResult
+from evalstream.engine.routing import RowRouter
+from evalstream.executors import serial
+from evalstream.executors.base import Backend, run_in_order
+from evalstream.formats.eee.row_engine import engine_for
+from evalstream.io.block_digests import digest_of_lines
+from evalstream.io.file import FileSource, read_lines
+from evalstream.io.progress import Progress
+from evalstream.io.remote import is_remote
+from evalstream.io.stream import StreamSource
+from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, Lines
+from evalstream.model.errors import BrokenCompression, CannotCheck, ExecutorLost, MissingExtra
+from evalstream.model.finding import PlacedViolation, Severity, Violation
+from evalstream.model.options import Options
+from evalstream.model.signals import Stopped
+from evalstream.model.text import counted
+from evalstream.rules.base import CheckContext, Rule
+from evalstream.rules.inputs import ES001, ES002, ES003, ES005, ES008
+from evalstream.rules.syntax import ES102, ES103, ES104, ES113
+
+if TYPE_CHECKING:
+    from evalstream.parsing.array_splitter import ArrayError
+
+BLOCK_BYTES: Final = 2 * MEBIBYTE
+"""What passes through here at once, and a quarter of what workers read by themselves."""
+
+CLUSTER_BLOCK_BYTES: Final = 64 * MEBIBYTE
+"""Large enough that its way to another machine does not count."""
+
+SMALLEST_BLOCK_BYTES: Final = MEBIBYTE
+WORTH_A_POOL_BYTES: Final = 24 * MEBIBYTE
+"""Below this a second process costs more than it saves."""
+
+
+BREAKS: Final = {rule.name: rule for rule in (ES003, ES103, ES104, ES113)}
+"""The rules that an array of rows can break, so that no more can be told of it."""
+
+
+@dataclass(slots=True)
+class RowPass:
+    """The pass over one input, and what became of it.
+
+    `digests` are those of the whole input, by what they cover (`stored`, `unpacked` or `rows`)
+    and algorithm; empty where it was not read to its end. `faults` concern the whole file,
+    `breaks` a place in it. `trouble` says what kept rows from being checked, `lacks` that it
+    was a library; `size` counts the unpacked bytes of the rows that were.
+    """
+
+    name: str
+    options: Options
+    algorithms: tuple[str, ...]
+    outlets: RowRouter
+    progress: Progress
+    opened: OpenRows | None = None
+    layout: str = "unread"
+    digests: dict[str, dict[str, str]] = field(default_factory=dict)
+    faults: list[Violation] = field(default_factory=list)
+    breaks: list[PlacedViolation] = field(default_factory=list)
+    trouble: str | None = None
+    lacks: bool = False
+    size: int = 0
+
+    def open(self, path: str) -> bytes:
+        """Open the rows and return their first bytes."""
+        try:
+            taps = self.outlets.taps()
+            self.opened = open_rows(path, self.name, self.options, self.algorithms, taps)
+        except MissingExtra as error:
+            self.lacks = True
+            self._fail(ES001 if is_remote(path) else ES002, str(error))
+        except (OSError, CannotCheck) as error:
+            self._fail(ES001, f"cannot be opened: {reason_of(error)}")
+        except Stopped as stopped:
+            self._cannot(f"stopped by {stopped.name} before any row came")
+        return b"" if self.opened is None else self.opened.head
+
+    @property
+    def source(self) -> Source | None:
+        """Where the rows come from, None where they could not be opened."""
+        return None if self.opened is None else self.opened.source
+
+    def run(self, collector: Collector) -> None:
+        """Check the rows, and hand what was found to the collector."""
+        opened = self.opened
+        if opened is None:
+            return
+        self.progress.begin(self.name, opened.total)
+        try:
+            if opened.layout.kind in (layout.JSONL, layout.JSON_ARRAY):
+                self._check(opened, collector)
+            else:
+                self._pass_over(opened)
+            self.digests = opened.digests()
+            if self.outlets.kept is not None:
+                self.digests["rows"] = self.outlets.kept.result()
+            self.layout = opened.layout.kind
+        except BrokenCompression as error:
+            rows = counted(collector.tally.rows, "row")
+            self._fail(ES002, f"{error}; {rows} before the break could be checked")
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            self._fail(ES001, f"reading failed part-way: {reason_of(error)}")
+        except (ExecutorLost, MissingExtra) as error:
+            # Nothing is wrong with the input: who was to check it is not there.
+            self._cannot(str(error))
+        except CannotCheck as error:
+            self._fail(ES001, str(error))
+        except Stopped as stopped:
+            self._cannot(f"stopped by {stopped.name} {_how_far(opened, collector)}")
+        finally:
+            self.progress.end()
+
+    def close(self) -> None:
+        """Let go of the input."""
+        if self.opened is not None:
+            self.opened.source.close()
+
+    def _check(self, opened: OpenRows, collector: Collector) -> None:
+        try:
+            for block, result in self._results(opened, collector.context):
+                if isinstance(opened.source, FileSource):
+                    opened.source.note_checked(result.read)
+                findings = collector.add(result, block.places)
+                if isinstance(opened.source, StreamSource):
+                    self.outlets.take(block, result, findings, opened.rest(block.offset))
+                self.size += block.length
+                count = sum(collector.counts.values())
+                self.progress.advance(block.length, collector.tally.rows, count)
+        finally:
+            collector.end_of_rows()
+        if opened.trouble is not None:
+            self._break_off(opened.trouble, collector.tally.rows)
+
+    def _results(
+        self, opened: OpenRows, context: CheckContext
+    ) -> Iterator[tuple[Block, BlockResult]]:
+        """Check the blocks of an input, and return each with what became of it."""
+        source = opened.source
+        backend, length = backend_for(opened, context)
+        engine_for(context).expect(source.size)
+        if isinstance(source, FileSource):
+            blocks = self._ranges(source, backend, length)
+        else:
+            source.start_digest(self.algorithms)
+            blocks = opened.blocks(length, self.options.max_line_bytes)
+        under_way: deque[Block] = deque()
+        check = partial(check_block, context)
+        noted = _noted(blocks, under_way)
+        # What was read of a stream went its ways already, and is checked before it ends.
+        is_stream = isinstance(source, StreamSource)
+        for result in run_in_order(backend, check, noted, stop_themselves=is_stream):
+            yield under_way.popleft(), result
+
+    def _ranges(self, source: FileSource, backend: Backend, length: int) -> Iterator[Block | None]:
+        """Return the byte ranges of a file, which is digested beside them.
+
+        What this process checks it reads and digests once; of what workers read by themselves the
+        digests are compared.
+        """
+        if backend.name == "serial":
+            source.start_digest(self.algorithms)
+            return source.lines(length, self.options.max_line_bytes)
+        if backend.beside is not None:
+            source.digest_abroad(self.algorithms, length, backend.beside)
+            return source.blocks(length, abroad=True)
+        return source.digest_beside(self.algorithms, length, source.blocks(length))
+
+    def _break_off(self, trouble: ArrayError, rows: int) -> None:
+        """Say where an array of rows stops making sense; what follows cannot be looked at."""
+        message = (
+            f"{trouble.message} (byte {trouble.offset:,} of the file); "
+            f"{counted(rows, 'whole row')} before, and what follows was not looked at"
+        )
+        rule = BREAKS[trouble.name]
+        self.breaks.append(PlacedViolation(rule.fault(message, pointer=f"/{rows}"), trouble.line))
+        self._cannot("the array of rows could not be read to its end")
+
+    def _pass_over(self, opened: OpenRows) -> None:
+        """Say why the rows were not looked at; the bytes are still digested."""
+        found, source = opened.layout, opened.source
+        if found.kind == layout.WIDE:
+            message = f"the file is in {found.detail}, not UTF-8; its rows cannot be read"
+            self.faults.append(ES102.fault(message, severity=Severity.ERROR))
+        elif found.kind == layout.FOREIGN:
+            self.faults.append(ES008.fault(found.detail))
+        else:
+            self.faults.append(ES005.fault("this is an aggregate, not a file of rows"))
+        self._cannot(f"{self.name}: the rows were not looked at")
+        source.start_digest(self.algorithms)
+        for _ in source.pieces() if isinstance(source, StreamSource) else ():
+            pass
+
+    def _fail(self, rule: Rule, reason: str) -> None:
+        self._cannot(reason)
+        self.faults.append(rule.fault(reason))
+
+    def _cannot(self, reason: str) -> None:
+        self.trouble = self.trouble or reason
+
+
+def check_block(context: CheckContext, block: Block) -> BlockResult:
+    """Check one block in whatever process this is; the task that executors run."""
+    if block.data is None:
+        lines = read_lines(block, context.options.max_line_bytes)
+        return engine_for(context).run(lines)._replace(read=digest_of_lines(lines))
+    lines = Lines(
+        block.data,
+        base=block.offset,
+        final=block.final,
+        places=block.places,
+        overlong=block.overlong,
+    )
+    return engine_for(context).run(lines)
+
+
+def reason_of(error: Exception) -> str:
+    """Return what an error says, in the system's words where they are its own."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _how_far(opened: OpenRows, collector: Collector) -> str:
+    """Say how much of an input was checked when it was stopped."""
+    lines = counted(collector.tally.lines, "line")
+    begun = len(opened.source.unfinished) if isinstance(opened.source, StreamSource) else 0
+    more = f" and {counted(begun, 'byte')} of the next" if begun else ""
+    return f"after {lines}{more}: the verdict is partial"
+
+
+def _noted(blocks: Iterable[Block | None], under_way: deque[Block]) -> Iterator[Block | None]:
+    """Yield blocks, and note those that are under way, for whoever takes their results."""
+    for block in blocks:
+        if block is not None:
+            under_way.append(block)
+        if block is not None and block.data is not None and block.overlong:
+            # It is not looked at but for a byte order mark, and so need not travel.
+            yield block._replace(data=block.data[:TOO_LONG_BY])
+        else:
+            yield block
+
+
+def backend_for(opened: OpenRows, context: CheckContext) -> tuple[Backend, int]:
+    """Choose who checks the blocks of an input, and how long they are.
+
+    A file can be cut anywhere and read by the workers of a cluster; what passes through here stays
+    on this machine. Rows that trickle in and are waited for are checked where they come in:
+    starting workers would keep the first ones. A judge has to see all records itself. Raises
+    MissingExtra and EngineLost where there are no such workers.
+    """
+    options, source = context.options, opened.source
+    if options.executor == "serial" or context.judge is not None:
+        return serial.backend(), BLOCK_BYTES
+    jobs = options.jobs or usable_cores()
+    if options.executor == "dask" and isinstance(source, FileSource):
+        from evalstream.executors.dask import backend as dask
+
+        place = options.dask_address, options.dask_scheduler_file
+        return dask.backend(*place, workers=jobs), CLUSTER_BLOCK_BYTES
+    if jobs <= 1 or (options.executor != "pool" and _is_small(source, options)):
+        return serial.backend(), BLOCK_BYTES
+    from evalstream.executors import pool
+
+    if isinstance(source, StreamSource):
+        return pool.backend(jobs), BLOCK_BYTES
+    # A range of a file travels as two numbers, and fewer of them cost less.
+    length = max(SMALLEST_BLOCK_BYTES, min(4 * BLOCK_BYTES, source.size // (4 * jobs)))
+    return pool.backend(jobs), length
+
+
+def _is_small(source: Source, options: Options) -> bool:
+    """Tell whether an input is not worth that workers are started for it."""
+    if isinstance(source, StreamSource):
+        return source.ended or (options.flow.is_waited_for and not source.has_more)
+    return source.size < WORTH_A_POOL_BYTES

@@ -1,6 +1,0 @@
-"""Finding what is to be checked: the runs among files, folders, patterns and stores."""
-
-from evalstream.finding.finder import checked_inputs, find_runs
-from evalstream.finding.patterns import is_many
-
-__all__ = ["checked_inputs", "find_runs", "is_many"]

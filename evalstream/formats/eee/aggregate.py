@@ -1,0 +1,250 @@
+"""The aggregate file as a small typed view: what it claims about its rows."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from evalstream.formats.eee.claims import NOTHING, ROUNDING, Claims
+from evalstream.io.digest import ALGORITHMS, is_hex_digest, normalised
+
+DETAILS: Final = "/detailed_evaluation_results"
+RESULTS: Final = "/evaluation_results"
+
+
+LEVELS: Final = "levels"
+UNKNOWN_LEVEL: Final = -1
+"""The score of an unknown level, where has_unknown_level is true."""
+
+METRIC_NAMES: Final = ("metric_name", "metric_id", "metric_kind")
+"""The members of a metric that name it, best first."""
+
+
+class Result(NamedTuple):
+    """One of the aggregate's results, as far as rows are concerned with it.
+
+    `place` is its index in evaluation_results. `minimum` and `maximum` bound its scores (from
+    0.2.3 on infinities are allowed), None where the metric declares no bound. `metric` is the
+    metric's own name, and `levels` the number of level_names. `samples_number` is the size of the
+    dataset, and `sample_ids` are the samples that were used, as texts. `split` is that of the
+    dataset in its repository.
+    """
+
+    place: int
+    id: str | None
+    name: str | None
+    dataset: str | None
+    repository: str | None
+    minimum: float | None
+    maximum: float | None
+    lower_is_better: bool
+    score_type: str | None
+    metric: str | None
+    levels: int | None
+    samples_number: int | None
+    sample_ids: frozenset[str] | None
+    split: str | None = None
+    has_unknown_level: bool = False
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One aggregate document and the claims that rows can bear out or refute.
+
+    Claims are None where the document makes none, or makes one of the wrong type; the
+    schema speaks of the latter. `claims` holds those of each result, by its place.
+    """
+
+    file: str
+    document: dict[str, Any]
+    claims: Mapping[int, Claims] = field(default_factory=dict)
+
+    @property
+    def version(self) -> str | None:
+        """The schema_version it declares."""
+        return _text(self.document.get("schema_version"))
+
+    @property
+    def evaluation_id(self) -> str | None:
+        """The id that its rows must carry."""
+        return _text(self.document.get("evaluation_id"))
+
+    @property
+    def model_id(self) -> str | None:
+        """The model that its rows must name: model_info.id."""
+        return _text(_member(self.document.get("model_info"), "id"))
+
+    @property
+    def developer(self) -> Any:
+        """The organisation that provides the model, of whatever type; None where absent."""
+        return _member(self.document.get("model_info"), "developer")
+
+    @cached_property
+    def evaluation_names(self) -> frozenset[str] | None:
+        """The names of its results, None where it lists none."""
+        names = frozenset(
+            name
+            for result in self.results()
+            if isinstance(name := result.get("evaluation_name"), str)
+        )
+        return names or None
+
+    @cached_property
+    def details(self) -> dict[str, Any] | None:
+        """The object that seals the rows file, None where there is none."""
+        details = self.document.get("detailed_evaluation_results")
+        return details if isinstance(details, dict) else None
+
+    @cached_property
+    def hash_algorithm(self) -> str | None:
+        """The declared algorithm, if it is one that we know."""
+        algorithm = self.claim("hash_algorithm")
+        return algorithm if algorithm in ALGORITHMS else None
+
+    @cached_property
+    def checksum(self) -> str | None:
+        """The declared checksum as bare lower-case hex, None where it is no digest."""
+        declared = self.claim("checksum")
+        if not isinstance(declared, str):
+            return None
+        bare = normalised(declared)
+        return bare if is_hex_digest(bare) else None
+
+    @property
+    def file_path(self) -> str | None:
+        """The declared path of the rows file."""
+        return _text(self.claim("file_path"))
+
+    @property
+    def is_documentation(self) -> bool:
+        """Whether it reports published figures, and declares no rows that would bear them out."""
+        source = _member(self.document.get("source_metadata"), "source_type")
+        return source == "documentation" and not self.document.get("detailed_evaluation_results")
+
+    def claim(self, member: str) -> Any:
+        """Return a member of detailed_evaluation_results as it stands, None where absent."""
+        return None if self.details is None else self.details.get(member)
+
+    @property
+    def library(self) -> str | None:
+        """The harness that wrote the run: eval_library.name, before 0.2.1 the source's name."""
+        for member, key in (("eval_library", "name"), ("source_metadata", "source_name")):
+            name = _text(_member(self.document.get(member), key))
+            if name:
+                return name
+        return None
+
+    def results(self) -> Iterator[dict[str, Any]]:
+        """Iterate over the results that are objects."""
+        return (result for _, result in self.indexed_results())
+
+    def indexed_results(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Iterate over the results that are objects, with their places in the list."""
+        results = self.document.get("evaluation_results")
+        if isinstance(results, list):
+            for index, result in enumerate(results):
+                if isinstance(result, dict):
+                    yield index, result
+
+    def joinable(self) -> tuple[Result, ...]:
+        """Return what rows need to know of each result."""
+        return self._joinable
+
+    @cached_property
+    def _joinable(self) -> tuple[Result, ...]:
+        return tuple(_result(index, result) for index, result in self.indexed_results())
+
+
+class Join:
+    """Finds the result that a row scores: by evaluation_result_id, else by its name.
+
+    An id that several results carry, and a name that several results bear, join nothing. Where no
+    result has an id, that of a row means nothing: before 0.2.2 the format does not know the key.
+    """
+
+    def __init__(self, results: Sequence[Result]) -> None:
+        self.knows_ids = any(result.id is not None for result in results)
+        self.by_id = _unambiguous((result.id, result) for result in results)
+        self.by_name = _unambiguous((result.name, result) for result in results)
+
+    def result(self, row: Mapping[str, Any]) -> Result | None:
+        """Return the result that a row scores, None where it joins none."""
+        identity = row.get("evaluation_result_id")
+        if identity.__class__ is str and self.knows_ids:
+            return self.by_id.get(identity)
+        name = row.get("evaluation_name")
+        return self.by_name.get(name) if name.__class__ is str else None
+
+
+def number(value: Any) -> float | None:
+    """Return a JSON number as a float, None for anything else; 1e999 is infinite."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def is_alike(score: Any, limit: float) -> bool:
+    """Tell whether a score strays from a bound only as far as sums of floats do."""
+    known = number(score)
+    return known is not None and math.isclose(
+        known, limit, rel_tol=float(ROUNDING), abs_tol=float(NOTHING)
+    )
+
+
+def bound(value: Any) -> float | None:
+    """Return a bound of scores: a number, or an infinity written as a text (from 0.2.3 on)."""
+    if value in ("Infinity", "-Infinity"):
+        return float(value)
+    return number(value)
+
+
+def _result(index: int, result: dict[str, Any]) -> Result:
+    metric = result.get("metric_config")
+    metric = metric if isinstance(metric, dict) else {}
+    levels = metric.get("level_names")
+    samples = _member(result.get("source_data"), "samples_number")
+    listed = _member(result.get("source_data"), "sample_ids")
+    return Result(
+        place=index,
+        id=_text(result.get("evaluation_result_id")),
+        name=_text(result.get("evaluation_name")),
+        dataset=_text(_member(result.get("source_data"), "dataset_name")),
+        repository=_text(_member(result.get("source_data"), "hf_repo")),
+        minimum=bound(metric.get("min_score")),
+        maximum=bound(metric.get("max_score")),
+        lower_is_better=metric.get("lower_is_better") is True,
+        score_type=_text(metric.get("score_type")),
+        metric=next(filter(None, (_text(metric.get(name)) for name in METRIC_NAMES)), None),
+        levels=len(levels) if isinstance(levels, list) else None,
+        samples_number=_whole(samples),
+        sample_ids=frozenset(map(str, listed)) if isinstance(listed, list) else None,
+        split=_text(_member(result.get("source_data"), "hf_split")),
+        has_unknown_level=metric.get("has_unknown_level") is True,
+    )
+
+
+def _whole(value: Any) -> int | None:
+    """Return a number that is an integer for JSON Schema, which 20.0 is, None for all else."""
+    known = number(value)
+    return int(value) if known is not None and known.is_integer() else None
+
+
+def _unambiguous(pairs: Iterator[tuple[str | None, Result]]) -> dict[str, Result]:
+    known = [(key, result) for key, result in pairs if key is not None]
+    times = Counter(key for key, _ in known)
+    return {key: result for key, result in known if times[key] == 1}
+
+
+def _member(holder: Any, name: str) -> Any:
+    return holder.get(name) if isinstance(holder, dict) else None
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

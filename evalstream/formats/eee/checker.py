@@ -1,0 +1,468 @@
+"""Check one run: its rows in one pass, then the file against its aggregate."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from evalstream.engine.collector import Collector
+from evalstream.engine.routing import RowRouter, refuse_rowless
+from evalstream.engine.row_pass import RowPass, reason_of
+from evalstream.formats.eee import row_view
+from evalstream.formats.eee.aggregate import DETAILS, Aggregate
+from evalstream.formats.eee.aggregate_check import Reading, in_order, read_aggregate
+from evalstream.formats.eee.expectations import unmet_expectations
+from evalstream.formats.eee.file_violations import FileViolations
+from evalstream.formats.eee.probe import probe_context
+from evalstream.formats.eee.row_engine import engine_for
+from evalstream.formats.eee.rules.datastore import ES902, are_undeclared
+from evalstream.formats.eee.rules.recompute import summaries
+from evalstream.formats.eee.rules.sample_hash import file_recipe, verified_hashes
+from evalstream.formats.eee.rules.seal import ES506, NO_ROWS, checksum_algorithms, is_checksum_right
+from evalstream.io.digest import ALGORITHM_OF_LENGTH, ALGORITHMS
+from evalstream.io.document import document_bytes
+from evalstream.io.file import FileSource
+from evalstream.io.file_names import is_packed_name, rows_named_like
+from evalstream.io.file_state import Watch
+from evalstream.io.names import printable
+from evalstream.io.progress import Progress
+from evalstream.model.block import Lines
+from evalstream.model.errors import CannotCheck
+from evalstream.model.finding import Finding, PlacedViolation, Severity, Violation
+from evalstream.model.options import Options
+from evalstream.model.report import NOT_CHECKED, NOT_SEALED, RunSummary, Verified
+from evalstream.model.run import STDIN, Run
+from evalstream.parsing.limits import held_of
+from evalstream.rules.base import RunFacts, place_in
+from evalstream.rules.catalogue import MAIN_RULES, RULES, enabled_codes
+from evalstream.rules.inputs import ES001, ES002, ES009, changed_while_read
+from evalstream.rules.syntax import ES108
+
+if TYPE_CHECKING:
+    from evalstream.formats.eee.seal import Refusal, Seal
+
+FILE_PATH: Final = "/detailed_evaluation_results/file_path"
+CHANGED: Final = "changed while it was checked"
+OUTSIDE: Final = "the path leads out of what was named; it was not opened"
+
+JOINING: Final = ("ES6", "ES8")
+"""The layers of rules that need rows which were joined with their aggregate."""
+
+RUN_RULES: Final = tuple(rule for rule in MAIN_RULES.values() if rule.run is not None)
+AGGREGATE_RULES: Final = tuple(rule for rule in MAIN_RULES.values() if rule.aggregate is not None)
+
+
+class RunCheck:
+    """The check of one run, step by step; `awaited` says that its aggregate comes after its rows.
+
+    Findings go to `show` in order. Raises CannotWrite where rows that are to go somewhere, or a
+    seal, cannot be written there.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        options: Options,
+        show: Callable[[Finding], None],
+        progress: Progress,
+        *,
+        awaited: bool = False,
+    ) -> None:
+        self._started = time.perf_counter()
+        self._awaited = awaited
+        self._run, self._options, self._show, self._progress = run, options, show, progress
+        self._rows_name = printable(run.rows) if run.rows else None
+        self._aggregate_name = printable(run.aggregate) if run.aggregate else None
+        self._trouble: str | None = None
+        self._aggregate_faults: list[PlacedViolation] = []
+        self._aggregate: Aggregate | None = None
+        self._text: bytes | None = None
+        self._standing = Reading(None, [])
+        self._seal: Seal | None = None
+        self._refusal: Refusal | None = None
+        self._are_whole = self._lacks = self._changed = False
+        self._missing = run.missing
+        self._watch = Watch()
+
+    def summary(self) -> RunSummary:
+        """Do everything, and say what became of the run. Raises UsageError as well."""
+        if self._run.rows is None and self._missing is None:
+            refuse_rowless(self._options.flow, self._aggregate_name or "")
+        if not self._awaited:
+            self._read_aggregate()
+        outlets = RowRouter(self._options, self._algorithms())
+        try:
+            outlets.open()
+            rows = self._row_pass(outlets)
+            summary = self._summary(rows)
+            if rows.opened is None:
+                # What the files held before stays where no row came.
+                outlets.drop(CannotCheck("the rows cannot be opened"))
+            outlets.finish()
+        except BaseException as error:
+            outlets.drop(error)
+            raise
+        self._write_seal(summary)
+        return summary
+
+    def _row_pass(self, outlets: RowRouter) -> RowPass:
+        name = self._rows_name or self._aggregate_name or ""
+        rows = RowPass(name, self._options, self._algorithms(), outlets, self._progress)
+        if self._run.rows is None and self._missing is None:
+            rows.layout = NO_ROWS
+        return rows
+
+    def _summary(self, rows: RowPass) -> RunSummary:
+        if self._options.flow.is_waited_for:
+            prepare(self._options, self._aggregate)
+        try:
+            head = rows.open(self._run.rows) if self._run.rows else b""
+            context = probe_context(self._options, self._aggregate, head)
+            collector = Collector(context, rows.name, self._show)
+            try:
+                rows.run(collector)
+                self._cannot(rows.trouble)
+                self._lacks = rows.lacks
+                self._are_whole = rows.trouble is None and not collector.tally.unread
+                if self._awaited:
+                    self._read_aggregate()
+                if self._awaited and self._aggregate is not None:
+                    self._cannot("the aggregate came after the rows; its claims were not checked")
+                for placed in rows.breaks:
+                    collector.note(placed.fault, line=placed.line)
+                self._compare_aggregate()
+                facts, faults = self._judged(rows, collector)
+                self._distrust(facts.changed and f"the rows file {CHANGED}: {facts.changed}")
+                self._speak(faults, collector)
+                return self._summarised(rows, facts, collector)
+            finally:
+                collector.close()
+        finally:
+            rows.close()
+
+    def _algorithms(self) -> tuple[str, ...]:
+        """Return which digests are wanted: all where the aggregate is yet to name one."""
+        algorithms = checksum_algorithms(self._aggregate)
+        declared = self._aggregate.hash_algorithm if self._aggregate is not None else None
+        if declared or not (self._options.flow.seal_to or self._awaited):
+            return algorithms
+        return tuple(dict.fromkeys((*algorithms, *ALGORITHMS)))
+
+    def _read_aggregate(self) -> None:
+        path, name = self._run.aggregate, self._aggregate_name
+        if path is None or name is None:
+            return
+        if path == self._options.flow.seal_to and not os.path.exists(path):
+            return
+        try:
+            self._text = document_bytes(path, self._watch)
+            reading = read_aggregate(self._text, name, self._options)
+        except (OSError, CannotCheck) as error:
+            self._cannot(f"the aggregate cannot be read: {reason_of(error)}")
+            fault = ES001.fault(f"cannot be read: {reason_of(error)}")
+            self._aggregate_faults.append(PlacedViolation(fault))
+        else:
+            self._aggregate, self._aggregate_faults = reading.aggregate, reading.faults
+            if reading.aggregate is None:
+                self._cannot("the aggregate could not be read as one")
+            elif self._run.rows is None and self._missing is None:
+                self._missing = _unnamed_rows(reading.aggregate)
+        if self._missing:
+            self._cannot(self._missing)
+            self._aggregate_faults.extend(map(PlacedViolation, self._missing_faults(self._missing)))
+
+    def _compare_aggregate(self) -> None:
+        """Note whether the aggregate is still what was read."""
+        for _, change in self._watch.changes():
+            self._aggregate_faults.append(PlacedViolation(changed_while_read(change)))
+            self._distrust(f"the aggregate {CHANGED}: {change}")
+
+    def _distrust(self, reason: str | None) -> None:
+        """Let no verdict be given of a file that changed: what was found is of no one state."""
+        self._cannot(reason)
+        if reason is not None:
+            self._changed, self._are_whole = True, False
+
+    def _missing_faults(self, missing: str) -> Iterator[Violation]:
+        """Say that declared rows are not there, or not where they may be."""
+        leads_out = self._run.leads_out
+        if leads_out is not None:
+            yield ES009.fault(OUTSIDE, pointer=FILE_PATH, found=printable(leads_out))
+        elif ES902.code not in enabled_codes(self._options):
+            yield ES001.fault(missing, pointer=FILE_PATH if self._run.missing else DETAILS)
+
+    def _judged(self, rows: RowPass, collector: Collector) -> tuple[RunFacts, FileViolations]:
+        """Judge the files as a whole: as they will be if they are sealed, else as they stand."""
+        flow, seal = self._options.flow, self._prepared_seal(rows, collector)
+        self._standing = standing = Reading(self._aggregate, self._aggregate_faults)
+        if seal is not None:
+            from evalstream.formats.eee.seal import refusal_of, stopped_before
+
+            sealed, name = seal.read(self._options), self._aggregate_name
+            self._aggregate, self._aggregate_faults = sealed if seal.before else standing
+            self._aggregate_name = printable(seal.path)
+            facts = self._facts(rows, collector, seal.rows)
+            faults = self._file_faults(rows, facts)
+            failing = faults.failing(collector.context)
+            fails = bool(failing) or collector.fails()
+            refusal = refusal_of(facts, sealed, standing, self._trouble, fails=fails)
+            if refusal is None or flow.force:
+                refusal = None if flow.dry_run else stopped_before()
+            if refusal is None:
+                self._seal = seal
+                return facts, faults
+            self._refusal, self._aggregate_name = refusal.beside(failing), name
+            self._aggregate, self._aggregate_faults = standing
+            self._cannot(refusal.trouble and f"{NOT_SEALED}: {refusal.trouble}")
+        facts = self._facts(rows, collector)
+        faults = self._file_faults(rows, facts)
+        for fault in unmet_expectations(facts):
+            if self._refusal is None and fault.code not in facts.context.enabled:
+                self._cannot(fault.message)
+        return facts, faults if self._refusal is None else self._refusal.added_to(faults)
+
+    def _prepared_seal(self, rows: RowPass, collector: Collector) -> Seal | None:
+        """Return the aggregate as it will be when it is sealed, None where it cannot be."""
+        if self._options.flow.seal_to is None:
+            return None
+        from evalstream.formats.eee.seal import seal_of
+
+        try:
+            return seal_of(self._run, self._options, self._aggregate, self._text, rows, collector)
+        except (OSError, CannotCheck) as error:
+            self._cannot(f"{NOT_SEALED}: {reason_of(error)}")
+            return None
+
+    def _write_seal(self, summary: RunSummary) -> None:
+        """Seal the rows, unless something speaks against it."""
+        flow, seal = self._options.flow, self._seal
+        if flow.seal_to is None:
+            return
+        if seal is None:
+            summary.tell_unsealed(None if self._refusal is None else self._refusal.reason)
+        elif flow.dry_run:
+            summary.change = seal.difference()
+        else:
+            seal.write()
+            summary.sealed = printable(seal.path)
+
+    def _facts(self, rows: RowPass, collector: Collector, sealed_as: str | None = None) -> RunFacts:
+        """Gather what is known; `sealed_as` names the rows as a seal is to name them."""
+        aggregate, source = self._aggregate, rows.source
+        algorithm = checksum_algorithms(aggregate)[0]
+        # Only one rule asks for them, and each takes a look at the disk.
+        wanted = self._run.aggregate if ES902.code in collector.context.enabled else None
+        named_like = () if wanted is None else rows_named_like(wanted)
+        return RunFacts(
+            file=self._rows_name or self._aggregate_name or "",
+            context=collector.context,
+            tally=collector.tally,
+            path=sealed_as or self._path(rows),
+            aggregate=aggregate,
+            checksums=rows.digests.get(self._covered(rows), {}),
+            diagnose=partial(source.diagnose, algorithm=algorithm) if source else lambda _: None,
+            changed=rows.opened.changed() if rows.opened is not None else None,
+            layout=rows.layout,
+            coverage=collector.coverage,
+            aggregate_path=self._run.aggregate,
+            beside=tuple(filter(_is_file_or_link, named_like)),
+            missing=None if self._run.leads_out else self._missing,
+            packed=rows.opened.packed if rows.opened is not None else None,
+        )
+
+    def _path(self, rows: RowPass) -> str | None:
+        """Return the path of the file that holds the rows, None for a stream."""
+        if isinstance(rows.source, FileSource):
+            return self._run.rows
+        is_file = self._run.rows is not None and os.path.isfile(self._run.rows)
+        return self._run.rows if is_file and self._run.rows != STDIN else None
+
+    def _covered(self, rows: RowPass) -> str:
+        """Return which digests the checksum is one of: those that it equals, if it equals any.
+
+        Else those of the rows that are left without noise, and of a packed file whatever its
+        declared name says: that of the stored or of the unpacked bytes.
+        """
+        aggregate, digests = self._aggregate, rows.digests
+        if aggregate is not None and aggregate.checksum is not None:
+            algorithm = ALGORITHM_OF_LENGTH[len(aggregate.checksum)]
+            for name, digest in digests.items():
+                if digest.get(algorithm) == aggregate.checksum:
+                    return name
+        if "rows" in digests:
+            return "rows"
+        declared = aggregate.file_path if aggregate is not None else None
+        unpacked = declared is not None and not is_packed_name(declared)
+        return "unpacked" if unpacked and "unpacked" in digests else "stored"
+
+    def _file_faults(self, rows: RowPass, facts: RunFacts) -> FileViolations:
+        """Say what is wrong with whole files: the rows file and its aggregate."""
+        about_rows = [*rows.faults, *unmet_expectations(facts)]
+        about_aggregate = list(self._aggregate_faults)
+        about_aggregate.extend(map(PlacedViolation, held_of(self._aggregate_rule_faults(facts))))
+        for fault in held_of(self._run_faults(facts)):
+            about = RULES[fault.code].about_aggregate and not fault.about_rows
+            if about and facts.aggregate is not None:
+                about_aggregate.append(PlacedViolation(fault))
+            else:
+                about_rows.append(fault)
+        return FileViolations(about_rows, about_aggregate)
+
+    def _speak(self, faults: FileViolations, collector: Collector) -> None:
+        """Hand on what concerns whole files: the rows file first, then its aggregate."""
+        for fault in sorted(faults.rows, key=lambda fault: (fault.code, fault.pointer or "")):
+            collector.note(fault)
+        for placed in in_order(faults.aggregate):
+            collector.note(placed.fault, self._aggregate_name, placed.line)
+        if collector.tally.unread and not self._failed(collector):
+            self._cannot(f"{collector.tally.unread:,} rows could not be read")
+        if self._rows_name and not collector.tally.rows and not self._failed(collector):
+            self._cannot("no row was looked at")
+
+    def _aggregate_rule_faults(self, facts: RunFacts) -> Iterator[Violation]:
+        """Judge the aggregate by itself, but for results with a number that is none (ES108)."""
+        if facts.aggregate is None:
+            return
+        pointers = [
+            placed.fault.pointer or ""
+            for placed in self._aggregate_faults
+            if placed.fault.code == ES108.code
+        ]
+        numberless = {"/".join(pointer.split("/")[:3]) for pointer in pointers}
+        for rule in AGGREGATE_RULES:
+            if rule.aggregate is not None and rule.code in facts.context.enabled:
+                for fault in rule.aggregate(facts.aggregate):
+                    if "/".join((fault.pointer or "").split("/")[:3]) not in numberless:
+                        yield fault
+
+    def _run_faults(self, facts: RunFacts) -> Iterator[Violation]:
+        looked_at = self._run.rows is not None and facts.layout != "unread"
+        is_alone = self._run.rows is None and self._missing is None and self._aggregate
+        if is_alone and not self._is_documentation:
+            message = "no rows were checked, only the aggregate itself"
+            yield ES506.fault(message, severity=Severity.INFO)
+        for (code, message, pointer), count, line in facts.tally.remarks:
+            said = f"{message} (first {place_in(facts.layout)(line)})"
+            yield Violation(
+                code, said, pointer, severity=Severity.INFO, count=count, about_rows=True
+            )
+        enabled = facts.context.enabled
+        unreadable = facts.aggregate is None and facts.aggregate_path is not None
+        orphaned = ES902.code in enabled and are_undeclared(facts)
+        for rule in RUN_RULES:
+            if rule.run is None or rule.code not in enabled:
+                continue
+            if self._awaited and rule.code.startswith(JOINING):
+                continue
+            # Another rule has said why nothing seals the rows.
+            if rule is ES506 and (unreadable or orphaned or self._options.flow.seal_to):
+                continue
+            if looked_at or rule.about_paths:
+                yield from rule.run(facts)
+
+    @property
+    def _is_documentation(self) -> bool:
+        """Whether there is an aggregate that reports published figures and so has no rows."""
+        if self._run.rows is not None or self._missing is not None or self._aggregate is None:
+            return False
+        return self._aggregate.is_documentation
+
+    def _cannot(self, reason: str | None) -> None:
+        self._trouble = self._trouble or reason
+
+    def _failed(self, collector: Collector) -> bool:
+        threshold = self._options.threshold
+        excused = NOT_CHECKED | {ES002.code} if self._lacks else NOT_CHECKED
+        return any(
+            severity >= threshold and code not in excused for code, severity in collector.counts
+        )
+
+    def _is_refuted(self, facts: RunFacts) -> bool:
+        """Tell whether rows are not as many as was expected, or may not be sealed, for good."""
+        if self._refusal is not None and self._refusal.refutes:
+            return True
+        return any(unmet_expectations(facts))
+
+    def _summarised(self, rows: RowPass, facts: RunFacts, collector: Collector) -> RunSummary:
+        summary = RunSummary(
+            file=self._rows_name,
+            aggregate=self._aggregate_name,
+            format=row_view.NAME,
+            version=_version(facts),
+            rows=collector.tally.rows,
+            recipe=file_recipe(facts),
+            seconds=time.perf_counter() - self._started,
+            bytes=rows.size,
+            trouble=self._trouble,
+            results=list(summaries(facts)) if self._rows_name else [],
+        )
+        for (code, severity), count in collector.counts.items():
+            summary.count(code, severity, count)
+        if self._changed:
+            summary.verdict = "incomplete"
+        elif self._failed(collector) or self._is_refuted(facts):
+            summary.verdict = "failed"
+        elif not self._trouble and self._aggregate and (self._rows_name or self._is_documentation):
+            summary.verdict = "passed"
+        aggregate = self._aggregate
+        summary.algorithm = checksum_algorithms(aggregate)[0] if facts.checksums else None
+        summary.actual = facts.checksums.get(summary.algorithm or "")
+        summary.covers = self._covered(rows) if len(rows.digests) > 1 else None
+        if self._options.flow.dry_run:
+            # A seal that is only shown is not declared yet.
+            facts = replace(facts, aggregate=self._standing.aggregate)
+        declared = facts.aggregate.claim("checksum") if facts.aggregate else None
+        summary.declared = declared if isinstance(declared, str) else None
+        summary.verified = self._verified(facts, summary) if self._rows_name else None
+        summary.links = collector.links
+        if collector.links is not None:
+            collector.links.claim(aggregate)
+        return summary
+
+    def _verified(self, facts: RunFacts, summary: RunSummary) -> Verified:
+        """Say what was verified, whether or not a rule speaks of it."""
+        aggregate, rows = facts.aggregate, facts.tally.rows
+        checksum = row_count = None
+        if aggregate is not None and self._are_whole:
+            total = aggregate.claim("total_rows")
+            checksum = None if aggregate.checksum is None else is_checksum_right(facts)
+            row_count = None if total is None else total == rows and not isinstance(total, bool)
+        results = [] if self._awaited else summary.results
+        return Verified(
+            checksum,
+            row_count,
+            verified_hashes(facts),
+            rows,
+            sum(result.claims for result in results),
+            sum(result.claims_recomputed for result in results),
+        )
+
+
+def prepare(options: Options, aggregate: Aggregate | None = None) -> None:
+    """Load and compile what checks rows before the first one comes, as something waits for it."""
+    engine_for(probe_context(options, aggregate, b"")).run(Lines(b"{}\n"))
+
+
+def _is_file_or_link(path: str) -> bool:
+    """Tell whether a file or a link is there; a link is not followed."""
+    return os.path.islink(path) or os.path.isfile(path)
+
+
+def _unnamed_rows(aggregate: Aggregate) -> str | None:
+    """Say that rows are not there which an aggregate seals without a name, None where none are."""
+    claims = [name for name in ("checksum", "total_rows") if aggregate.claim(name)]
+    if aggregate.claim("file_path") is not None or not claims:
+        return None
+    return f"the rows of its {' and '.join(claims)} were not found, and no file_path names them"
+
+
+def _version(facts: RunFacts) -> str | None:
+    """Return the version of most rows, else the aggregate's."""
+    counted = sorted(facts.tally.versions, key=lambda entry: -entry[1])
+    if counted:
+        return counted[0][0]
+    return facts.aggregate.version if facts.aggregate else None

@@ -1,0 +1,156 @@
+"""Where a datastore keeps its files: their paths, and the directory that a model addresses."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+from urllib.parse import unquote
+
+ROOT: Final = "data"
+FOLDERS: Final = ("collection", "developer", "model")
+PATTERN: Final = "/".join((ROOT, *(f"<{folder}>" for folder in FOLDERS), "<uuid4>"))
+LONGEST_NAME: Final = 255
+"""In bytes; the most that ext4, APFS, NTFS and ZFS all hold."""
+
+_UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_UUID4: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_RESERVED: Final = frozenset(
+    {"con", "prn", "aux", "nul", "conin$", "conout$"}
+    | {f"{device}{number}" for device in ("com", "lpt") for number in "123456789¹²³"}
+)
+"""Devices of Windows, with any ending: learn.microsoft.com/windows/win32/fileio/naming-a-file."""
+
+_DEVICES: Final = frozenset(
+    {"CON", "PRN", "AUX", "NUL"}
+    | {f"{device}{n}" for device in ("COM", "LPT") for n in range(1, 10)}
+)
+"""Those of them that the format's publisher knows."""
+
+_UNPORTABLE: Final[tuple[tuple[Callable[[str], object], str], ...]] = (
+    (lambda name: not name.isprintable(), "it holds an invisible character, or is no UTF-8"),
+    (re.compile(r'[<>:"\\|?*]').search, r'it holds one of < > : " \ | ? *'),
+    (lambda name: name.endswith((" ", ".")), "it ends in a space or full stop"),
+    (lambda name: name.startswith((" ", ".", "-")), "it begins with a space, full stop or hyphen"),
+    (lambda name: _device(name) in _RESERVED, "it is the name of a device on Windows"),
+    (lambda name: len(os.fsencode(name)) > LONGEST_NAME, f"it is over {LONGEST_NAME} bytes long"),
+    (lambda name: not unicodedata.is_normalized("NFC", name), "it is not in the Unicode form NFC"),
+    (lambda name: name == ROOT, "it is the name of the datastore's root"),
+)
+
+_WEB: Final = re.compile(r"(https?://[^/?#]*)([^?#]*)", re.IGNORECASE)
+_PARTED: Final = re.compile(r'[<>:"\\|?*/\x00-\x1f]')
+_UNADDRESSABLE: Final[tuple[tuple[Callable[[str], object], str], ...]] = (
+    (lambda part: not part, "is empty"),
+    (lambda part: part.lower() == "unknown", 'is "unknown"'),
+    (lambda part: _PARTED.search(part.replace(":", "_")), "holds a character that no path may"),
+    (lambda part: part.endswith("."), "ends in a full stop"),
+    (lambda part: part.split(".", 1)[0].upper() in _DEVICES, "is the name of a device on Windows"),
+    (lambda part: part == ROOT, "is the name of the datastore's root"),
+)
+"""Why a part of a model's identity makes no directory, by the format's own publisher.
+
+Fewer names than `unportable` refuses: what the publisher writes has an address.
+"""
+
+
+class DatastorePath(NamedTuple):
+    """Where a file lies: the whole path of its folder, its last four folders, and its name."""
+
+    folder: str
+    folders: tuple[str, ...]
+    name: str
+
+    @property
+    def inside(self) -> bool:
+        """Whether it lies as deep below a folder `data` as a datastore's files do."""
+        return len(self.folders) == len(FOLDERS) + 1 and self.folders[0] == ROOT
+
+    @property
+    def path(self) -> str:
+        """The path from the root of the datastore on, or what would be that."""
+        return "/".join((*self.folders, self.name))
+
+    def uuid(self, ending: str) -> str | None:
+        """Return the version 4 UUID that with `ending` makes the name, None for another name."""
+        stem = self.name.removesuffix(ending)
+        return stem if self.name == stem + ending and _UUID4.fullmatch(stem) else None
+
+
+class Address(NamedTuple):
+    """The directory below a collection that a model's identity stands for."""
+
+    developer: str
+    model: str
+
+
+class Unaddressable(NamedTuple):
+    """An identity that stands for no directory: the member of model_info at fault, and why."""
+
+    member: str
+    reason: str
+
+
+def place_of(path: str) -> DatastorePath:
+    """Return where the file of a path or URL lies; links are not followed."""
+    web = _WEB.match(path)
+    if web is not None:
+        path = web[1] + unquote(web[2])
+    folder, name = os.path.split(os.path.abspath(path))
+    return DatastorePath(
+        folder, tuple(filter(None, folder.split(os.sep)))[-len(FOLDERS) - 1 :], name
+    )
+
+
+def uuid_of(path: str) -> str | None:
+    """Return the UUID, of any version, that with `.json` is the name of a file; in lower case."""
+    name = os.path.basename(path)
+    stem = name.removesuffix(".json")
+    return stem.lower() if stem != name and _UUID.fullmatch(stem) else None
+
+
+def address_of(identity: str, developer: str | None) -> Address | Unaddressable:
+    """Return which directory a model has, by its id, and by its developer if the id names none.
+
+    As the format's own publisher files it: the part before the first slash is the developer, the
+    others are joined by underscores, and a colon becomes an underscore.
+    """
+    first, *rest = identity.strip().split("/")
+    if rest:
+        problem = _problem((first, *rest), "a part of it")
+        if problem:
+            return Unaddressable("id", problem)
+        return Address(_directory(first), "_".join(map(_directory, rest)))
+    problem = _problem((first,), "it")
+    if problem:
+        return Unaddressable("id", problem)
+    if developer is None:
+        return Unaddressable("developer", "it is missing, and id has no developer before a slash")
+    problem = _problem((developer,), "it")
+    if problem:
+        return Unaddressable("developer", problem)
+    return Address(_directory(developer), _directory(first))
+
+
+def _problem(parts: Sequence[str], noun: str) -> str | None:
+    """Say why one of some parts makes no directory, None where all do."""
+    for part in map(str.strip, parts):
+        for applies, reason in _UNADDRESSABLE:
+            if applies(part):
+                return f"{noun} {reason}"
+    return None
+
+
+def _directory(part: str) -> str:
+    return part.strip().replace(":", "_")
+
+
+def unportable(name: str) -> str | None:
+    """Say why a name is none that every file system holds unchanged, None where it is one."""
+    return next((reason for applies, reason in _UNPORTABLE if applies(name)), None)
+
+
+def _device(name: str) -> str:
+    return name.partition(".")[0].rstrip(" ").lower()

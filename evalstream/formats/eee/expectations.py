@@ -1,0 +1,47 @@
+"""How many rows and samples the caller expects, compared with those that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evalstream.formats.eee.rules.recompute import ES802
+from evalstream.formats.eee.rules.seal import ES503, LOOKED_AT, NO_ROWS
+from evalstream.formats.eee.sample_groups import is_even
+from evalstream.model.finding import Severity, Violation
+from evalstream.model.row_record import UNJOINED
+from evalstream.model.text import counted
+from evalstream.rules.base import RunFacts
+
+
+def unmet_expectations(facts: RunFacts) -> Iterator[Violation]:
+    """Say where the rows are not as many as expected; nothing where they could not be read.
+
+    A sample is known by its evaluation, its evaluation_name and its id. Where results score
+    samples under names of their own, as metrics do, each result may have all of them.
+    """
+    flow, rows = facts.context.options.flow, facts.tally.rows
+    if facts.layout not in (*LOOKED_AT, NO_ROWS):
+        return
+    if flow.expect_rows not in (None, rows):
+        message = f"--expect-rows is {flow.expect_rows:,}, and there are {counted(rows, 'row')}"
+        yield ES503.fault(message, expected=flow.expect_rows, found=rows, about_rows=True)
+    if flow.expect_samples is not None:
+        yield from _samples(facts, flow.expect_samples)
+
+
+def _samples(facts: RunFacts, expected: int) -> Iterator[Violation]:
+    samples, whose = facts.coverage.distinct(), "the rows score"
+    if not all(is_even(facts, result) for result in facts.context.results):
+        samples, whose = min(_by_result(facts)), "the rows of a result score"
+    elif expected in _by_result(facts) and len(_by_result(facts)) == 1:
+        return
+    if samples != expected:
+        message = f"--expect-samples is {expected:,}, and {whose} {counted(samples, 'sample')}"
+        details = {"severity": Severity.ERROR, "about_rows": True}
+        yield ES802.fault(message, expected=expected, found=samples, **details)
+
+
+def _by_result(facts: RunFacts) -> set[int]:
+    """Return how many samples results score that have any."""
+    covers = facts.coverage.covers.items()
+    return {cover.samples for place, cover in covers if cover.samples and place != UNJOINED}

@@ -1,0 +1,197 @@
+"""Settle what the file follows before its rows are judged: hash algorithm, recipe, version."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, Final
+
+from evalstream.formats.eee import row_view
+from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.io.digest import (
+    ALGORITHM_OF_LENGTH,
+    RECIPES,
+    equivalent_recipes,
+    is_hex_digest,
+    matching_recipes,
+    normalised,
+)
+from evalstream.model.options import Options
+from evalstream.parsing import json
+from evalstream.rules.base import CheckContext
+from evalstream.rules.catalogue import enabled_main_codes
+
+PROBED_ROWS: Final = 256
+"""How many rows at the head of a file are probed: enough to meet an unusual reference."""
+
+UNANIMOUS: Final = 32
+"""How many rows settle what a file follows where none says otherwise."""
+
+
+def probe_context(options: Options, aggregate: Aggregate | None, head: bytes) -> CheckContext:
+    """Return what the rows are to be judged by, from the options, the aggregate and the head."""
+    rows = _Rows(head)
+    version = _version(options, aggregate, rows)
+    algorithm, recipes = _recipes(options, version, aggregate, rows)
+    context = CheckContext(
+        options=options,
+        enabled=enabled_main_codes(options),
+        version=version,
+        algorithm=algorithm,
+        recipes=recipes,
+        links=options.links,
+    )
+    if aggregate is None:
+        return context
+    return replace(
+        context,
+        evaluation_id=aggregate.evaluation_id,
+        model_id=aggregate.model_id,
+        evaluation_names=aggregate.evaluation_names,
+        results=aggregate.joinable(),
+        library=aggregate.library,
+    )
+
+
+class _Rows:
+    """The rows at the head of a file, each read once and only when it is asked for.
+
+    None stands for a line that is no row.
+    """
+
+    def __init__(self, head: bytes) -> None:
+        self._head = head
+        self._read: list[dict[str, Any] | None] = []
+        self._starts = [0]
+        while len(self._starts) <= PROBED_ROWS and self._starts[-1] < len(head):
+            self._starts.append(head.find(b"\n", self._starts[-1]) + 1 or len(head))
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def __iter__(self) -> Iterator[dict[str, Any] | None]:
+        for place, (start, stop) in enumerate(pairwise(self._starts)):
+            if place == len(self._read):
+                self._read.append(_row(self._head[start:stop]))
+            yield self._read[place]
+
+
+_PROBED: Final = ("schema_version", "sample_hash", "input")
+"""The members of a row that are looked at."""
+
+
+def _row(line: bytes) -> dict[str, Any] | None:
+    try:
+        row = json.fast(line)
+    except ValueError:
+        return None if line.isspace() else _probed_leniently(line)
+    return {name: row.get(name) for name in _PROBED} if isinstance(row, dict) else None
+
+
+def _probed_leniently(line: bytes) -> dict[str, Any] | None:
+    """Read what is looked at of a row, whatever is wrong with the rest."""
+    # This takes longer to load than all other rows take to read.
+    import msgspec
+
+    try:
+        row = _lenient()(line)
+    # Before msgspec 0.21 its own errors are of another class.
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    return {name: getattr(row, name) for name in _PROBED}
+
+
+@lru_cache(maxsize=1)
+def _lenient() -> Callable[[bytes], Any]:
+    import msgspec
+
+    members = [(name, Any, None) for name in _PROBED]
+    return msgspec.json.Decoder(msgspec.defstruct("Probed", members)).decode
+
+
+def _votes(ballots: Iterable[Iterable[str]], voters: int) -> dict[str, int]:
+    """Count votes, one ballot a voter, until those that are left cannot change who has most.
+
+    So many votes for one alone are enough: a stream may show no more rows at first.
+    """
+    votes: dict[str, int] = {}
+    for left, names in zip(reversed(range(voters)), ballots, strict=True):
+        for name in names:
+            votes[name] = votes.get(name, 0) + 1
+        second, most = sorted([0, 0, *votes.values()])[-2:]
+        if most - second > left or (most >= UNANIMOUS and not second):
+            break
+    return votes
+
+
+def _version(options: Options, aggregate: Aggregate | None, rows: _Rows) -> str:
+    """Choose the version that judges rows which declare none."""
+    if options.schema_version != "auto":
+        return options.schema_version
+    known = _votes(map(_nearest, rows), len(rows))
+    if known:
+        return max(known, key=known.__getitem__)
+    if aggregate is not None and aggregate.version:
+        return row_view.nearest_version(aggregate.version, instance=True)
+    return row_view.DEFAULT_VERSION
+
+
+def _nearest(row: dict[str, Any] | None) -> tuple[str, ...]:
+    declared = None if row is None else row.get("schema_version")
+    return (row_view.nearest_version(declared, instance=True),) if isinstance(declared, str) else ()
+
+
+def _recipes(
+    options: Options, version: str, aggregate: Aggregate | None, rows: _Rows
+) -> tuple[str, tuple[str, ...]]:
+    """Choose the algorithm and the recipes that the file can follow, best first.
+
+    The declared algorithm is tried first, then the other. The best recipe is chosen as it is in
+    the end, once all rows are known.
+    """
+    algorithms = _algorithms(aggregate)
+    every = ((name, _votes(_explanations(rows, name), len(rows))) for name in algorithms)
+    algorithm, votes = next(((name, votes) for name, votes in every if votes), (algorithms[0], {}))
+    if options.recipe != "auto":
+        return algorithm, (options.recipe,)
+    if not votes:
+        return algorithm, ()
+    most, library = max(votes.values()), aggregate.library if aggregate else None
+    first = row_view.likely_recipe(votes, most, version, library)
+    best = [name for name in RECIPES if votes.get(name) == most]
+    return algorithm, tuple(dict.fromkeys([first, *best]))
+
+
+def _algorithms(aggregate: Aggregate | None) -> list[str]:
+    declared = aggregate.hash_algorithm if aggregate is not None else None
+    return sorted(ALGORITHM_OF_LENGTH.values(), key=lambda name: (name != declared, name == "md5"))
+
+
+def _explanations(rows: _Rows, algorithm: str) -> Iterator[frozenset[str]]:
+    """Yield the recipes of each row's hash; that of the row before is tried first."""
+    last = next(iter(RECIPES))
+    for row in rows:
+        names = _explained(row, algorithm, last)
+        last = last if last in names else min(names, default=last)
+        yield names
+
+
+def _explained(row: dict[str, Any] | None, algorithm: str, first: str) -> frozenset[str]:
+    """Return the recipes that give a row's hash; `first` is tried before the others."""
+    digest, covered = (
+        (None, None) if row is None else (row.get("sample_hash"), row_view.hash_input(row))
+    )
+    if covered is None or not isinstance(digest, str):
+        return frozenset()
+    bare, (raw, reference) = normalised(digest), covered
+    if isinstance(reference, str) or len(reference) <= 1:
+        with suppress(UnicodeEncodeError):
+            if getattr(hashlib, algorithm)(RECIPES[first](raw, reference)).hexdigest() == bare:
+                return equivalent_recipes(first)
+    if not is_hex_digest(bare) or ALGORITHM_OF_LENGTH[len(bare)] != algorithm:
+        return frozenset()
+    return matching_recipes(bare, raw, reference)

@@ -1,0 +1,94 @@
+"""What a row is, as one record of digests, whichever way the row was read."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, NamedTuple
+
+import xxhash
+
+from evalstream.formats.eee import row_view
+from evalstream.formats.eee.row_groups import RowGroup
+from evalstream.io.digest import wide_digest
+from evalstream.model.block import Bytes
+from evalstream.model.row_record import ABSENT, pack
+from evalstream.parsing import json
+
+_MODULUS: Final = 1 << 64
+
+
+class Shown(NamedTuple):
+    """What a row holds besides its ids.
+
+    `input` is a text that rows with the same input share, None where the row shows none;
+    `output` digests the choices and the answer (0: not looked at).
+    """
+
+    input: bytes | None
+    metadata: Any
+    output: int
+    score: Any
+
+
+def sample_digest(sample: Any, scope: RowGroup) -> bytes | None:
+    """Return the digest of a sample_id within its evaluation, None for what can be none.
+
+    A row whose evaluation_name is not text has none either: nothing tells where it belongs. The
+    second half of a digest does not depend on the evaluation_name.
+    """
+    if not scope.is_named:
+        return None
+    if sample.__class__ is str:
+        return wide_digest(sample.encode(errors="surrogatepass"), scope.name, scope.evaluation)
+    if isinstance(sample, float) and sample.is_integer():
+        sample = int(sample)  # as JSON Schema has it
+    if isinstance(sample, int):
+        # The integer 1 and the text "1" are different samples.
+        seeds = ~scope.name % _MODULUS, ~scope.evaluation % _MODULUS
+        return wide_digest(f"{sample}".encode(), *seeds)
+    return None
+
+
+def answer_digest(answer: Any) -> int:
+    """Return a number that rows share in which the model said the same."""
+    return xxhash.xxh3_64_intdigest(json.canonical(answer))
+
+
+def choices_digest(choices: str) -> int:
+    """Return a number that rows share which show the same choices, 0 for none."""
+    return xxhash.xxh64_intdigest(choices.encode(errors="surrogatepass")) if choices else 0
+
+
+def record(
+    number: int, offset: int, line: Bytes, key: bytes | None, scope: RowGroup, shown: Shown
+) -> bytes:
+    """Pack one row: its line and offset, and what it scores, shows and says.
+
+    `key` digests its sample, None where it names none.
+    """
+    content, score = xxhash.xxh64_intdigest(line), _double(shown.score)
+    ids = scope.place, offset, scope.name, score
+    if key is None:
+        return pack(number, wide_digest(line), ABSENT, content, 0, 0, 0, *ids)
+    mark = row_view.repeat_mark(shown.metadata)
+    return pack(
+        number,
+        key,
+        ABSENT if shown.input is None else wide_digest(shown.input, scope.evaluation),
+        content,
+        shown.output,
+        xxhash.xxh64_intdigest(mark.encode(errors="surrogatepass")) if mark else 0,
+        scope.result,
+        *ids,
+    )
+
+
+def _double(score: Any) -> float:
+    """Return a score as a double, NaN for what none holds exactly."""
+    if not isinstance(score, (int, float)):
+        return math.nan
+    try:
+        double = float(score)
+    except OverflowError:
+        return math.nan
+    return double if double == score else math.nan

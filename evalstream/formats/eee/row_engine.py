@@ -1,0 +1,426 @@
+"""One block of lines in, findings and a tally out: the hot loop, at two speeds."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, lru_cache
+from itertools import groupby
+from json import loads
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from evalstream.engine.record_engine import RecordEngine
+from evalstream.engine.result import AcceptedRows, BlockFindings, BlockResult, LineStatus, last_line
+from evalstream.formats.eee import row_view
+from evalstream.formats.eee.aggregate import Join
+from evalstream.formats.eee.row_digests import (
+    Shown,
+    answer_digest,
+    choices_digest,
+    record,
+    sample_digest,
+)
+from evalstream.formats.eee.row_groups import RowGroup, RowGroups, is_aggregated_notice, notice_key
+from evalstream.formats.eee.row_reader import Row, RowReader, parse
+from evalstream.formats.eee.rules import sample_hash
+from evalstream.formats.eee.rules.schema import ES216
+from evalstream.model.block import Lines
+from evalstream.model.finding import Violation
+from evalstream.model.row_record import RECORD_BYTES, UNJOINED, RowRecords
+from evalstream.parsing import json
+from evalstream.rules.base import CheckContext, RowCheck, Rule
+from evalstream.rules.catalogue import MAIN_RULES, severity_of
+from evalstream.rules.inputs import ES003, noise_check
+from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES107, ES108, ES110, ES111, ES114
+from evalstream.stats.link_keys import UNSHOWN, input_hash64, sample_hash64
+from evalstream.stats.tally import Tally
+
+if TYPE_CHECKING:
+    from evalstream.formats.eee.fast_path import FastBlock, FastPath
+
+JSON_BLANK: Final = b" \t\r"
+UNCERTAIN: Final = frozenset({ES107.code, ES108.code})
+"""Faults after which the values of a row are not those that its writer meant."""
+
+WORTH_A_SCANNER_BYTES = 1 << 19
+"""From how many bytes on it is worth to load what takes usual rows quickly."""
+
+BATCH_BYTES: Final = 100_000
+BATCH_LINES: Final = 1_000
+"""How many bytes and lines go through the steps together; their objects fit the caches."""
+
+LONGEST_BLANK: Final = 64
+BLANKS: Final = re.compile(rb"(?:[ \t]{0,%d}+\n){16,}+" % (LONGEST_BLANK - 1))
+"""Many lines without anything on them, one after the other."""
+
+
+def engine_for(context: CheckContext) -> Engine | RecordEngine:
+    """Return the engine of a context: for rows compiled once per process, else its records'."""
+    return _compiled(context) if context.judge is None else RecordEngine(context, context.judge)
+
+
+@lru_cache(maxsize=8)
+def _compiled(context: CheckContext) -> Engine:
+    return Engine(context)
+
+
+class Engine:
+    """A pure function of (bytes, context): holds compiled rules and no state between blocks."""
+
+    _expected: ClassVar[int] = 0
+
+    def __init__(self, context: CheckContext) -> None:
+        self.context = context
+        self.reader = RowReader(context)
+        self._by_ids = list(_bound(context, lambda rule: rule.by_ids))
+        self._join = Join(context.results)
+        self._swift: FastPath | None = None
+        self._is_ready = False
+        self.judge_hash = sample_hash.hash_judge(context)
+        self.is_noise = noise_check(context.options)
+        # Copies of a sample are only compared where there can be several.
+        self.compares_answers = len(context.results) > 1
+
+    def run(self, lines: Lines) -> BlockResult:
+        """Check some whole lines of an input."""
+        self.expect(len(lines.data))
+        return _Pass(self, lines).result()
+
+    def expect(self, size: int) -> None:
+        """Get ready for `size` bytes more, and before workers are forked.
+
+        What takes usual rows quickly is loaded and compiled once that is worth its time.
+        """
+        Engine._expected += size
+        if not self._is_ready and Engine._expected >= WORTH_A_SCANNER_BYTES:
+            from evalstream.formats.eee.fast_path import fast_path_for, needs_slow_path
+
+            self._is_ready = True
+            if not any(_bound(self.context, needs_slow_path)):
+                self._swift = fast_path_for(self.context)
+
+    @cached_property
+    def _checks(self) -> list[RowCheck]:
+        """The rules for single rows, bound once a row comes that needs them all."""
+        return list(_bound(self.context, lambda rule: not rule.by_ids))
+
+    def scopes(self) -> RowGroups:
+        """Return the scopes of a block that has no rows yet."""
+        return RowGroups(self.context, self._join, self._by_ids)
+
+    def taking(
+        self, scopes: RowGroups, tally: Tally, lines: Lines, offsets: Sequence[int] | None
+    ) -> FastBlock | None:
+        """Return what takes usual rows of a block, None if each must be looked at by rules."""
+        if self._swift is None or lines.overlong:
+            return None
+        return self._swift.pass_over(scopes, tally, lines.data, lines.base, offsets)
+
+    def check_row(self, row: Row, line: int, scope: RowGroup, tally: Tally) -> list[Violation]:
+        """Apply the rules beyond schema and hash to a row; remarks are counted, not returned."""
+        faults = list(scope.faults)
+        for check in self._checks:
+            for fault in check(row):
+                if is_aggregated_notice(fault):
+                    tally.remarks.add(notice_key(fault), line)
+                else:
+                    faults.append(fault)
+        return faults
+
+
+ROW_RULES: Final = tuple(rule for rule in MAIN_RULES.values() if rule.row is not None)
+
+
+def _bound(context: CheckContext, wanted: Callable[[Rule], bool]) -> Iterator[RowCheck]:
+    for rule in ROW_RULES:
+        if rule.row is not None and rule.code in context.enabled and wanted(rule):
+            check = rule.row(context)
+            if check is not None:
+                yield check
+
+
+class _Entry:
+    """A line on its way through the steps of a pass."""
+
+    __slots__ = (
+        "faults",
+        "hashed",
+        "line",
+        "number",
+        "offset",
+        "record",
+        "row",
+        "scope",
+        "scored",
+        "torn",
+    )
+
+    def __init__(self, line: bytes, number: int, offset: int, torn: bool = False) -> None:
+        self.line, self.number, self.offset, self.torn = line, number, offset, torn
+        self.row: Any = None
+        self.scored = True
+        self.scope: Any = None
+        self.faults: Sequence[Violation] = ()
+        self.hashed: Row | None = None
+        self.record: bytes | None = None
+
+
+class _Pass:
+    """One pass over one block."""
+
+    def __init__(self, engine: Engine, lines: Lines) -> None:
+        self._engine, self._lines = engine, lines
+        self._options = engine.context.options
+        self._offsets = array("Q", lines.places)[1::2].tolist() if lines.places else None
+        self._noted = BlockFindings(engine.context)
+        self._tally = Tally()
+        self._records: list[bytes] = []
+        self._scopes = engine.scopes()
+        self._taking = engine.taking(self._scopes, self._tally, lines, self._offsets)
+
+    def result(self) -> BlockResult:
+        """Look at every line once."""
+        data, start, base = self._lines[:3]
+        end = len(data)
+        if base + start == 0 and data.startswith(json.UTF8_MARK):
+            start = len(json.UTF8_MARK)
+            self._noted.add(1, 0, None, [ES102.fault(BEGINS_WITH_MARK)])
+        if self._lines.overlong:
+            self._tally.lines += 1
+            self._skip(1, base + start)
+            start = end
+        while start < end:
+            start = self._look(start)
+        if self._taking is not None:
+            self._taking.close()
+        if data.startswith(json.UTF8_MARK):
+            self._noted.faults.sort(key=lambda located: (located.line, located.fault.code))
+        self._scopes.tally(self._tally)
+        identities = RowRecords(b"".join(self._records))
+        return self._noted.result(self._tally, identities)._replace(links=self._scopes.links())
+
+    def _look(self, start: int) -> int:
+        """Judge the next lines: the usual rows in one go, the others step by step.
+
+        Return where the lines after them start.
+        """
+        data, longest = self._lines.data, self._options.max_line_bytes
+        blanks = BLANKS.match(data, start) if longest >= LONGEST_BLANK else None
+        if blanks is not None:
+            self._skip_blanks(start, blanks.end())
+            return blanks.end()
+        taken = self._take(start)
+        if not taken.lines:
+            self._look_at_last(start)
+            return len(data)
+        first = self._tally.lines + 1
+        self._tally.lines += taken.lines
+        if taken.left:
+            self._look_at_rest(taken, first)
+        else:
+            self._records.append(taken.records)
+        return taken.stop
+
+    def _take(self, start: int) -> AcceptedRows:
+        """Take the usual rows of the next lines, all of which end with a newline."""
+        if self._taking is not None:
+            return self._taking.take(start, self._tally.lines + 1)
+        full, find = start + BATCH_BYTES, self._lines.data.find
+        lines: list[tuple[int, int, int]] = []
+        while start < full and len(lines) < BATCH_LINES and (stop := find(b"\n", start)) >= 0:
+            lines.append((len(lines), start, stop))
+            start = stop + 1
+        return AcceptedRows(start, len(lines), b"", lines)
+
+    def _skip_blanks(self, start: int, stop: int) -> None:
+        """Step over many blank lines at once: a file may hold nothing else."""
+        data, base, fault = self._lines.data, self._lines.base, ES110.fault("a blank line")
+        count, first = data.count(b"\n", start, stop), self._tally.lines + 1
+        self._tally.lines += count
+        most = self._options.max_findings or count
+        told = min(count, most)
+        for number in range(first, first + told):
+            self._noted.add(number, base + start, None, [fault])
+            start = data.find(b"\n", start) + 1
+        if ES110.code in self._engine.context.enabled:
+            key = (ES110.code, severity_of(fault, self._options.profile))
+            counts = self._noted.counts
+            counts[key] = counts.get(key, 0) + count - told
+
+    def _look_at_rest(self, taken: AcceptedRows, first: int) -> None:
+        """Judge the lines that were not taken, and put the records of all in their order."""
+        data, base, offsets = self._lines.data, self._lines.base, self._offsets
+        longest = self._options.max_line_bytes
+        entries = [
+            _Entry(
+                data[start:stop],
+                first + place,
+                start + base if offsets is None else offsets[first + place - 1],
+            )
+            for place, start, stop in taken.left
+        ]
+        for is_too_long, some in groupby(entries, lambda entry: len(entry.line) > longest):
+            if is_too_long:
+                for entry in some:
+                    self._skip(entry.number, entry.offset)
+            else:
+                self._look_closely(list(some))
+        at = before = 0
+        for (place, _, _), entry in zip(taken.left, entries, strict=True):
+            upto = at + (place - before) * RECORD_BYTES
+            self._records.append(taken.records[at:upto])
+            self._records += filter(None, [entry.record])
+            at, before = upto, place + 1
+        self._records.append(taken.records[at:])
+
+    def _look_at_last(self, start: int) -> None:
+        """Judge the line that has no newline in the block."""
+        data, _, base, tail, final = self._lines[:5]
+        line, torn = last_line(data, start, tail, final=final)
+        self._tally.lines += 1
+        entry = _Entry(line, self._tally.lines, base + start, torn)
+        if len(line) > self._options.max_line_bytes:
+            self._skip(entry.number, entry.offset)
+            return
+        self._look_closely([entry])
+        self._records += filter(None, [entry.record])
+
+    def _look_closely(self, batch: list[_Entry]) -> None:
+        """Judge some lines step by step: each step's code stays in the processor's caches."""
+        rows = self._read(batch)
+        self._judge(rows)
+        for entry in rows:
+            if entry.scope.place != UNJOINED:
+                self._count(entry)
+        for entry in rows:
+            self._identify(entry)
+        for entry in batch:
+            if entry.torn and entry.row is not None:
+                entry.faults = [*entry.faults, ES111.fault("the last row has no newline")]
+            elif not entry.torn and entry.line.endswith(b"\r"):
+                self._tally.carriage_returns.add(None, entry.number)
+            if entry.faults:
+                sample = None if entry.row is None else entry.row.get("sample_id")
+                self._noted.add(entry.number, entry.offset, sample, entry.faults)
+
+    def _read(self, batch: list[_Entry]) -> list[_Entry]:
+        """Parse lines and hold them against the schema; return those that are rows."""
+        for entry in batch:
+            entry.row = parse(entry.line)
+        sound = [self._engine.reader.is_sound(entry.row) for entry in batch]
+        rows = [
+            entry for entry, fits in zip(batch, sound, strict=True) if fits or self._explain(entry)
+        ]
+        self._tally.rows += len(rows)
+        return rows
+
+    def _judge(self, rows: list[_Entry]) -> None:
+        """Apply the rules beyond the schema to rows."""
+        tally, of = self._tally, self._scopes.of
+        check, judge = self._engine.check_row, self._engine.judge_hash
+        for entry in rows:
+            entry.scope = scope = of(entry.row, entry.number)
+            scope.rows += 1
+        for entry in rows:
+            faults = check(entry.row, entry.number, entry.scope, tally)
+            if faults:
+                entry.faults = [*entry.faults, *faults]
+        for entry in rows:
+            fault = judge(entry.hashed or entry.row, entry.number, tally)
+            if fault is not None:
+                entry.faults = [*entry.faults, fault]
+
+    def _explain(self, entry: _Entry) -> bool:
+        """Say what is wrong with a line that was not accepted; tell whether it is a row at all."""
+        if not entry.line.strip(JSON_BLANK):
+            entry.row, entry.faults = None, [ES110.fault("a blank line")]
+            return False
+        if self._engine.is_noise(entry.line):
+            entry.row = None
+            self._tally.noise.add(None, entry.number)
+            self._noted.fates[entry.number] = LineStatus.NOISE
+            return False
+        entry.row, faults = self._engine.reader.explain(
+            entry.line, torn=entry.torn, read=entry.row, offset=entry.offset
+        )
+        entry.faults = faults
+        if entry.row is None:
+            self._lose(entry.number)
+            return False
+        codes = {fault.code for fault in faults}
+        entry.hashed = loads(entry.line) if ES114.code in codes else None
+        entry.scored = codes.isdisjoint(UNCERTAIN)
+        if ES216.code in codes:
+            self._note_fitting(faults, entry.number)
+        return True
+
+    def _lose(self, number: int) -> None:
+        """Count a row that cannot be read."""
+        self._tally.rows += 1
+        self._tally.unread += 1
+        self._noted.fates[number] = LineStatus.REJECTED
+
+    def _skip(self, number: int, offset: int) -> None:
+        self._lose(number)
+        message = f"longer than {self._options.max_line_bytes:,} bytes; it was not looked at"
+        self._noted.add(number, offset, None, [ES003.fault(message)])
+
+    def _note_fitting(self, faults: list[Violation], number: int) -> None:
+        for fault in faults:
+            if fault.code == ES216.code:
+                self._tally.fitting.add(frozenset(fault.expected["enum"]), number)
+
+    def _count(self, entry: _Entry) -> None:
+        """Count a row's score; one that is not to be scored counts as without a score."""
+        row, scope = entry.row, entry.scope
+        listed, scores = scope.sample_ids, scope.scores
+        if listed is not None and str(row.get("sample_id")) not in listed:
+            self._tally.unlisted.add(scope.place, entry.number)
+        key: tuple[Any, bool | None, bool] = (None, None, False)
+        evaluation = row.get("evaluation")
+        if entry.scored and evaluation.__class__ is dict:
+            score, correct = evaluation.get("score"), evaluation.get("is_correct")
+            # 0 and false are equal as keys, and 0 says nothing.
+            key = (score, correct if correct.__class__ is bool else None, bool(row.get("error")))
+        try:
+            scores[key] = scores.get(key, 0) + 1
+        except TypeError:
+            # A list where a number should be; the schema says so.
+            scores[None, None, False] = scores.get((None, None, False), 0) + 1
+
+    def _identify(self, entry: _Entry) -> None:
+        """Make a row's record."""
+        row, scope = entry.row, entry.scope
+        key = sample_digest(row.get("sample_id"), scope)
+        if key is None:
+            self._tally.doubtful += 1
+        else:
+            self._link(entry)
+        evaluation = row.get("evaluation")
+        score = evaluation.get("score") if evaluation.__class__ is dict else None
+        shown = Shown(
+            row_view.input_text(entry.hashed or row),
+            row.get("metadata"),
+            self._output(row) if self._engine.compares_answers else 0,
+            score if entry.scored else None,
+        )
+        entry.record = record(entry.number, entry.offset, entry.line, key, scope, shown)
+
+    def _output(self, row: Row) -> int:
+        """Digest what copies of a sample share: the choices and what the model said."""
+        sample = row.get("input")
+        choices = sample.get("choices") if sample.__class__ is dict else None
+        answer = row_view.answer(row, self._engine.context.version_of(row))
+        return choices_digest(row_view.choices_text(choices)) ^ answer_digest(answer)
+
+    def _link(self, entry: _Entry) -> None:
+        """Note what ties a row to those of other runs, if its values are what they seem to be."""
+        row, links = entry.row, entry.scope.links
+        if links is None or not entry.scored:
+            return
+        covered, word = row_view.hash_input(row), sample_hash64(row["sample_id"])
+        shown = UNSHOWN
+        if covered is not None:
+            shown = input_hash64(word, *covered, row_view.choices_text(row["input"].get("choices")))
+        links += (word, shown, entry.number, entry.offset)

@@ -1,0 +1,131 @@
+"""One line in, a row and its faults out, at two speeds: accept it, or explain it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from evalstream.formats.eee import row_view
+from evalstream.formats.eee.rules import schema
+from evalstream.formats.eee.rules.schema import ES215, ES216
+from evalstream.formats.eee.version_fit import versions_that_fit
+from evalstream.model.finding import Violation, one_of
+from evalstream.parsing import json
+from evalstream.parsing.json_schema import (
+    Validator,
+    builtin_validator,
+    compile_schema,
+    finite_check,
+)
+from evalstream.rules import syntax
+from evalstream.rules.base import CheckContext
+from evalstream.rules.syntax import ES113
+
+Row = dict[str, Any]
+
+
+class RowReader:
+    """Reads rows as a context wants them judged."""
+
+    def __init__(self, context: CheckContext) -> None:
+        self._context = context
+        options = context.options
+        self._own_schema = options.schema is None
+        # A lower bound for nesting than the parser's own is left to the exact path.
+        self._shallow = options.max_depth < json.FAST_DEPTH
+        self._finite = finite_check(options.engine)
+        self._accepting = _Accepting(self._validator)
+        self._only: Validator | None = None
+        if options.schema is not None:
+            self._only = compile_schema(
+                json.fast(options.schema.encode()), options.engine, trusted=False
+            )
+        elif options.schema_version != "auto":
+            self._only = self._validator(options.schema_version)
+        else:
+            # Compiled here, before workers are forked.
+            self._accepting[context.version]
+
+    def is_sound(self, row: Any) -> bool:
+        """Tell whether what the fast parser made of a line is surely a well-formed row."""
+        try:
+            only = self._only
+            accepts = self._accepting[row["schema_version"]] if only is None else only.accepts
+        except (KeyError, TypeError):
+            return False
+        return row.__class__ is dict and accepts(row) and not self._shallow
+
+    def accept(self, line: bytes) -> Row | None:
+        """Return the row if the line holds one that is beyond doubt well formed."""
+        row = parse(line)
+        return row if self.is_sound(row) else None
+
+    def explain(
+        self, line: bytes, *, torn: bool, read: Any = None, offset: int = 0
+    ) -> tuple[Row | None, list[Violation]]:
+        """Say everything that is wrong with a line by itself; return its row if it is one.
+
+        `read` is what the fast parser made of it; it needs no second parser as long as its
+        numbers are finite, which is the one thing that parser lets pass. `offset` is the line's.
+        """
+        if read.__class__ is dict and not self._shallow and self._finite(read):
+            return read, list(self._schema_faults(read))
+        depth = self._context.options.max_depth
+        reading = syntax.read_object(line, depth, torn=torn, noun="a row", offset=offset)
+        faults = [fault for fault, _ in reading.faults]
+        if reading.value is None:
+            return None, faults
+        try:
+            faults.extend(reading.concerned(self._schema_faults(reading.value)))
+        except RecursionError:
+            return None, [*faults, ES113.fault("nested too deep to be judged by the schema")]
+        return reading.value, faults
+
+    def _schema_faults(self, row: Row) -> list[Violation]:
+        options = self._context.options
+        if self._only is not None:
+            version = "" if options.schema else options.schema_version
+            return schema.explain(self._only.faults(row), own=self._own_schema, version=version)
+        declared = row.get("schema_version")
+        version = self._context.version
+        unknown: list[Violation] = []
+        if isinstance(declared, str):
+            version = row_view.nearest_version(declared, instance=True)
+            if not row_view.is_known(declared, instance=True):
+                message = f"no version that is known; the row is judged by {version}"
+                place: dict[str, Any] = {"pointer": "/schema_version", "found": declared}
+                unknown.append(
+                    ES215.fault(message, expected=one_of(row_view.INSTANCE_VERSIONS), **place)
+                )
+        validator = self._validator(version)
+        found = list(validator.faults(row))
+        faults = schema.explain(found, own=True, version=version)
+        if faults and ES216.code in self._context.enabled:
+            fitting = versions_that_fit(row, version, options.engine, instance=True, faults=found)
+            unknown.extend(schema.fits_another(version, fitting))
+        return unknown + faults
+
+    def _validator(self, version: str) -> Validator:
+        name = row_view.instance_schema_name(version)
+        return builtin_validator(name, self._context.options.engine)
+
+
+def parse(line: bytes) -> Any:
+    """Return what the fast parser makes of a line, None where it makes nothing of it."""
+    try:
+        return json.fast(line)
+    except ValueError:
+        return None
+
+
+class _Accepting(dict[str, Callable[[Any], bool]]):
+    """The accepting pass by declared version; each is compiled when a row first declares it."""
+
+    def __init__(self, validator: Callable[[str], Validator]) -> None:
+        self._validator = validator
+
+    def __missing__(self, declared: str) -> Callable[[Any], bool]:
+        if declared not in row_view.KNOWN_VERSIONS:
+            raise KeyError(declared)
+        self[declared] = self._validator(declared.removeprefix(row_view.ANNOTATION_PREFIX)).accepts
+        return self[declared]

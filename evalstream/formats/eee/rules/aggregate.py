@@ -1,0 +1,467 @@
+"""ES7: the aggregate by itself."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+from evalstream.formats.eee import row_view
+from evalstream.formats.eee.aggregate import (
+    LEVELS,
+    RESULTS,
+    UNKNOWN_LEVEL,
+    Aggregate,
+    bound,
+    is_alike,
+    number,
+)
+from evalstream.formats.eee.claims import Claims
+from evalstream.model.finding import Severity, Violation, at_least, at_most
+from evalstream.rules.base import Rule
+
+PLACEHOLDER: Final = -1
+"""What some leaderboards write where there is no score."""
+
+DEPLOYMENT: Final = ("deployment_type", "model_availability")
+_EPOCH = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE]\+?[0-9]+)?")
+"""A Unix time as the schema asks for it; how precise it is, and of what age, is not judged."""
+
+Place = dict[str, Any]
+
+
+def _aggregate_score(aggregate: Aggregate) -> Iterator[Violation]:
+    for place, result in aggregate.indexed_results():
+        metric, score = _object(result, "metric_config"), _score(result)
+        lowest, highest = bound(metric.get("min_score")), bound(metric.get("max_score"))
+        where = f"{RESULTS}/{place}"
+        if lowest is not None and highest is not None and lowest > highest:
+            expected = at_most(metric["max_score"])
+            found: Place = {"found": metric["min_score"], "expected": expected}
+            pointer = f"{where}/metric_config/min_score"
+            yield ES701.fault("min_score is above max_score", pointer=pointer, **found)
+            continue
+        if score is None or metric.get("score_type") == LEVELS:
+            continue
+        at: Place = {"pointer": f"{where}/score_details/score", "found": score}
+        if not math.isfinite(score):
+            yield ES701.fault("the score is not finite", **at)
+        elif lowest is not None and score < lowest and not is_alike(score, lowest):
+            message = "the score is below the metric's min_score"
+            if score == PLACEHOLDER:
+                message += "; leave a result without a score out, -1 is read as one"
+            yield ES701.fault(message, expected=at_least(lowest), **at)
+        elif highest is not None and score > highest and not is_alike(score, highest):
+            message = "the score is above the metric's max_score"
+            yield ES701.fault(message, expected=at_most(highest), **at)
+
+
+def _uncertainty(aggregate: Aggregate) -> Iterator[Violation]:
+    for place, result in aggregate.indexed_results():
+        uncertainty = _object(_object(result, "score_details"), "uncertainty")
+        where = f"{RESULTS}/{place}/score_details/uncertainty"
+        error = _object(uncertainty, "standard_error").get("value")
+        for member, value in (
+            ("standard_error/value", error),
+            ("standard_deviation", uncertainty.get("standard_deviation")),
+        ):
+            known = number(value)
+            if known is not None and (known < 0 or not math.isfinite(known)):
+                name = member.partition("/")[0]
+                message = f"{name} is {'negative' if known < 0 else 'not finite'}"
+                yield ES702.fault(message, pointer=f"{where}/{member}", found=value)
+        interval = _object(uncertainty, "confidence_interval")
+        claims = aggregate.claims.get(place)
+        yield from _interval(interval, f"{where}/confidence_interval", claims)
+
+
+def _interval(
+    interval: Mapping[str, Any], where: str, claims: Claims | None
+) -> Iterator[Violation]:
+    lower, upper = number(interval.get("lower")), number(interval.get("upper"))
+    level = number(interval.get("confidence_level"))
+    if level is not None and not 0 <= level <= 1:
+        pointer = f"{where}/confidence_level"
+        yield ES702.fault("confidence_level is not within 0 and 1", pointer=pointer, found=level)
+    if lower is None or upper is None:
+        return
+    found = dict(interval)
+    if not (math.isfinite(lower) and math.isfinite(upper)):
+        yield ES702.fault("a bound of the interval is not finite", pointer=where, found=found)
+    elif lower > upper:
+        yield ES702.fault("lower is above upper", pointer=where, found=found)
+    elif claims is not None and claims.outside_its_interval():
+        message = "the score is outside its own confidence interval"
+        if lower == -upper:
+            message += ", which looks like a distance from the score: write the bounds themselves"
+        yield ES702.fault(message, pointer=where, found=found, severity=Severity.WARNING)
+
+
+def _standard_error(aggregate: Aggregate) -> Iterator[Violation]:
+    for place, claims in aggregate.claims.items():
+        error, deviation, samples = claims.error, claims.deviation, claims.num_samples
+        if error is None or deviation is None or samples is None or samples < 1:
+            continue
+        if not claims.has_analytic_error or min(error, deviation) < 0:
+            continue
+        if not claims.error_follows():
+            expected = float(deviation / Decimal(samples).sqrt())
+            message = "standard_error is not standard_deviation / sqrt(num_samples)"
+            pointer = f"{RESULTS}/{place}/score_details/uncertainty/standard_error/value"
+            found = _number_as_written(error)
+            yield ES703.fault(message, pointer=pointer, expected=expected, found=found)
+
+
+def _evaluation_id_shape(aggregate: Aggregate) -> Iterator[Violation]:
+    identity = aggregate.evaluation_id
+    if identity is not None:
+        parts = identity.split("/")
+        place: Place = {"pointer": "/evaluation_id", "found": identity}
+        if len(parts) < 2:
+            message = "evaluation_id has no separator; write eval_name/model_id/retrieved_timestamp"
+            yield ES704.fault(message, **place)
+        elif not all(part.strip() for part in parts):
+            yield ES704.fault("evaluation_id has an empty part", **place)
+    retrieved = aggregate.document.get("retrieved_timestamp")
+    if isinstance(retrieved, str) and not _EPOCH.fullmatch(retrieved):
+        message = "retrieved_timestamp is not a number of seconds since 1970"
+        yield ES704.fault(message, pointer="/retrieved_timestamp", found=retrieved)
+
+
+def _bootstrap(aggregate: Aggregate) -> Iterator[Violation]:
+    for place, result in aggregate.indexed_results():
+        uncertainty = _object(_object(result, "score_details"), "uncertainty")
+        where = f"{RESULTS}/{place}/score_details/uncertainty"
+        for member in ("num_samples", "num_bootstrap_samples"):
+            count = number(uncertainty.get(member))
+            if count is not None and count <= 0 and count.is_integer():
+                message = f"{member} is {count:.0f}; nothing follows from no samples"
+                found = uncertainty[member]
+                yield ES705.fault(message, pointer=f"{where}/{member}", found=found)
+        methods = [
+            _object(uncertainty, member).get("method")
+            for member in ("standard_error", "confidence_interval")
+        ]
+        resampled = any(isinstance(name, str) and "bootstrap" in name.lower() for name in methods)
+        if resampled and uncertainty.get("num_bootstrap_samples") is None:
+            message = "a bootstrap method without num_bootstrap_samples"
+            yield ES705.fault(message, pointer=where)
+
+
+def _deployment(aggregate: Aggregate) -> Iterator[Violation]:
+    """Ask for what the schema demands from 0.2.3 on, below it."""
+    details = _object(_object(aggregate.document, "model_info"), "additional_details")
+    missing = [name for name in DEPLOYMENT if not details.get(name)]
+    if not missing or _demands_deployment(aggregate.version or row_view.DEFAULT_VERSION):
+        return
+    message = f"model_info.additional_details has no {' and no '.join(missing)}"
+    # One without the other was forgotten; both together are just not known to old writers.
+    severity = Severity.WARNING if len(missing) == 1 else Severity.INFO
+    message += ", which later versions demand"
+    yield ES706.fault(message, pointer="/model_info", severity=severity)
+
+
+def _demands_deployment(version: str) -> bool:
+    known = row_view.nearest_version(version, instance=False)
+    return row_view.DECLARED.index(known) >= row_view.DECLARED.index("0.2.3")
+
+
+def _level_score(aggregate: Aggregate) -> Iterator[Violation]:
+    for place, result in aggregate.indexed_results():
+        metric, score = _object(result, "metric_config"), _score(result)
+        levels = metric.get("level_names")
+        if metric.get("score_type") != LEVELS or score is None or not isinstance(levels, list):
+            continue
+        if score == UNKNOWN_LEVEL and metric.get("has_unknown_level") is True:
+            continue
+        if not (0 <= score < len(levels) and score == int(score)):
+            message = f"the score is no index of the {len(levels)} level_names"
+            if score == UNKNOWN_LEVEL:
+                message += "; -1 needs has_unknown_level"
+            pointer = f"{RESULTS}/{place}/score_details/score"
+            yield ES708.fault(message, pointer=pointer, found=score)
+
+
+def _number_as_written(claim: Decimal) -> int | float:
+    """Return a claim as the JSON number that it is in the document."""
+    return (
+        int(claim)
+        if claim == claim.to_integral_value() and claim.as_tuple().exponent == 0
+        else float(claim)
+    )
+
+
+def _score(result: Mapping[str, Any]) -> float | None:
+    return number(_object(result, "score_details").get("score"))
+
+
+def _object(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    member = holder.get(name)
+    return member if isinstance(member, dict) else {}
+
+
+ES701: Final = Rule(
+    "ES701",
+    "aggregate-score",
+    Severity.ERROR,
+    "a score that is not finite or outside its bounds, or bounds that are reversed",
+    """
+    What it finds: a result whose score is outside [min_score, max_score] of its metric, or not
+    finite, and a min_score above max_score.
+
+    Why it matters: the claim contradicts the scale that it is given on; percent and shares
+    were mixed up, or a placeholder such as -1 was published.
+
+    Bad:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {"min_score": 0, "max_score": 1},
+              "score_details": {"score": 75.0}
+            }]
+          }
+
+    Good:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {"min_score": 0, "max_score": 1},
+              "score_details": {"score": 0.75}
+            }]
+          }
+    """,
+    aggregate=_aggregate_score,
+    about_aggregate=True,
+)
+
+ES702: Final = Rule(
+    "ES702",
+    "uncertainty",
+    Severity.ERROR,
+    "an uncertainty that no measurement can have",
+    """
+    What it finds: a negative standard error or deviation, a lower bound above the upper one, a
+    confidence level outside 0 to 1. As a warning: a score outside its own interval.
+
+    Why it matters: differences between models are judged by it.
+
+    Bad:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "score_details": {
+                "score": 0.75,
+                "uncertainty": {"standard_error": {"value": -0.163663, "method": "analytic"}}
+              }
+            }]
+          }
+
+    Good:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "score_details": {
+                "score": 0.75,
+                "uncertainty": {"standard_error": {"value": 0.163663, "method": "analytic"}}
+              }
+            }]
+          }
+    """,
+    aggregate=_uncertainty,
+    about_aggregate=True,
+)
+
+ES703: Final = Rule(
+    "ES703",
+    "standard-error",
+    Severity.WARNING,
+    "standard_error is not standard_deviation / sqrt(num_samples)",
+    """
+    What it finds: an analytic standard error that does not follow from the deviation and the
+    number of samples beside it, to the digits of both.
+
+    Why it matters: one of the three numbers belongs to another run.
+
+    Bad:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "score_details": {
+                "uncertainty": {
+                  "standard_error": {"value": 0.26, "method": "analytic"},
+                  "standard_deviation": 0.46291,
+                  "num_samples": 8
+                }
+              }
+            }]
+          }
+
+    Good:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "score_details": {
+                "uncertainty": {
+                  "standard_error": {"value": 0.16, "method": "analytic"},
+                  "standard_deviation": 0.46291,
+                  "num_samples": 8
+                }
+              }
+            }]
+          }
+    """,
+    aggregate=_standard_error,
+    about_aggregate=True,
+)
+
+ES704: Final = Rule(
+    "ES704",
+    "evaluation-id-shape",
+    Severity.WARNING,
+    "evaluation_id without a separator or with an empty part, or a timestamp that is not a number",
+    """
+    What it finds: an evaluation_id without a slash, or with nothing between two slashes, before
+    the first or after the last; and a retrieved_timestamp that is not a number, which the schema
+    asks for in Unix time. Neither the number of parts nor the form of any is judged: producers
+    end ids in times, dates, hashes or names.
+
+    Why it matters: the id is what keeps two runs of one model apart, and readers sort records
+    by the number in retrieved_timestamp.
+
+    Bad:
+        aggregate:
+          {"evaluation_id": "tiny-arithmetic//1760000000", "retrieved_timestamp": "1760000000"}
+
+    Good:
+        aggregate:
+          {
+            "evaluation_id": "tiny-arithmetic/acorn-7b/1760000000",
+            "retrieved_timestamp": "1760000000.25"
+          }
+    """,
+    aggregate=_evaluation_id_shape,
+    about_aggregate=True,
+)
+
+ES705: Final = Rule(
+    "ES705",
+    "bootstrap",
+    Severity.WARNING,
+    "a bootstrap method without num_bootstrap_samples, or a number of samples of 0 or less",
+    """
+    What it finds: a standard error or interval by a bootstrap method where the number of
+    resamples is not told, and a num_samples or num_bootstrap_samples that is not positive.
+
+    Why it matters: the uncertainty cannot be computed again.
+
+    Bad:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "score_details": {
+                "uncertainty": {"standard_error": {"value": 0.163663, "method": "bootstrap"}}
+              }
+            }]
+          }
+
+    Good:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "score_details": {
+                "uncertainty": {
+                  "standard_error": {"value": 0.163663, "method": "bootstrap"},
+                  "num_bootstrap_samples": 1000
+                }
+              }
+            }]
+          }
+    """,
+    aggregate=_bootstrap,
+    about_aggregate=True,
+)
+
+ES706: Final = Rule(
+    "ES706",
+    "deployment",
+    Severity.WARNING,
+    "deployment_type or model_availability is missing; a remark where both are",
+    """
+    What it finds: an aggregate before 0.2.3 that names one of deployment_type and
+    model_availability without the other, and, as a remark, one that names neither. From 0.2.3
+    on the schema demands both.
+
+    Why it matters: a hosted model may change behind its name, and a store asks for both.
+
+    Bad:
+        aggregate:
+          {
+            "schema_version": "0.2.0",
+            "model_info": {
+              "id": "acme/acorn-7b",
+              "additional_details": {"model_availability": "open_weights"}
+            }
+          }
+
+    Good:
+        aggregate:
+          {
+            "schema_version": "0.2.0",
+            "model_info": {
+              "id": "acme/acorn-7b",
+              "additional_details": {
+                "deployment_type": "self_deployed",
+                "model_availability": "open_weights",
+                "region": "eu"
+              }
+            }
+          }
+    """,
+    aggregate=_deployment,
+    about_aggregate=True,
+)
+
+ES708: Final = Rule(
+    "ES708",
+    "level-score",
+    Severity.WARNING,
+    "a levels score that is no index of level_names",
+    """
+    What it finds: a result on a scale of levels whose score is not the index of one, or is -1
+    without has_unknown_level.
+
+    Why it matters: the level that is meant cannot be named.
+
+    Bad:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {
+                "score_type": "levels",
+                "level_names": ["low", "high"],
+                "has_unknown_level": false
+              },
+              "score_details": {"score": 0.75}
+            }]
+          }
+
+    Good:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {
+                "score_type": "levels",
+                "level_names": ["low", "high"],
+                "has_unknown_level": false
+              },
+              "score_details": {"score": 1}
+            }]
+          }
+    """,
+    aggregate=_level_score,
+    about_aggregate=True,
+)
+
+RULES: Final = (ES701, ES702, ES703, ES704, ES705, ES706, ES708)

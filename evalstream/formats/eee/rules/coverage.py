@@ -1,0 +1,337 @@
+"""ES6: how the rows cover the results of their aggregate."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from evalstream.formats.eee.aggregate import RESULTS, Result
+from evalstream.formats.eee.sample_groups import samples_beside
+from evalstream.model.finding import Severity, Violation
+from evalstream.model.text import counted
+from evalstream.rules.base import Rule, RunFacts, Where
+from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch
+
+
+def _result_without_rows(facts: RunFacts) -> Iterator[Violation]:
+    yield from _rows_without_result(facts)
+    identified = [result for result in facts.context.results if result.id is not None]
+    if not identified or not facts.tally.is_whole:
+        return
+    lacking = facts.tally.without_result.total()
+    if lacking:
+        first = next(line for _, _, line in facts.tally.without_result)
+        message = (
+            "rows have no evaluation_result_id, though the aggregate defines them "
+            f"(first {facts.at(first)})"
+        )
+        yield ES604.fault(message, count=lacking)
+    for result in identified:
+        if result.place in facts.rowless:
+            pointer = f"{RESULTS}/{result.place}/evaluation_result_id"
+            yield ES604.fault("no row scores this result", pointer=pointer, found=result.id)
+
+
+def _rows_without_result(facts: RunFacts) -> Iterator[Violation]:
+    """Name the rows that count in no claim; where no row joins any of the results, ES804 speaks."""
+    if facts.aggregate is None or (facts.context.results and not facts.tally.scores):
+        return
+    for _, count, line in facts.tally.unjoined:
+        if facts.context.results:
+            message = "rows join no result by their evaluation_name, though other rows join one"
+        else:
+            message = "rows join no result, since the aggregate has none"
+        message += f", and count in no claim (first {facts.at(line)})"
+        yield ES604.fault(message, count=count, about_rows=True)
+
+
+def _uneven_fan_out(facts: RunFacts) -> Iterator[Violation]:
+    """Compare the sets of samples under the results of one evaluation.
+
+    Results over the splits of a dataset share no sample; they are not uneven.
+    """
+    for results in _together(facts).values() if facts.tally.is_whole else ():
+        covers = {result.place: facts.coverage.of(result.place) for result in results}
+        sets = {(cover.samples, cover.digest) for cover in covers.values()}
+        distinct = sum(cover.firsts for cover in covers.values())
+        if len(sets) < 2 or sum(samples for samples, _ in sets) == distinct:
+            continue
+        widest = max(results, key=lambda result: covers[result.place].samples)
+        for result in results:
+            mine, most = covers[result.place], covers[widest.place]
+            if (mine.samples, mine.digest) == (most.samples, most.digest):
+                continue
+            message = (
+                f"its rows score {mine.samples:,} samples, those of result {widest.place} "
+                f"{most.samples:,}; they are not the same samples"
+            )
+            yield ES607.fault(message, pointer=f"{RESULTS}/{result.place}")
+
+
+def _uneven_repeats(facts: RunFacts) -> Iterator[Violation]:
+    for result in facts.context.results if facts.tally.is_whole else ():
+        cover = facts.coverage.of(result.place)
+        if result.place in facts.tally.scores and not cover.is_even:
+            message = (
+                f"its {counted(cover.samples, 'sample')} have {cover.repeats:,} repeats, some more "
+                "than others; those with more of them count more"
+            )
+            yield ES610.fault(message, pointer=f"{RESULTS}/{result.place}")
+
+
+def _together(facts: RunFacts) -> Mapping[tuple[str | None, str | None], list[Result]]:
+    """Group the results that have rows by evaluation and dataset."""
+    groups: dict[tuple[str | None, str | None], list[Result]] = defaultdict(list)
+    for result in facts.context.results:
+        if result.place in facts.tally.scores:
+            groups[result.name, result.dataset].append(result)
+    return groups
+
+
+def _other_output(remark: DuplicateMatch, where: Where) -> Violation:
+    message = f"other choices or another output than {where(remark.earlier)}, which scores the same sample"
+    return ES608.fault(message)
+
+
+def _sample_list(facts: RunFacts) -> Iterator[Violation]:
+    for result in facts.context.results if facts.tally.is_whole else ():
+        if result.place in facts.tally.scores:
+            yield from _samples_number(facts, result)
+            yield from _sample_ids(facts, result)
+
+
+def _samples_number(facts: RunFacts, result: Result) -> Iterator[Violation]:
+    """Hold the size of the dataset against the samples that the rows score.
+
+    A run over a part of the dataset is told by a num_samples that its rows bear out.
+    """
+    declared, claims = result.samples_number, facts.aggregate.claims if facts.aggregate else {}
+    samples, joined = _samples(facts, result), facts.tally.scores[result.place].joined
+    if declared is None or declared in (samples, joined, samples_beside(facts, result)):
+        return
+    if samples < declared and claims[result.place].num_samples in (samples, joined):
+        return
+    message = f"samples_number is {declared:,}, the rows score {samples:,} samples"
+    pointer = f"{RESULTS}/{result.place}/source_data/samples_number"
+    yield ES609.fault(message, pointer=pointer, expected=samples, found=declared)
+
+
+def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
+    if result.sample_ids is None:
+        return
+    pointer = f"{RESULTS}/{result.place}/source_data/sample_ids"
+    samples, listed = _samples(facts, result), len(result.sample_ids)
+    unlisted = [
+        (count, line) for place, count, line in facts.tally.unlisted if place == result.place
+    ]
+    for count, line in unlisted:
+        message = f"rows score samples that sample_ids does not list (first {facts.at(line)})"
+        yield ES609.fault(message, pointer=pointer, count=count)
+    if not unlisted and samples < listed != samples_beside(facts, result):
+        message = f"sample_ids lists {listed:,} samples, the rows score {samples:,} of them"
+        yield ES609.fault(message, pointer=pointer)
+
+
+def _samples(facts: RunFacts, result: Result) -> int:
+    return facts.coverage.of(result.place).samples
+
+
+ES604: Final = Rule(
+    "ES604",
+    "result-without-rows",
+    Severity.WARNING,
+    "a result with an id has no rows, or rows join none of the results",
+    """
+    What it finds: a result with an evaluation_result_id that no row carries, rows without an
+    evaluation_result_id where the aggregate's results have them, and rows that join no result by
+    their evaluation_name where others do.
+
+    Why it matters: such a result stands without the samples it was made of, and such rows
+    support no claim.
+
+    Bad:
+        row 2:
+          {"evaluation_name": "tiny-arithmetic"}
+        aggregate:
+          {
+            "evaluation_results": [{
+              "evaluation_name": "tiny-arithmetic",
+              "evaluation_result_id": "accuracy"
+            }]
+          }
+
+    Good:
+        row 2:
+          {"evaluation_name": "tiny-arithmetic", "evaluation_result_id": "accuracy"}
+        aggregate:
+          {
+            "evaluation_results": [{
+              "evaluation_name": "tiny-arithmetic",
+              "evaluation_result_id": "accuracy"
+            }]
+          }
+    """,
+    run=_result_without_rows,
+    about_aggregate=True,
+)
+
+ES607: Final = Rule(
+    "ES607",
+    "uneven-fan-out",
+    Severity.WARNING,
+    "results of one evaluation are scored over different sets of samples",
+    """
+    What it finds: results with the same evaluation_name and dataset whose rows score different
+    sets of samples that overlap. Sets that share no sample (the splits of a dataset) are fine.
+
+    Why it matters: metrics of one evaluation that are printed side by side were not measured
+    on the same questions; often rows got lost.
+
+    Bad:
+        Sample arith-001 has a row for the result accuracy and none for f1:
+        row 1:
+          {"sample_id": "arith-001", "evaluation_result_id": "accuracy"}
+        row 2:
+          {"sample_id": "arith-002", "evaluation_result_id": "accuracy"}
+        row 3:
+          {"sample_id": "arith-002", "evaluation_result_id": "f1"}
+
+    Good:
+        Every sample has a row for each result:
+        row 1:
+          {"sample_id": "arith-001", "evaluation_result_id": "accuracy"}
+        row 2:
+          {"sample_id": "arith-001", "evaluation_result_id": "f1"}
+        row 3:
+          {"sample_id": "arith-002", "evaluation_result_id": "accuracy"}
+        row 4:
+          {"sample_id": "arith-002", "evaluation_result_id": "f1"}
+    """,
+    run=_uneven_fan_out,
+    about_aggregate=True,
+)
+
+ES608: Final = Rule(
+    "ES608",
+    "disagreeing-copies",
+    Severity.WARNING,
+    "the same sample has different choices or output under different results",
+    """
+    What it finds: rows that score the same repeat of a sample under different results, and
+    show other choices, another output or another transcript. (Another input is ES407.)
+
+    Why it matters: the metrics were measured on different answers, or a copy was edited.
+
+    Bad:
+        row 1:
+          {
+            "sample_id": "arith-001",
+            "evaluation_result_id": "accuracy",
+            "output": {"raw": ["The answer is 5."]}
+          }
+        row 2:
+          {
+            "sample_id": "arith-001",
+            "evaluation_result_id": "f1",
+            "output": {"raw": ["another answer"]}
+          }
+
+    Good:
+        row 1:
+          {
+            "sample_id": "arith-001",
+            "evaluation_result_id": "accuracy",
+            "output": {"raw": ["The answer is 5."]}
+          }
+        row 2:
+          {
+            "sample_id": "arith-001",
+            "evaluation_result_id": "f1",
+            "output": {"raw": ["The answer is 5."]}
+          }
+    """,
+)
+
+ES609: Final = Rule(
+    "ES609",
+    "sample-list",
+    Severity.WARNING,
+    "source_data.samples_number or sample_ids disagree with the rows",
+    """
+    What it finds: a samples_number that is not the number of samples that the rows score
+    (unless num_samples says that a part was evaluated, and the rows bear that out), and a
+    sample_ids list that is not the set of samples in the rows.
+
+    Why it matters: the claim is about other samples than those in the file.
+
+    Bad:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "source_data": {"dataset_name": "tiny-arithmetic", "samples_number": 4}
+            }]
+          }
+        sample_id of the rows:
+          [
+            "arith-001", "arith-002", "arith-003", "arith-004", "arith-005", "arith-006",
+            "arith-007", "arith-008"
+          ]
+
+    Good:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "source_data": {"dataset_name": "tiny-arithmetic", "samples_number": 8}
+            }]
+          }
+        sample_id of the rows:
+          [
+            "arith-001", "arith-002", "arith-003", "arith-004", "arith-005", "arith-006",
+            "arith-007", "arith-008"
+          ]
+    """,
+    run=_sample_list,
+    about_aggregate=True,
+)
+
+ES610: Final = Rule(
+    "ES610",
+    "uneven-repeats",
+    Severity.WARNING,
+    "samples of one result have different numbers of repeats",
+    """
+    What it finds: a result whose rows repeat some samples more often than others, by the repeat
+    marks (metadata.epoch, repeat, trial or seed) of its rows. Rows that are the same repeat twice
+    are ES408 and ES409.
+
+    Why it matters: the mean over the rows weighs samples by their repeats. Rows got lost, or
+    samples with a good score were added again.
+
+    Bad:
+        row 1:
+          {"sample_id": "arith-001", "metadata": {"epoch": 1}}
+        row 2:
+          {"sample_id": "arith-001", "metadata": {"epoch": 2}}
+        row 3:
+          {"sample_id": "arith-002", "metadata": {"epoch": 1}}
+
+    Good:
+        row 1:
+          {"sample_id": "arith-001", "metadata": {"epoch": 1}}
+        row 2:
+          {"sample_id": "arith-001", "metadata": {"epoch": 2}}
+        row 3:
+          {"sample_id": "arith-002", "metadata": {"epoch": 1}}
+        row 4:
+          {"sample_id": "arith-002", "metadata": {"epoch": 2}}
+    """,
+    run=_uneven_repeats,
+    about_aggregate=True,
+)
+
+RULES: Final = (ES604, ES607, ES608, ES609, ES610)
+
+REMARKS: Final[Mapping[DuplicateKind, Callable[[DuplicateMatch, Where], Violation]]] = {
+    DuplicateKind.OTHER_OUTPUT: _other_output
+}

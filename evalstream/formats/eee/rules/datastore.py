@@ -1,0 +1,279 @@
+"""ES9: what a datastore demands of its files: places that fit the model, and no orphans."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, Final
+
+from evalstream.formats.eee.aggregate import DETAILS, Aggregate
+from evalstream.formats.eee.datastore import (
+    FOLDERS,
+    PATTERN,
+    Address,
+    DatastorePath,
+    Unaddressable,
+    address_of,
+    place_of,
+    unportable,
+)
+from evalstream.model.finding import Severity, Violation
+from evalstream.rules.base import Rule, RunFacts
+from evalstream.rules.profiles import PROFILES
+
+AGGREGATE: Final = ".json"
+ROWS: Final = "_samples.jsonl"
+
+
+def _datastore_path(facts: RunFacts) -> Iterator[Violation]:
+    """Judge the aggregate's place and the rows'; a folder that both lie in, only once."""
+    aggregate = rows = None
+    if facts.aggregate is not None and facts.aggregate_path is not None:
+        aggregate = place_of(facts.aggregate_path)
+        yield from _misplaced(aggregate, AGGREGATE)
+    if facts.path is not None:
+        rows = place_of(facts.path)
+        if aggregate is None or rows.folder != aggregate.folder:
+            yield from _misplaced(rows, ROWS, about_rows=True)
+        elif rows.inside:
+            yield from _misnamed(rows, ROWS, about_rows=True)
+    if aggregate is not None and rows is not None:
+        yield from _apart(aggregate, rows)
+
+
+def _misplaced(
+    place: DatastorePath, ending: str, *, about_rows: bool = False
+) -> Iterator[Violation]:
+    if not place.inside:
+        # What lies further up is the machine's own business and stays out of reports.
+        message = "the file does not lie where a datastore keeps it"
+        yield _fault(message, PATTERN + ending, None, about_rows=about_rows)
+        return
+    for folder, name in zip(FOLDERS, place.folders[1:], strict=True):
+        reason = unportable(name)
+        if reason:
+            message = f"the name of the {folder} folder is not portable: {reason}"
+            yield _fault(message, None, name, about_rows=about_rows)
+    yield from _misnamed(place, ending, about_rows=about_rows)
+
+
+def _misnamed(place: DatastorePath, ending: str, *, about_rows: bool) -> Iterator[Violation]:
+    if place.uuid(ending) is None:
+        message = f"the file's name is not a version 4 UUID in lower case with the ending {ending}"
+        yield _fault(message, f"<uuid4>{ending}", place.name, about_rows=about_rows)
+
+
+def _apart(aggregate: DatastorePath, rows: DatastorePath) -> Iterator[Violation]:
+    """Hold two places against each other as far as each is a sound one."""
+    uuid = aggregate.uuid(AGGREGATE)
+    if not aggregate.inside or not rows.inside or uuid is None or rows.uuid(ROWS) is None:
+        return
+    expected = aggregate._replace(name=uuid + ROWS)
+    if rows.folder != aggregate.folder:
+        message = "the rows do not lie in the folder of their aggregate"
+        yield _fault(message, expected.path, rows.path, about_rows=True)
+    elif rows.name != expected.name:
+        message = "the rows do not have the UUID of their aggregate"
+        yield _fault(message, expected.name, rows.name, about_rows=True)
+
+
+def _fault(message: str, expected: str | None, found: str | None, **details: Any) -> Violation:
+    shown = None if found is None else _printable(found)
+    return ES901.fault(message, expected=expected, found=shown, **details)
+
+
+def _orphan(facts: RunFacts) -> Iterator[Violation]:
+    if facts.missing is not None:
+        yield ES902.fault(facts.missing, pointer=f"{DETAILS}/file_path")
+    elif are_undeclared(facts):
+        if facts.aggregate is None:
+            yield ES902.fault("no aggregate belongs to these rows, by name or by its file_path")
+        else:
+            message = "the aggregate does not declare the rows that were checked with it"
+            yield ES902.fault(message, found=_name(facts.path or ""))
+    if facts.aggregate is None:
+        return
+    known = {os.path.basename(facts.aggregate.file_path or "")}
+    checked = None if facts.path is None else os.path.realpath(facts.path)
+    for path in facts.beside:
+        if os.path.basename(path) not in known and _target(path) != checked:
+            message = "beside the aggregate lie rows under its name that it does not declare"
+            yield ES902.fault(message, found=_name(path))
+
+
+def are_undeclared(facts: RunFacts) -> bool:
+    """Tell whether no aggregate says anything of the rows; ES902 then says more than ES506."""
+    if facts.path is None or facts.layout == "aggregate":
+        return False
+    if facts.aggregate is None:
+        return facts.aggregate_path is None
+    claims = ("file_path", "checksum", "total_rows")
+    return all(facts.aggregate.claim(name) is None for name in claims)
+
+
+def _foreign_directory(facts: RunFacts) -> Iterator[Violation]:
+    """Compare the directory of an aggregate with the one that its model's identity addresses."""
+    if facts.aggregate is None or facts.aggregate_path is None:
+        return
+    place = place_of(facts.aggregate_path)
+    address = _address(facts.aggregate)
+    if address is None or not _is_in_a_datastore(place, facts):
+        return
+    if isinstance(address, Unaddressable):
+        yield from _unaddressable(address, facts.aggregate)
+        return
+    *above, developer, model = place.folders
+    if (developer, model) != address:
+        message = (
+            "model_info.id addresses another directory than the one that the file lies in;"
+            " let both agree on one spelling"
+        )
+        found, expected = ("/".join((*above, *folders)) for folders in (place.folders[2:], address))
+        yield ES910.fault(message, expected=expected, found=found)
+
+
+def _address(aggregate: Aggregate) -> Address | Unaddressable | None:
+    """Return what the model's identity addresses, None where the schema has to speak first."""
+    identity, developer = aggregate.model_id, aggregate.developer
+    if identity is None or not ("/" in identity or developer is None or isinstance(developer, str)):
+        return None
+    return address_of(identity, developer if isinstance(developer, str) else None)
+
+
+def _is_in_a_datastore(place: DatastorePath, facts: RunFacts) -> bool:
+    """Tell whether the folders of a place have the meaning that a datastore gives them.
+
+    Without the profile a UUID as the name has to show it: other folders are called data, too.
+    """
+    context = facts.context
+    judged = PROFILES[context.options.profile].codes | context.enabled
+    is_kept = place.uuid(AGGREGATE) is not None or ES901.code in judged
+    return place.inside and is_kept and not any(map(unportable, place.folders[1:]))
+
+
+def _unaddressable(address: Unaddressable, aggregate: Aggregate) -> Iterator[Violation]:
+    found = aggregate.developer if address.member == "developer" else aggregate.model_id
+    pointer = "/model_info" if found is None else f"/model_info/{address.member}"
+    message = (
+        f"model_info.{address.member} does not address a directory of the datastore:"
+        f" {address.reason}; write model_info.id as developer/name"
+    )
+    yield ES910.fault(message, pointer=pointer, found=found)
+
+
+def _target(path: str) -> str:
+    """Return the absolute path that a file has, or that a link names, which is not followed."""
+    if os.path.islink(path):
+        path = os.path.join(os.path.dirname(path), os.readlink(path))
+    return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+
+
+def _name(path: str) -> str:
+    return _printable(os.path.basename(path))
+
+
+def _printable(name: str) -> str:
+    return os.fsencode(name).decode(errors="replace")
+
+
+ES901: Final = Rule(
+    "ES901",
+    "datastore-path",
+    Severity.ERROR,
+    "not data/<collection>/<developer>/<model>/<uuid4>.json or …_samples.jsonl, or no portable name",
+    """
+    What it finds: only with `--profile datastore` or where it is selected: an aggregate that
+    does not lie at `data/<collection>/<developer>/<model>/<uuid4>.json`, rows that do not lie
+    beside it as `<uuid4>_samples.jsonl` (a version 4 UUID in lower case, the same for both),
+    and folders whose names are not portable. A portable name has no invisible characters and
+    none of `< > : " \\ | ? *`, begins with no space, full stop or hyphen, ends in no space or
+    full stop, names no device of Windows, takes 255 bytes at most, is in the Unicode form NFC,
+    and is not `data`. Rows on standard input lie nowhere.
+
+    Why it matters: the datastore is queried by these paths. A file elsewhere is not found, and
+    a name that one file system cannot hold keeps all others from being checked out there.
+
+    Bad:
+        data/tiny-arithmetic/acme/acorn:7b/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57.json:
+          {"model_info": {"id": "acme/acorn-7b"}}
+
+    Good:
+        data/tiny-arithmetic/acme/Acorn-7b@v1.5_(chat)/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57.json:
+          {"model_info": {"id": "acme/Acorn-7b@v1.5_(chat)"}}
+    """,
+    run=_datastore_path,
+    optional=True,
+    about_aggregate=True,
+    about_paths=True,
+)
+
+ES902: Final = Rule(
+    "ES902",
+    "orphan",
+    Severity.ERROR,
+    "rows without an aggregate, declared rows that are missing, or rows that are not declared",
+    """
+    What it finds: only with `--profile datastore` or where it is selected: rows to which no
+    aggregate belongs, an aggregate whose declared rows are not there (without the profile that
+    is ES001, and nothing failed), and rows beside an aggregate, under its name, of which it
+    says nothing. A file_path that names another file than the rows beside it is ES507.
+
+    Why it matters: rows without an aggregate support no claim, and a claim whose rows are
+    gone can be verified by nobody.
+
+    Bad:
+        A rows file with the name of the aggregate lies beside it.
+        aggregate:
+          {"evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000"}
+
+    Good:
+        A rows file with the name of the aggregate lies beside it.
+        aggregate:
+          {
+            "evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000",
+            "detailed_evaluation_results": {
+              "format": "jsonl",
+              "file_path": "data/tiny-arithmetic/acme/acorn-7b/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57_samples.jsonl"
+            }
+          }
+    """,
+    run=_orphan,
+    optional=True,
+    about_aggregate=True,
+    about_paths=True,
+)
+
+ES910: Final = Rule(
+    "ES910",
+    "foreign-directory",
+    Severity.WARNING,
+    "the model's identity addresses another directory than the file lies in, or none",
+    """
+    What it finds: an aggregate at `data/<collection>/<developer>/<model>/<uuid4>.json` whose
+    model_info.id addresses another `<developer>/<model>`, or does not address a directory. The
+    part of the id before the first slash is the developer's folder; the other parts are joined
+    by an underscore to the model's; blanks round a part are dropped, and a colon becomes an
+    underscore. An id without a slash needs model_info.developer. A part does not address a
+    directory if it is empty or `unknown` or `data`, ends in a full stop, names a device of
+    Windows, or holds one of `< > " \\ | ? *` or a control character. Upper and lower case are
+    not the same. With `--profile datastore` it is an error, and the name of the file does not
+    matter.
+
+    Why it matters: the datastore is queried by these paths. One model under two paths is two
+    models to every reader, and a record that is filed under another model's path is read as
+    that model's.
+
+    Bad:
+        data/tiny-arithmetic/acme/Acorn-7B/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57.json:
+          {"model_info": {"id": "acme/acorn-7b"}}
+
+    Good:
+        data/tiny-arithmetic/acme/acorn_7b-chat_q4/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57.json:
+          {"model_info": {"id": "acme/acorn:7b-chat/q4"}}
+    """,
+    run=_foreign_directory,
+    about_aggregate=True,
+    about_paths=True,
+)
+
+RULES: Final = (ES901, ES902, ES910)

@@ -1,0 +1,287 @@
+"""ES3: what should not stand in a row: the answer in the question, and secrets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from evalstream.formats.eee import row_view
+from evalstream.model.finding import Severity, Violation
+from evalstream.parsing.json import pointer
+from evalstream.rules.base import CheckContext, RowCheck, Rule
+
+Row = Mapping[str, Any]
+
+TELLING_CHARACTERS: Final = 20
+"""An answer shorter than this stands in many questions by chance."""
+
+_MARKS: Final = (
+    "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "hf_", "xox", "AKIA",
+    "ASIA", "AIza", "eyJ", "earer ", "PRIVATE KEY-----",
+)  # fmt: skip
+"""What the forms below begin with; a text without any of them needs no second look."""
+
+_SECRET = re.compile(
+    r"""
+    -----BEGIN[ ](?:[A-Z]+[ ])*PRIVATE[ ]KEY-----.{0,200}?(?P<key>[A-Za-z0-9+/]{40})
+    | (?<![A-Za-z0-9])(?P<token>
+        sk-[A-Za-z0-9_-]{20,}
+      | gh[pousr]_[A-Za-z0-9]{36,}
+      | github_pat_[A-Za-z0-9_]{40,}
+      | glpat-[A-Za-z0-9_-]{20,}
+      | hf_[A-Za-z0-9]{30,}
+      | xox[abeprs]-[A-Za-z0-9-]{10,}
+      | (?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Z0-9])
+      | AIza[A-Za-z0-9_-]{35}
+      | eyJ[A-Za-z0-9_-]{15,}\.eyJ[A-Za-z0-9_-]{15,}\.[A-Za-z0-9_-]{20,}
+      | [Bb]earer[ ]+[A-Za-z0-9._~+/-]{24,}
+    )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""Forms that the issuers of keys publish so that scanners can find them."""
+
+_SHORTEST: Final = 15
+"""How long the shortest of these forms is."""
+
+_RUN = re.compile(r"[A-Za-z0-9]{12,}")
+"""What every key has: a run of characters, in which digits tell it from a word."""
+
+_SECRET_KEY = re.compile(
+    r"(?:^|[_.-]|(?<=[a-z])(?=[A-Z]))(?i:api[_-]?key|(?:client[_-]?)?secret(?:[_-]?(?:access[_-]?)?key)?|"
+    r"password|passwd|passphrase|(?:access|auth|refresh|bearer|session|secret)[_-]?token|"
+    r"private[_-]?key)$"
+)
+_TOKEN_KEY = re.compile(r"(?i)(?:^|[_-])token$")
+_PLACEHOLDER = re.compile(
+    r"(?is).*(?:your|example|sample|dummy|fake|placeholder|redacted|changeme|x{4}|\*\*|\.\.\.|none|"
+    r"null|test|12345678|eyJzdWIiOiIxMjM0NTY3ODkw).*"
+    r"|[<$%{\[/].*|(?:env:|https?:).*"
+)
+_VARIABLE = re.compile(
+    r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|(?:os|process|config|settings)\.\S*|[A-Za-z_.]+[(\[].*"
+)
+"""A name of an environment variable, or an expression that reads one."""
+
+_PLAUSIBLE = re.compile(r"[!-~]{12,}")
+_CHARACTERS_OF_A_PASSWORD: Final = 6
+_CHARACTERS_OF_A_KEY: Final = 12
+"""How many different characters a key has at least; `sk-aaaaaaaaaaaaaaaaaaaaaaaa` is none."""
+
+
+def _answer_leak(context: CheckContext) -> RowCheck:
+    def check(row: Row) -> Iterable[Violation]:
+        sample: Any = row.get("input")
+        raw = sample.get("raw") if sample.__class__ is dict else None
+        if raw.__class__ is not str:
+            return ()
+        if _spoken_in(raw, row, context.version_of(row)):
+            return (ES312.fault("input.raw holds what the assistant said", pointer="/input/raw"),)
+        # The last choice ends many a question, and may be the right one.
+        references = () if sample.get("choices") else _texts(sample.get("reference"))
+        if any(_ends_in(raw.rstrip(), text) for text in references):
+            return (ES312.fault("input.raw ends in the reference", pointer="/input/raw"),)
+        return ()
+
+    return check
+
+
+def _spoken_in(raw: str, row: Row, version: str) -> bool:
+    """Tell whether a question ends in the output, or has an assistant's turn within.
+
+    Either begins a line, or stands behind a speaker's name, and ends a line. Elsewhere an answer
+    quotes the question, or repeats one of its choices or examples.
+    """
+    output, transcript = row.get("output"), row_view.transcript(row, version)
+    ending = raw.rstrip()
+    for said in _telling(output.get("raw") if output.__class__ is dict else None):
+        if ending.endswith(said) and _begins_line(raw, len(ending) - len(said)):
+            return True
+    return any(
+        _stands_alone(said, raw)
+        for turn in (transcript[1] if transcript else ())
+        if turn.__class__ is dict and turn.get("role") == "assistant"
+        for said in _telling(turn.get("content"))
+    )
+
+
+def _stands_alone(said: str, raw: str) -> bool:
+    start = raw.find(said)
+    while start >= 0:
+        end = start + len(said)
+        if _begins_line(raw, start) and raw[end : end + 9].lstrip(" \t\r")[:1] in ("", "\n"):
+            return True
+        start = raw.find(said, end)
+    return False
+
+
+def _begins_line(text: str, place: int) -> bool:
+    """Tell whether nothing but a few blanks or a speaker's name comes before in the line."""
+    return text[max(place - 9, 0) : place].rstrip(" \t")[-1:] in ("", "\n", ":")
+
+
+def _ends_in(text: str, reference: str) -> bool:
+    """Tell whether a question ends in its reference, as a word of its own and no mere letter."""
+    bare = reference.strip()
+    if len(bare) >= len(text) or not text.endswith(bare):
+        return False
+    letter = len(bare) == 1 and bare.isalpha()
+    return bool(bare) and not letter and not text[-len(bare) - 1].isalnum()
+
+
+def _telling(value: Any) -> Iterator[str]:
+    """Yield the texts that are long enough to tell where they come from."""
+    return (bare for text in _texts(value) if len(bare := text.strip()) >= TELLING_CHARACTERS)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    listed = value if value.__class__ is list else [value]
+    return (text for text in listed if text.__class__ is str)
+
+
+def _credential(context: CheckContext) -> RowCheck:
+    del context
+
+    def check(row: Row) -> Iterable[Violation]:
+        return [
+            ES316.fault(
+                f"looks like {what}; revoke it, and write the row without it", pointer=place
+            )
+            for place, what in _secrets(row)
+        ]
+
+    return check
+
+
+def _secrets(row: Row) -> Iterator[tuple[str, str]]:
+    """Yield where something looks like a secret, and what it looks like; never the value.
+
+    Below a name that is a secret, the place is that of the object with the name.
+    """
+    waiting: list[tuple[tuple[Any, ...], _Name, Any]] = [((), _NO_NAME, row)]
+    while waiting:
+        path, name, value = waiting.pop()
+        if value.__class__ is str:
+            if _has_secret(value):
+                yield pointer(path), "a key or token of a known form"
+            elif (name.of_secret or name.of_token) and _is_secret(value, name):
+                yield pointer(path), "a secret, by the name that it stands under"
+        elif value.__class__ is list:
+            waiting.extend(((*path, place), _NO_NAME, item) for place, item in enumerate(value))
+        elif value.__class__ is dict:
+            for key, item in value.items():
+                called = _judged(key)
+                if called.is_secret:
+                    yield pointer(path), "a key or token of a known form in a name"
+                waiting.append((path if called.is_secret else (*path, key), called, item))
+
+
+class _Name(NamedTuple):
+    """What a name says: that it is a secret itself, or that its value is one, or a token."""
+
+    is_secret: bool
+    of_secret: bool
+    of_token: bool
+
+
+@lru_cache(maxsize=1024)
+def _judged(name: str) -> _Name:
+    """Judge a name; rows share most of theirs."""
+    return _Name(
+        is_secret=_has_secret(name),
+        of_secret=_SECRET_KEY.search(name) is not None,
+        of_token=_TOKEN_KEY.search(name) is not None,
+    )
+
+
+def _has_secret(text: str) -> bool:
+    """Tell whether a text holds a key or token of a known form that is no placeholder."""
+    if len(text) < _SHORTEST or not any(mark in text for mark in _MARKS):
+        return False
+    return any(_is_genuine(found["token"] or found["key"]) for found in _SECRET.finditer(text))
+
+
+def _is_genuine(key: str) -> bool:
+    """Tell whether a key looks drawn at random, and not like words or a stand-in."""
+    if len(set(key)) < _CHARACTERS_OF_A_KEY or _PLACEHOLDER.fullmatch(key):
+        return False
+    if key.startswith("hf_"):
+        # These may do without a digit.
+        return not (key.islower() or key.isupper())
+    return key.startswith("AKIA") or any(not run.isalpha() for run in _RUN.findall(key))
+
+
+def _is_secret(value: str, name: _Name) -> bool:
+    """Tell whether a value is a secret by its name: no stand-in, and no name of a variable.
+
+    A token is often one of a text; a secret one has digits and letters, and no words.
+    """
+    bare = value.strip().strip("\"'")
+    if not name.of_secret:
+        run = _RUN.search(bare)
+        if run is None or run[0].isalpha() or run[0].isdecimal():
+            return False
+    return (
+        _PLAUSIBLE.fullmatch(bare) is not None
+        and _PLACEHOLDER.fullmatch(bare) is None
+        and _VARIABLE.fullmatch(bare) is None
+        and len(set(bare)) >= _CHARACTERS_OF_A_PASSWORD
+    )
+
+
+_NO_NAME: Final = _Name(is_secret=False, of_secret=False, of_token=False)
+
+ES312: Final = Rule(
+    "ES312",
+    "answer-leak",
+    Severity.WARNING,
+    "input.raw holds the assistant's turn, or ends in the reference",
+    """
+    What it finds: an input.raw that ends in the output, has an assistant's turn within (each of
+    twenty characters or more, on lines of their own or behind a speaker's name), or ends in
+    the reference. A question with choices may end in one, and in a letter. Off unless it is
+    selected.
+
+    Why it matters: the model was shown the answer, or the converter wrote the conversation
+    into the question.
+
+    Bad:
+        row 1:
+          {"input": {"raw": "What is 2 + 3? Answer with a number. 5", "reference": "5"}}
+
+    Good:
+        row 1:
+          {"input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}}
+    """,
+    row=_answer_leak,
+    optional=True,
+)
+
+ES316: Final = Rule(
+    "ES316",
+    "credential",
+    Severity.ERROR,
+    "a key or value that looks like a secret; the value is never printed",
+    """
+    What it finds: texts of the forms that issuers of keys publish, private keys, bearer tokens,
+    and values under names such as `api_key` or `password`; placeholders and names of variables
+    are none. The value is never shown, nor is the name where the name is the secret. Off
+    unless it is selected.
+
+    Why it matters: agentic transcripts hold what tools printed; a published key is a key lost.
+
+    Bad:
+        row 1:
+          {"metadata": {"subject": "arithmetic", "api_key": "q8Zr-41xT_mmP0vW"}}
+
+    Good:
+        row 1:
+          {"metadata": {"subject": "arithmetic", "api_key": "YOUR_API_KEY_HERE"}}
+    """,
+    row=_credential,
+    optional=True,
+)
+
+RULES: Final = (ES312, ES316)

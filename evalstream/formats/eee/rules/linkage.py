@@ -1,0 +1,303 @@
+"""ES6: rows against their aggregate."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Set
+from typing import Any, Final
+
+from evalstream.formats.eee.aggregate import RESULTS, Aggregate
+from evalstream.model.finding import Severity, Violation, one_of
+from evalstream.rules.base import CheckContext, RowCheck, Rule
+
+
+def _foreign_evaluation(context: CheckContext) -> RowCheck | None:
+    if context.evaluation_id is None:
+        return None
+    message = "evaluation_id is not the aggregate's"
+    return _expecting(ES601, "evaluation_id", {context.evaluation_id}, message)
+
+
+def _foreign_model(context: CheckContext) -> RowCheck | None:
+    if context.model_id is None:
+        return None
+    message = "model_id is not the aggregate's model_info.id"
+    return _expecting(ES602, "model_id", {context.model_id}, message)
+
+
+def _unknown_result(context: CheckContext) -> RowCheck | None:
+    if not context.results and context.evaluation_id is None and context.model_id is None:
+        # There is no aggregate; one without any result knows none of the rows' results.
+        return None
+    ids = {result.id for result in context.results if result.id is not None}
+    expected = one_of(sorted(ids))
+
+    def check(row: Mapping[str, Any]) -> tuple[Violation, ...]:
+        found = row.get("evaluation_result_id")
+        if found.__class__ is not str or found in ids:
+            return ()
+        # Before 0.2.2 the key means nothing by itself: rows may hold whatever keys they like.
+        if not ids and context.version_of(row) in _WITHOUT_RESULT_IDS:
+            return ()
+        message = "evaluation_result_id is no result of the aggregate"
+        pointer = "/evaluation_result_id"
+        return (ES603.fault(message, pointer=pointer, expected=expected, found=found),)
+
+    return check
+
+
+def _unknown_evaluation_name(context: CheckContext) -> RowCheck | None:
+    """Judge rows by the names that writers use.
+
+    Converters before 0.3.0 name results after metric and scorer, and rows after the dataset,
+    with or without its organisation, or after the task. Rows of a subtask carry its name
+    behind that of the whole.
+    """
+    if context.evaluation_names is None:
+        return None
+    datasets = {result.dataset for result in context.results if result.dataset}
+    repositories = {result.repository for result in context.results if result.repository}
+    names = context.evaluation_names.union(
+        datasets, repositories, *(_tasks(name) for name in context.evaluation_names)
+    )
+    joined = {result.id: result.name for result in context.results if result.id is not None}
+    ids = {result.name: result.id for result in context.results}
+    message = "evaluation_name is none of the aggregate's results"
+    check = _expecting(ES605, "evaluation_name", context.evaluation_names, message)
+
+    def check_unless_at_home(row: Mapping[str, Any]) -> Iterable[Violation]:
+        found = row.get("evaluation_name")
+        if found.__class__ is not str:
+            return ()
+        if found in ids:
+            return _of_another(row, joined, ids)
+        if found in names:
+            return ()
+        if found.rpartition("/")[2] in datasets or _is_below(found, names):
+            return ()
+        identity = row.get("evaluation_result_id")
+        if identity.__class__ is str and _is_subtask(found, joined.get(identity)):
+            return ()
+        return check(row)
+
+    return check_unless_at_home
+
+
+def _of_another(
+    row: Mapping[str, Any], joined: Mapping[str, str | None], ids: Mapping[str | None, str | None]
+) -> Iterable[Violation]:
+    """Say where a row has the name of one result and the id of another; subtasks may."""
+    identity, found = row.get("evaluation_result_id"), row["evaluation_name"]
+    name = joined.get(identity) if identity.__class__ is str else None
+    if name is None or name == found or _is_subtask(found, name):
+        return ()
+    message = (
+        f"evaluation_name is that of the result {ids[found]}, and evaluation_result_id is another's"
+    )
+    return (ES605.fault(message, pointer="/evaluation_name", expected=name, found=found),)
+
+
+def _tasks(name: str) -> Iterator[str]:
+    """Return what a result named "metric on task for scorer scorer" may be about."""
+    _, *rest = name.partition(" for scorer ")[0].split(" on ")
+    return (" on ".join(rest[place:]) for place in range(len(rest)))
+
+
+def _is_below(name: str, names: Set[str]) -> bool:
+    """Tell whether a name is one of the names with a path behind it."""
+    return any(name[: mark.start()] in names for mark in _PATH_MARK.finditer(name))
+
+
+def _is_subtask(name: str, result_name: str | None) -> bool:
+    """Tell whether a name is that of a subtask of the result that its row joins by id.
+
+    The id has to say so: by name alone `mmlu-pro` would be a part of `mmlu`.
+    """
+    if not result_name or not name.startswith(result_name):
+        return False
+    return not name[len(result_name) :][:1].isalnum()
+
+
+def _repeated_result(aggregate: Aggregate) -> Iterator[Violation]:
+    first: dict[str, int] = {}
+    for place, result in aggregate.indexed_results():
+        identity = result.get("evaluation_result_id")
+        if not isinstance(identity, str):
+            continue
+        earlier = first.setdefault(identity, place)
+        if earlier != place:
+            message = f"the same evaluation_result_id as result {earlier}; rows join neither"
+            pointer = f"{RESULTS}/{place}/evaluation_result_id"
+            yield ES606.fault(message, pointer=pointer, found=identity)
+
+
+def _expecting(rule: Rule, member: str, sound: Set[str], message: str) -> RowCheck:
+    """Return a check that a member, where it is a text, is one of the sound ones."""
+    expected: Any = one_of(sorted(sound)) if len(sound) > 1 else next(iter(sound))
+
+    def check(row: Mapping[str, Any]) -> tuple[Violation, ...]:
+        found = row.get(member)
+        if found.__class__ is not str or found in sound:
+            return ()
+        return (rule.fault(message, pointer=f"/{member}", expected=expected, found=found),)
+
+    return check
+
+
+ES601: Final = Rule(
+    "ES601",
+    "foreign-evaluation",
+    Severity.ERROR,
+    "evaluation_id differs from the aggregate's",
+    """
+    What it finds: a row whose evaluation_id is not the evaluation_id of the aggregate.
+
+    Why it matters: the row belongs to another run, or the converter wrote another key; either
+    way the rows cannot be joined with the claims that they are meant to support.
+
+    Bad:
+        row 2:
+          {"evaluation_id": "another-run/1700000000"}
+        aggregate:
+          {"evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000"}
+
+    Good:
+        row 2:
+          {"evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000"}
+        aggregate:
+          {"evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000"}
+    """,
+    row=_foreign_evaluation,
+    by_ids=True,
+)
+
+ES602: Final = Rule(
+    "ES602",
+    "foreign-model",
+    Severity.ERROR,
+    "model_id differs from the aggregate's model_info.id",
+    """
+    What it finds: a row whose model_id is not model_info.id of the aggregate.
+
+    Why it matters: scores of one model would be published under the name of another.
+
+    Bad:
+        row 2:
+          {"model_id": "another/model"}
+        aggregate:
+          {"model_info": {"id": "acme/acorn-7b"}}
+
+    Good:
+        row 2:
+          {"model_id": "acme/acorn-7b"}
+        aggregate:
+          {"model_info": {"id": "acme/acorn-7b"}}
+    """,
+    row=_foreign_model,
+    by_ids=True,
+)
+
+ES603: Final = Rule(
+    "ES603",
+    "unknown-result",
+    Severity.ERROR,
+    "evaluation_result_id is no result of the aggregate",
+    """
+    What it finds: a row whose evaluation_result_id is that of no result in the aggregate.
+    Before 0.2.2 the format does not know the key, and it counts only where results have ids.
+
+    Why it matters: from 0.2.2 on the id joins rows with results; such a row supports no claim.
+
+    Bad:
+        row 2:
+          {"evaluation_result_id": "another-metric"}
+        aggregate:
+          {"evaluation_results": [{"evaluation_result_id": "accuracy"}]}
+
+    Good:
+        row 2:
+          {"evaluation_result_id": "accuracy"}
+        aggregate:
+          {"evaluation_results": [{"evaluation_result_id": "accuracy"}]}
+    """,
+    row=_unknown_result,
+    by_ids=True,
+)
+
+ES605: Final = Rule(
+    "ES605",
+    "unknown-evaluation-name",
+    Severity.WARNING,
+    "evaluation_name is none of the aggregate's, or that of another result than the id",
+    """
+    What it finds: a row whose evaluation_name is that of another result than the one that its
+    evaluation_result_id names, or is neither the name nor the dataset of a result in the
+    aggregate, nor the task in a name such as `accuracy on arc_easy for scorer choice`. The dataset
+    may stand with its organisation, and a subtask behind its whole and a slash or colon; rows that
+    join a result by id may name its subtasks in other ways.
+
+    Why it matters: before 0.2.2 the name is the only key that joins rows with results; a row
+    that joins none supports no claim.
+
+    Bad:
+        row 2:
+          {"evaluation_name": "another-benchmark"}
+        aggregate:
+          {
+            "evaluation_results": [{
+              "evaluation_name": "tiny-arithmetic",
+              "source_data": {"dataset_name": "tiny-arithmetic"}
+            }]
+          }
+
+    Good:
+        row 2:
+          {"evaluation_name": "tiny-arithmetic"}
+        aggregate:
+          {
+            "evaluation_results": [{
+              "evaluation_name": "tiny-arithmetic",
+              "source_data": {"dataset_name": "tiny-arithmetic"}
+            }]
+          }
+    """,
+    row=_unknown_evaluation_name,
+    by_ids=True,
+)
+
+ES606: Final = Rule(
+    "ES606",
+    "repeated-result",
+    Severity.ERROR,
+    "two results have the same evaluation_result_id",
+    """
+    What it finds: an evaluation_result_id that more than one result of the aggregate has.
+
+    Why it matters: its rows cannot be told apart, so that neither claim can be checked.
+
+    Bad:
+        aggregate:
+          {
+            "evaluation_results": [
+              {"evaluation_result_id": "accuracy", "evaluation_name": "tiny-arithmetic"},
+              {"evaluation_result_id": "accuracy", "evaluation_name": "tiny-arithmetic"}
+            ]
+          }
+
+    Good:
+        aggregate:
+          {
+            "evaluation_results": [
+              {"evaluation_result_id": "accuracy", "evaluation_name": "tiny-arithmetic"},
+              {"evaluation_result_id": "f1", "evaluation_name": "tiny-arithmetic"}
+            ]
+          }
+    """,
+    aggregate=_repeated_result,
+    about_aggregate=True,
+)
+
+_WITHOUT_RESULT_IDS: Final = ("0.2.0", "0.2.0+list", "0.2.1")
+_PATH_MARK: Final = re.compile("[/:]")
+
+RULES: Final = (ES601, ES602, ES603, ES605, ES606)

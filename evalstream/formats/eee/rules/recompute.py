@@ -1,0 +1,322 @@
+"""ES8: claims compared with what the rows amount to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from evalstream.formats.eee.aggregate import RESULTS
+from evalstream.formats.eee.claim_check import (
+    NOT_REPRODUCED,
+    NUM_SAMPLES,
+    RESAMPLED,
+    SCORE,
+    claims_made,
+    mismatches,
+    name_of,
+    open_claims,
+    without_verdict,
+)
+from evalstream.formats.eee.claims import Agreement
+from evalstream.formats.eee.recompute import Recomputed, as_float, fits
+from evalstream.model.finding import Severity, Violation
+from evalstream.model.report import Figures, ResultSummary
+from evalstream.model.text import counted
+from evalstream.parsing.json import resolve
+from evalstream.rules.base import Rule, RunFacts
+
+
+def summaries(facts: RunFacts) -> Iterator[ResultSummary]:
+    """Put each result's claims beside what its rows amount to, for the report."""
+    for entry in facts.recomputed:
+        claims, scores = entry.claims, entry.scores
+        claimed = Figures(
+            as_float(claims.score),
+            as_float(claims.deviation),
+            as_float(claims.error),
+            claims.num_samples,
+        )
+        recomputed = None
+        if without_verdict(entry, facts) is None:
+            score = as_float(entry.score())
+            recomputed = Figures(score, entry.deviation, entry.error, entry.samples)
+        made = len(claims_made(claims))
+        yield ResultSummary(
+            name=entry.result.name,
+            id=entry.result.id,
+            rows=0 if scores is None else scores.joined,
+            claimed=claimed,
+            recomputed=recomputed,
+            claims=made,
+            claims_recomputed=made - len(open_claims(entry, facts)),
+        )
+
+
+def _judged(facts: RunFacts) -> Iterator[Recomputed]:
+    """Iterate over the results that rows join and give a verdict on."""
+    return (entry for entry in facts.recomputed if without_verdict(entry, facts) is None)
+
+
+def _score_not_reproduced(facts: RunFacts) -> Iterator[Violation]:
+    for entry in _judged(facts):
+        score, found = entry.score(), entry.score_agreement()
+        if found is Agreement.FULL or entry.is_partial:
+            continue
+        if found is Agreement.NONE:
+            fault = ES801.fault(_not_reproduced(entry))
+        else:
+            message = (
+                f"{_value(entry)} is the claimed score only once it is rounded to so few digits"
+            )
+            fault = ES801.fault(message, severity=Severity.INFO)
+        yield _placed(facts, entry, SCORE, fault, as_float(score))
+
+
+def _not_reproduced(entry: Recomputed) -> str:
+    other = entry.other_definition()
+    return f"{_value(entry)} is not the claimed score" + (f", which is {other}" if other else "")
+
+
+def _value(entry: Recomputed) -> str:
+    rows = entry.scores.rows if entry.scores else 0
+    name = "mean" if entry.is_mean else entry.statistic
+    return f"the {name} of the scores of {counted(rows, 'row')}"
+
+
+def _sample_count(facts: RunFacts) -> Iterator[Violation]:
+    for entry in _judged(facts):
+        claimed, scores = entry.claims.num_samples, entry.scores
+        if claimed is None or scores is None:
+            continue
+        if claimed in (scores.joined, entry.samples) or _is_without_errors(entry):
+            continue
+        message = f"num_samples is {claimed:,}, but the result has {counted(scores.joined, 'row')}"
+        if entry.samples != scores.joined:
+            message += f", of {counted(entry.samples, 'sample')}"
+        yield _placed(facts, entry, NUM_SAMPLES, ES802.fault(message), scores.joined)
+
+
+def _is_without_errors(entry: Recomputed) -> bool:
+    """Tell whether num_samples counts the rows without an error, as the score then has to, too."""
+    scores, score = entry.scores, entry.claims.score
+    if scores is None or entry.claims.num_samples != scores.sound_rows:
+        return False
+    mean = scores.mean_without_errors()
+    return score is None or mean is None or fits(score, mean, 1)
+
+
+def _uncertainty_not_reproduced(facts: RunFacts) -> Iterator[Violation]:
+    for entry in _judged(facts):
+        for place, message, expected, is_rough in mismatches(entry, facts):
+            fault = ES803.fault(message, severity=Severity.INFO if is_rough else None)
+            yield _placed(facts, entry, place, fault, expected)
+
+
+def _claim_not_recomputed(facts: RunFacts) -> Iterator[Violation]:
+    if facts.tally.unread or not facts.tally.rows:
+        return
+    for entry in facts.recomputed:
+        left_open = open_claims(entry, facts)
+        if not left_open or entry.result.place in facts.rowless or _is_ambiguous(entry, facts):
+            continue
+        if entry.is_partial or without_verdict(entry, facts) is not None:
+            yield _open_result(facts, entry, left_open)
+            continue
+        for place, reason in left_open.items():
+            if reason not in (RESAMPLED, NOT_REPRODUCED):
+                message = f"{name_of(place)} could not be recomputed: {reason}"
+                yield _placed(facts, entry, place, ES804.fault(message))
+
+
+def _is_ambiguous(entry: Recomputed, facts: RunFacts) -> bool:
+    """Tell whether several results have the id of one, of which another rule speaks."""
+    return entry.result.id is not None and facts.ids[entry.result.id] > 1
+
+
+def _open_result(facts: RunFacts, entry: Recomputed, left_open: dict[str, str]) -> Violation:
+    """Say why nothing of a result could be recomputed; a part of the rows that agrees is an info."""
+    place, reason = next(iter(left_open.items()))
+    claims = counted(len(left_open), "claim")
+    if without_verdict(entry, facts) is None:
+        message = f"{claims} cannot be confirmed: {reason}"
+    else:
+        message = f"{claims} could not be recomputed: {reason}"
+    if not entry.is_partial or entry.claims.score is None:
+        return _placed(facts, entry, place, ES804.fault(message))
+    if entry.score_agreement() is not Agreement.NONE:
+        message += "; the score agrees with these rows"
+        return _placed(facts, entry, place, ES804.fault(message, severity=Severity.INFO))
+    message += f"; {_value(entry)} is not the claimed score"
+    return _placed(facts, entry, place, ES804.fault(message), as_float(entry.score()))
+
+
+def _placed(
+    facts: RunFacts, entry: Recomputed, place: str, fault: Violation, expected: Any = None
+) -> Violation:
+    """Give a fault its place below a result, and what is claimed there as it stands."""
+    pointer = f"{RESULTS}/{entry.result.place}/{place}"
+    results = facts.aggregate.document["evaluation_results"] if facts.aggregate else []
+    found = resolve(results, [entry.result.place, *place.split("/")])
+    return fault._replace(pointer=pointer, expected=expected, found=found)
+
+
+ES801: Final = Rule(
+    "ES801",
+    "score-not-reproduced",
+    Severity.WARNING,
+    "the mean of the joined rows' scores is not the claimed score",
+    """
+    What it finds: a result whose score is not the mean of the scores of its rows: the mean does
+    not round to it at the digits it was written with. From three decimals on a truncated score
+    counts as well. A score of one or two digits that agrees only once the mean is rounded is an
+    info. Rows join by evaluation_result_id, else by an evaluation_name that only one result has.
+    The message names another definition that gives the claim, if one does: percent, rows with
+    errors left out, the share of is_correct, the mean over subtasks. A metric whose own name
+    (metric_name, metric_id or metric_kind) ends in a standard deviation, standard error or variance
+    is compared with that.
+
+    Why it matters: the number that is published is not what the samples show.
+
+    Bad:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "evaluation_name": "tiny-arithmetic",
+              "score_details": {"score": 0.9}
+            }]
+          }
+        evaluation.score of the rows:
+          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
+
+    Good:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "evaluation_name": "tiny-arithmetic",
+              "score_details": {"score": 0.75}
+            }]
+          }
+        evaluation.score of the rows:
+          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
+    """,
+    run=_score_not_reproduced,
+    about_aggregate=True,
+)
+
+ES802: Final = Rule(
+    "ES802",
+    "sample-count",
+    Severity.WARNING,
+    "num_samples is not the number of joined rows or of distinct samples",
+    """
+    What it finds: a num_samples that is neither the number of rows that join the result, nor
+    that of their distinct samples, nor that of the rows without an error.
+
+    Why it matters: the claim rests on other samples than those in the file, and its
+    uncertainty on another number.
+
+    Bad:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "evaluation_name": "tiny-arithmetic",
+              "score_details": {"uncertainty": {"num_samples": 7}}
+            }]
+          }
+        evaluation.score of the rows:
+          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
+
+    Good:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "evaluation_name": "tiny-arithmetic",
+              "score_details": {"uncertainty": {"num_samples": 8}}
+            }]
+          }
+        evaluation.score of the rows:
+          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
+    """,
+    run=_sample_count,
+    about_aggregate=True,
+)
+
+ES803: Final = Rule(
+    "ES803",
+    "uncertainty-not-reproduced",
+    Severity.WARNING,
+    "deviation, standard error or interval do not follow from the rows",
+    """
+    What it finds: a standard_deviation that is that of the scores neither over n-1 nor over n, an
+    analytic standard_error that is not the deviation over the root of n, and a confidence_interval
+    that is neither the normal nor the Wilson one. Where every sample has the same number of
+    repeats, n may also be the number of samples, each with the mean of its repeats. A figure of a
+    bootstrap is a finding if it is far from the closed form. Where the score itself is not
+    reproduced, nothing is said.
+
+    Why it matters: it decides which differences between models are taken for real.
+
+    Bad:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "score_details": {"score": 0.75, "uncertainty": {"standard_deviation": 0.1}}
+            }]
+          }
+        evaluation.score of the rows:
+          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
+
+    Good:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "score_details": {"score": 0.75, "uncertainty": {"standard_deviation": 0.433}}
+            }]
+          }
+        evaluation.score of the rows:
+          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
+    """,
+    run=_uncertainty_not_reproduced,
+    about_aggregate=True,
+)
+
+ES804: Final = Rule(
+    "ES804",
+    "claim-not-recomputed",
+    Severity.WARNING,
+    "a claim that the rows neither confirm nor refute",
+    """
+    What it finds: a result whose figures could not be recomputed: no row joins it, its num_samples
+    is larger than the number of its rows, or rows have no score. Also an uncertainty whose method
+    is not known, and one over samples with different numbers of repeats. It is an info where
+    num_samples says that the rows are a part and the score agrees with them. A result with an id
+    that no row has is ES604.
+
+    Why it matters: the claim may be right, but these rows do not show it. The summary counts how
+    many claims were recomputed.
+
+    Bad:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "score_details": {"score": 0.75, "uncertainty": {"num_samples": 5000}}
+            }]
+          }
+        evaluation.score of the rows:
+          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
+
+    Good:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "score_details": {"score": 0.75, "uncertainty": {"num_samples": 8}}
+            }]
+          }
+        evaluation.score of the rows:
+          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
+    """,
+    run=_claim_not_recomputed,
+    about_aggregate=True,
+)
+
+RULES: Final = (ES801, ES802, ES803, ES804)

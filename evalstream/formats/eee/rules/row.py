@@ -1,0 +1,769 @@
+"""ES3: what a row says about itself, its transcript aside."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any, Final
+
+from evalstream.formats.eee import row_view
+from evalstream.formats.eee.aggregate import LEVELS, UNKNOWN_LEVEL, Join, Result, is_alike, number
+from evalstream.model.finding import Severity, Violation, at_least, at_most
+from evalstream.model.text import counted
+from evalstream.rules.base import CheckContext, RowCheck, Rule
+
+Row = Mapping[str, Any]
+
+OUTPUT_SOURCE: Final = "output.raw"
+_PLACE_IN_ROW = re.compile(
+    r"output\.(?:(?P<output>raw)|reasoning_trace)(?:\[[0-9]+\])?"
+    r"|(?:interactions|messages)\[(?P<turn>[0-9]{1,9}|turn_idx)\]"
+    r"\.(?:(?P<content>content)|(?:reasoning_trace|tool_calls)\b.*)",
+    re.DOTALL,
+)
+"""Where a row holds what the model said; the two named members are where its answers stand."""
+
+_MEANT_IN_ROW = re.compile(r"\s*(?:\Z|(?:output|interactions|messages)\b)")
+"""How a source begins that is empty, or meant to be a place in the row."""
+
+_GRADED = re.compile(
+    r"rouge|bleu|chrf|meteor|bert_?score|similarity"
+    r"|(?<![a-z])(?:f1|iou|precision|recall|wer|cer|ter)(?![a-z])",
+    re.IGNORECASE,
+)
+"""Metrics that grade; HELM's converter calls none of their scores correct, not even a 1."""
+
+_LETTER = re.compile(r"[(\[]?([A-Za-z])[)\].:]?")
+_EXTRA_TOKENS: Final = ("input_tokens_cache_write", "input_tokens_cache_read", "reasoning_tokens")
+_COUNTED_TOKENS: Final = ("total_tokens", "input_tokens", "output_tokens", *_EXTRA_TOKENS)
+_IDENTIFIERS: Final = ("evaluation_id", "model_id", "evaluation_name", "sample_id")
+_ORGANISATION_AND_NAME = re.compile(r"[^\s/]+(?:/[^\s/]+)+")
+_ROUNDING: Final = 1e-9
+"""How far two times may differ that were computed from the same clock."""
+
+
+def _terminal_answer(context: CheckContext) -> RowCheck:
+    del context
+
+    def check(row: Row) -> Iterable[Violation]:
+        answers = row.get("answer_attribution")
+        if answers.__class__ is not list:
+            return ()
+        if not answers:
+            return (NO_ANSWER,)
+        marks = [_member(answer, "is_terminal") for answer in answers]
+        terminal = marks.count(True)
+        if terminal == 1 or not all(mark.__class__ is bool for mark in marks):
+            return ()
+        message = f"{terminal} of {len(answers)} answers are terminal; exactly one is the answer"
+        return (ES301.fault(message, pointer="/answer_attribution"),)
+
+    return check
+
+
+def _attribution_turn(context: CheckContext) -> RowCheck:
+    def check(row: Row) -> Iterable[Violation]:
+        answers = row.get("answer_attribution")
+        turns = _turns(row, context.version_of(row))
+        if answers.__class__ is not list or not answers or turns is None:
+            return ()
+        single = row.get("interaction_type") == row_view.SINGLE_TURN
+        return [
+            ES302.fault(
+                "turn_idx is not 0" if single else "turn_idx is no turn of the transcript",
+                pointer=f"/answer_attribution/{place}/turn_idx",
+                found=turn,
+            )
+            for place, answer in enumerate(answers)
+            if _is_number(turn := _member(answer, "turn_idx")) and turn not in turns
+        ]
+
+    return check
+
+
+def _attribution_source(context: CheckContext) -> RowCheck:
+    def check(row: Row) -> Iterable[Violation]:
+        answers, kind = row.get("answer_attribution"), row.get("interaction_type")
+        if answers.__class__ is not list or not answers or kind not in row_view.INTERACTION_TYPES:
+            return ()
+        version, single = context.version_of(row), kind == row_view.SINGLE_TURN
+        transcript, key = row_view.transcript(row, version), row_view.transcript_key(version)
+        turns = None if transcript is None else len(transcript[1])
+        faults, foreign = [], False
+        for place, answer in enumerate(answers):
+            source = _member(answer, "source")
+            if source.__class__ is not str:
+                continue
+            doubt = source_doubt(source, turns, single=single)
+            if doubt is Severity.WARNING:
+                faults.append(
+                    ES303.fault(
+                        f"not where a {kind} row has its answers",
+                        pointer=f"/answer_attribution/{place}/source",
+                        expected=OUTPUT_SOURCE if single else f"{key}[i].content of a turn",
+                        found=source,
+                    )
+                )
+            foreign = foreign or doubt is Severity.INFO
+        return [*faults, FOREIGN_SOURCE] if foreign else faults
+
+    return check
+
+
+def _correct_versus_score(context: CheckContext) -> RowCheck:
+    join = Join(context.results)
+
+    def check(row: Row) -> Iterable[Violation]:
+        evaluation = row.get("evaluation")
+        score, correct = _member(evaluation, "score"), _member(evaluation, "is_correct")
+        if correct.__class__ is not bool or score.__class__ not in _NUMBERS:
+            return ()
+        if score not in (0, 1) or bool(score) is correct:
+            return ()
+        result = join.result(row)
+        if score == 1 and _grades(row, result):
+            return ()
+        if result is not None and not _is_extreme(score, result):
+            return ()
+        message = f"is_correct is {str(correct).lower()}, and the score is {int(score)}"
+        return (ES307.fault(message, pointer="/evaluation/is_correct", found=correct),)
+
+    return check
+
+
+def _is_extreme(score: Any, result: Result) -> bool:
+    """Tell whether 0 is the worst score of a result's metric, or 1 the best.
+
+    Bounds with some room, such as a max_score of 1.01, make no other scale of it.
+    """
+    if result.lower_is_better or result.score_type == LEVELS:
+        return False
+    lowest = 0 if result.minimum is None else result.minimum
+    highest = 1 if result.maximum is None else result.maximum
+    return lowest > -1 if score == 0 else highest < 2
+
+
+def _score_out_of_bounds(context: CheckContext) -> RowCheck | None:
+    if not context.results:
+        return None
+    join = Join(context.results)
+    lowest, highest = common_bounds(context)
+
+    def check(row: Row) -> Iterable[Violation]:
+        score: Any = _member(row.get("evaluation"), "score")
+        if score.__class__ not in _NUMBERS or lowest <= score <= highest:
+            return ()
+        result = join.result(row)
+        broken = None if result is None else _broken_bound(result, score)
+        if broken is None:
+            return ()
+        message, expected = broken
+        severity = (
+            Severity.WARNING if row.get("evaluation_result_id").__class__ is not str else None
+        )
+        place: dict[str, Any] = {"pointer": "/evaluation/score", "found": score}
+        return (ES308.fault(message, expected=expected, severity=severity, **place),)
+
+    return check
+
+
+def common_bounds(context: CheckContext) -> tuple[float, float]:
+    """Return the bounds within which a score is sound whatever result its row joins.
+
+    Where results contradict each other, and where one has levels, the lower bound is above the
+    upper one.
+    """
+    if any(result.score_type == LEVELS for result in context.results):
+        return math.inf, -math.inf
+    bounds = [_bounds(result) for result in context.results]
+    minima = [least for least, _ in bounds if least is not None]
+    maxima = [most for _, most in bounds if most is not None]
+    return max(minima, default=-math.inf), min(maxima, default=math.inf)
+
+
+def _bounds(result: Result) -> tuple[float | None, float | None]:
+    """Return the bounds of a result's scores; those of a binary metric are 0 and 1 by themselves."""
+    lowest, highest = result.minimum, result.maximum
+    if result.score_type == "binary" and lowest is None and highest is None:
+        return 0, 1
+    return lowest, highest
+
+
+def _broken_bound(result: Result, score: Any) -> tuple[str, Any] | None:
+    """Say which bound of a result a score breaks, and what is expected, None where it breaks none.
+
+    Bounds that are the wrong way round are those of no score. Scores may stray from a bound as far
+    as sums of floats do.
+    """
+    if result.score_type == LEVELS and result.levels is not None:
+        return _broken_level(result.levels, score, unknown=result.has_unknown_level)
+    if score == UNKNOWN_LEVEL and result.has_unknown_level:
+        return None
+    least, most = _bounds(result)
+    if least is not None and most is not None and least > most:
+        return None
+    if least is not None and score < least and not is_alike(score, least):
+        return "the score is below the metric's min_score", at_least(least)
+    if most is not None and score > most and not is_alike(score, most):
+        return "the score is above the metric's max_score", at_most(most)
+    return None
+
+
+def _broken_level(levels: int, score: Any, *, unknown: bool) -> tuple[str, Any] | None:
+    """Say why a score is no index of so many levels; that of the unknown level may be one."""
+    lowest = UNKNOWN_LEVEL if unknown else 0
+    message = f"the score is not an index of the {counted(levels, 'level')} in level_names"
+    if score < lowest:
+        return message, at_least(lowest)
+    if score >= levels:
+        return message, at_most(levels - 1)
+    return None if score == int(score) else (message, {"type": "integer"})
+
+
+def _grades(row: Row, result: Result | None) -> bool:
+    """Tell whether the highest score need not be correct.
+
+    So it is under metrics that grade, and in rows that say so: those of OpenEval have
+    metadata.is_correct_applicable.
+    """
+    if _member(row.get("metadata"), "is_correct_applicable") in (False, "false"):
+        return True
+    name = row.get("evaluation_result_id")
+    if result is not None:
+        name = result.metric or result.id or result.name
+    return name.__class__ is str and _GRADED.search(name) is not None
+
+
+def _token_sum(context: CheckContext) -> RowCheck:
+    del context
+
+    def check(row: Row) -> Iterable[Violation]:
+        usage: Any = row.get("token_usage")
+        if usage.__class__ is not dict or sums_up(usage):
+            return ()
+        message = "total_tokens is not input and output tokens, nor these with cache or reasoning"
+        place: dict[str, Any] = {"pointer": "/token_usage/total_tokens"}
+        taken, given = _summable([usage["input_tokens"], usage["output_tokens"]])
+        return (ES309.fault(message, expected=taken + given, found=usage["total_tokens"], **place),)
+
+    return check
+
+
+def sums_up(usage: Mapping[str, Any]) -> bool:
+    """Tell whether total_tokens is a sum of the others; what is no number is no concern."""
+    counts: list[Any] = [usage.get(name) for name in _COUNTED_TOKENS]
+    total, taken, given = counts[:3]
+    if not (_is_number(total) and _is_number(taken) and _is_number(given)):
+        return True
+    if total == taken + given:
+        return True
+    total, taken, given, *extras = _summable(counts)
+    return total in _sums(taken + given, extras)
+
+
+def _timing(context: CheckContext) -> RowCheck:
+    members = timed_members(context)
+
+    def check(row: Row) -> Iterable[Violation]:
+        performance: Any = row.get("performance")
+        latency = number(_member(performance, "latency_ms"))
+        if latency is None or latency < 0:
+            return ()
+        longest = latency + latency * _ROUNDING
+        return [
+            ES310.fault(
+                f"{member} is above latency_ms",
+                pointer=f"/performance/{member}",
+                expected=at_most(latency),
+                found=performance[member],
+            )
+            for member in members
+            if (number(performance.get(member)) or 0) > longest
+        ]
+
+    return check
+
+
+def timed_members(context: CheckContext) -> tuple[str, ...]:
+    """Return the times that may not be above the latency.
+
+    Inspect's latency is total minus working time, and its generation time is above it in
+    every row; where no library is named, nobody knows whether Inspect wrote the rows.
+    """
+    library = (context.library or "unknown").strip().casefold()
+    if library == "unknown" or library.startswith("inspect"):
+        return ("time_to_first_token_ms",)
+    return ("time_to_first_token_ms", "generation_time_ms")
+
+
+def _empty_identifier(context: CheckContext) -> RowCheck:
+    del context
+
+    def check(row: Row) -> Iterable[Violation]:
+        faults = [
+            ES311.fault(f"{name} is empty", pointer=f"/{name}")
+            for name in _IDENTIFIERS
+            if _is_blank(row.get(name))
+        ]
+        if _is_blank(_member(row.get("input"), "raw")):
+            faults.append(ES311.fault("input.raw is empty", pointer="/input/raw"))
+        return faults
+
+    return check
+
+
+def _reference_not_a_choice(context: CheckContext) -> RowCheck:
+    del context
+
+    def check(row: Row) -> Iterable[Violation]:
+        sample = row.get("input")
+        choices, reference = _member(sample, "choices"), _member(sample, "reference")
+        if choices.__class__ is not list or not choices:
+            return ()
+        references = [reference] if reference.__class__ is str else reference
+        if references.__class__ is not list or not references:
+            return ()
+        if all(is_choice(text, choices) for text in references):
+            return ()
+        return (NOT_A_CHOICE,)
+
+    return check
+
+
+def _error_yet_correct(context: CheckContext) -> RowCheck:
+    del context
+
+    def check(row: Row) -> Iterable[Violation]:
+        error = row.get("error")
+        if error.__class__ is not str or not error or error.isspace():
+            return ()
+        if _member(row.get("evaluation"), "is_correct") is True:
+            return (ES314.fault("error is set, and is_correct is true", pointer="/error"),)
+        return ()
+
+    return check
+
+
+def _model_id_shape(context: CheckContext) -> RowCheck:
+    del context
+
+    def check(row: Row) -> Iterable[Violation]:
+        model = row.get("model_id")
+        if (
+            model.__class__ is not str
+            or _is_blank(model)
+            or _ORGANISATION_AND_NAME.fullmatch(model)
+        ):
+            return ()
+        message = "model_id is not written organisation/name"
+        return (ES317.fault(message, pointer="/model_id", found=model),)
+
+    return check
+
+
+def _turns(row: Row, version: str) -> set[Any] | None:
+    """Return the turns that an answer can come from, None where that cannot be told."""
+    kind = row.get("interaction_type")
+    if kind == row_view.SINGLE_TURN:
+        return {0}
+    transcript = row_view.transcript(row, version)
+    if kind not in row_view.INTERACTION_TYPES or transcript is None:
+        return None
+    numbers = [_member(turn, "turn_idx") for turn in transcript[1]]
+    return set(numbers) if all(map(_is_number, numbers)) else set(range(len(numbers)))
+
+
+def source_doubt(source: str, turns: int | None, *, single: bool) -> Severity | None:
+    """Return how doubtful the source of an answer is: None where an answer of the row stands.
+
+    A remark is enough for other places in the row, and for what is outside of it: WILD names
+    the answer's column, or the scorer that it was taken from. `turns` is the length of the
+    transcript, if there is one.
+    """
+    place = _PLACE_IN_ROW.fullmatch(source)
+    if place is None:
+        return Severity.WARNING if _MEANT_IN_ROW.match(source) else Severity.INFO
+    turn = place["turn"]
+    if single != (turn is None):
+        return Severity.WARNING
+    if turn is not None and turns is not None and turn.isdecimal() and int(turn) >= turns:
+        return Severity.WARNING
+    return None if place["output"] or place["content"] else Severity.INFO
+
+
+def is_choice(reference: Any, choices: Sequence[Any]) -> bool:
+    """Tell whether a reference is a choice, its letter or its number; no text is no concern.
+
+    A letter may stand on a line of its own above what else is to be answered (Mind2Web);
+    numbers count from 0 or from 1.
+    """
+    if reference.__class__ is not str or reference in choices:
+        return True
+    bare = reference.strip()
+    if bare.isdecimal() and len(bare) < 5 and int(bare) <= len(choices):
+        return True
+    letter = _LETTER.fullmatch(bare.partition("\n")[0].rstrip())
+    if letter is not None and ord(letter[1].upper()) - ord("A") < len(choices):
+        return True
+    folded = bare.casefold()
+    return any(
+        choice.__class__ is str and choice.strip().casefold() == folded for choice in choices
+    )
+
+
+def _summable(counts: Iterable[Any]) -> list[Any]:
+    """Return the numbers among some counts, exact where all are integers."""
+    known = [count for count in counts if _is_number(count)]
+    if all(count.__class__ is int for count in known):
+        return known
+    return [number(count) for count in known]
+
+
+def _sums(base: Any, extras: Sequence[Any]) -> Iterator[Any]:
+    """Yield a sum with and without each of the extras."""
+    for size in range(len(extras) + 1):
+        for chosen in combinations(extras, size):
+            yield base + sum(chosen)
+
+
+def _is_blank(value: Any) -> bool:
+    return value.__class__ is str and (not value or value.isspace())
+
+
+def _is_number(value: Any) -> bool:
+    return value.__class__ is int or value.__class__ is float
+
+
+def _member(holder: Any, name: str) -> Any:
+    member: Any = holder.get(name) if holder.__class__ is dict else None
+    return member
+
+
+_NUMBERS: Final[frozenset[Any]] = frozenset({int, float, bool})
+
+ES301: Final = Rule(
+    "ES301",
+    "terminal-answer",
+    Severity.WARNING,
+    "not exactly one item of answer_attribution is terminal; an empty list is a remark",
+    """
+    What it finds: an answer_attribution in which no item or several are terminal, and, as a
+    remark, rows whose list is empty.
+
+    Why it matters: nobody can tell which of the extracted values was scored.
+
+    Bad:
+        row 1:
+          {"answer_attribution": [{"extracted_value": "5", "is_terminal": false}]}
+
+    Good:
+        row 1:
+          {
+            "answer_attribution": [
+              {"extracted_value": "4", "is_terminal": false},
+              {"extracted_value": "5", "is_terminal": true}
+            ]
+          }
+    """,
+    row=_terminal_answer,
+)
+
+ES302: Final = Rule(
+    "ES302",
+    "attribution-turn",
+    Severity.ERROR,
+    "turn_idx of an answer is no turn of the transcript, or not 0 in a single_turn row",
+    """
+    What it finds: an answer that is said to come from a turn that the row does not have.
+
+    Why it matters: the answer cannot be found again, or the transcript was cut.
+
+    Bad:
+        row 1:
+          {
+            "interaction_type": "single_turn",
+            "answer_attribution": [{"turn_idx": 1, "source": "output.raw"}]
+          }
+
+    Good:
+        row 1:
+          {
+            "interaction_type": "single_turn",
+            "answer_attribution": [{"turn_idx": 0, "source": "output.raw"}]
+          }
+    """,
+    row=_attribution_turn,
+)
+
+ES303: Final = Rule(
+    "ES303",
+    "attribution-source",
+    Severity.WARNING,
+    "source of an answer is not output.raw, or not the content of a turn",
+    """
+    What it finds: a source that is meant to be a place in the row and is not the right one:
+    `output.raw` in a single_turn row, `interactions[i].content` or `messages[i].content` of a
+    turn in another row. Sources in other words, and reasoning and tool calls as sources, are
+    remarked once per file.
+
+    Why it matters: a tool that follows the source finds nothing there.
+
+    Bad:
+        row 1:
+          {
+            "interaction_type": "single_turn",
+            "output": {"raw": "The answer is 5."},
+            "answer_attribution": [{"source": "output.text", "extracted_value": "5"}]
+          }
+
+    Good:
+        row 1:
+          {
+            "interaction_type": "single_turn",
+            "output": {"raw": "The answer is 5."},
+            "answer_attribution": [{"source": "output.raw", "extracted_value": "5"}]
+          }
+    """,
+    row=_attribution_source,
+)
+
+ES307: Final = Rule(
+    "ES307",
+    "correct-versus-score",
+    Severity.WARNING,
+    "is_correct contradicts a score of 0 or 1",
+    """
+    What it finds: a score of 1 that is not correct, or one of 0 that is, unless the metric's
+    scale is not 0 to 1, or lower is better. A 1 need not be correct under metrics that grade,
+    such as F1 or ROUGE, and in rows whose metadata.is_correct_applicable is false.
+
+    Why it matters: accuracy taken from the one is not that taken from the other.
+
+    Bad:
+        row 1:
+          {"evaluation": {"score": 1.0, "is_correct": false}}
+
+    Good:
+        row 1:
+          {"evaluation": {"score": 1.0, "is_correct": true}}
+    """,
+    row=_correct_versus_score,
+)
+
+ES308: Final = Rule(
+    "ES308",
+    "score-out-of-bounds",
+    Severity.ERROR,
+    "a score outside the metric's bounds; a warning where the row joins by name only",
+    """
+    What it finds: a score below min_score or above max_score of the metric that the row joins,
+    by evaluation_result_id, or, as a warning, by its name. A binary metric without bounds has 0 and
+    1. A score of levels is an index of level_names, or -1 with has_unknown_level. Bounds that are
+    the wrong way round are those of no score.
+
+    Why it matters: percent were taken for shares, or the row belongs to another metric.
+
+    Bad:
+        row 1:
+          {"evaluation_result_id": "accuracy", "evaluation": {"score": 100}}
+        aggregate:
+          {
+            "evaluation_results": [{
+              "evaluation_result_id": "accuracy",
+              "metric_config": {"min_score": 0, "max_score": 1}
+            }]
+          }
+
+    Good:
+        row 1:
+          {"evaluation_result_id": "accuracy", "evaluation": {"score": 0.99}}
+        aggregate:
+          {
+            "evaluation_results": [{
+              "evaluation_result_id": "accuracy",
+              "metric_config": {"min_score": 0, "max_score": 1}
+            }]
+          }
+    """,
+    row=_score_out_of_bounds,
+)
+
+ES309: Final = Rule(
+    "ES309",
+    "token-sum",
+    Severity.WARNING,
+    "total_tokens is not input_tokens plus output_tokens, nor these with cache or reasoning",
+    """
+    What it finds: a total_tokens that is neither the sum of input and output tokens nor that
+    with any of the counts of cache writes, cache reads and reasoning tokens.
+
+    Why it matters: costs are computed from these counts.
+
+    Bad:
+        row 1:
+          {"token_usage": {"input_tokens": 20, "output_tokens": 8, "total_tokens": 29}}
+
+    Good:
+        row 1:
+          {"token_usage": {"input_tokens": 20, "output_tokens": 8, "total_tokens": 28}}
+    """,
+    row=_token_sum,
+)
+
+ES310: Final = Rule(
+    "ES310",
+    "timing",
+    Severity.WARNING,
+    "time to first token or generation time above latency",
+    """
+    What it finds: a time_to_first_token_ms or generation_time_ms above latency_ms. Inspect
+    writes total minus working time as latency; its generation time is left alone, and so is
+    that of rows without an aggregate that names their harness.
+
+    Why it matters: a part cannot take longer than the whole; units or columns were mixed up.
+
+    Bad:
+        row 1:
+          {"performance": {"latency_ms": 210.5, "generation_time_ms": 211}}
+
+    Good:
+        row 1:
+          {"performance": {"latency_ms": 210.5, "generation_time_ms": 210.5}}
+    """,
+    row=_timing,
+)
+
+ES311: Final = Rule(
+    "ES311",
+    "empty-identifier",
+    Severity.WARNING,
+    "an identifier or the input is empty",
+    """
+    What it finds: an evaluation_id, model_id, sample_id, evaluation_name or input.raw that is
+    empty or blank.
+
+    Why it matters: the schema is content with an empty text, and nobody can join rows by one.
+
+    Bad:
+        row 1:
+          {"evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000", "sample_id": " "}
+
+    Good:
+        row 1:
+          {"evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000", "sample_id": "0"}
+    """,
+    row=_empty_identifier,
+)
+
+ES313: Final = Rule(
+    "ES313",
+    "reference-not-a-choice",
+    Severity.INFO,
+    "choices are given, and the reference is none of them, nor a letter or number of one",
+    """
+    What it finds: rows with choices whose reference is neither one of them, nor the letter or
+    the number of one, counted from 0 or from 1.
+
+    Why it matters: no answer can be right by comparison with the reference.
+
+    Bad:
+        row 1:
+          {
+            "input": {
+              "raw": "What is 2 + 3? Answer with a number.",
+              "reference": "5",
+              "choices": ["6", "7"]
+            }
+          }
+
+    Good:
+        row 1:
+          {
+            "input": {
+              "raw": "What is 2 + 3? Answer with a number.",
+              "reference": "5",
+              "choices": ["5", "6"]
+            }
+          }
+    """,
+    row=_reference_not_a_choice,
+)
+
+ES314: Final = Rule(
+    "ES314",
+    "error-yet-correct",
+    Severity.WARNING,
+    "error is set and is_correct is true",
+    """
+    What it finds: a row with an error that is not blank, and that counts as correct.
+
+    Why it matters: a time-out or refusal raises the score.
+
+    Bad:
+        row 1:
+          {"error": "timed out", "evaluation": {"is_correct": true}}
+
+    Good:
+        row 1:
+          {"error": "", "evaluation": {"is_correct": true}}
+    """,
+    row=_error_yet_correct,
+)
+
+ES317: Final = Rule(
+    "ES317",
+    "model-id-shape",
+    Severity.INFO,
+    "model_id is not organisation/name",
+    """
+    What it finds: a model_id without an organisation, such as `gpt-4`.
+
+    Why it matters: stores and leaderboards file runs by organisation and name.
+
+    Bad:
+        row 1:
+          {"model_id": "acorn-7b"}
+        aggregate:
+          {"model_info": {"name": "Acorn 7B", "id": "acorn-7b"}}
+
+    Good:
+        row 1:
+          {"model_id": "acme/acorn-7b"}
+        aggregate:
+          {"model_info": {"name": "Acorn 7B", "id": "acme/acorn-7b"}}
+    """,
+    row=_model_id_shape,
+    by_ids=True,
+)
+
+NO_ANSWER: Final = ES301.fault(
+    "answer_attribution is empty", pointer="/answer_attribution", severity=Severity.INFO
+)
+"""What is remarked of a row that attributes no answer; real rows of Inspect are like that."""
+
+FOREIGN_SOURCE: Final = ES303.fault(
+    "an answer's source is none that the format names",
+    pointer="/answer_attribution",
+    severity=Severity.INFO,
+)
+"""What is remarked of answers from elsewhere; the format gives its two places as examples."""
+
+NOT_A_CHOICE: Final = ES313.fault(
+    "choices are given, and the reference is none of them", pointer="/input/reference"
+)
+
+RULES: Final = (
+    ES301,
+    ES302,
+    ES303,
+    ES307,
+    ES308,
+    ES309,
+    ES310,
+    ES311,
+    ES313,
+    ES314,
+    ES317,
+)

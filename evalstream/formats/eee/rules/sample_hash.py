@@ -1,0 +1,661 @@
+"""ES4: sample identity and hash."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from evalstream.formats.eee import row_view
+from evalstream.io.digest import (
+    ALGORITHM_OF_LENGTH,
+    RECIPES,
+    equivalent_recipes,
+    is_hex_digest,
+    matching_recipes,
+    normalised,
+)
+from evalstream.model.finding import Severity, Violation
+from evalstream.rules.base import CheckContext, Rule, RunFacts, Where
+from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch
+from evalstream.stats.tally import Tally
+
+POINTER: Final = "/sample_hash"
+_SAME: Final = "the same evaluation, result and sample"
+_RENAMED: Final = "the same evaluation, result, sample and input"
+UNEXPLAINED: Final[frozenset[str]] = frozenset()
+MIXED_FROM: Final = 4
+"""A file is a mixture where one in so many rows follows another recipe than most do."""
+
+HashJudge = Callable[[Mapping[str, Any], int, Tally], Violation | None]
+"""Returns what is wrong with a row's hash."""
+
+
+def hash_judge(context: CheckContext) -> HashJudge:
+    """Return the function that judges a row's sample_hash, counts it, and says what is wrong.
+
+    The recipe that the file follows is tried first; one digest settles a sound row. Only a
+    row that it does not explain is tried under every recipe.
+    """
+    slowly = _slow_judge(context)
+    if not context.recipes:
+        return lambda row, line, tally: slowly(row, line, tally, None)
+    compute = getattr(hashlib, context.algorithm)
+    primary = context.recipes[0]
+    covered, same = RECIPES[primary], equivalent_recipes(primary)
+
+    def judge(row: Mapping[str, Any], line: int, tally: Tally) -> Violation | None:
+        digest = text = None
+        try:
+            sample = row["input"]
+            reference = sample["reference"]
+            text = covered(sample["raw"], reference)
+            digest = compute(text).hexdigest()
+            if digest == row["sample_hash"] and (reference.__class__ is str or len(reference) <= 1):
+                tally.recipes.add(same, line)
+                return None
+        except (KeyError, TypeError, AttributeError, UnicodeEncodeError):
+            pass
+        if row_view.hash_input(row) is None:
+            digest = None
+        known = None if digest is None or text is None else (text, digest)
+        return slowly(row, line, tally, known)
+
+    return judge
+
+
+SlowJudge = Callable[[Mapping[str, Any], int, Tally, tuple[bytes, str] | None], Violation | None]
+
+
+def _slow_judge(context: CheckContext) -> SlowJudge:
+    """Return the judge that tries every recipe and names what is wrong.
+
+    It is told the bytes that the file's recipe covers and their digest where these are known.
+    """
+    tried = context.recipes if context.options.recipe != "auto" else tuple(RECIPES)
+    primary = context.recipes[0] if context.recipes else None
+
+    def judge(
+        row: Mapping[str, Any], line: int, tally: Tally, known: tuple[bytes, str] | None
+    ) -> Violation | None:
+        digest = row.get("sample_hash")
+        if digest is None:
+            tally.hash_forms.add("absent", line)
+            return None
+        covered = row_view.hash_input(row)
+        if covered is None or not isinstance(digest, str):
+            return None
+        bare = _bare(digest, line, tally)
+        malformed = _malformed(bare, digest, context)
+        if malformed:
+            return malformed
+        refuted = known[0] if known and known[1] != bare else None
+        explanations = matching_recipes(bare, *covered, tried, refuted)
+        tally.recipes.add(explanations, line)
+        if explanations or primary is None:
+            return None
+        if known is None:
+            message = f"the recipe {primary} gives no hash for half of a surrogate pair"
+            return ES401.fault(message, pointer=POINTER, found=digest)
+        message = f"not the {context.algorithm} of this row's input under the recipe {primary}"
+        return ES401.fault(message, pointer=POINTER, expected=known[1], found=digest)
+
+    return judge
+
+
+def _bare(digest: str, line: int, tally: Tally) -> str:
+    """Return the digest itself, and count it where it is dressed up."""
+    bare = normalised(digest)
+    if bare != digest and is_hex_digest(bare):
+        tally.hash_forms.add("dressed", line)
+    return bare
+
+
+def _malformed(bare: str, digest: str, context: CheckContext) -> Violation | None:
+    if not is_hex_digest(bare):
+        message = "sample_hash is no digest: not 64 (sha256) or 32 (md5) hex digits"
+        return ES405.fault(message, pointer=POINTER, found=digest)
+    algorithm = ALGORITHM_OF_LENGTH[len(bare)]
+    if algorithm == context.algorithm:
+        return None
+    message = f"sample_hash has the length of {algorithm}, not of {context.algorithm}"
+    return ES405.fault(message, pointer=POINTER, found=digest)
+
+
+def _other_input(remark: DuplicateMatch, where: Where) -> Violation:
+    message = f"another input than {where(remark.earlier)}, under the same sample_id"
+    return ES407.fault(message, pointer="/input")
+
+
+def _same_input(remark: DuplicateMatch, where: Where) -> Violation:
+    message = f"the same input as {where(remark.earlier)}, under another sample_id"
+    return ES407.fault(message, pointer="/sample_id", severity=Severity.WARNING)
+
+
+def _same_bytes(remark: DuplicateMatch, where: Where) -> Violation:
+    return ES408.fault(f"the very same bytes as {where(remark.earlier)}")
+
+
+def _same_repeat(remark: DuplicateMatch, where: Where) -> Violation:
+    message = f"{_SAME} as {where(remark.earlier)}, with the same repeat mark"
+    return ES409.fault(message, pointer="/sample_id")
+
+
+def _renamed_repeat(remark: DuplicateMatch, where: Where) -> Violation:
+    message = f"{_RENAMED} as {where(remark.earlier)}, under another evaluation_name"
+    return ES409.fault(message, pointer="/evaluation_name")
+
+
+def _renamed_copy(remark: DuplicateMatch, where: Where) -> Violation:
+    message = (
+        f"{_RENAMED} as {where(remark.earlier)}, under another evaluation_name and with another "
+        "score or repeat mark"
+    )
+    return ES409.fault(message, pointer="/evaluation_name", severity=Severity.WARNING)
+
+
+def _unmarked_repeat(remark: DuplicateMatch, where: Where) -> Violation:
+    message = (
+        f"{_SAME} as {where(remark.earlier)}, other contents, and no epoch, repeat, trial or "
+        "seed to tell them apart"
+    )
+    return ES409.fault(message, pointer="/sample_id", severity=Severity.WARNING)
+
+
+def file_recipe(facts: RunFacts) -> str | None:
+    """Return the recipe that the file follows, None if its rows follow several, or none."""
+    recipe, others = _followed(facts)
+    return None if _is_mixture(facts, others) else recipe
+
+
+def verified_hashes(facts: RunFacts) -> int:
+    """Return how many rows have the hash that the file's recipe gives for their input."""
+    recipe = file_recipe(facts)
+    return sum(count for names, count, _ in facts.tally.recipes if recipe in names)
+
+
+Explained = tuple[frozenset[str], int, int]
+"""The recipes that give the hashes of some rows, how many these are, and the first line."""
+
+
+def _followed(facts: RunFacts) -> tuple[str | None, list[Explained]]:
+    """Return the recipe that most rows follow, and the rows that only other recipes explain.
+
+    A recipe that only few rows force is not the file's, even if it explains the others as well.
+    """
+    explained = [entry for entry in facts.tally.recipes if entry[0]]
+    if not explained:
+        return None, []
+    counts = {
+        name: sum(count for names, count, _ in explained if name in names) for name in RECIPES
+    }
+    recipe, rows = facts.context.options.recipe, sum(count for _, count, _ in explained)
+    if recipe == "auto":
+        recipe = row_view.likely_recipe(counts, rows, facts.context.version, facts.context.library)
+    return recipe, [entry for entry in explained if recipe not in entry[0]]
+
+
+def _is_mixture(facts: RunFacts, others: Sequence[Explained]) -> bool:
+    """Tell whether more than a few rows follow other recipes than the file's."""
+    rows = sum(count for names, count, _ in facts.tally.recipes if names)
+    return others != [] and MIXED_FROM * sum(count for _, count, _ in others) >= rows
+
+
+def _other_recipe(facts: RunFacts) -> Iterator[Violation]:
+    recipe = file_recipe(facts)
+    preferred = row_view.VERSIONS[facts.context.version].preferred_recipe
+    if recipe and recipe != preferred and facts.context.options.recipe == "auto":
+        message = (
+            f"sample_hash follows {recipe}; version {facts.context.version} prefers {preferred}"
+        )
+        severity = None
+        if _forces_first_references(facts, recipe):
+            message += "; references behind the first are covered by no hash"
+            severity = None if row_view.is_helm(facts.context.library) else Severity.WARNING
+        yield ES402.fault(message, severity=severity)
+
+
+def _forces_first_references(facts: RunFacts, recipe: str) -> bool:
+    """Tell whether rows have references that only a recipe explains which leaves them out."""
+    forced = frozenset({recipe})
+    return recipe == row_view.OF_HELM and any(
+        names == forced for names, _, _ in facts.tally.recipes
+    )
+
+
+def _mixed_recipes(facts: RunFacts) -> Iterator[Violation]:
+    _, others = _followed(facts)
+    if not _is_mixture(facts, others):
+        return
+    parts = [
+        f"{' or '.join(sorted(names))} on {count:,} (first {facts.at(line)})"
+        for names, count, line in facts.tally.recipes
+        if names
+    ]
+    count = sum(count for _, count, _ in others)
+    yield ES403.fault(f"rows do not agree on one recipe: {'; '.join(parts)}", count=count)
+
+
+def _few_other_recipes(facts: RunFacts) -> Iterator[Violation]:
+    """Report the few rows that only another recipe than the file's explains."""
+    recipe, others = _followed(facts)
+    if _is_mixture(facts, others):
+        return
+    for names, count, line in others:
+        message = (
+            f"not the {facts.context.algorithm} of the row's input under the recipe {recipe}, "
+            f"which most rows follow, but under {' or '.join(sorted(names))} "
+            f"(first {facts.at(line)})"
+        )
+        yield ES401.fault(message, count=count)
+
+
+def _unverifiable_hash(facts: RunFacts) -> Iterator[Violation]:
+    tally, options = facts.tally, facts.context.options
+    unexplained = tally.recipes.count(UNEXPLAINED)
+    if not unexplained or facts.context.recipes:
+        return
+    if tally.recipes.total() == unexplained and options.recipe == "auto":
+        message = (
+            f"no known recipe gives any of the hashes (first {facts.at(_first_unexplained(tally))}); "
+            "they could not be verified"
+        )
+        yield ES404.fault(message, count=unexplained)
+
+
+def _unexplained_hashes(facts: RunFacts) -> Iterator[Violation]:
+    yield from _few_other_recipes(facts)
+    tally, options = facts.tally, facts.context.options
+    unexplained = tally.recipes.count(UNEXPLAINED)
+    if not unexplained or facts.context.recipes:
+        return
+    if tally.recipes.total() != unexplained or options.recipe != "auto":
+        message = (
+            f"no known recipe gives these hashes (first {facts.at(_first_unexplained(tally))}), "
+            "though it gives others; name the recipe with --recipe to list the lines"
+        )
+        yield ES401.fault(message, count=unexplained)
+
+
+def _first_unexplained(tally: Tally) -> int:
+    return next(line for names, _, line in tally.recipes if not names)
+
+
+def _malformed_hash(facts: RunFacts) -> Iterator[Violation]:
+    dressed = facts.tally.hash_forms.count("dressed")
+    if dressed:
+        message = (
+            "sample_hash written in capitals, with a prefix or with blanks; plain lower-case hex is "
+            "usual"
+        )
+        yield ES405.fault(message, count=dressed, severity=Severity.WARNING)
+    aggregate, tally = facts.aggregate, facts.tally
+    declared = aggregate.hash_algorithm if aggregate else None
+    if (
+        aggregate is None
+        or declared in (None, facts.context.algorithm)
+        or not tally.recipes.total()
+    ):
+        return
+    if aggregate.checksum is None or ALGORITHM_OF_LENGTH[len(aggregate.checksum)] == declared:
+        message = f"sample_hash is {facts.context.algorithm}, hash_algorithm says {declared}"
+        yield ES405.fault(message, count=tally.recipes.total())
+
+
+def _hash_absent(facts: RunFacts) -> Iterator[Violation]:
+    absent = facts.tally.hash_forms.count("absent")
+    if not absent:
+        return
+    first = next(line for form, _, line in facts.tally.hash_forms if form == "absent")
+    algorithm = facts.aggregate.claim("hash_algorithm") if facts.aggregate else None
+    if absent == facts.tally.rows - facts.tally.unread:
+        if algorithm is None:
+            yield ES406.fault("no row has a sample_hash", count=absent)
+        else:
+            message = (
+                "no row has a sample_hash, though the aggregate names a hash_algorithm; the inputs "
+                "are unverified"
+            )
+            yield ES406.fault(message, count=absent, severity=Severity.WARNING)
+    else:
+        message = f"some rows lack sample_hash, others have it (first {facts.at(first)})"
+        yield ES406.fault(message, count=absent, severity=Severity.WARNING)
+
+
+ES401: Final = Rule(
+    "ES401",
+    "sample-hash-mismatch",
+    Severity.ERROR,
+    "sample_hash is not the digest of this row's input under the file's recipe",
+    """
+    What it finds: a row whose sample_hash is not what the file's recipe gives for its
+    input.raw and input.reference, nor what any other known recipe gives. Where most rows follow
+    one recipe and less than a quarter of them only another one, those are counted in one finding: a
+    further reference that was added to a row later looks like this.
+
+    Why it matters: the hash is what lets two runs be compared sample by sample. If it does
+    not match, the question or the reference was changed after hashing, or the hash was.
+
+    Bad:
+        row 2:
+          {
+            "sample_hash": "24c46d240b78fb724ce258f4d661dbfe9ea0f2421182007dec717b41bce98839",
+            "input": {
+              "raw": "What is 7 * 6? Answer with a number.",
+              "reference": "another answer"
+            }
+          }
+
+    Good:
+        row 2:
+          {
+            "sample_hash": "24c46d240b78fb724ce258f4d661dbfe9ea0f2421182007dec717b41bce98839",
+            "input": {"raw": "What is 7 * 6? Answer with a number.", "reference": "42"}
+          }
+    """,
+    run=_unexplained_hashes,
+)
+
+ES402: Final = Rule(
+    "ES402",
+    "other-recipe",
+    Severity.INFO,
+    "the file is consistent under a recipe that is not the preferred one of its version",
+    """
+    What it finds: all hashes agree under one known recipe, but not under the one that the
+    file's version prefers (concat, and json-list from 0.3.0 on). Where rows have several
+    references and only concat-first gives their hashes, which leaves out all but the first, it is a
+    warning, unless the aggregate names HELM, whose converter hashes so.
+
+    Why it matters: hashes of different recipes never match, so samples of this file cannot be
+    joined by hash with those of files that follow the preferred recipe.
+
+    Bad:
+        Every hash is that of a JSON text, such as {"raw":"…","reference":["5"]}:
+        row 1:
+          {
+            "sample_hash": "496b4f951fb19f301e895463764524bc2030c9ac8fca0ba4eb1be7a30ebf019f",
+            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
+          }
+
+    Good:
+        Every hash is that of input.raw followed by input.reference:
+        row 1:
+          {
+            "sample_hash": "33db57f5a93d756ee44eb1cd2ed26cb227713bc8a06c5335e739d6edea1b4d46",
+            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
+          }
+    """,
+    run=_other_recipe,
+)
+
+ES403: Final = Rule(
+    "ES403",
+    "mixed-recipes",
+    Severity.ERROR,
+    "rows of one file follow different recipes",
+    """
+    What it finds: every hash is right under some recipe, but a quarter of the rows or more
+    follow only another recipe than most do. (Fewer rows are ES401.)
+
+    Why it matters: the file was put together from parts; hashes within it cannot be compared.
+
+    Bad:
+        Row 1 is hashed as raw followed by reference, row 2 as a JSON text of both:
+        row 1:
+          {
+            "sample_hash": "33db57f5a93d756ee44eb1cd2ed26cb227713bc8a06c5335e739d6edea1b4d46",
+            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
+          }
+        row 2:
+          {
+            "sample_hash": "0e7bbce2ccda65dce0c5ceb2035fa7e1975c751972f34fe95b75d971ff1840b9",
+            "input": {"raw": "What is 7 * 6? Answer with a number.", "reference": "42"}
+          }
+
+    Good:
+        Both rows are hashed as raw followed by reference:
+        row 1:
+          {
+            "sample_hash": "33db57f5a93d756ee44eb1cd2ed26cb227713bc8a06c5335e739d6edea1b4d46",
+            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
+          }
+        row 2:
+          {
+            "sample_hash": "24c46d240b78fb724ce258f4d661dbfe9ea0f2421182007dec717b41bce98839",
+            "input": {"raw": "What is 7 * 6? Answer with a number.", "reference": "42"}
+          }
+    """,
+    run=_mixed_recipes,
+)
+
+ES404: Final = Rule(
+    "ES404",
+    "unverifiable-hash",
+    Severity.ERROR,
+    "rows carry hashes and no known recipe explains any of them",
+    """
+    What it finds: well-formed hashes, none of which follows from its row under any of the
+    known recipes.
+
+    Why it matters: nothing ties the hashes to the samples; they cannot be called checked.
+
+    Bad:
+        No known recipe gives this hash or that of another row:
+        row 1:
+          {
+            "sample_hash": "6f1ac296857755c17c71b60983d3c24e8fc63451ff9e80af77b4cddaeb1d861f",
+            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
+          }
+
+    Good:
+        The hash is that of input.raw followed by input.reference:
+        row 1:
+          {
+            "sample_hash": "33db57f5a93d756ee44eb1cd2ed26cb227713bc8a06c5335e739d6edea1b4d46",
+            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
+          }
+    """,
+    run=_unverifiable_hash,
+)
+
+ES405: Final = Rule(
+    "ES405",
+    "malformed-hash",
+    Severity.ERROR,
+    "sample_hash is no hex digest, or has the wrong length for hash_algorithm",
+    """
+    What it finds: a sample_hash that is not 64 (sha256) or 32 (md5) hex digits, or has the
+    length of another algorithm than the rest. Hashes that all follow another algorithm than
+    the aggregate declares are verified, and reported once. Capitals and a `sha256:` prefix are
+    a warning.
+
+    Why it matters: tools that join samples compare hashes as text.
+
+    Bad:
+        row 2:
+          {"sample_id": "arith-002", "sample_hash": "not a digest"}
+
+    Good:
+        row 2:
+          {
+            "sample_id": "arith-002",
+            "sample_hash": "24c46d240b78fb724ce258f4d661dbfe9ea0f2421182007dec717b41bce98839"
+          }
+    """,
+    run=_malformed_hash,
+    fixable=True,
+)
+
+ES406: Final = Rule(
+    "ES406",
+    "hash-absent",
+    Severity.INFO,
+    "rows without sample_hash; a warning where hashes are expected",
+    """
+    What it finds: rows that carry no sample_hash, with their number. It is a warning where other
+    rows have one, and where the aggregate names a hash_algorithm.
+
+    Why it matters: without it a changed question or reference does not show, and two runs cannot be
+    compared sample by sample.
+
+    Bad:
+        row 1:
+          {
+            "sample_id": "arith-001",
+            "sample_hash": "33db57f5a93d756ee44eb1cd2ed26cb227713bc8a06c5335e739d6edea1b4d46"
+          }
+        row 2:
+          {"sample_id": "arith-002"}
+
+    Good:
+        row 1:
+          {
+            "sample_id": "arith-001",
+            "sample_hash": "33db57f5a93d756ee44eb1cd2ed26cb227713bc8a06c5335e739d6edea1b4d46"
+          }
+        row 2:
+          {
+            "sample_id": "arith-002",
+            "sample_hash": "24c46d240b78fb724ce258f4d661dbfe9ea0f2421182007dec717b41bce98839"
+          }
+    """,
+    run=_hash_absent,
+)
+
+ES407: Final = Rule(
+    "ES407",
+    "one-id-two-samples",
+    Severity.ERROR,
+    "same sample_id, different input, within one evaluation; one input under two ids is a warning",
+    """
+    What it finds: a row whose input (raw and all references, not the choices) differs from that
+    of the first row with its sample_id under the same evaluation_id and evaluation_name. As a
+    warning, once for each sample: an input that an earlier row shows under another sample_id, in
+    the same evaluation_name or under the same result.
+
+    Why it matters: runs are compared sample by sample; with two questions under one id the
+    comparison is between different questions, with one under two ids it counts twice.
+
+    Bad:
+        row 1:
+          {
+            "sample_id": "arith-001",
+            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
+          }
+        row 2:
+          {
+            "sample_id": "arith-001",
+            "input": {"raw": "What is 7 * 6? Answer with a number.", "reference": "42"}
+          }
+
+    Good:
+        row 1:
+          {
+            "sample_id": "arith-001",
+            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
+          }
+        row 2:
+          {
+            "sample_id": "arith-002-again",
+            "input": {"raw": "What is 7 * 6? Answer with a number.", "reference": "42"}
+          }
+    """,
+)
+
+ES408: Final = Rule(
+    "ES408",
+    "repeated-row",
+    Severity.ERROR,
+    "the very same bytes twice",
+    """
+    What it finds: a line that stands in the file already, byte for byte.
+
+    Why it matters: the row counts twice in every mean; it comes from a writer that was
+    resumed, or from files that were joined and overlapped.
+
+    Bad:
+        row 2:
+          {
+            "sample_id": "arith-002",
+            "output": {"raw": "The answer is 42."},
+            "metadata": {"epoch": 1}
+          }
+        row 3:
+          {
+            "sample_id": "arith-002",
+            "output": {"raw": "The answer is 42."},
+            "metadata": {"epoch": 1}
+          }
+
+    Good:
+        row 2:
+          {
+            "sample_id": "arith-002",
+            "output": {"raw": "The answer is 42."},
+            "metadata": {"epoch": 1}
+          }
+        row 3:
+          {
+            "sample_id": "arith-002",
+            "output": {"raw": "The answer is 42."},
+            "metadata": {"epoch": 2}
+          }
+    """,
+)
+
+ES409: Final = Rule(
+    "ES409",
+    "repeated-sample",
+    Severity.ERROR,
+    "same evaluation, result, sample_id and repeat as an earlier row",
+    """
+    What it finds: two rows that score the same sample under the same result with the same
+    repeat mark (metadata.epoch, repeat, trial or seed), also where they have different
+    evaluation_names and show the same input. Where no mark exists and the contents differ (under
+    different names: the scores) it is a warning: the rows may be repeats without a number.
+
+    Why it matters: a sample that counts twice shifts the score.
+
+    Bad:
+        row 2:
+          {
+            "sample_id": "arith-002",
+            "output": {"raw": "The answer is 42."},
+            "metadata": {"epoch": 1}
+          }
+        row 3:
+          {
+            "sample_id": "arith-002",
+            "output": {"raw": "another output"},
+            "metadata": {"epoch": 1}
+          }
+
+    Good:
+        row 2:
+          {
+            "sample_id": "arith-002",
+            "output": {"raw": "The answer is 42."},
+            "metadata": {"epoch": 1}
+          }
+        row 3:
+          {
+            "sample_id": "arith-002",
+            "output": {"raw": "The answer is 42."},
+            "metadata": {"epoch": 2}
+          }
+    """,
+)
+
+RULES: Final = (ES401, ES402, ES403, ES404, ES405, ES406, ES407, ES408, ES409)
+
+REMARKS: Final[Mapping[DuplicateKind, Callable[[DuplicateMatch, Where], Violation]]] = {
+    DuplicateKind.OTHER_INPUT: _other_input,
+    DuplicateKind.SAME_INPUT: _same_input,
+    DuplicateKind.SAME_BYTES: _same_bytes,
+    DuplicateKind.SAME_REPEAT: _same_repeat,
+    DuplicateKind.UNMARKED_REPEAT: _unmarked_repeat,
+    DuplicateKind.RENAMED_REPEAT: _renamed_repeat,
+    DuplicateKind.RENAMED_COPY: _renamed_copy,
+}
+"""What to say of rows that have to do with an earlier one."""

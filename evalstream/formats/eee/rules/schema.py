@@ -1,0 +1,692 @@
+"""ES2: the schema's faults under stable codes, and the version a document declares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from evalstream.formats.eee import row_view
+from evalstream.formats.eee.aggregate import RESULTS, Aggregate
+from evalstream.model.finding import Severity, Violation, one_of
+from evalstream.parsing.json import pointer, type_name
+from evalstream.parsing.linear_regex import undecided
+from evalstream.parsing.schema_errors import UNDECIDED, SchemaError
+from evalstream.rules.base import Rule, RunFacts
+
+Saying = tuple[Rule, str]
+"""Which rule a schema fault breaks, and the message."""
+
+
+def explain(faults: Iterable[SchemaError], *, own: bool, version: str = "") -> list[Violation]:
+    """Turn schema faults into findings, each breach once.
+
+    `own` says that the schema is one of ours, whose conditional branches are known. Branches
+    that only follow from another fault are left out: all of them where interaction_type is
+    missing, and those that say again what the plain part of the schema says.
+    """
+    plain = list(faults)
+    kept: list[SchemaError] = []
+    if own:
+        branches = [fault for fault in plain if _conditional(fault)]
+        if branches:
+            plain = [fault for fault in plain if not _conditional(fault)]
+            kept = _unsaid(branches, plain)
+    nulls: set[Any] = set()
+    found: list[Violation] = []
+    for fault in plain:
+        if fault.optional and fault.found is None and fault.path:
+            if fault.path not in nulls:
+                nulls.add(fault.path)
+                found.append(_null_for_absent(fault, version))
+        elif not own or fault.path not in nulls:
+            found.append(_plain(fault, own=own))
+    found.extend(_branch(fault, version) for fault in kept)
+    return found
+
+
+def _unsaid(branches: Sequence[SchemaError], plain: Sequence[SchemaError]) -> list[SchemaError]:
+    """Leave out what only follows from the faults of the plain part of the schema."""
+    said = {(fault.path, fault.keyword, fault.member) for fault in plain}
+    if any(fault.keyword == "required" and fault.member == "interaction_type" for fault in plain):
+        branches = [fault for fault in branches if fault.route[0] != "allOf"]
+    return [
+        fault
+        for fault in branches
+        if (fault.path, fault.keyword, fault.member) not in said and fault.keyword != "not"
+    ]
+
+
+def null_bounds(aggregate: Aggregate) -> Iterator[Violation]:
+    """Find continuous metrics without a bound, where a profile demands what the schema does not."""
+    for place, result in aggregate.indexed_results():
+        metric = result.get("metric_config")
+        if not isinstance(metric, dict) or metric.get("score_type") != "continuous":
+            continue
+        for member in ("min_score", "max_score"):
+            if member in metric and metric[member] is None:
+                message = (
+                    f"{member} is null; a datastore asks a continuous metric for a number,"
+                    ' or for "Infinity" or "-Infinity"'
+                )
+                where = f"{RESULTS}/{place}/metric_config/{member}"
+                yield ES212.fault(message, pointer=where)
+
+
+def fits_another(version: str, fitting: Sequence[str]) -> Iterator[Violation]:
+    """Name the versions that a document fits which fails the version that judges it."""
+    if fitting:
+        message = f"fits {_listed(fitting)}, though not {version}; {_judge_by(fitting[0])}"
+        yield ES216.fault(message, pointer="/schema_version", expected=one_of(fitting))
+
+
+def _file_fits_another(facts: RunFacts) -> Iterator[Violation]:
+    """Say it once of a file of which every row fits one other version and none its own."""
+    fitting = list(facts.tally.fitting)
+    common = frozenset.intersection(*(names for names, _, _ in fitting)) if fitting else frozenset()
+    if not common or facts.tally.rows < 2 or facts.tally.fitting.total() != facts.tally.rows:
+        return
+    names = [name for name in row_view.INSTANCE_VERSIONS if name in common]
+    message = f"every row fits {_listed(names)}, and none its own version; {_judge_by(names[0])}"
+    yield ES216.fault(message, expected=one_of(names))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(names)
+
+
+def _judge_by(version: str) -> str:
+    return f"--schema-version {version} judges by it"
+
+
+def _conditional(fault: SchemaError) -> bool:
+    return "then" in fault.route or "else" in fault.route
+
+
+def _null_for_absent(fault: SchemaError, version: str) -> Violation:
+    where = f" in {version}" if version else ""
+    wanted = f" where {_types(fault.expected)} is expected" if fault.keyword == "type" else ""
+    message = f"null{wanted}{where}; leave the field out, or give it a value"
+    return ES204.fault(message, pointer=pointer(fault.path), keyword=fault.keyword)
+
+
+def _plain(fault: SchemaError, *, own: bool) -> Violation:
+    if own and fault.route == ("required",) and fault.member == "schema_version":
+        rule, message = ES215, f"{fault.member} is missing"
+    elif own and _in_string_map(fault):
+        rule, message = ES208, f"{type_name(fault.found)} where the map holds only strings"
+    else:
+        rule, message = _SAYINGS.get(fault.keyword, _other)(fault)
+    # By position: by name it takes twice as long, and a file may have a fault in every row.
+    place = pointer(fault.path)
+    found = None if fault.member is not None else fault.found
+    keyword = "pattern" if fault.keyword == UNDECIDED else fault.keyword
+    return Violation(rule.code, message, place, keyword, _expected(fault), found)
+
+
+def _expected(fault: SchemaError) -> Any:
+    """Return what a schema wants: its one value, else the keyword with its payload."""
+    wanted = fault.expected
+    if wanted is None or fault.keyword == "const":
+        return wanted
+    if fault.keyword == UNDECIDED:
+        return {"pattern": wanted}
+    if fault.keyword == "type" and len(wanted) == 1:
+        return {"type": wanted[0]}
+    return {fault.keyword: wanted}
+
+
+def _branch(fault: SchemaError, version: str) -> Violation:
+    place: dict[str, Any] = {"pointer": pointer(fault.path), "keyword": fault.keyword}
+    if fault.route[0] != "allOf":
+        reason = f"this score_type needs {fault.member}"
+        if version in ("0.1.0", "0.2.0", "0.2.0+list", "0.2.1", "0.2.2"):
+            reason += f" (version {version} asks for it also where score_type is absent)"
+        return ES212.fault(reason, **place)
+    if "metrics" in fault.route:
+        return ES214.fault("metrics of a row with a transcript needs num_turns", **place)
+    rule, kind = (ES209, "single_turn") if fault.route[1] == 0 else (ES210, "multi_turn or agentic")
+    if fault.keyword == "required":
+        return rule.fault(f"a {kind} row needs {fault.member}", **place)
+    what = f"{type_name(fault.found)} where a {kind} row needs {_types(fault.expected)}"
+    return rule.fault(what, **place, expected=_expected(fault), found=fault.found)
+
+
+def _in_string_map(fault: SchemaError) -> bool:
+    return fault.route[-2:] == ("additionalProperties", "type") and fault.expected == ["string"]
+
+
+def _types(types: Sequence[str]) -> str:
+    return " or ".join(types)
+
+
+def _missing(fault: SchemaError) -> Saying:
+    return ES201, f"{fault.member} is missing"
+
+
+def _wrong_type(fault: SchemaError) -> Saying:
+    return ES202, f"{type_name(fault.found)} where {_types(fault.expected)} is expected"
+
+
+def _not_allowed(fault: SchemaError) -> Saying:
+    several = isinstance(fault.expected, list) and len(fault.expected) > 1
+    return ES203, f"not {'one of the allowed values' if several else 'the one allowed value'}"
+
+
+def _unknown(fault: SchemaError) -> Saying:
+    from difflib import get_close_matches
+
+    near = get_close_matches(str(fault.member), fault.known, n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return ES205, f"{str(fault.member)[:80]} is no known property{hint}"
+
+
+def _too_few(fault: SchemaError) -> Saying:
+    return ES207, f"fewer items than {fault.expected}"
+
+
+def _mismatch(fault: SchemaError) -> Saying:
+    del fault
+    return ES213, "does not match the pattern"
+
+
+def _undecided(fault: SchemaError) -> Saying:
+    return ES213, f"{undecided(fault.expected)}: not accepted"
+
+
+def _other(fault: SchemaError) -> Saying:
+    if fault.keyword == "falseSchema":
+        return ES217, "the schema allows nothing here"
+    return ES217, f"breaks the schema's {fault.keyword}"
+
+
+def _range(fault: SchemaError) -> Saying:
+    limit = fault.expected
+    if fault.keyword.startswith("exclusive"):
+        return ES206, f"not {'above' if fault.keyword.endswith('Minimum') else 'below'} {limit}"
+    word = "below" if fault.keyword == "minimum" else "above"
+    return ES206, f"{word} the {fault.keyword} {limit}"
+
+
+def _no_variant(fault: SchemaError) -> Saying:
+    """Name the variant with the fewest faults, a wrong `const` weighing most, and its faults."""
+    if not any(fault.variants):
+        return ES211, "fits more than one variant"
+    number, variant = min(
+        enumerate(fault.variants, 1),
+        key=lambda item: sum(10 if inner.keyword == "const" else 1 for inner in item[1]),
+    )
+    reasons = []
+    for inner in variant[:3]:
+        said = _plain(inner, own=False)
+        place = pointer(inner.path[len(fault.path) :])
+        reasons.append(f"{place}: {said.message}" if place else said.message)
+    head = f"fits none of the {len(fault.variants)} variants; nearest is {number}"
+    return ES211, f"{head}: {', '.join(reasons)}"
+
+
+def _unknown_version(facts: RunFacts) -> Iterator[Violation]:
+    """Speak of versions over the whole file: mixed, unlike the aggregate's, in annotation form."""
+    if facts.context.options.schema_version != "auto" or facts.context.options.schema:
+        return
+    versions = facts.tally.versions
+    annotated = [
+        (name, n) for name, n, _ in versions if name.startswith(row_view.ANNOTATION_PREFIX)
+    ]
+    for name, count in annotated:
+        plain = name.removeprefix(row_view.ANNOTATION_PREFIX)
+        message = f"schema_version is written {name}; rows carry the plain number {plain}"
+        yield ES215.fault(message, count=count, severity=Severity.WARNING)
+    plain_names = {name.removeprefix(row_view.ANNOTATION_PREFIX) for name, _, _ in versions}
+    if len(plain_names) > 1:
+        parts = [f"{name} on {count:,} (first {facts.at(line)})" for name, count, line in versions]
+        message = f"rows declare different versions: {'; '.join(parts[:5])}"
+        yield ES215.fault(message, severity=Severity.WARNING)
+    declared = facts.aggregate.version if facts.aggregate else None
+    if len(plain_names) == 1 and declared and plain_names != {declared}:
+        message = f"rows are {plain_names.pop()}, their aggregate is {declared}"
+        yield ES215.fault(message, severity=Severity.WARNING, expected=declared)
+
+
+def _rule(code: str, name: str, summary: str, documentation: str, *, fixable: bool = False) -> Rule:
+    return Rule(code, name, Severity.ERROR, summary, documentation, fixable=fixable)
+
+
+ES201: Final = _rule(
+    "ES201",
+    "missing-property",
+    "a required property is missing",
+    """
+    What it finds: an object without a property that the schema requires.
+
+    Why it matters: readers rely on it.
+
+    Bad:
+        row 2:
+          {"evaluation": {"score": 1.0}}
+
+    Good:
+        row 2:
+          {"evaluation": {"score": 1.0, "is_correct": true}}
+    """,
+)
+ES202: Final = _rule(
+    "ES202",
+    "wrong-type",
+    "a value of the wrong JSON type",
+    """
+    What it finds: a value that is of none of the types that the schema allows. A text "3" is
+    no integer, true is no number, 1.0 is an integer.
+
+    Why it matters: strict readers refuse the row, lenient ones guess.
+
+    Bad:
+        row 2:
+          {"evaluation": {"score": "1.0", "is_correct": true}}
+
+    Good:
+        row 2:
+          {"evaluation": {"score": 1, "is_correct": true}}
+    """,
+)
+ES203: Final = _rule(
+    "ES203",
+    "not-allowed-value",
+    "a value outside enum or const",
+    """
+    What it finds: a value that is none of those listed in the schema.
+
+    Why it matters: a reader that branches on it falls through.
+
+    Bad:
+        row 2:
+          {"interaction_type": "chat", "output": {"raw": "The answer is 42."}}
+
+    Good:
+        row 2:
+          {"interaction_type": "single_turn", "output": {"raw": "The answer is 42."}}
+    """,
+)
+ES204: Final = _rule(
+    "ES204",
+    "null-for-absent",
+    "null in an optional field that may not be null",
+    """
+    What it finds: an explicit null where the schema wants a value or no field at all: the
+    commonest fault of real files.
+
+    Why it matters: strict readers refuse the row; leaving the field out is enough.
+
+    Bad:
+        row 2:
+          {
+            "input": {
+              "raw": "What is 7 * 6? Answer with a number.",
+              "formatted": null,
+              "reference": "42"
+            }
+          }
+
+    Good:
+        row 2:
+          {"input": {"raw": "What is 7 * 6? Answer with a number.", "reference": "42"}}
+    """,
+    fixable=True,
+)
+ES205: Final = _rule(
+    "ES205",
+    "unknown-property",
+    "a property that the schema does not know",
+    """
+    What it finds: a property where additionalProperties is false; a near miss of a known name
+    is suggested.
+
+    Why it matters: a misspelt field is a missing field.
+
+    Bad:
+        row 2:
+          {"model_id": "acme/acorn-7b", "modell_id": "x"}
+
+    Good:
+        row 2:
+          {"model_id": "acme/acorn-7b", "metadata": {"note": "x"}}
+    """,
+)
+ES206: Final = _rule(
+    "ES206",
+    "out-of-range",
+    "a number below its minimum or above its maximum",
+    """
+    What it finds: a number outside the schema's bounds.
+
+    Why it matters: a negative count or latency was never measured.
+
+    Bad:
+        row 2:
+          {"token_usage": {"input_tokens": -1, "output_tokens": 9}}
+
+    Good:
+        row 2:
+          {"token_usage": {"input_tokens": 21, "output_tokens": 9}}
+    """,
+)
+ES207: Final = _rule(
+    "ES207",
+    "too-few-items",
+    "a list shorter than minItems",
+    """
+    What it finds: a list with fewer items than the schema asks for.
+
+    Why it matters: an empty list of judges names no judge.
+
+    Bad:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {"llm_scoring": {"judges": [], "input_prompt": "x"}}
+            }]
+          }
+
+    Good:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {
+                "llm_scoring": {
+                  "judges": [{"model_info": {"name": "Oak 70B", "id": "acme/oak-70b"}}],
+                  "input_prompt": "x"
+                }
+              }
+            }]
+          }
+    """,
+)
+ES208: Final = _rule(
+    "ES208",
+    "non-string-in-string-map",
+    "a value that is no string in a map of strings",
+    """
+    What it finds: a number, boolean, null or container in metadata, arguments or
+    additional_details, which hold only strings from 0.2.1 on.
+
+    Why it matters: typed readers refuse the row.
+
+    Bad:
+        row 2:
+          {"schema_version": "0.3.0", "metadata": {"epoch": 1, "subject": "arithmetic"}}
+
+    Good:
+        row 2:
+          {"schema_version": "0.3.0", "metadata": {"epoch": "1", "subject": "arithmetic"}}
+    """,
+    fixable=True,
+)
+ES209: Final = _rule(
+    "ES209",
+    "single-turn-shape",
+    "a single_turn row without an output object, or with a transcript",
+    """
+    What it finds: a single_turn row whose output is missing or null, or whose transcript is
+    not null.
+
+    Why it matters: there is no answer to read, or two places to read it from.
+
+    Bad:
+        row 1:
+          {"interaction_type": "single_turn"}
+
+    Good:
+        row 1:
+          {
+            "interaction_type": "single_turn",
+            "interactions": null,
+            "output": {"raw": "The answer is 5."}
+          }
+    """,
+)
+ES210: Final = _rule(
+    "ES210",
+    "transcript-shape",
+    "a multi_turn or agentic row without a transcript, or with an output",
+    """
+    What it finds: a row with several turns that has no list of turns, or an output besides.
+
+    Why it matters: there is no transcript to read, or two places to read the answer from.
+
+    Bad:
+        row 3:
+          {
+            "interaction_type": "agentic",
+            "interactions": [{"turn_idx": 0, "role": "user"}],
+            "output": {"raw": "x"}
+          }
+
+    Good:
+        row 3:
+          {
+            "interaction_type": "agentic",
+            "interactions": [{"turn_idx": 0, "role": "user"}],
+            "output": null
+          }
+    """,
+)
+ES211: Final = _rule(
+    "ES211",
+    "no-variant-fits",
+    "a value that fits none of its variants",
+    """
+    What it finds: a value under oneOf (source_data, tool_call_id) that fits none of the
+    variants, or more than one; names the nearest and why it fails.
+
+    Why it matters: the reader cannot tell what kind of thing it is.
+
+    Bad:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "source_data": {"dataset_name": "tiny-arithmetic", "source_type": "website"}
+            }]
+          }
+
+    Good:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "source_data": {"dataset_name": "tiny-arithmetic", "source_type": "other"}
+            }]
+          }
+    """,
+)
+ES212: Final = _rule(
+    "ES212",
+    "score-type-needs",
+    "a metric lacks what its score_type needs",
+    """
+    What it finds: score_type levels without level_names or has_unknown_level, continuous
+    without min_score or max_score. Below 0.2.3 the schema also asks for the levels fields
+    where score_type is absent. From 0.2.3 on the schema allows null for a bound; with
+    `--profile datastore` null under score_type continuous is found, too: a scale without a
+    bound has "Infinity" or "-Infinity" there.
+
+    Why it matters: a score on an unknown scale cannot be compared.
+
+    Bad:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {"score_type": "continuous", "max_score": 1}
+            }]
+          }
+
+    Good:
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {"score_type": "continuous", "min_score": 0, "max_score": 1}
+            }]
+          }
+    """,
+)
+ES213: Final = _rule(
+    "ES213",
+    "pattern",
+    "a text that does not match its pattern",
+    """
+    What it finds: a text that does not match the schema's pattern, such as file_path from
+    0.2.3 on.
+
+    Why it matters: a datastore finds files by that pattern.
+
+    Bad:
+        aggregate:
+          {
+            "schema_version": "0.3.0",
+            "detailed_evaluation_results": {"file_path": "run_samples.jsonl"}
+          }
+
+    Good:
+        aggregate:
+          {
+            "schema_version": "0.3.0",
+            "detailed_evaluation_results": {
+              "file_path": "data/tiny-arithmetic/acme/acorn-7b/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57_samples.jsonl"
+            }
+          }
+    """,
+)
+ES214: Final = _rule(
+    "ES214",
+    "legacy-metrics-rule",
+    "the metrics object of a transcript row lacks num_turns",
+    """
+    What it finds: a multi_turn or agentic row of 0.2.0 with a metrics object without
+    num_turns. The schema means evaluation.num_turns, but this is what it says.
+
+    Why it matters: strict validators refuse the row.
+
+    Bad:
+        row 3:
+          {"schema_version": "0.2.0", "interaction_type": "agentic", "metrics": {}}
+
+    Good:
+        row 3:
+          {
+            "schema_version": "0.2.0",
+            "interaction_type": "agentic",
+            "metrics": {"num_turns": 2}
+          }
+    """,
+)
+ES215: Final = Rule(
+    "ES215",
+    "unknown-version",
+    Severity.ERROR,
+    "schema_version is missing or unknown; a warning where versions are mixed",
+    """
+    What it finds: a row or aggregate whose schema_version is missing or none that is known
+    (it is judged by the nearest), and, as a warning, rows that mix versions, differ from
+    their aggregate, or carry the schema's annotation form instance_level_eval_0.2.0.
+
+    Why it matters: without its version a row cannot be judged.
+
+    Bad:
+        row 2:
+          {"schema_version": "9.9", "evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000"}
+
+    Good:
+        row 2:
+          {
+            "schema_version": "0.2.0",
+            "evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000"
+          }
+    """,
+    run=_unknown_version,
+)
+ES216: Final = Rule(
+    "ES216",
+    "fits-another-version",
+    Severity.INFO,
+    "a row or aggregate that fails its declared version and passes another",
+    """
+    What it finds: a row or an aggregate that fails the version that it declares and fits
+    another one, which it names, beside the faults themselves. 0.2.0+list is the variant of
+    0.2.0 that the public tag v0.2.0 has: texts or lists of texts in references and outputs.
+
+    Why it matters: often nothing is wrong but the number; `--schema-version` judges by
+    another version.
+
+    Bad:
+        row 1:
+          {
+            "schema_version": "0.2.0",
+            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": ["5"]}
+          }
+
+    Good:
+        row 1:
+          {
+            "schema_version": "0.2.0",
+            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
+          }
+    """,
+    run=_file_fits_another,
+)
+ES217: Final = _rule(
+    "ES217",
+    "schema",
+    "any other keyword of a schema given by the user",
+    """
+    What it finds: a breach of a keyword that has no code of its own, in a schema given with
+    `--schema`.
+
+    Why it matters: it is the user's own rule.
+
+    Bad:
+        schema:
+          {"properties": {"model_id": {"maxLength": 3}}}
+        row 1:
+          {"model_id": "acme/acorn-7b"}
+
+    Good:
+        schema:
+          {"properties": {"model_id": {"maxLength": 300}}}
+        row 1:
+          {"model_id": "acme/acorn-7b"}
+    """,
+)
+
+RULES: Final = (
+    ES201,
+    ES202,
+    ES203,
+    ES204,
+    ES205,
+    ES206,
+    ES207,
+    ES208,
+    ES209,
+    ES210,
+    ES211,
+    ES212,
+    ES213,
+    ES214,
+    ES215,
+    ES216,
+    ES217,
+)
+
+_SAYINGS: Final[dict[str, Callable[[SchemaError], Saying]]] = {
+    "required": _missing,
+    "type": _wrong_type,
+    "enum": _not_allowed,
+    "const": _not_allowed,
+    "additionalProperties": _unknown,
+    "unevaluatedProperties": _unknown,
+    "minimum": _range,
+    "maximum": _range,
+    "exclusiveMinimum": _range,
+    "exclusiveMaximum": _range,
+    "minItems": _too_few,
+    "oneOf": _no_variant,
+    "pattern": _mismatch,
+    UNDECIDED: _undecided,
+}

@@ -1,0 +1,416 @@
+"""ES5: the seal, which is what the aggregate claims about the rows file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from evalstream.formats.eee.aggregate import DETAILS, Aggregate
+from evalstream.formats.eee.datastore import place_of
+from evalstream.io.digest import ALGORITHM_OF_LENGTH
+from evalstream.model.finding import Severity, Violation
+from evalstream.rules.base import Rule, RunFacts
+from evalstream.rules.profiles import DATASTORE
+
+CHECKSUM: Final = f"{DETAILS}/checksum"
+LOOKED_AT: Final = ("jsonl", "json")
+"""The layouts of files whose rows were looked at."""
+
+NO_ROWS: Final = "none"
+"""Stands for the layout where there is no file of rows."""
+
+
+def checksum_algorithms(aggregate: Aggregate | None) -> tuple[str, ...]:
+    """Return which digests of the rows file are needed: the declared algorithm's first.
+
+    A checksum that has the length of another algorithm needs that one, too.
+    """
+    declared = aggregate.hash_algorithm if aggregate else None
+    checksum = aggregate.checksum if aggregate else None
+    by_length = ALGORITHM_OF_LENGTH[len(checksum)] if checksum else None
+    wanted = [name for name in (declared, by_length) if name] or ["sha256"]
+    return tuple(dict.fromkeys(wanted))
+
+
+def is_checksum_right(facts: RunFacts) -> bool:
+    """Tell whether the declared checksum is that of the rows file, by the declared algorithm."""
+    aggregate = facts.aggregate
+    if aggregate is None or aggregate.checksum is None:
+        return False
+    algorithm = aggregate.hash_algorithm or ALGORITHM_OF_LENGTH[len(aggregate.checksum)]
+    return facts.checksums.get(algorithm) == aggregate.checksum
+
+
+def _checksum_mismatch(facts: RunFacts) -> Iterator[Violation]:
+    aggregate = facts.aggregate
+    if aggregate is None or aggregate.checksum is None or not facts.checksums:
+        return
+    if is_checksum_right(facts):
+        return
+    declared = aggregate.checksum
+    by_length = ALGORITHM_OF_LENGTH[len(declared)]
+    algorithm = aggregate.hash_algorithm or by_length
+    actual = facts.checksums.get(algorithm)
+    if declared == facts.checksums.get(by_length):
+        message = f"the checksum is the file's {by_length}, hash_algorithm says {algorithm}"
+    elif by_length != algorithm:
+        message = f"the checksum is neither the file's {algorithm} nor its {by_length}"
+    else:
+        reason = facts.diagnose(declared)
+        if facts.packed:
+            reason = "neither as they are stored nor unpacked"
+        message = "the file's bytes are not those that were sealed" + (
+            f": {reason}" if reason else ""
+        )
+    stands = aggregate.claim("checksum")
+    yield ES501.fault(message, pointer=CHECKSUM, expected=actual, found=stands)
+
+
+def _malformed_checksum(facts: RunFacts) -> Iterator[Violation]:
+    aggregate = facts.aggregate
+    declared = aggregate.claim("checksum") if aggregate else None
+    if aggregate is None or declared is None:
+        return
+    if aggregate.checksum is None:
+        message = "the checksum is no digest: not 64 (sha256) or 32 (md5) hex digits"
+        yield ES502.fault(message, pointer=CHECKSUM, found=declared)
+        return
+    by_length = ALGORITHM_OF_LENGTH[len(aggregate.checksum)]
+    algorithm = aggregate.hash_algorithm
+    if declared != aggregate.checksum:
+        message = "the checksum is written in capitals, with a prefix or with blanks"
+        yield ES502.fault(message, pointer=CHECKSUM, found=declared, severity=Severity.WARNING)
+    if algorithm is None:
+        message = f"no hash_algorithm is declared; by its length the checksum is {by_length}"
+        yield ES502.fault(message, pointer=DETAILS, severity=Severity.WARNING)
+    elif by_length != algorithm and facts.checksums.get(by_length) != aggregate.checksum:
+        message = f"the checksum has the length of {by_length}, hash_algorithm says {algorithm}"
+        yield ES502.fault(message, pointer=CHECKSUM, found=declared)
+
+
+def _row_count_mismatch(facts: RunFacts) -> Iterator[Violation]:
+    declared: Any = facts.aggregate.claim("total_rows") if facts.aggregate else None
+    if declared is None or facts.layout not in LOOKED_AT:
+        return
+    rows = facts.tally.rows
+    place: dict[str, Any] = {"pointer": f"{DETAILS}/total_rows", "found": declared}
+    integral = isinstance(declared, (int, float)) and not isinstance(declared, bool)
+    if not integral or declared != declared // 1:
+        yield ES503.fault("total_rows is no whole number", expected=rows, **place)
+    elif declared < 0:
+        yield ES503.fault("total_rows is negative", expected=rows, **place)
+    elif declared != rows:
+        missing = int(declared) - rows
+        what = f"{missing:,} missing" if missing > 0 else f"{-missing:,} too many"
+        yield ES503.fault(f"the file has {rows:,} rows, {what}", expected=rows, **place)
+
+
+def _no_rows(facts: RunFacts) -> Iterator[Violation]:
+    if not facts.tally.rows and facts.layout in LOOKED_AT:
+        yield ES504.fault("the file holds no row")
+
+
+def _format_mismatch(facts: RunFacts) -> Iterator[Violation]:
+    declared = facts.aggregate.claim("format") if facts.aggregate else None
+    pointer = f"{DETAILS}/format"
+    if facts.layout == "json" and declared != "json":
+        message = "the file is one JSON array, not one row per line"
+        yield ES505.fault(message, pointer=pointer if declared else None, found=declared)
+    elif facts.layout == "jsonl" and declared == "json" and facts.tally.rows:
+        message = "format says json, and the file has one row per line"
+        yield ES505.fault(message, pointer=pointer, expected="jsonl", found=declared)
+
+
+def _unsealed(facts: RunFacts) -> Iterator[Violation]:
+    aggregate = facts.aggregate
+    if facts.layout not in LOOKED_AT or not facts.tally.rows:
+        return
+    if aggregate is None:
+        yield ES506.fault(
+            "no aggregate was given, and no single one beside the file belongs to it by name or "
+            "file_path; the rows were checked, but not their checksum, their number, or whose "
+            "they are"
+        )
+        return
+    missing = [name for name in ("checksum", "total_rows") if aggregate.claim(name) is None]
+    if aggregate.details is None:
+        yield ES506.fault(
+            "the aggregate has no detailed_evaluation_results; nothing seals the rows"
+        )
+    elif missing:
+        message = f"the aggregate declares no {' and no '.join(missing)}"
+        yield ES506.fault(message, pointer=DETAILS)
+
+
+def _file_path_mismatch(facts: RunFacts) -> Iterator[Violation]:
+    declared = facts.aggregate.file_path if facts.aggregate else None
+    if declared is None or facts.path is None:
+        return
+    expected = os.path.basename(facts.path)
+    stem, ending = os.path.splitext(expected)
+    if facts.packed and declared.endswith(stem) and ending:
+        expected = stem  # the name of the rows before they were packed
+    reason = _path_fault(declared, expected)
+    if reason is None and facts.context.options.profile == DATASTORE:
+        place = place_of(facts.path)
+        if place.inside and PurePosixPath(declared) != PurePosixPath(place.path):
+            reason = "file_path is not the path of the rows from the datastore's root on"
+            expected = place.path
+    if reason:
+        pointer = f"{DETAILS}/file_path"
+        yield ES507.fault(reason, pointer=pointer, expected=expected, found=declared)
+
+
+def _path_fault(declared: str, name: str) -> str | None:
+    path = PurePosixPath(declared)
+    if "\\" in declared:
+        return "file_path is written with backslashes"
+    if path.is_absolute():
+        return "file_path is absolute: it names a place on one machine only"
+    if ".." in path.parts:
+        return "file_path leads out of its folder"
+    if path.name != name:
+        return "file_path names another file than the one that was checked"
+    return None
+
+
+def _weak_algorithm(facts: RunFacts) -> Iterator[Violation]:
+    if facts.aggregate and checksum_algorithms(facts.aggregate) == ("md5",):
+        message = "md5 finds accidents, not tampering: two files with one md5 can be made at will"
+        yield ES508.fault(message, pointer=f"{DETAILS}/hash_algorithm", found="md5")
+
+
+ES501: Final = Rule(
+    "ES501",
+    "checksum-mismatch",
+    Severity.ERROR,
+    "the file's digest is not the declared checksum",
+    """
+    What it finds: a rows file whose bytes have another digest than the aggregate declares,
+    with a diagnosis where one fits: another algorithm, converted line ends, the final
+    newline, or rows that were appended.
+
+    Why it matters: these are not the bytes that were published.
+
+    Bad:
+        The SHA-256 of run.jsonl begins with bec2d955.
+        aggregate:
+          {
+            "detailed_evaluation_results": {
+              "file_path": "run.jsonl",
+              "hash_algorithm": "sha256",
+              "checksum": "0000000000000000000000000000000000000000000000000000000000000000"
+            }
+          }
+
+    Good:
+        The SHA-256 of run.jsonl begins with bec2d955.
+        aggregate:
+          {
+            "detailed_evaluation_results": {
+              "file_path": "run.jsonl",
+              "hash_algorithm": "sha256",
+              "checksum": "bec2d955ce8bb6022864d155c62e49d0d8f7987efb16f1891176663243904e2e"
+            }
+          }
+    """,
+    run=_checksum_mismatch,
+    about_aggregate=True,
+)
+
+ES502: Final = Rule(
+    "ES502",
+    "malformed-checksum",
+    Severity.ERROR,
+    "the checksum is no hex digest, or has the wrong length for hash_algorithm",
+    """
+    What it finds: a checksum that no file can have. Capitals, a prefix, and a checksum
+    without hash_algorithm (its length then tells) are warnings.
+
+    Why it matters: nothing can be checked against it.
+
+    Bad:
+        aggregate:
+          {"detailed_evaluation_results": {"hash_algorithm": "sha256", "checksum": "n/a"}}
+
+    Good:
+        aggregate:
+          {
+            "detailed_evaluation_results": {
+              "hash_algorithm": "sha256",
+              "checksum": "bec2d955ce8bb6022864d155c62e49d0d8f7987efb16f1891176663243904e2e"
+            }
+          }
+    """,
+    run=_malformed_checksum,
+    about_aggregate=True,
+)
+
+ES503: Final = Rule(
+    "ES503",
+    "row-count-mismatch",
+    Severity.ERROR,
+    "total_rows is not the number of rows",
+    """
+    What it finds: a total_rows that is not the number of lines that are not blank, is
+    negative, or is no whole number; also rows that are not as many as `--expect-rows` says.
+
+    Why it matters: rows were lost or added after the aggregate was written.
+
+    Bad:
+        run.jsonl has 8 rows.
+        aggregate:
+          {"detailed_evaluation_results": {"file_path": "run.jsonl", "total_rows": 2}}
+
+    Good:
+        run.jsonl has 8 rows.
+        aggregate:
+          {"detailed_evaluation_results": {"file_path": "run.jsonl", "total_rows": 8}}
+    """,
+    run=_row_count_mismatch,
+    about_aggregate=True,
+)
+
+ES504: Final = Rule(
+    "ES504",
+    "no-rows",
+    Severity.ERROR,
+    "the file holds no row",
+    """
+    What it finds: a rows file that is empty or has only blank lines.
+
+    Why it matters: an empty result supports no claim.
+
+    Bad:
+        run.jsonl is empty.
+
+    Good:
+        run.jsonl has 8 rows.
+    """,
+    run=_no_rows,
+)
+
+ES505: Final = Rule(
+    "ES505",
+    "format-mismatch",
+    Severity.ERROR,
+    "format says json and the file is JSONL, or the reverse",
+    """
+    What it finds: a rows file whose layout is not the declared one.
+
+    Why it matters: a reader that trusts the declaration cannot read the file.
+
+    Bad:
+        line 1, as bytes:
+          {"schema_version": "0.2.0", …}\\n
+        aggregate:
+          {"detailed_evaluation_results": {"format": "json", "file_path": "run.jsonl"}}
+
+    Good:
+        line 1, as bytes:
+          {"schema_version": "0.2.0", …}\\n
+        aggregate:
+          {"detailed_evaluation_results": {"format": "jsonl", "file_path": "run.jsonl"}}
+    """,
+    run=_format_mismatch,
+    about_aggregate=True,
+)
+
+ES506: Final = Rule(
+    "ES506",
+    "unsealed",
+    Severity.WARNING,
+    "no aggregate, or one without checksum or total_rows",
+    """
+    What it finds: rows that nothing seals: there is no aggregate, or it declares no
+    detailed_evaluation_results, no checksum or no total_rows.
+
+    Why it matters: rows can be changed, lost or added without anybody noticing.
+
+    Bad:
+        aggregate:
+          {
+            "detailed_evaluation_results": {
+              "file_path": "run.jsonl",
+              "hash_algorithm": "sha256",
+              "total_rows": 8
+            }
+          }
+
+    Good:
+        aggregate:
+          {
+            "detailed_evaluation_results": {
+              "file_path": "run.jsonl",
+              "hash_algorithm": "sha256",
+              "checksum": "bec2d955ce8bb6022864d155c62e49d0d8f7987efb16f1891176663243904e2e",
+              "total_rows": 8
+            }
+          }
+    """,
+    run=_unsealed,
+    about_aggregate=True,
+)
+
+ES507: Final = Rule(
+    "ES507",
+    "file-path-mismatch",
+    Severity.WARNING,
+    "file_path does not name this file, or is absolute or escapes its folder",
+    """
+    What it finds: a declared file_path with another file name than the rows file, an
+    absolute one, one with backslashes, or one that leads upwards. With `--profile datastore`
+    it is an error, and the whole path has to be that of the rows from the datastore's root
+    on: `data/<collection>/<developer>/<model>/<uuid4>_samples.jsonl`.
+
+    Why it matters: on another machine the rows are not found, or others are.
+
+    Bad:
+        The rows are in run.jsonl, beside the aggregate.
+        aggregate:
+          {"detailed_evaluation_results": {"file_path": "../elsewhere/run.jsonl"}}
+
+    Good:
+        The rows are in run.jsonl, beside the aggregate.
+        aggregate:
+          {"detailed_evaluation_results": {"file_path": "run.jsonl"}}
+    """,
+    run=_file_path_mismatch,
+    about_aggregate=True,
+)
+
+ES508: Final = Rule(
+    "ES508",
+    "weak-algorithm",
+    Severity.INFO,
+    "hash_algorithm is md5",
+    """
+    What it finds: an aggregate that seals its rows with md5.
+
+    Why it matters: two different files with the same md5 can be made at will.
+
+    Bad:
+        aggregate:
+          {
+            "detailed_evaluation_results": {
+              "hash_algorithm": "md5",
+              "checksum": "115166858fb0be5c3b7a5705299ae5a0"
+            }
+          }
+
+    Good:
+        aggregate:
+          {
+            "detailed_evaluation_results": {
+              "hash_algorithm": "sha256",
+              "checksum": "bec2d955ce8bb6022864d155c62e49d0d8f7987efb16f1891176663243904e2e"
+            }
+          }
+    """,
+    run=_weak_algorithm,
+    about_aggregate=True,
+)
+
+RULES: Final = (ES501, ES502, ES503, ES504, ES505, ES506, ES507, ES508)

@@ -1,0 +1,347 @@
+"""ES3: what a row's transcript says about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from evalstream.formats.eee import row_view
+from evalstream.model.finding import Severity, Violation
+from evalstream.rules.base import CheckContext, RowCheck, Rule
+
+Row = Mapping[str, Any]
+
+_NUMBERS: Final[frozenset[Any]] = frozenset({int, float})
+"""What a count can be: the schema takes 3.0 for an integer."""
+
+_OTHER_ROLES: Final = frozenset({"system", "developer", "user", "human", "tool", "function"})
+"""Who speaks in a transcript besides the model."""
+
+
+def _turn_order(context: CheckContext) -> RowCheck:
+    def check(row: Row) -> Iterable[Violation]:
+        transcript = row_view.transcript(row, context.version_of(row))
+        if transcript is None:
+            return ()
+        key, turns = transcript
+        for place, turn in enumerate(turns):
+            number = turn.get("turn_idx") if turn.__class__ is dict else None
+            if number.__class__ not in _NUMBERS:
+                return ()
+            if number != place:
+                pointer = f"/{key}/{place}/turn_idx"
+                message = "turns are not numbered 0, 1, 2, … in order"
+                return (ES304.fault(message, pointer=pointer, expected=place, found=number),)
+        return ()
+
+    return check
+
+
+def _dangling_tool_call(context: CheckContext) -> RowCheck:
+    def check(row: Row) -> Iterable[Violation]:
+        transcript = row_view.transcript(row, context.version_of(row))
+        return () if transcript is None else list(_tool_faults(*transcript))
+
+    return check
+
+
+def _tool_faults(key: str, turns: list[Any]) -> Iterator[Violation]:
+    called: set[str] = set()
+    for place, turn in enumerate(turns):
+        if turn.__class__ is not dict:
+            continue
+        yield from _answer_faults(f"/{key}/{place}/tool_call_id", turn, called)
+        for number, identity in _call_ids(turn):
+            if identity in called:
+                pointer = f"/{key}/{place}/tool_calls/{number}/id"
+                message = "an earlier tool call has this id, too"
+                severity = Severity.WARNING
+                yield ES305.fault(message, pointer=pointer, found=identity, severity=severity)
+            called.add(identity)
+
+
+def _answer_faults(pointer: str, turn: Mapping[str, Any], called: set[str]) -> Iterator[Violation]:
+    answered: Any = turn.get("tool_call_id")
+    listed = answered.__class__ is list
+    identities = answered if listed else [] if answered is None else [answered]
+    if not identities and turn.get("role") == "tool":
+        message = "a tool turn without a tool_call_id"
+        place = pointer if "tool_call_id" in turn else pointer.rpartition("/")[0]
+        yield ES305.fault(message, pointer=place, severity=Severity.WARNING)
+    for number, identity in enumerate(identities):
+        if identity.__class__ is str and identity not in called:
+            where = f"{pointer}/{number}" if listed else pointer
+            message = "answers no tool call of an earlier turn"
+            yield ES305.fault(message, pointer=where, found=identity)
+
+
+def _miscounted_turns(context: CheckContext) -> RowCheck:
+    def check(row: Row) -> Iterable[Violation]:
+        transcript = row_view.transcript(row, context.version_of(row))
+        evaluation = row.get("evaluation")
+        if transcript is None or evaluation.__class__ is not dict:
+            return ()
+        if row.get("interaction_type") not in row_view.TRANSCRIPT_TYPES:
+            return ()
+        turns, version = transcript[1], context.version_of(row)
+        return [
+            *_miscounted(evaluation, len(turns), version),
+            *_miscounted_calls(evaluation, turns),
+        ]
+
+    return check
+
+
+def _miscounted(evaluation: Row, turns: int, version: str) -> Iterator[Violation]:
+    claimed, pointer = evaluation.get("num_turns"), "/evaluation/num_turns"
+    if claimed.__class__ in _NUMBERS and claimed != turns:
+        message = "num_turns is not the number of turns in the transcript"
+        yield ES306.fault(message, pointer=pointer, expected=turns, found=claimed)
+    # An explicit null is the schema's business where it may not stand.
+    null = "num_turns" in evaluation and version in row_view.OLDEST
+    if claimed is None and not null:
+        message = "num_turns is missing, though the row has a transcript"
+        yield ES306.fault(message, pointer="/evaluation", expected=turns)
+
+
+def _miscounted_calls(evaluation: Mapping[str, Any], turns: list[Any]) -> Iterator[Violation]:
+    claimed, pointer = evaluation.get("tool_calls_count"), "/evaluation/tool_calls_count"
+    calls = sum(len(tool_calls(turn)) for turn in turns)
+    if claimed.__class__ in _NUMBERS and claimed != calls:
+        message = "tool_calls_count is not the number of tool calls in the transcript"
+        yield ES306.fault(message, pointer=pointer, expected=calls, found=claimed)
+
+
+def _mislabelled_interaction(context: CheckContext) -> RowCheck:
+    def check(row: Row) -> Iterable[Violation]:
+        kind = row.get("interaction_type")
+        transcript = row_view.transcript(row, context.version_of(row))
+        if transcript is None or not transcript[1] or kind not in row_view.TRANSCRIPT_TYPES:
+            return ()
+        turns = transcript[1]
+        place: dict[str, Any] = {"pointer": "/interaction_type", "found": kind}
+        if kind == row_view.AGENTIC and not any(tool_calls(turn) for turn in turns):
+            return (ES315.fault("agentic, and no turn calls a tool", **place),)
+        spoken = sum(map(_may_be_the_model, turns))
+        if kind == row_view.MULTI_TURN and spoken <= 1:
+            message = f"multi_turn, and the assistant has {spoken} turn{'s'[spoken:]}"
+            return (ES315.fault(message, **place),)
+        return ()
+
+    return check
+
+
+def _two_transcripts(context: CheckContext) -> RowCheck:
+    def check(row: Row) -> Iterable[Violation]:
+        if any(row.get(key) is None for key in row_view.TRANSCRIPT_KEYS):
+            return ()
+        own = row_view.transcript_key(context.version_of(row))
+        other = next(key for key in row_view.TRANSCRIPT_KEYS if key != own)
+        message = f"the row holds both {own} and {other}; only {own} is judged in this version"
+        return (ES319.fault(message, pointer=f"/{other}"),)
+
+    return check
+
+
+def _may_be_the_model(turn: Any) -> bool:
+    """Tell whether a turn is not surely someone else's; a role is any text, such as `model`."""
+    role = turn.get("role") if turn.__class__ is dict else None
+    return role.__class__ is not str or role.casefold() not in _OTHER_ROLES
+
+
+def tool_calls(turn: Any) -> list[Any]:
+    """Return the tool calls of a turn, none where there is no list of them."""
+    calls = turn.get("tool_calls") if turn.__class__ is dict else None
+    return calls if calls.__class__ is list else []
+
+
+def _call_ids(turn: Any) -> Iterator[tuple[int, str]]:
+    for number, call in enumerate(tool_calls(turn)):
+        identity = call.get("id") if call.__class__ is dict else None
+        if identity.__class__ is str:
+            yield number, identity
+
+
+ES304: Final = Rule(
+    "ES304",
+    "turn-order",
+    Severity.WARNING,
+    "turn_idx is not 0, 1, 2, … in order",
+    """
+    What it finds: a transcript whose turns are not numbered from 0 in the order in which they
+    stand; names the first turn that is out of order.
+
+    Why it matters: turns were lost, doubled or sorted, and answers point at the wrong ones.
+
+    Bad:
+        row 6:
+          {
+            "interactions": [
+              {"turn_idx": 0, "role": "user"},
+              {"turn_idx": 2, "role": "assistant"},
+              {"turn_idx": 2, "role": "user"},
+              {"turn_idx": 3, "role": "assistant"}
+            ]
+          }
+
+    Good:
+        row 6:
+          {
+            "interactions": [
+              {"turn_idx": 0, "role": "user"},
+              {"turn_idx": 1, "role": "assistant"},
+              {"turn_idx": 2, "role": "user"},
+              {"turn_idx": 3, "role": "assistant"}
+            ]
+          }
+    """,
+    row=_turn_order,
+)
+
+ES305: Final = Rule(
+    "ES305",
+    "dangling-tool-call",
+    Severity.ERROR,
+    "a tool_call_id answers no earlier tool call",
+    """
+    What it finds: a turn whose tool_call_id is the id of no tool call of an earlier turn. As a
+    warning: an id that two calls share, and a tool turn without a tool_call_id.
+
+    Why it matters: a tool's answer without its question; the transcript was cut or edited.
+
+    Bad:
+        row 3:
+          {
+            "interactions": [
+              {
+                "role": "assistant",
+                "tool_calls": [{"id": "call-1", "name": "calculator"}]
+              },
+              {"role": "tool", "content": "5535", "tool_call_id": "nobody"}
+            ]
+          }
+
+    Good:
+        row 3:
+          {
+            "interactions": [
+              {
+                "role": "assistant",
+                "tool_calls": [{"id": "call-1", "name": "calculator"}]
+              },
+              {"role": "tool", "content": "5535", "tool_call_id": "call-1"}
+            ]
+          }
+    """,
+    row=_dangling_tool_call,
+)
+
+ES306: Final = Rule(
+    "ES306",
+    "miscounted-turns",
+    Severity.WARNING,
+    "num_turns or tool_calls_count differ from the transcript",
+    """
+    What it finds: a num_turns that is not the number of turns in the transcript, or is missing
+    beside one, and a tool_calls_count that is not the number of tool calls.
+
+    Why it matters: costs and limits are reported by these counts; a transcript that is shorter
+    was cut.
+
+    Bad:
+        row 6:
+          {
+            "interactions": [
+              {"turn_idx": 0, "role": "user"},
+              {"turn_idx": 1, "role": "assistant"},
+              {"turn_idx": 2, "role": "user"},
+              {"turn_idx": 3, "role": "assistant"}
+            ],
+            "evaluation": {"num_turns": 17}
+          }
+
+    Good:
+        row 6:
+          {
+            "interactions": [
+              {"turn_idx": 0, "role": "user"},
+              {"turn_idx": 1, "role": "assistant"},
+              {"turn_idx": 2, "role": "user"},
+              {"turn_idx": 3, "role": "assistant"}
+            ],
+            "evaluation": {"num_turns": 4}
+          }
+    """,
+    row=_miscounted_turns,
+)
+
+ES315: Final = Rule(
+    "ES315",
+    "mislabelled-interaction",
+    Severity.WARNING,
+    "agentic without a tool call, or multi_turn with one assistant turn",
+    """
+    What it finds: an agentic row in whose transcript no tool is called, and a multi_turn row
+    in which the assistant speaks once or never.
+
+    Why it matters: agentic and conversational results are compared by this label.
+
+    Bad:
+        row 6:
+          {
+            "interaction_type": "agentic",
+            "interactions": [
+              {"role": "user", "content": "First add 4 and 9, then double it."},
+              {"role": "assistant", "content": "4 + 9 = 13. Shall I double it?"},
+              {"role": "user", "content": "Yes."},
+              {"role": "assistant", "content": "The answer is 26."}
+            ]
+          }
+
+    Good:
+        row 6:
+          {
+            "interaction_type": "multi_turn",
+            "interactions": [
+              {"role": "user", "content": "First add 4 and 9, then double it."},
+              {"role": "assistant", "content": "4 + 9 = 13. Shall I double it?"},
+              {"role": "user", "content": "Yes."},
+              {"role": "assistant", "content": "The answer is 26."}
+            ]
+          }
+    """,
+    row=_mislabelled_interaction,
+)
+
+ES319: Final = Rule(
+    "ES319",
+    "two-transcripts",
+    Severity.WARNING,
+    "the row holds interactions and messages; the version's own key is judged",
+    """
+    What it finds: a row with both `interactions` and `messages`. Version 0.2.0 calls the transcript
+    `interactions`, every later one `messages`; only that one is judged.
+
+    Why it matters: readers that know the other key see another conversation than the one that was
+    checked.
+
+    Bad:
+        row 6:
+          {
+            "schema_version": "0.2.0",
+            "interactions": [{"turn_idx": 0, "role": "user"}],
+            "messages": []
+          }
+
+    Good:
+        row 6:
+          {
+            "schema_version": "0.2.0",
+            "interactions": [{"turn_idx": 0, "role": "user"}],
+            "messages": null
+          }
+    """,
+    row=_two_transcripts,
+)
+
+RULES: Final = (ES304, ES305, ES306, ES315, ES319)

@@ -1,0 +1,35 @@
+"""Results over one dataset, and which samples their rows score together."""
+
+from __future__ import annotations
+
+from evalstream.formats.eee.aggregate import Result
+from evalstream.rules.base import RunFacts
+from evalstream.stats.duplicates import Cover
+
+
+def samples_beside(facts: RunFacts, result: Result) -> int:
+    """Return how many samples the results over a result's dataset score, at least."""
+    covers = _covers_beside(facts, result)
+    largest = max((cover.samples for cover in covers), default=0)
+    return max(largest, sum(cover.firsts for cover in covers))
+
+
+def is_even(facts: RunFacts, result: Result) -> bool:
+    """Tell whether the results over a result's dataset score all the same samples, or none twice.
+
+    The latter are those over the splits of a dataset. Else some of them lack samples.
+    """
+    covers = _covers_beside(facts, result)
+    sets = {(cover.samples, cover.digest) for cover in covers if cover.samples}
+    return len(sets) < 2 or sum(samples for samples, _ in sets) == sum(
+        cover.firsts for cover in covers
+    )
+
+
+def _covers_beside(facts: RunFacts, result: Result) -> list[Cover]:
+    """Return what the results over a result's dataset cover, itself included."""
+    return [
+        facts.coverage.of(other.place)
+        for other in facts.context.results
+        if (other.name, other.dataset) == (result.name, result.dataset)
+    ]

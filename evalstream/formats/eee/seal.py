@@ -1,0 +1,228 @@
+"""Seal rows: write into their aggregate what a check verifies, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from evalstream.engine import layout
+from evalstream.engine.collector import Collector
+from evalstream.engine.row_pass import RowPass
+from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.eee.aggregate_check import Reading, read_aggregate
+from evalstream.formats.eee.datastore import place_of
+from evalstream.formats.eee.expectations import unmet_expectations
+from evalstream.formats.eee.file_violations import FileViolations, key_of
+from evalstream.formats.eee.rules.seal import LOOKED_AT
+from evalstream.formats.eee.seal_refusals import uncovered, unfit, without_advice, would_be
+from evalstream.io.document import document_bytes
+from evalstream.io.names import printable
+from evalstream.io.output import Output
+from evalstream.io.remote import is_remote
+from evalstream.model.errors import CannotCheck, CannotWrite
+from evalstream.model.finding import Violation
+from evalstream.model.options import Options
+from evalstream.model.run import Run
+from evalstream.model.signals import STOPPING, Stopped
+from evalstream.model.text import counted
+from evalstream.parsing.json import fast
+from evalstream.rules.base import RunFacts
+
+MEMBER: Final = "detailed_evaluation_results"
+FORCED: Final = " (--force seals all the same)"
+
+KNOWN_OF_ROWS: Final = ("schema_version", "evaluation_id")
+"""What an aggregate that is not there yet can be told from its rows alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why rows are not sealed.
+
+    `reason` says it for people, `trouble` where it kept something from being checked; both are
+    None where that was said already. A seal that is refuted by `faults`, or by what was found,
+    `refutes` the run. `others` would fail it in the sealed aggregate.
+    """
+
+    reason: str | None = None
+    trouble: str | None = None
+    faults: tuple[Violation, ...] = ()
+    refutes: bool = False
+    others: tuple[Violation, ...] = ()
+
+    def beside(self, failing: Iterable[Violation]) -> Refusal:
+        """Return the refusal with what would fail in the sealed aggregate."""
+        return replace(self, others=tuple(failing))
+
+    def added_to(self, faults: FileViolations) -> FileViolations:
+        """Add the faults of the refusal to those of the files as they stand."""
+        told = faults.with_those(self.faults)
+        told = told._replace(aggregate=without_advice(told.aggregate))
+        keys = told.keys()
+        lacking = [fault for fault in self.others if key_of(fault) not in keys]
+        return told.with_those(map(would_be, lacking))
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """An aggregate's text before and after its rows are sealed; None before it was there.
+
+    `rows` is the path that the rows are to be known by.
+    """
+
+    path: str
+    rows: str
+    before: bytes | None
+    after: bytes
+
+    def read(self, options: Options) -> Reading:
+        """Read the aggregate as it will be."""
+        reading = read_aggregate(self.after, printable(self.path), options)
+        return reading._replace(faults=without_advice(reading.faults))
+
+    def difference(self) -> str:
+        """Return the change for people, as a unified diff."""
+        from evalstream.parsing.json_edit import change_shown
+
+        return change_shown(self.before or b"", self.after, os.path.basename(self.path))
+
+    def write(self) -> None:
+        """Write the sealed aggregate, whole or not at all. Raises CannotWrite."""
+        try:
+            with Output(self.path) as output:
+                output.write(self.after)
+        except OSError as error:
+            raise CannotWrite(f"{self.path}: {error.strerror or error}") from error
+
+
+def seal_of(
+    run: Run,
+    options: Options,
+    aggregate: Aggregate | None,
+    text: bytes | None,
+    rows: RowPass,
+    collector: Collector,
+) -> Seal | None:
+    """Return the seal of rows that were read to their end, None where none is wanted.
+
+    The aggregate to be completed is the one that is to be sealed, else that of the run, else a
+    new one where that may be created. The algorithm is the declared one, else that of the rows'
+    own hashes. `text` is what was read of the aggregate before the rows. Raises CannotCheck where
+    an aggregate is missing, is not the one that rows were checked against, or cannot be edited,
+    and OSError where it cannot be read.
+    """
+    flow, opened = options.flow, rows.opened
+    is_read = bool(rows.digests) and rows.layout in LOOKED_AT
+    if flow.seal_to is None or opened is None or run.rows is None or not is_read:
+        return None
+    if not (flow.create or _is_there(flow.seal_to)):
+        raise CannotCheck(f"{printable(flow.seal_to)} is missing (--create begins a new aggregate)")
+    standing = next(
+        (name for name in (flow.seal_to, run.aggregate) if name and _is_there(name)), None
+    )
+    base = None if standing is None else document_bytes(standing)
+    if base != text:
+        raise CannotCheck(
+            f"{printable(standing or flow.seal_to)} is not what the rows were checked against: it "
+            "changed meanwhile, or --aggregate names another"
+        )
+    algorithm = aggregate.hash_algorithm if aggregate is not None else None
+    algorithm = algorithm or collector.context.algorithm
+    # A copy holds no noise that was skipped.
+    digests = rows.digests.get("rows", {}) if flow.tee else {}
+    digests = digests or rows.digests["stored"]
+    declared = aggregate.file_path if aggregate is not None else None
+    members = {
+        "format": "json" if rows.layout == layout.JSON_ARRAY else "jsonl",
+        "file_path": flow.file_path or _path_of(flow.tee or run.rows, declared, flow.seal_to),
+        "hash_algorithm": algorithm,
+        "checksum": digests[algorithm],
+        "total_rows": collector.tally.rows,
+    }
+    rows_path = flow.file_path or flow.tee or run.rows
+    return Seal(flow.seal_to, rows_path, base, _with_seal(base, _new(opened.head), members))
+
+
+def refusal_of(
+    facts: RunFacts, sealed: Reading, standing: Reading, trouble: str | None, *, fails: bool
+) -> Refusal | None:
+    """Say why rows are not to be sealed, None where they are.
+
+    The aggregate was read as it would be `sealed`, as were `facts`, and as it is `standing`.
+    `trouble` says what kept something from being checked, and `fails` that something was found.
+    """
+    if trouble is not None or facts.tally.unread:
+        return Refusal()
+    if facts.changed is not None:
+        return Refusal(trouble=f"the rows changed while they were read: {facts.changed}")
+    faults = (
+        *unmet_expectations(facts),
+        *uncovered(facts, standing.aggregate),
+        *unfit(sealed.faults, standing.faults),
+    )
+    if faults:
+        more = f"; {counted(len(faults) - 1, 'more reason')}" if len(faults) > 1 else ""
+        return Refusal(f"{faults[0].message}{more}{FORCED}", faults=faults, refutes=True)
+    return Refusal(f"there are findings that fail it{FORCED}", refutes=True) if fails else None
+
+
+def stopped_before() -> Refusal | None:
+    """Say that a signal came before a seal was written, which is then not begun any more.
+
+    Else the seal will be written, and signals that are yet to come no longer stop the process.
+    """
+    try:
+        STOPPING.check()
+    except Stopped as stopped:
+        return Refusal(trouble=f"stopped by {stopped.name}")
+    STOPPING.hold()
+    return None
+
+
+def _with_seal(base: bytes | None, new: dict[str, Any], members: Mapping[str, Any]) -> bytes:
+    """Return an aggregate's text with a seal, a new one where there is none."""
+    if base is None:
+        return json.dumps({**new, MEMBER: dict(members)}, indent=2).encode() + b"\n"
+    from evalstream.parsing.json_edit import set_members
+
+    try:
+        return set_members(base, MEMBER, members)
+    except ValueError as error:
+        raise CannotCheck(f"the aggregate cannot be sealed: {error}") from error
+
+
+def _is_there(path: str) -> bool:
+    return is_remote(path) or os.path.exists(path)
+
+
+def _new(head: bytes) -> dict[str, Any]:
+    """Return what the first row tells of its aggregate."""
+    try:
+        row = fast(head.partition(b"\n")[0])
+    except ValueError:
+        row = None
+    if not isinstance(row, dict):
+        return {}
+    return {key: row[key] for key in KNOWN_OF_ROWS if isinstance(row.get(key), str)}
+
+
+def _path_of(rows: str, declared: str | None, aggregate: str) -> str:
+    """Return how an aggregate names its rows.
+
+    A declared path that names them already stays. In a datastore that is their path from its
+    root on, elsewhere the way from the aggregate to them, if they lie beside or below it.
+    """
+    name = os.path.basename(rows)
+    place = place_of(rows)
+    if place.inside:
+        return place.path
+    parts = PurePosixPath(declared or "")
+    if declared and parts.name == name and not parts.is_absolute() and ".." not in parts.parts:
+        return declared
+    folder = os.path.dirname(os.path.abspath(aggregate))
+    way = os.path.relpath(os.path.abspath(rows), folder).replace(os.sep, "/")
+    return name if way.startswith("../") else way

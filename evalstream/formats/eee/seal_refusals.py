@@ -1,0 +1,177 @@
+"""What speaks against a seal besides what a check finds: claims that rows do not cover."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from evalstream.formats.eee.aggregate import DETAILS, RESULTS, Aggregate, Result
+from evalstream.formats.eee.datastore import PATTERN
+from evalstream.formats.eee.file_violations import key_of
+from evalstream.formats.eee.rules.coverage import ES609
+from evalstream.formats.eee.rules.recompute import ES802
+from evalstream.formats.eee.rules.schema import ES213, ES216
+from evalstream.formats.eee.rules.seal import ES503
+from evalstream.formats.eee.sample_groups import is_even, samples_beside
+from evalstream.model.finding import PlacedViolation, Severity, Violation
+from evalstream.model.row_record import UNJOINED
+from evalstream.model.text import counted
+from evalstream.rules.base import RunFacts
+from evalstream.stats.score_sums import ScoreSums
+
+FILE_PATH: Final = f"{DETAILS}/file_path"
+ROWS_PATTERN: Final = f"{PATTERN}_samples.jsonl"
+EXAMPLE: Final = (
+    "data/tiny-arithmetic/acme/acorn-7b/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57_samples.jsonl"
+)
+
+
+MOST_DIGITS: Final = 20
+"""No more rows than so many digits say are counted anywhere."""
+
+
+def uncovered(facts: RunFacts, standing: Aggregate | None) -> Iterator[Violation]:
+    """Say which claims the rows of a run do not cover, as errors.
+
+    Those are a total_rows larger than the rows in the aggregate that is `standing` there, and
+    each result's num_samples and sample_ids.
+    """
+    yield from _total_rows(facts, standing)
+    for result in facts.context.results if standing is not None else ():
+        yield from _num_samples(facts, result)
+        yield from _sample_ids(facts, result)
+
+
+def unfit(
+    after: Iterable[PlacedViolation], before: Iterable[PlacedViolation]
+) -> Iterator[Violation]:
+    """Say what the seal would break in its aggregate that is not broken there yet.
+
+    `after` and `before` are the faults of the aggregate as it would be and as it is. A path that
+    breaks its pattern is reported in any case, with what to do.
+    """
+    known = {key_of(placed.fault) for placed in before}
+    for fault in (placed.fault for placed in after):
+        is_seals = (fault.pointer or "").startswith(f"{DETAILS}/")
+        if is_seals and is_path(fault):
+            yield _path_wanted(fault)
+        elif is_seals and fault.severity in (None, Severity.ERROR) and key_of(fault) not in known:
+            yield would_be(fault)
+
+
+def would_be(fault: Violation) -> Violation:
+    """Say what would be wrong; nothing of that stands in the aggregate yet."""
+    return fault._replace(message=f"as it would be sealed: {fault.message}", found=None)
+
+
+def is_path(fault: Violation) -> bool:
+    """Tell whether a fault is that file_path breaks its version's pattern."""
+    return key_of(fault) == (ES213.code, FILE_PATH)
+
+
+def without_advice(faults: Iterable[PlacedViolation]) -> list[PlacedViolation]:
+    """Leave out that another version would take the path that a seal was given."""
+    known = list(faults)
+    if not any(is_path(placed.fault) for placed in known):
+        return known
+    return [placed for placed in known if placed.fault.code != ES216.code]
+
+
+def _total_rows(facts: RunFacts, standing: Aggregate | None) -> Iterator[Violation]:
+    declared = standing.claim("total_rows") if standing is not None else None
+    rows = facts.tally.rows
+    # A number in quotes is ES503, and a claim all the same.
+    if isinstance(declared, str) and declared.strip().isdecimal():
+        declared = int(declared.strip()[:MOST_DIGITS])
+    if isinstance(declared, bool) or not isinstance(declared, (int, float)):
+        return
+    if declared > rows:
+        message = f"total_rows is {declared:,} already, and there are {counted(rows, 'row')}"
+        yield ES503.fault(message, pointer=f"{DETAILS}/total_rows", expected=rows, found=declared)
+
+
+def _num_samples(facts: RunFacts, result: Result) -> Iterator[Violation]:
+    """Hold num_samples against the rows or samples of a result.
+
+    It may count samples, rows, or rows that were scored. More rows than it says, of fewer samples,
+    are samples that are missing among others which repeat.
+    """
+    claims = None if facts.aggregate is None else facts.aggregate.claims.get(result.place)
+    claimed = None if claims is None else claims.num_samples
+    if claimed is None or claimed < 1:
+        return
+    scores, samples = facts.tally.scores.get(result.place), _samples(facts, result)
+    if samples >= claimed or claimed in _row_counts(facts, scores):
+        return
+    rows = _unjoined(facts) if scores is None else scores.joined
+    join = "join no result" if scores is None and rows else "join it"
+    message = f"num_samples of result {result.place} is {claimed:,}, and {_rows_that(rows, join)}"
+    if 0 < samples < rows:
+        message += f", of {counted(samples, 'sample')}"
+    pointer = f"{RESULTS}/{result.place}/score_details/uncertainty/num_samples"
+    yield _error(ES802.fault(message, pointer=pointer, expected=rows, found=claimed))
+
+
+def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
+    """Hold the samples that a result lists against those of its rows.
+
+    Results over the splits of one dataset may each list all of it.
+    """
+    if not result.sample_ids:
+        return
+    listed, samples = len(result.sample_ids), _samples(facts, result)
+    unlisted = sum(count for place, count, _ in facts.tally.unlisted if place == result.place)
+    if samples - unlisted >= listed:
+        return
+    if not unlisted and is_even(facts, result) and samples_beside(facts, result) >= listed:
+        return
+    message = (
+        f"sample_ids of result {result.place} lists {counted(listed, 'sample')}, "
+        f"and its rows score {samples:,}"
+    )
+    if unlisted:
+        message += f"; {counted(unlisted, 'row')} of them score others"
+    pointer = f"{RESULTS}/{result.place}/source_data/sample_ids"
+    yield _error(ES609.fault(message, pointer=pointer))
+
+
+def _row_counts(facts: RunFacts, scores: ScoreSums | None) -> tuple[int, ...]:
+    """Return what num_samples may count besides samples."""
+    if scores is None:
+        return (_unjoined(facts),)
+    return scores.joined, scores.rows, scores.sound_rows
+
+
+def _samples(facts: RunFacts, result: Result) -> int:
+    """Return how many samples the rows of a result score.
+
+    Of a result that no row joins these are the ones that may be its: of rows that join none, and
+    of results over the same dataset. Converters tell the rows of variants under one of them.
+    """
+    if result.place in facts.tally.scores:
+        return facts.coverage.of(result.place).samples
+    return samples_beside(facts, result) + facts.coverage.of(UNJOINED).samples
+
+
+def _unjoined(facts: RunFacts) -> int:
+    """Return how many rows join no result."""
+    return facts.tally.rows - sum(scores.joined for scores in facts.tally.scores.values())
+
+
+def _rows_that(rows: int, join: str) -> str:
+    if rows > 1:
+        return f"{rows:,} rows {join}"
+    return f"{'1' if rows else 'no'} row {join.replace('join', 'joins')}"
+
+
+def _error(fault: Violation) -> Violation:
+    return fault._replace(severity=Severity.ERROR)
+
+
+def _path_wanted(fault: Violation) -> Violation:
+    """Say which path a seal wants, and how it is given."""
+    message = (
+        f'file_path would be "{fault.found}", and this version wants {ROWS_PATTERN}: give such a '
+        f"path with --file-path, as in --file-path {EXAMPLE}"
+    )
+    return fault._replace(message=message, expected=ROWS_PATTERN, found=None)

@@ -1,0 +1,1 @@
+"""EvalGuard: tasks, metrics, thresholds and reports."""

@@ -1,0 +1,257 @@
+"""How the files of EvalGuard are found and checked."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from evalstream.engine.documents import DocumentCheck
+from evalstream.formats.evalguard.document import (
+    LARGEST_DOCUMENT,
+    Reading,
+    bytes_of,
+    is_of_another,
+    possible_kinds,
+    read,
+    unread,
+)
+from evalstream.formats.evalguard.documents import NAME, REPORT, VERSION, schema_name, stem_of
+from evalstream.formats.evalguard.files import KNOWN_FORMATS, File, files_of, nothing_in
+from evalstream.formats.evalguard.rules import documents, scores
+from evalstream.formats.evalguard.rules.documents import EVG101, EVG502
+from evalstream.formats.evalguard.rules.scores import EVG401
+from evalstream.formats.evalguard.shapes import conformed, true_pointer
+from evalstream.formats.evalguard.views import REFERRING, Document, Folder, Subject
+from evalstream.io.names import printable
+from evalstream.io.progress import Progress
+from evalstream.io.remote import is_remote
+from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.finding import Finding, Severity, Violation
+from evalstream.model.options import Options
+from evalstream.model.report import RunSummary
+from evalstream.model.run import STDIN, NoInput, Run
+from evalstream.model.signals import STOPPING
+from evalstream.rules.inputs import ES001, ES005
+
+_RULES: Final = (*documents.RULES, *scores.RULES)
+_MEASURED: Final = re.compile(r"/results/[0-9]+/[^/]+/value")
+UNKNOWN: Final = (
+    "neither its folder nor its members show a task, metric, threshold or report of EvalGuard, "
+    f"so that it was not checked; {KNOWN_FORMATS}"
+)
+
+NO_DOCUMENT: Final = f"the folder holds no document of EvalGuard; {KNOWN_FORMATS}"
+
+
+class _Read(NamedTuple):
+    """A file that was read: what reports call it, and the document in it, if there is one."""
+
+    name: str
+    reading: Reading
+    document: Document | None
+
+
+def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
+    """Find the run that one input stands for: a folder, or one document.
+
+    `aggregate` is the folder, or a document, that it refers to. Raises UsageError for `inputs`,
+    which no document of EvalGuard goes with.
+    """
+    if inputs is not None:
+        raise UsageError(f"--inputs does not go with files of {NAME}")
+    if path == STDIN and aggregate == STDIN:
+        raise UsageError("standard input can be named only once")
+    reason = nothing_in(path)
+    if reason is not None:
+        yield NoInput(path, reason, format=NAME)
+        return
+    yield Run(path, aggregate, format=NAME)
+
+
+def check(
+    run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
+) -> RunSummary:
+    """Check one run and hand its findings to `show`, in order. Raises Stopped."""
+    return _Check(run, options, show).summary(progress)
+
+
+class _Check:
+    """The check of one run: every file is read, then every document judged among all."""
+
+    def __init__(self, run: Run, options: Options, show: Callable[[Finding], None]) -> None:
+        self._run, self._options = run, options
+        self._dossier = DocumentCheck(run, options, show)
+        self._enabled = self._dossier.context.enabled
+        self._folder = Folder()
+
+    def summary(self, progress: Progress) -> RunSummary:
+        """Check the run."""
+        files = list(self._files())
+        progress.begin(self._dossier.name, 0)
+        read_files = []
+        for file in files:
+            STOPPING.check()
+            before = self._dossier.size
+            one = self._read(file)
+            if one is not None:
+                read_files.append(one)
+            progress.advance(self._dossier.size - before, len(read_files), 0)
+        documents = [one.document for one in read_files if one.document is not None]
+        self._folder.followed = self._is_followed(documents)
+        for document in documents:
+            self._folder.add(document)
+        for one in read_files:
+            STOPPING.check()
+            self._judge(one)
+        if not read_files:
+            self._dossier.note(ES005.fault(NO_DOCUMENT))
+            self._dossier.cannot(NO_DOCUMENT)
+        progress.end()
+        summary = self._dossier.closed(rows=len(documents), version=VERSION)
+        if summary.verdict == "passed" and self._leaves_open(documents):
+            summary.verdict = "incomplete"
+        return summary
+
+    def _files(self) -> Iterator[File]:
+        """Give every file once."""
+        seen: set[str] = set()
+        for path in (self._run.rows, self._run.aggregate):
+            for file in files_of(path, self._options.exclude) if path is not None else ():
+                is_local = file.path != STDIN and not is_remote(file.path)
+                true_path = os.path.realpath(file.path) if is_local else file.path
+                if true_path not in seen or file.leaves:
+                    seen.add(true_path)
+                    yield file
+
+    def _is_followed(self, documents: list[Document]) -> bool:
+        """Tell whether references lead to documents that were named, too."""
+        named = [self._run.rows, self._run.aggregate]
+        is_folder = any(path and path != STDIN and os.path.isdir(path) for path in named)
+        beyond_reports = any(document.kind != REPORT for document in documents)
+        unread = any(stems for kind, stems in self._folder.unread.items() if kind != REPORT)
+        return (is_folder or self._run.aggregate is not None) and (beyond_reports or unread)
+
+    def _leaves_open(self, documents: list[Document]) -> bool:
+        """Tell whether references were not looked at that a rule in force would look at."""
+        if self._folder.followed or not self._enabled & _REFERENCES:
+            return False
+        return any(
+            document.value.get(member)
+            for document in documents
+            for member in REFERRING.get(document.kind, ())
+        )
+
+    def _read(self, file: File) -> _Read | None:
+        """Read a file, None for one that another format's check looks at or nothing does."""
+        if file.leaves:
+            message = "the link leads out of the folder and was not followed"
+            return self._not_read(file, EVG502.fault(message), "a link out of the folder")
+        if file.trouble:
+            fault = ES001.fault(f"cannot be read: {file.trouble}")
+            return self._not_read(file, fault, f"cannot be read: {file.trouble}")
+        text = self._bytes(file)
+        if text is None:
+            return _Read(printable(file.path), unread(file, []), None)
+        return None if is_of_another(file, text) else self._parsed(file, text)
+
+    def _parsed(self, file: File, text: bytes) -> _Read:
+        name = printable(file.path)
+        try:
+            reading = read(file, text, self._options.max_depth)
+        except CannotCheck as error:
+            return self._not_read(file, ES001.fault(f"cannot be read: {error}"), str(error))
+        if file.is_schema and reading.value is not None and "$schema" in reading.value:
+            message = "a JSON Schema and no document; it was not judged"
+            fault = EVG101.fault(message, severity=Severity.INFO)
+            return _Read(name, reading._replace(faults=[(fault, None)]), None)
+        return self._document(file, name, reading)
+
+    def _document(self, file: File, name: str, reading: Reading) -> _Read:
+        """Make a document of what was read, or note why there is none."""
+        if reading.value is None:
+            self._dossier.cannot(f"{name} could not be read as a document")
+            self._remember(file, reading)
+            return _Read(name, reading, None)
+        if reading.kind is None:
+            self._dossier.cannot(f"{name} is no document that is known")
+            faults = [*reading.faults, (ES005.fault(UNKNOWN), None)]
+            return _Read(name, reading._replace(faults=faults), None)
+        stem = None if file.path == STDIN else stem_of(file.path)
+        document = Document(name, reading.kind, reading.value, stem, len(file.folders))
+        return _Read(name, reading, document)
+
+    def _not_read(self, file: File, fault: Violation, reason: str) -> _Read:
+        name = printable(file.path)
+        self._dossier.cannot(f"{name}: {reason}")
+        reading = unread(file, [(fault, None)])
+        self._remember(file, reading)
+        return _Read(name, reading, None)
+
+    def _remember(self, file: File, reading: Reading) -> None:
+        """Keep what a file that was not read may define, so that nothing is said of that."""
+        for kind in possible_kinds(reading):
+            self._folder.unread[kind].add(stem_of(file.path))
+
+    def _bytes(self, file: File) -> bytes | None:
+        """Return the bytes of a file, None where that is noted as what cannot be done."""
+        name = printable(file.path)
+        try:
+            text = bytes_of(file.path, self._dossier.watch)
+        except (OSError, CannotCheck) as error:
+            reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            self._dossier.note(ES001.fault(f"cannot be read: {reason}"), name)
+            self._dossier.cannot(f"{name} cannot be read: {reason}")
+            self._remember(file, unread(file, []))
+            return None
+        if text is None:
+            message = f"larger than {LARGEST_DOCUMENT >> 20} MiB, which is no document"
+            self._dossier.note(ES005.fault(message), name)
+            self._dossier.cannot(f"{name} is {message}")
+            self._remember(file, unread(file, []))
+            return None
+        self._dossier.size += len(text)
+        return text
+
+    def _judge(self, one: _Read) -> None:
+        """Note everything that is wrong with a file."""
+        for fault, line in one.reading.faults:
+            self._dossier.note(fault, one.name, line)
+        if one.document is None:
+            return
+        faults = [*self._schema_faults(one.document)]
+        subject = Subject(one.document, self._folder)
+        for rule in _RULES:
+            if rule.judge is not None:
+                faults.extend(rule.judge(subject))
+        for fault in self._said_once(faults):
+            if fault.pointer not in one.reading.replaced:
+                self._dossier.note(fault, one.name, one.reading.line(fault.pointer))
+
+    def _schema_faults(self, document: Document) -> Iterator[Violation]:
+        """Say what the schema says, where no other rule says more of it."""
+        kind, value = document.kind, dict(document.value)
+        shape = conformed(kind, value)
+        for fault in self._dossier.schema_faults(schema_name(kind), shape, EVG101.code):
+            if fault.keyword == "anyOf":
+                continue  # a range without limits, of which EVG102 speaks
+            place = true_pointer(kind, value, fault.pointer)
+            is_measured = kind == REPORT and _MEASURED.fullmatch(place or "") is not None
+            code = EVG401.code if is_measured else fault.code
+            yield fault._replace(pointer=place, code=code)
+
+    def _said_once(self, faults: list[Violation]) -> Iterator[Violation]:
+        """Let a path out of the folder be that alone, and not an unknown id as well."""
+        leaving = {fault.pointer for fault in faults if fault.code == EVG502.code}
+        if EVG502.code not in self._enabled:
+            leaving = set()
+        for fault in faults:
+            if fault.code == EVG502.code or fault.pointer not in leaving:
+                yield fault
+
+
+_REFERENCES: Final = frozenset(
+    {rule.code for rule in _RULES if rule.code.startswith(("EVG2", "EVG4"))}
+)
+"""Rules that look from one document to another."""

@@ -1,0 +1,196 @@
+"""Read one document of EvalGuard, from YAML or JSON, and say what is wrong with its text."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from evalstream.discovery.detect_format import FOREIGN, kind_of
+from evalstream.engine.harness_logs import LM_EVAL
+from evalstream.formats.evalguard.documents import (
+    JSON_ENDING,
+    KINDS,
+    NAME,
+    kind_of_folder,
+    kind_of_members,
+    likely_kind,
+    schema_name,
+)
+from evalstream.formats.evalguard.files import File
+from evalstream.formats.evalguard.rules.documents import EVG101
+from evalstream.formats.evalguard.shapes import with_shapes
+from evalstream.io.document import document_bytes
+from evalstream.io.file_names import is_yaml_name
+from evalstream.io.file_state import Watch
+from evalstream.model.finding import Excerpt, Severity, Violation
+from evalstream.parsing.json import UTF8_MARK, fast, type_name
+from evalstream.parsing.json_schema import builtin_schema
+from evalstream.parsing.limits import TooLarge, refuse_many_values
+from evalstream.parsing.peek import PEEK_BYTES, Beginning
+from evalstream.parsing.strict_json import SyntaxIssue
+from evalstream.parsing.yaml import INVALID, OLDER, Yaml, line_at, read_yaml
+from evalstream.parsing.yaml_scalars import Mark, settle
+from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES109, explain, read_object
+
+LARGEST_DOCUMENT: Final = 32 << 20
+"""How many bytes a document in JSON may have; all are held in memory at once."""
+
+LARGEST_PLACED: Final = 1 << 20
+"""How many bytes a JSON document may have to be told by its lines."""
+
+DEEPEST: Final = 200
+"""The nesting beyond which no document is read, whatever is allowed: sound ones have a dozen."""
+
+NOWHERE: Final = Mark(0)
+
+PlacedFault = tuple[Violation, int | None]
+
+
+class Reading(NamedTuple):
+    """What was read: the kind and value of a document, its marks, and its faults.
+
+    `kind` is None where nothing tells it, `value` where there is no object. `replaced` are
+    the pointers of values that stand for others which are no numbers.
+    """
+
+    kind: str | None
+    value: dict[str, Any] | None
+    mark: Mark
+    faults: list[PlacedFault]
+    replaced: frozenset[str | None] = frozenset()
+
+    def line(self, place: str | None) -> int | None:
+        """Return the line of the node at a pointer."""
+        return line_at(self.mark, place)
+
+
+def bytes_of(path: str, watch: Watch) -> bytes | None:
+    """Return the bytes of a document, None where there are too many.
+
+    How a local one looked goes to `watch`. Raises OSError, and CannotCheck for a remote one.
+    """
+    try:
+        return document_bytes(path, watch, most=LARGEST_DOCUMENT)
+    except TooLarge:
+        return None
+
+
+def read(file: File, text: bytes, max_depth: int) -> Reading:
+    """Read a document.
+
+    Raises MissingExtra where that needs a library that is not installed, and TooLarge.
+    """
+    faults: list[PlacedFault] = []
+    if text.startswith(UTF8_MARK):
+        text = text[len(UTF8_MARK) :]
+        faults.append((ES102.fault(BEGINS_WITH_MARK), 1))
+    if text.lstrip()[:1] in (b"{", b"[") or file.path.lower().endswith(JSON_ENDING):
+        refuse_many_values(text)
+    is_json = file.path.lower().endswith(JSON_ENDING) or _is_sound_json(file.path, text)
+    read_as = _read_json if is_json else _read_yaml
+    reading = read_as(file, text, min(max_depth, DEEPEST))
+    return reading._replace(faults=[*faults, *reading.faults])
+
+
+def is_of_another(file: File, text: bytes) -> bool:
+    """Tell whether a JSON file that was found in a folder is no document of EvalGuard.
+
+    Raw output of lm-evaluation-harness is one, as EvalGuard keeps it as a report.
+    """
+    if not file.is_found or is_yaml_name(file.path):
+        return False
+    whole = Beginning(file.path, text[:PEEK_BYTES], lambda: text)
+    kind = kind_of(whole)
+    if kind is not None:
+        is_kept = kind.format == FOREIGN and kind.document.startswith(LM_EVAL)
+        return kind.format != NAME and not is_kept
+    found = whole.document
+    return _kind(file, found if isinstance(found, dict) else None) is None
+
+
+def _is_sound_json(path: str, text: bytes) -> bool:
+    """Tell whether a text that may be YAML is JSON, some of which libyaml does not take."""
+    if is_yaml_name(path) and text.lstrip()[:1] not in (b"{", b"["):
+        return False
+    try:
+        return isinstance(fast(text), dict)
+    except ValueError:
+        return False
+
+
+def _read_json(file: File, text: bytes, max_depth: int) -> Reading:
+    reading = read_object(text, max_depth, torn=False, noun="a document")
+    mark = _marks(text, max_depth) if reading.value is not None else NOWHERE
+    faults: list[PlacedFault] = []
+    for fault, line in reading.faults:
+        if fault.code == ES109.code:
+            fault = fault._replace(code=EVG101.code, keyword="type", pointer="")  # noqa: PLW2901
+        faults.append((fault, line or line_at(mark, fault.pointer)))
+    kind = _kind(file, reading.value)
+    return Reading(kind, reading.value, mark, faults, reading.replaced)
+
+
+def _marks(text: bytes, max_depth: int) -> Mark:
+    """Return the places in a JSON document, as far as it is YAML, too."""
+    if len(text) > LARGEST_PLACED:
+        return NOWHERE
+    try:
+        seen = read_yaml(text, max_depth)
+    except TooLarge:
+        return NOWHERE
+    return seen.mark if seen.readable else NOWHERE
+
+
+def _read_yaml(file: File, text: bytes, max_depth: int) -> Reading:
+    seen = read_yaml(text, max_depth)
+    faults = [(_fault(trouble), trouble.line) for trouble in seen.troubles]
+    if not seen.readable:
+        return Reading(_kind(file, None), None, seen.mark, faults)
+    if not isinstance(seen.value, dict):
+        faults.append((_no_object(seen), seen.mark.line))
+        return Reading(_kind(file, None), None, seen.mark, faults)
+    kind, value = _kind(file, seen.value), seen.value
+    replaced: frozenset[str | None] = frozenset()
+    if seen.spelled:
+        schema = {} if kind is None else with_shapes(kind, builtin_schema(schema_name(kind)))
+        value, troubles = settle(value, seen.mark, schema)
+        faults += [(_fault(trouble), line) for trouble, line in troubles]
+        replaced = frozenset(trouble.pointer for trouble, _ in troubles)
+    return Reading(kind, value, seen.mark, faults, replaced)
+
+
+def _no_object(seen: Yaml) -> Violation:
+    kind = type_name(seen.value)
+    what = "nothing stands in the document" if seen.value is None else f"this is a value of {kind}"
+    message = f"a document must be an object; {what}"
+    return EVG101.fault(message, pointer="", keyword="type", expected="object", found=kind)
+
+
+def _fault(trouble: SyntaxIssue) -> Violation:
+    """Turn a trouble into a fault, under the code that all formats share where there is one."""
+    if trouble.name in (INVALID, OLDER):
+        severity = Severity.WARNING if trouble.name == OLDER else None
+        found = Excerpt(trouble.excerpt or "", trouble.caret)
+        return EVG101.fault(
+            trouble.message, pointer=trouble.pointer, found=found, severity=severity
+        )
+    (fault,) = explain([trouble], torn=False)
+    if trouble.name == "byte-order-mark":
+        fault = fault._replace(severity=Severity.ERROR)
+    return fault
+
+
+def _kind(file: File, value: dict[str, Any] | None) -> str | None:
+    """Return what a document is: as its folder says, else as it shows."""
+    keys = frozenset(value or ())
+    within = kind_of_folder(file.folders)
+    return within or kind_of_members(keys) or kind_of_folder((file.root,)) or likely_kind(keys)
+
+
+def unread(file: File, faults: list[PlacedFault]) -> Reading:
+    """Return what is known of a file that could not be read."""
+    return Reading(_kind(file, None), None, NOWHERE, faults)
+
+
+def possible_kinds(reading: Reading) -> tuple[str, ...]:
+    """Return of which kinds a document may be that was not read."""
+    return KINDS if reading.kind is None else (reading.kind,)

@@ -1,0 +1,136 @@
+"""EvalGuard: tasks, metrics, thresholds and reports, in a folder of documents.
+
+The facts are those of the specification of August 2025 (schema version v1).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence, Set
+from typing import Final
+
+from evalstream.io.file_names import YAML_ENDINGS, is_yaml_name
+from evalstream.parsing.peek import OBJECT, Beginning, Peek
+
+NAME: Final = "evalguard"
+TITLE: Final = "EvalGuard: tasks, metrics, thresholds and reports in a folder"
+VERSION: Final = "v1"
+
+TASK: Final = "task"
+METRIC: Final = "metric"
+THRESHOLD: Final = "threshold"
+REPORT: Final = "report"
+KINDS: Final = (TASK, METRIC, THRESHOLD, REPORT)
+
+JSON_ENDING: Final = ".json"
+ENDINGS: Final = (*YAML_ENDINGS, JSON_ENDING)
+SCHEMA_ENDING: Final = ".schema"
+"""How the stem of a schema's file ends (section 6.2); such a file is no document."""
+
+IMPACTS: Final = ("no_measurable", "very_low", "low", "moderate", "high", "severe")
+"""The impact levels, the least first (section 4.3.3)."""
+
+LOWER_IS_BETTER: Final = "lower_is_better"
+HIGHER_IS_BETTER: Final = "higher_is_better"
+
+LEGACY_IMPACT: Final = "label"
+"""What the last threshold example of the specification writes instead of `impact`."""
+
+_IDENTIFIER: Final = re.compile(r"[A-Za-z0-9_-]+")
+_MEMBER: Final = re.compile(r"""^(["']?)([A-Za-z_]+)\1[ \t]*:(?=[ \t\r\n]|$)""", re.MULTILINE)
+
+_TOLD_BY: Final = (
+    (THRESHOLD, frozenset({"task", "thresholds"})),
+    (METRIC, frozenset({"id", "name", "direction"})),
+    (TASK, frozenset({"id", "name", "metrics"})),
+    (REPORT, frozenset({"tasks", "results"})),
+)
+"""Members that together show what a document is."""
+
+_MEMBERS: Final = {
+    THRESHOLD: frozenset({"task", "thresholds"}),
+    METRIC: frozenset({"id", "name", "description", "type", "direction", "tags"}),
+    TASK: frozenset({"id", "name", "description", "category", "metrics", "tags", "languages"}),
+    REPORT: frozenset({"id", "metadata", "context", "tasks", "results"}),
+}
+_HINTS: Final = {
+    THRESHOLD: frozenset({"thresholds"}),
+    METRIC: frozenset({"direction"}),
+    TASK: frozenset({"metrics"}),
+    REPORT: frozenset({"context", "tasks", "results"}),
+}
+"""Members that one kind of document alone has."""
+
+_HARNESS: Final = frozenset({"results", "configs", "versions", "n-shot"})
+"""Members of the raw output of lm-evaluation-harness, which EvalGuard keeps as reports."""
+
+
+def schema_name(kind: str) -> str:
+    """Return the name of the schema that judges a kind of document."""
+    return f"{NAME}/{VERSION}/{kind}"
+
+
+def is_identifier(text: str) -> bool:
+    """Tell whether a text can be an id: letters and digits of ASCII, underscores, hyphens."""
+    return _IDENTIFIER.fullmatch(text) is not None
+
+
+def is_document_name(path: str) -> bool:
+    """Tell whether a file may be a document by its ending."""
+    return path.lower().endswith(ENDINGS)
+
+
+def stem_of(path: str) -> str:
+    """Return a file's name without its ending."""
+    return os.path.splitext(os.path.basename(path))[0]
+
+
+def is_harness_output(keys: Set[str]) -> bool:
+    """Tell whether a document is the raw output of lm-evaluation-harness."""
+    return len(_HARNESS & keys) >= 3 and "results" in keys
+
+
+def kind_of_folder(folders: Sequence[str]) -> str | None:
+    """Return the kind of the documents in a folder, by the nearest name that tells one."""
+    for name in reversed(folders):
+        for kind in KINDS:
+            if name.lower() in (kind, f"{kind}s"):
+                return kind
+    return None
+
+
+def kind_of_members(keys: Set[str]) -> str | None:
+    """Return the kind of a document that its members show beyond doubt."""
+    return next((kind for kind, told in _TOLD_BY if told <= keys), None)
+
+
+def likely_kind(keys: Set[str]) -> str | None:
+    """Return the kind of a document by most of its members, some of which may be missing."""
+    if is_harness_output(keys):
+        return REPORT
+    for kind in (THRESHOLD, METRIC, TASK, REPORT):
+        known = len(_MEMBERS[kind] & keys)
+        if _HINTS[kind] & keys and known > len(keys) - known:
+            return kind
+    return None
+
+
+def recognised(file: Beginning) -> str | None:
+    """Return which of the system's documents a file surely is, None where it may be none."""
+    if is_yaml_name(file.name):
+        return kind_of_members(yaml_members(file))
+    is_ours = not file.name or file.name.lower().endswith(JSON_ENDING)
+    return _kind_of_json(file.seen) if is_ours else None
+
+
+def yaml_members(file: Beginning) -> frozenset[str]:
+    """Return the members at the beginning of a YAML file, which is not parsed."""
+    text = file.head.decode(errors="replace")
+    return file.seen.keys.union(found.group(2) for found in _MEMBER.finditer(text))
+
+
+def _kind_of_json(seen: Peek) -> str | None:
+    """Return what a JSON object shows to be; a report only where it has nothing else."""
+    kind = kind_of_members(seen.keys) if seen.kind == OBJECT else None
+    return kind if kind is not None and seen.keys <= _MEMBERS[kind] else None

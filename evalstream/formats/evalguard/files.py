@@ -1,0 +1,119 @@
+"""Which files of a folder are EvalGuard's documents, and which links lead out of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from evalstream.formats import NAMES
+from evalstream.formats.evalguard.documents import ENDINGS, SCHEMA_ENDING, is_document_name, stem_of
+from evalstream.io.containment import Inside, LeadsOut
+from evalstream.io.exclusion import Exclusion
+from evalstream.io.remote import is_remote
+from evalstream.model.run import STDIN
+
+KNOWN_FORMATS: Final = f"the known formats are {', '.join(NAMES)} (--format-name)"
+NOT_OURS: Final = f"no document of EvalGuard ends like this ({', '.join(ENDINGS)}); {KNOWN_FORMATS}"
+EMPTY: Final = f"the folder holds no file with an ending of EvalGuard's ({', '.join(ENDINGS)})"
+
+
+class File(NamedTuple):
+    """A file to be read: its path, and the folders between it and the one that was named.
+
+    `root` is the name of that folder, of the file's own where the file was named. `leaves` says
+    that a link leads out of it; `trouble` why it could not be looked into. A file that `is_found`
+    was not named, and may be of another format.
+    """
+
+    path: str
+    folders: tuple[str, ...]
+    root: str
+    leaves: bool = False
+    is_found: bool = False
+    trouble: str | None = None
+
+    @property
+    def is_schema(self) -> bool:
+        """Whether the file is a schema by its name."""
+        return stem_of(self.path).endswith(SCHEMA_ENDING)
+
+
+def files_of(path: str, exclude: Iterable[str] = ()) -> Iterator[File]:
+    """Give the files that an input stands for, in order, without those that are excluded."""
+    if path == STDIN or is_remote(path):
+        yield File(path, (), "")
+    elif os.path.isdir(path):
+        yield from _files_below(path, exclude)
+    else:
+        yield File(path, (), os.path.basename(os.path.dirname(os.path.abspath(path))))
+
+
+def nothing_in(path: str) -> str | None:
+    """Say why there is nothing to check in an input, None where there may be something."""
+    if path == STDIN:
+        return None
+    if not is_remote(path) and os.path.isdir(path):
+        return None if next(_files_below(path, ()), None) else f"{EMPTY}; {KNOWN_FORMATS}"
+    is_stream = os.path.exists(path) and not os.path.isfile(path)
+    is_missing = not is_remote(path) and not os.path.exists(path)
+    named = path.partition("?")[0] if is_remote(path) else path
+    return None if is_stream or is_missing or is_document_name(named) else NOT_OURS
+
+
+def _files_below(folder: str, exclude: Iterable[str]) -> Iterator[File]:
+    """Walk through a folder, without what is hidden and without following links out of it."""
+    inside, exclusion = Inside(folder), Exclusion(exclude)
+    root = os.path.basename(inside.real)
+    waiting = [""]
+    while waiting:
+        below = waiting.pop()
+        place = os.path.normpath(os.path.join(folder, below))
+        parts = tuple(filter(None, below.split("/")))
+        try:
+            with os.scandir(place) as entries:
+                found = sorted(
+                    (entry.name, entry.is_symlink(), _is_folder(entry)) for entry in entries
+                )
+        except OSError as error:
+            yield File(place, (), root, trouble=error.strerror or "it cannot be read")
+            continue
+        folders = []
+        for name, is_link, is_folder in found:
+            path = f"{below}/{name}" if below else name
+            if name.startswith(".") or exclusion.covers(path):
+                continue
+            if is_folder:
+                folders.append(path)
+            elif is_link:
+                yield from _linked(inside, path, _file(place, name, parts, root))
+            elif is_document_name(name) and inside.has_file(path):
+                yield _file(place, name, parts, root)
+        waiting.extend(reversed(folders))
+
+
+def _linked(inside: Inside, path: str, file: File) -> Iterator[File]:
+    """Give what a link leads to, unless that is walked through by itself."""
+    try:
+        target = inside.resolved(path)
+    except LeadsOut:
+        # Without an ending it may lead to a folder with documents in it.
+        if is_document_name(path) or not os.path.splitext(path)[1]:
+            yield file._replace(leaves=True)
+        return
+    is_file = target is not None and inside.has_file(target)
+    if target is None or not is_file or not is_document_name(path):
+        return
+    if any(part.startswith(".") for part in target.split("/")) or not is_document_name(target):
+        yield file
+
+
+def _file(place: str, name: str, folders: tuple[str, ...], root: str) -> File:
+    return File(os.path.normpath(os.path.join(place, name)), folders, root, is_found=True)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False

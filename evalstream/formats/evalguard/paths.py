@@ -1,0 +1,108 @@
+"""Paths in EvalGuard's documents, and which of them lead out of the folder (section 9.1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from evalstream.formats.evalguard.documents import METRIC, REPORT, TASK, THRESHOLD
+from evalstream.formats.evalguard.report import results_of, tasks_of
+from evalstream.formats.evalguard.views import Document, listed
+from evalstream.parsing.json import pointer
+
+_SEPARATOR: Final = re.compile(r"[/\\]")
+_ABSOLUTE: Final = re.compile(r"[/\\]|[A-Za-z]:[/\\]|file:|~[/\\]", re.IGNORECASE)
+_MOST: Final = 1_000_000
+"""How many nodes are looked at for references; aliases unfold to no more."""
+
+
+def leaving(document: Document) -> Iterator[tuple[str, str]]:
+    """Give what leads out of the folder in a document, with its pointer.
+
+    Ids and references to them are looked up as names of files, so that they must stay where
+    they are. The path of a data set may be absolute, as in the specification's own example, and
+    so belong to another machine; what climbs out of the folder is a path in it all the same.
+    """
+    for place, name in _ids(document):
+        if is_absolute(name) or climbs(name, 0):
+            yield place, name
+    for place, path in _data_paths(document):
+        if climbs(path, document.depth):
+            yield place, path
+    for place, reference in _references(document.value):
+        path = reference.partition("#")[0]
+        if is_absolute(path) or climbs(path, document.depth):
+            yield place, reference
+
+
+def is_absolute(path: str) -> bool:
+    """Tell whether a path names its place from the root of a file system."""
+    return _ABSOLUTE.match(path) is not None
+
+
+def climbs(path: str, depth: int) -> bool:
+    """Tell whether a relative path leads above the folder that is `depth` folders up."""
+    if is_absolute(path):
+        return False
+    for part in _SEPARATOR.split(path):
+        depth += 0 if part in ("", ".") else -1 if part == ".." else 1
+        if depth < 0:
+            return True
+    return False
+
+
+def _ids(document: Document) -> Iterator[tuple[str, str]]:
+    """Give every id in a document, its own and those of others."""
+    value = document.value
+    if document.kind in (TASK, METRIC):
+        yield from _texts(value.get("id"), ("id",))
+    if document.kind == TASK:
+        for index, name in enumerate(listed(value.get("metrics"))):
+            yield from _texts(name, ("metrics", index))
+    if document.kind == THRESHOLD:
+        yield from _texts(value.get("task"), ("task",))
+        thresholds = value.get("thresholds")
+        for name in thresholds if isinstance(thresholds, dict) else ():
+            yield pointer(("thresholds", name)), name
+    if document.kind == REPORT:
+        yield from _ids_of_report(document)
+
+
+def _ids_of_report(document: Document) -> Iterator[tuple[str, str]]:
+    for entry in tasks_of(document):
+        for task in entry:
+            if isinstance(task.value.get("task_ref"), str):
+                yield f"{task.pointer}/task_ref", task.value["task_ref"]
+            elif task.id is not None:
+                yield task.pointer, task.id
+    for index, item in enumerate(results_of(document)):
+        for name in item if isinstance(item, dict) else ():
+            yield pointer(("results", index, name)), name
+
+
+def _data_paths(document: Document) -> Iterator[tuple[str, str]]:
+    if document.kind == REPORT:
+        for entry in tasks_of(document):
+            for task in entry:
+                if isinstance(task.value.get("dataset_path"), str):
+                    yield f"{task.pointer}/dataset_path", task.value["dataset_path"]
+
+
+def _references(value: Any) -> Iterator[tuple[str, str]]:
+    """Give the references to other files, which no document should have."""
+    waiting: list[tuple[tuple[Any, ...], Any]] = [((), value)]
+    looked_at = 0
+    while waiting and looked_at < _MOST:
+        path, node = waiting.pop()
+        looked_at += 1
+        if isinstance(node, dict):
+            yield from _texts(node.get("$ref"), (*path, "$ref"))
+            waiting.extend(((*path, key), inner) for key, inner in node.items())
+        elif isinstance(node, list):
+            waiting.extend(((*path, index), inner) for index, inner in enumerate(node))
+
+
+def _texts(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield pointer(path), value

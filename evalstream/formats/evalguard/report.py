@@ -1,0 +1,154 @@
+"""What a report of EvalGuard says: its tasks and the values that were measured on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from evalstream.formats.evalguard.documents import is_harness_output
+from evalstream.formats.evalguard.views import Document, listed, number_in, text_in
+from evalstream.parsing.json import pointer
+
+FLAT: Final = "task"
+"""The name under which a flat task is put for the schema, which wants a name there."""
+
+TASK_MEMBERS: Final = frozenset(
+    {
+        "task_ref",
+        "dataset_path",
+        "dataset_name",
+        "output_type",
+        "repeats",
+        "should_decontaminate",
+        "unsafe_code",
+        "n_shot",
+        "n_samples",
+        "version",
+        "metadata",
+    }
+)
+"""The properties of a task in a report (section 4.4.5)."""
+
+_STANDARD_ERROR: Final = "_stderr"
+
+
+class ReportedTask(NamedTuple):
+    """A task of a report: where it stands, its id if it has one, and its properties."""
+
+    pointer: str
+    id: str | None
+    value: Mapping[str, Any]
+
+
+class Reported(NamedTuple):
+    """One measured value: where it stands, of which metric, and on which task.
+
+    `task` is None where the report does not tell it. `name` is the metric as it is written,
+    `value` and `error` (the standard error) are None where there is no number.
+    """
+
+    pointer: str
+    task: str | None
+    name: str
+    value: float | None
+    error: float | None
+
+    @property
+    def metric(self) -> str:
+        """The metric's id; lm-evaluation-harness writes the name of a filter behind it."""
+        return self.name.partition(",")[0]
+
+
+def is_flat(item: Any) -> bool:
+    """Tell whether a task of a report has its properties without a name round them.
+
+    The specification's example lists them so, its schema wants a name.
+    """
+    return isinstance(item, dict) and any(
+        member in TASK_MEMBERS and not isinstance(value, dict) for member, value in item.items()
+    )
+
+
+def tasks_of(document: Document) -> list[list[ReportedTask]]:
+    """Return the tasks of a report, those of each of its entries."""
+    return [
+        list(_tasks_in(item, ("tasks", index)))
+        for index, item in enumerate(listed(document.value.get("tasks")))
+    ]
+
+
+def results_of(document: Document) -> list[Any]:
+    """Return the entries of a report's results."""
+    return listed(document.value.get("results"))
+
+
+def pairing(document: Document) -> list[str | None] | None:
+    """Return the task of each entry of the results, None where it cannot be told.
+
+    They go together by their places; where there is one task, all results are its.
+    """
+    results = results_of(document)
+    entries = tasks_of(document)
+    flattened = [task.id for entry in entries for task in entry]
+    if len(flattened) == 1:
+        return flattened * len(results)
+    if len(flattened) == len(results):
+        return flattened
+    return None
+
+
+def values_of(document: Document) -> Iterator[Reported]:
+    """Give every value of a report."""
+    if is_harness_output(document.value.keys()) and isinstance(document.value["results"], dict):
+        yield from _harness_values(document.value["results"])
+        return
+    results = results_of(document)
+    tasks = pairing(document) or [None] * len(results)
+    for index, (item, task) in enumerate(zip(results, tasks, strict=True)):
+        for name, result in (item if isinstance(item, dict) else {}).items():
+            known = result if isinstance(result, dict) else {}
+            yield Reported(
+                pointer(("results", index, name)),
+                task,
+                name,
+                number_in(known.get("value")),
+                number_in(known.get("stderr")),
+            )
+
+
+def is_of_harness(document: Document) -> bool:
+    """Tell whether a report is the raw output of lm-evaluation-harness."""
+    results = document.value.get("results")
+    return is_harness_output(document.value.keys()) and isinstance(results, dict)
+
+
+def harness_tasks(document: Document) -> Iterator[ReportedTask]:
+    """Give the tasks in the raw output of lm-evaluation-harness."""
+    results, samples = document.value["results"], document.value.get("n-samples")
+    for name in results:
+        counts = samples.get(name) if isinstance(samples, dict) else None
+        yield ReportedTask(pointer(("results", name)), name, {"n_samples": counts})
+
+
+def _tasks_in(item: Any, path: tuple[Any, ...]) -> Iterator[ReportedTask]:
+    if not isinstance(item, dict):
+        return
+    if is_flat(item):
+        yield ReportedTask(pointer(path), text_in(item, "task_ref"), item)
+        return
+    for name, value in item.items():
+        if isinstance(value, dict):
+            yield ReportedTask(pointer((*path, name)), text_in(value, "task_ref") or name, value)
+
+
+def _harness_values(results: Mapping[str, Any]) -> Iterator[Reported]:
+    """Give the values of raw output: `metric,filter` beside `metric_stderr,filter`."""
+    for task, values in results.items():
+        if not isinstance(values, dict):
+            continue
+        for name, value in values.items():
+            metric, comma, filter_ = name.partition(",")
+            if not comma or metric.endswith(_STANDARD_ERROR):
+                continue
+            error = number_in(values.get(f"{metric}{_STANDARD_ERROR},{filter_}"))
+            yield Reported(pointer(("results", task, name)), task, name, number_in(value), error)

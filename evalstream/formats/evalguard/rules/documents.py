@@ -1,0 +1,430 @@
+"""EVG1, EVG2, EVG5: EvalGuard's documents by themselves, and what they say of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from evalstream.formats.evalguard.documents import (
+    LEGACY_IMPACT,
+    METRIC,
+    REPORT,
+    TASK,
+    THRESHOLD,
+    is_identifier,
+)
+from evalstream.formats.evalguard.paths import leaving
+from evalstream.formats.evalguard.report import is_of_harness, results_of
+from evalstream.formats.evalguard.views import (
+    Document,
+    Subject,
+    is_legacy,
+    listed,
+    number_in,
+    raw_ranges,
+)
+from evalstream.model.finding import Severity, Violation
+from evalstream.parsing.json import pointer
+from evalstream.rules.base import Rule
+
+PATTERN: Final = "^[A-Za-z0-9_-]+$"
+"""What the specification calls a valid identifier."""
+
+
+def _shape(subject: Subject) -> Iterator[Violation]:
+    """Say what the schema does not: which texts are ids, and which members are legacy."""
+    document, folder = subject
+    for place, name in _defined_names(document):
+        yield from _identifier(place, name)
+    if not folder.followed:
+        for place, name in _names_of_others(document):
+            yield from _identifier(place, name)
+    if document.kind == REPORT and is_of_harness(document):
+        message = "raw output of lm-evaluation-harness; its values are looked at all the same"
+        yield EVG101.fault(message, pointer="", severity=Severity.INFO)
+    for place, item in raw_ranges(document) if document.kind == THRESHOLD else ():
+        if is_legacy(item):
+            message = f"{LEGACY_IMPACT} stands for impact, as in early documents"
+            yield EVG101.fault(
+                message,
+                pointer=f"{place}/{LEGACY_IMPACT}",
+                expected="impact",
+                found=item[LEGACY_IMPACT],
+                severity=Severity.WARNING,
+            )
+
+
+def _defined_names(document: Document) -> Iterator[tuple[str, str]]:
+    if document.kind in (TASK, METRIC) and document.id is not None:
+        yield "/id", document.id
+    if document.kind == REPORT and not is_of_harness(document):
+        for index, item in enumerate(results_of(document)):
+            for name in item if isinstance(item, dict) else ():
+                yield pointer(("results", index, name)), name
+
+
+def _names_of_others(document: Document) -> Iterator[tuple[str, str]]:
+    if document.kind == TASK:
+        for index, name in enumerate(listed(document.value.get("metrics"))):
+            if isinstance(name, str):
+                yield pointer(("metrics", index)), name
+    if document.kind == THRESHOLD:
+        if document.id is not None:
+            yield "/task", document.id
+        for name in _judged_metrics(document):
+            yield pointer(("thresholds", name)), name
+
+
+def _identifier(place: str, name: str) -> Iterator[Violation]:
+    if not is_identifier(name):
+        message = "no identifier: only letters, digits, underscores and hyphens make one"
+        yield EVG101.fault(message, pointer=place, keyword="pattern", expected=PATTERN, found=name)
+
+
+def _empty_range(subject: Subject) -> Iterator[Violation]:
+    if subject.document.kind != THRESHOLD:
+        return
+    for place, item in raw_ranges(subject.document):
+        if "min" not in item and "max" not in item:
+            message = "a range needs min or max, this one has neither"
+            yield EVG102.fault(message, pointer=place, keyword="anyOf")
+            continue
+        low, high = number_in(item.get("min")), number_in(item.get("max"))
+        if low is not None and high is not None and low >= high:
+            word = "is" if low == high else "is above"
+            message = f"min {word} max, so that no value lies in the range"
+            yield EVG102.fault(message, pointer=place, found=item)
+
+
+def _unknown_metric_of_task(subject: Subject) -> Iterator[Violation]:
+    document, folder = subject
+    if document.kind != TASK:
+        return
+    names = listed(document.value.get("metrics"))
+    if not folder.followed:
+        if names:
+            yield _not_followed(EVG201, "/metrics", "the task's metrics")
+        return
+    for index, name in enumerate(names):
+        if isinstance(name, str) and not folder.knows(METRIC, name):
+            message = "no metric document has this id"
+            yield EVG201.fault(message, pointer=f"/metrics/{index}", found=name)
+
+
+def _unknown_task(subject: Subject) -> Iterator[Violation]:
+    document, folder = subject
+    if document.kind != THRESHOLD or document.id is None:
+        return
+    if not folder.followed:
+        yield _not_followed(EVG202, "/task", "the task and its metrics")
+    elif not folder.knows(TASK, document.id):
+        yield EVG202.fault("no task document has this id", pointer="/task", found=document.id)
+
+
+def _unknown_metric_of_threshold(subject: Subject) -> Iterator[Violation]:
+    document, folder = subject
+    if document.kind != THRESHOLD or not folder.followed:
+        return
+    for name in _judged_metrics(document):
+        place = pointer(("thresholds", name))
+        if not folder.knows(METRIC, name):
+            yield EVG203.fault(f"no metric document has the id {name}", pointer=place)
+        elif document.id is not None and not folder.lists(document.id, name):
+            message = f"the task does not list the metric {name}"
+            yield EVG203.fault(message, pointer=place, severity=Severity.WARNING)
+
+
+def _several_thresholds(subject: Subject) -> Iterator[Violation]:
+    document, folder = subject
+    if document.kind == THRESHOLD:
+        yield from _after_another(EVG204, folder.owner(document), document, "/task")
+
+
+def _repeated_id(subject: Subject) -> Iterator[Violation]:
+    document, folder = subject
+    if document.kind not in (TASK, METRIC) or document.id is None:
+        return
+    yield from _after_another(EVG205, folder.owner(document), document, "/id")
+    if document.stem is not None and document.stem != document.id:
+        message = "the file is not named after the id in it"
+        yield EVG205.fault(
+            message,
+            pointer="/id",
+            expected=document.stem,
+            found=document.id,
+            severity=Severity.WARNING,
+        )
+
+
+def _after_another(
+    rule: Rule, owner: Document, document: Document, place: str
+) -> Iterator[Violation]:
+    """Say it of each document but the one that its id belongs to."""
+    if owner is not document:
+        message = f"{_REPEATED[rule.code]} {owner.name}"
+        yield rule.fault(message, pointer=place, found=document.id)
+
+
+def _outside(subject: Subject) -> Iterator[Violation]:
+    for place, path in leaving(subject.document):
+        yield EVG502.fault("leads out of the folder", pointer=place, found=path)
+
+
+def _judged_metrics(document: Document) -> list[str]:
+    thresholds = document.value.get("thresholds")
+    return list(thresholds) if isinstance(thresholds, dict) else []
+
+
+def _not_followed(rule: Rule, place: str, what: str) -> Violation:
+    message = f"whether {what} exist was not looked at; name their folder with --aggregate"
+    return rule.fault(message, pointer=place, severity=Severity.WARNING)
+
+
+def _rule(code: str, name: str, summary: str, documentation: str, **settings: Any) -> Rule:
+    return Rule(code, name, Severity.ERROR, summary, documentation, **settings)
+
+
+EVG101: Final = _rule(
+    "EVG101",
+    "document-shape",
+    "a document that is no YAML, is no object, or does not fit its schema",
+    """
+    What it finds: a text that YAML 1.2 does not allow, with line, column and an excerpt, and
+    what its core schema does not know: merge keys, tags that would make objects, keys that are
+    no scalars, a second document, aliases that hold themselves or unfold to over a million
+    characters. Then everything that is neither an object nor fits the schema of its kind, and
+    ids of tasks and metrics that are not made of letters, digits, underscores and hyphens. A
+    folder (`tasks`, `metrics`, `thresholds`, `reports`) tells what its documents are, else their
+    members. `label` in the place of `impact` is accepted with a warning, and tasks of a report
+    may stand with or without a name round each: the specification shows both.
+
+    Plain scalars are read as YAML 1.2 has it: `no`, `on` and dates are texts. Where a text is
+    wanted and reading a number would lose how it is written (`1e3`, `0777`, `1.10`), it stays
+    the text; a plain `5` or `true` there is no text.
+
+    Why it matters: readers of YAML differ in just these places. What one of them takes for the
+    task `no` is false to another, and a tag may run code.
+
+    Bad:
+        tasks/sums.yaml:
+          {"id": "sums", "metrics": ["accuracy", "refusal_rate"]}
+        metrics/accuracy.yaml:
+          {"id": "accuracy", "direction": "up"}
+        thresholds/sums.yaml:
+          {
+            "thresholds": {
+              "accuracy": [{"impact": "severe", "max": 0.5, "severity": "low"}]
+            }
+          }
+
+    Good:
+        tasks/sums.yaml:
+          {
+            "id": "sums",
+            "name": "Sums of small numbers",
+            "metrics": ["accuracy", "refusal_rate"]
+          }
+        metrics/accuracy.yaml:
+          {"id": "accuracy", "direction": "higher_is_better"}
+        thresholds/sums.yaml:
+          {
+            "thresholds": {"accuracy": [{"impact": "severe", "max": 0.5}]}
+          }
+    """,
+    judge=_shape,
+)
+
+EVG102: Final = _rule(
+    "EVG102",
+    "empty-range",
+    "a threshold range without min and max, or whose min is not below its max",
+    """
+    What it finds: a range that no value can lie in, as min counts to the range and max does
+    not, and one that has neither.
+
+    Why it matters: its impact is never reported, whatever a model does.
+
+    Bad:
+        thresholds/sums.yaml:
+          {
+            "task": "sums",
+            "thresholds": {
+              "accuracy": [{"impact": "moderate", "min": 0.8, "max": 0.8}]
+            }
+          }
+
+    Good:
+        thresholds/sums.yaml:
+          {
+            "task": "sums",
+            "thresholds": {
+              "accuracy": [{"impact": "moderate", "min": 0.5, "max": 0.8}]
+            }
+          }
+    """,
+    judge=_empty_range,
+)
+
+EVG201: Final = _rule(
+    "EVG201",
+    "task-with-unknown-metric",
+    "a task lists a metric that no document defines",
+    """
+    What it finds: an entry of a task's metrics that is the id of no metric. Of a document by
+    itself, without its folder (`--aggregate DIR`), a warning says that this was not looked at.
+
+    Why it matters: the metric has no direction, so that its values mean nothing.
+
+    Bad:
+        tasks/sums.yaml:
+          {"id": "sums", "metrics": ["accuracy", "refusal_rate", "accurracy"]}
+        metrics/accuracy.yaml:
+          {"id": "accuracy"}
+        metrics/refusal_rate.yaml:
+          {"id": "refusal_rate"}
+
+    Good:
+        tasks/sums.yaml:
+          {"id": "sums", "metrics": ["refusal_rate", "accuracy"]}
+        metrics/accuracy.yaml:
+          {"id": "accuracy"}
+        metrics/refusal_rate.yaml:
+          {"id": "refusal_rate"}
+    """,
+    judge=_unknown_metric_of_task,
+)
+
+EVG202: Final = _rule(
+    "EVG202",
+    "threshold-for-unknown-task",
+    "thresholds name a task that no document defines",
+    """
+    What it finds: a threshold document whose task is the id of no task. Of a document by itself
+    a warning says that this was not looked at.
+
+    Why it matters: the thresholds are never applied.
+
+    Bad:
+        thresholds/sums.yaml:
+          {"task": "subtraction"}
+        tasks/sums.yaml:
+          {"id": "sums"}
+
+    Good:
+        thresholds/sums.yaml:
+          {"task": "sums"}
+        tasks/sums.yaml:
+          {"id": "sums"}
+    """,
+    judge=_unknown_task,
+)
+
+EVG203: Final = _rule(
+    "EVG203",
+    "threshold-for-unknown-metric",
+    "thresholds for a metric that does not exist; one that the task does not list is a warning",
+    """
+    What it finds: a metric with ranges that is the id of no metric, or, as a warning, that is
+    not among the metrics of the task.
+
+    Why it matters: no value is ever held against these ranges, and the metric that they were
+    meant for has none.
+
+    Bad:
+        thresholds/sums.yaml:
+          {
+            "task": "sums",
+            "thresholds": {"acuracy": [{"impact": "low", "min": 0}]}
+          }
+        tasks/sums.yaml:
+          {"id": "sums", "metrics": ["accuracy", "refusal_rate"]}
+
+    Good:
+        thresholds/sums.yaml:
+          {
+            "task": "sums",
+            "thresholds": {"accuracy": [{"impact": "low", "min": 0}]}
+          }
+        tasks/sums.yaml:
+          {"id": "sums", "metrics": ["accuracy", "refusal_rate"]}
+    """,
+    judge=_unknown_metric_of_threshold,
+)
+
+EVG204: Final = _rule(
+    "EVG204",
+    "repeated-thresholds",
+    "one task has several threshold documents",
+    """
+    What it finds: each threshold document for a task beyond the one that is named after it, or
+    beyond the first.
+
+    Why it matters: which ranges hold depends on which document is read last.
+
+    Bad:
+        thresholds/sums.yaml:
+          {"task": "sums"}
+        thresholds/more.yaml:
+          {"task": "sums"}
+
+    Good:
+        thresholds/more.yaml:
+          {"task": "sums"}
+    """,
+    judge=_several_thresholds,
+)
+
+EVG205: Final = _rule(
+    "EVG205",
+    "repeated-id",
+    "several tasks, or several metrics, have one id; a file with another name is a warning",
+    """
+    What it finds: each task and each metric whose id another document of its kind has, which is
+    named after it or comes first; and, as a warning, a file that is not named after its id.
+
+    Why it matters: what refers to the id means one of them, and nobody knows which.
+
+    Bad:
+        tasks/sums.yaml:
+          {"id": "sums", "name": "Sums of small numbers"}
+        tasks/addition.yaml:
+          {"id": "sums", "name": "Sums of small numbers"}
+
+    Good:
+        tasks/sums.yaml:
+          {"id": "sums", "name": "Sums of small numbers"}
+        tasks/addition.yaml:
+          {"id": "addition", "name": "Sums of small numbers"}
+    """,
+    judge=_repeated_id,
+)
+
+EVG502: Final = _rule(
+    "EVG502",
+    "path-outside-folder",
+    "a link, an id or a path in a document leads out of the folder",
+    """
+    What it finds: links in the folder to what lies outside, which are not followed; ids and
+    references that are absolute paths or climb (`../secrets`), since they are looked up as
+    names of files; a dataset_path or a `$ref` that climbs out of the folder. An absolute
+    dataset_path is a place on the machine that evaluated, and fine.
+
+    Why it matters: whoever reads the documents would open files that are not theirs.
+
+    Bad:
+        tasks/sums.yaml:
+          {"id": "sums", "metrics": ["accuracy", "refusal_rate", "../../secrets/rate"]}
+
+    Good:
+        tasks/sums.yaml:
+          {"id": "sums", "metrics": ["accuracy", "refusal_rate"]}
+    """,
+    judge=_outside,
+)
+
+_REPEATED: Final = {
+    EVG204.code: "these are not the only thresholds of the task; others are in",
+    EVG205.code: "another document has this id:",
+}
+
+RULES: Final = (EVG101, EVG102, EVG201, EVG202, EVG203, EVG204, EVG205, EVG502)

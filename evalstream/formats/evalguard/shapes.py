@@ -1,0 +1,70 @@
+"""The shapes that EvalGuard's specification shows and its schemas do not know."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from evalstream.formats.evalguard.documents import LEGACY_IMPACT, REPORT, THRESHOLD
+from evalstream.formats.evalguard.report import FLAT, is_flat
+from evalstream.formats.evalguard.views import is_legacy, listed
+from evalstream.parsing.json import resolve
+
+_ANY_IMPACT: Final = "no_measurable"
+_TASK_SCHEMA: Final = ("properties", "tasks", "items", "patternProperties")
+
+
+def conformed(kind: str, value: dict[str, Any]) -> dict[str, Any]:
+    """Return a document in the shape that its schema wants, otherwise unchanged.
+
+    The last threshold example of the specification writes `label` for `impact`; its report
+    example lists tasks without a name round each.
+    """
+    if kind == THRESHOLD and isinstance(value.get("thresholds"), dict):
+        thresholds = {metric: _with_impacts(items) for metric, items in value["thresholds"].items()}
+        return {**value, "thresholds": thresholds}
+    if kind == REPORT and isinstance(value.get("tasks"), list):
+        return {
+            **value,
+            "tasks": [{FLAT: item} if is_flat(item) else item for item in value["tasks"]],
+        }
+    return value
+
+
+def true_pointer(kind: str, value: dict[str, Any], place: str | None) -> str | None:
+    """Return the pointer into a document of what stands at a pointer in its conformed shape."""
+    found = re.match(r"/tasks/([0-9]+)(/[^/]*)", place or "") if kind == REPORT else None
+    if place is None or found is None or not is_flat(listed(value["tasks"])[int(found.group(1))]):
+        return place
+    return place[: found.start(2)] + place[found.end(2) :]
+
+
+def with_shapes(kind: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema that also says which types those shapes want, though not that they may be.
+
+    It serves to tell texts from numbers before the document is judged.
+    """
+    if kind == REPORT:
+        named = next(iter(resolve(schema, _TASK_SCHEMA).values()))
+        tasks = resolve(schema, ("properties", "tasks"))
+        items = {**tasks["items"], "properties": named["properties"]}
+        properties = {**schema["properties"], "tasks": {**tasks, "items": items}}
+        return {**schema, "properties": properties}
+    if kind == THRESHOLD:
+        name, item = next(iter(schema["definitions"].items()))
+        properties = {**item["properties"], LEGACY_IMPACT: {"type": "string"}}
+        return {**schema, "definitions": {name: {**item, "properties": properties}}}
+    return schema
+
+
+def _with_impacts(items: Any) -> Any:
+    if not isinstance(items, list):
+        return items
+    return [_with_impact(item) if isinstance(item, dict) else item for item in items]
+
+
+def _with_impact(item: dict[str, Any]) -> dict[str, Any]:
+    if not is_legacy(item):
+        return item
+    kept = {member: value for member, value in item.items() if member != LEGACY_IMPACT}
+    return {**kept, "impact": _ANY_IMPACT}

@@ -1,0 +1,192 @@
+"""How the files of HarpIA Lab are found and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
+
+from evalstream.engine.documents import DocumentCheck
+from evalstream.formats.harpia.documents import INPUT, LOG, OUTPUT, kind_of
+from evalstream.formats.harpia.files import paired, runs_of
+from evalstream.formats.harpia.log import LogCheck, said
+from evalstream.formats.harpia.log_tally import Log, known_of
+from evalstream.formats.harpia.rules import input as about_input
+from evalstream.formats.harpia.rules.results import HAR201, HAR202
+from evalstream.formats.harpia.values import claimed_digits
+from evalstream.formats.harpia.views import (
+    Claim,
+    Input,
+    claims_of,
+    input_of,
+    outcome_of,
+)
+from evalstream.io.names import printable
+from evalstream.io.progress import Progress
+from evalstream.model.errors import UsageError
+from evalstream.model.finding import Finding, Violation
+from evalstream.model.options import Options, RowRouting
+from evalstream.model.report import RunSummary
+from evalstream.model.run import NoInput, Run
+from evalstream.parsing.json import UTF8_MARK, type_name
+from evalstream.parsing.strict_json import parse_exactly
+from evalstream.rules.base import Rule
+from evalstream.rules.inputs import ES002, ES005
+from evalstream.rules.syntax import (
+    BEGINS_WITH_MARK,
+    ES102,
+    ES109,
+    ES113,
+    ObjectReading,
+    explain,
+)
+
+ABOUT_OUTPUT: Final = (HAR201, HAR202)
+
+
+class Document(NamedTuple):
+    """A document that was read: its value, and the bytes that it was read from."""
+
+    value: Any
+    text: bytes
+    reading: ObjectReading
+
+
+def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
+    """Find the runs that one input stands for, with the documents that were named beside it.
+
+    `aggregate` is the output and `inputs` the input; the path is any of the three, by its shape.
+    Raises UsageError where they do not go together.
+    """
+    yield from runs_of(path, aggregate, inputs)
+
+
+def pair(
+    documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
+) -> Iterator[Run | NoInput]:
+    """Pair documents, which are given by kind and path, as often as they are asked for."""
+    yield from paired(documents, named=named)
+
+
+def check(
+    run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
+) -> RunSummary:
+    """Check one run and hand its findings to `show`, in order.
+
+    Raises UsageError where records are to go somewhere and there is no log, or where the log is
+    to be sealed, and CannotWrite where they cannot be written there.
+    """
+    if options.flow.seal_to is not None:
+        raise UsageError("a log of HarpIA Lab is not sealed: its output has no place for a seal")
+    if run.rows is None and options.flow != RowRouting():
+        raise UsageError("where records go can be said of a log alone, and none was named")
+    dossier = DocumentCheck(run, options, show)
+    read = _input(dossier, run.inputs)
+    output = _document(dossier, run.aggregate, OUTPUT)
+    claims = _claims(dossier, output, read)
+    if run.rows is None:
+        return _alone(run, dossier.closed())
+    digits = claimed_digits(output.text) if output is not None else None
+    log = LogCheck(dossier, Log(known_of(read, claims, digits)), progress)
+    log.run(run.rows, show)
+    summary = dossier.closed(rows=log.records)
+    summary.results = list(log.results())
+    return _alone(run, _amended(summary, log))
+
+
+def _alone(run: Run, summary: RunSummary) -> RunSummary:
+    """Let no document pass that nothing was compared with."""
+    named = [name for name in (run.rows, run.aggregate, run.inputs) if name is not None]
+    if summary.verdict == "passed" and len(named) < 2:
+        summary.verdict = "incomplete"
+    return summary
+
+
+def _amended(summary: RunSummary, log: LogCheck) -> RunSummary:
+    """Let nothing count as passed that was not looked at, nor as failed for want of a library."""
+    if log.lacks and set(summary.counts) <= {ES002.code}:
+        summary.verdict = "incomplete"
+    if summary.verdict == "passed" and (log.unread or not log.records):
+        summary.verdict = "incomplete"
+        unread = f"{log.unread:,} records could not be read"
+        summary.trouble = unread if log.unread else "the log holds no record"
+    return summary
+
+
+def _input(dossier: DocumentCheck, path: str | None) -> Input | None:
+    """Read and judge the input, if there is one."""
+    document = _document(dossier, path, INPUT)
+    if document is None or path is None:
+        return None
+    try:
+        read = input_of(document.value)
+        _judge(dossier, path, document, about_input.RULES, read)
+    except RecursionError:
+        _too_deep(dossier, path)
+        return None
+    return read
+
+
+def _claims(
+    dossier: DocumentCheck, document: Document | None, read: Input | None
+) -> list[Claim] | None:
+    """Judge the output, if there is one, and return what it says of each metric."""
+    path = dossier.run.aggregate
+    if document is None or path is None:
+        return None
+    try:
+        claims = claims_of(document.value)
+        outcome = outcome_of(claims, None if read is None else read.metrics)
+        _judge(dossier, path, document, ABOUT_OUTPUT, outcome)
+    except RecursionError:
+        _too_deep(dossier, path)
+        return None
+    return claims
+
+
+def _judge(
+    dossier: DocumentCheck, path: str, document: Document, rules: tuple[Rule, ...], seen: Any
+) -> None:
+    for rule in rules:
+        faults: list[Violation] = list(said(rule, seen))
+        dossier.note_all(document.reading.concerned(faults), printable(path))
+
+
+def _too_deep(dossier: DocumentCheck, path: str) -> None:
+    name = printable(path)
+    dossier.note(ES113.fault("nested too deep to be judged"), name)
+    dossier.cannot(f"{name} is nested too deep to be judged")
+
+
+def _document(dossier: DocumentCheck, path: str | None, kind: str) -> Document | None:
+    """Read a document of a kind, and note what is wrong with its bytes; None where it is none."""
+    text = None if path is None else dossier.bytes(path)
+    if text is None or path is None:
+        return None
+    name, noun = printable(path), f"an {kind} of HarpIA Lab"
+    if text.startswith(UTF8_MARK):
+        text = text[len(UTF8_MARK) :]
+        dossier.note(ES102.fault(BEGINS_WITH_MARK), name, 1)
+    parsed = parse_exactly(text, dossier.options.max_depth)
+    faults = list(explain(parsed.troubles, torn=False))
+    for fault, trouble in zip(faults, parsed.troubles, strict=True):
+        dossier.note(fault, name, trouble.line)
+    wanted: tuple[type, ...] = (dict,) if kind == INPUT else (dict, list)
+    if not parsed.readable:
+        dossier.cannot(f"{name} could not be read as {noun}")
+        return None
+    other = kind_of(parsed.value)
+    if other not in (None, kind):
+        article = "a" if other == LOG else "an"
+        message = f"this is {article} {other} of HarpIA Lab, not {noun}"
+    elif not isinstance(parsed.value, wanted):
+        words = " or a list" if kind == OUTPUT else ""
+        found = type_name(parsed.value)
+        dossier.note(ES109.fault(f"{noun} must be an object{words}, not {found}"), name)
+        dossier.cannot(f"{name} could not be read as {noun}")
+        return None
+    else:
+        replaced = frozenset(trouble.pointer for trouble in parsed.troubles if trouble.replaced)
+        return Document(parsed.value, text, ObjectReading(None, [], replaced))
+    dossier.note(ES005.fault(message), name)
+    dossier.cannot(f"{name}: {message}")
+    return None

@@ -1,0 +1,295 @@
+"""HarpIA Lab: what went into an evaluation, what came out, and its log.
+
+The documentation of the system (Inputs and Outputs, 11/05/2025) is prose: the names of the
+members are known, how they are spelled and what holds them is not. So members are found under
+any spelling, and lists by the shape of their items.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from evalstream.parsing.json import UTF8_MARK, fast, pointer
+from evalstream.parsing.peek import ARRAY, OBJECT, Beginning, peek
+
+NAME: Final = "harpia"
+TITLE: Final = "HarpIA Lab: the input of an evaluation, its output and its log"
+
+INPUT: Final = "input"
+OUTPUT: Final = "output"
+LOG: Final = "log"
+
+METRIC_NAMES: Final = ("metric", "metric_id", "metric_name", "id", "name")
+"""What may name the metric of an output or of a log record, the surest first."""
+
+DOCUMENT_ENDINGS: Final = (".json",)
+LINES_ENDINGS: Final = (".jsonl", ".ndjson")
+
+_LINES_LOOKED_AT: Final = 64
+_RECORD_KEYS: Final = frozenset(
+    {"instanceid", "metric", "metricid", "metricname", "parameters", "result"}
+)
+
+_SEPARATORS: Final = re.compile(r"[\s_-]+")
+_INSTANCE_WORD: Final = re.compile("inst[aâ]nc")
+_METRIC_WORD: Final = re.compile("m[eé]tric")
+
+
+class Member(NamedTuple):
+    """A member of an object, under the key with which it is written there."""
+
+    key: str
+    value: Any
+
+
+class Listed(NamedTuple):
+    """The lists that were found in an input, each under its key, None where there is none.
+
+    `rivals` are the keys of lists between which nothing decides, by what was looked for.
+    """
+
+    instances: Member | None
+    metrics: Member | None
+    rivals: Mapping[str, tuple[str, ...]]
+
+
+class Output(NamedTuple):
+    """What an output says of one metric: the object, its pointer, and the key that it is under.
+
+    `key` is None in a list.
+    """
+
+    value: Any
+    pointer: str
+    key: str | None
+
+
+def spelled(key: str) -> str:
+    """Return a key without what spellings differ in: `actual-output` is `Actual Output`."""
+    return _spelled_usual(key) if len(key) <= _USUAL_KEY else _plain(key)
+
+
+def _plain(key: str) -> str:
+    return _SEPARATORS.sub("", key).lower()
+
+
+_USUAL_KEY: Final = 40
+_spelled_usual: Final = lru_cache(maxsize=4096)(_plain)
+"""Most objects have the same few keys; those that nobody would write are not kept."""
+
+
+def member(holder: Mapping[str, Any], name: str) -> Member | None:
+    """Return the member of an object that bears a name in any spelling, the exact one first."""
+    if name in holder:
+        return Member(name, holder[name])
+    return next(iter(members(holder, name)), None)
+
+
+def members(holder: Mapping[str, Any], name: str) -> list[Member]:
+    """Return all members of an object that bear a name, however it is spelled."""
+    wanted = spelled(name)
+    return [Member(key, value) for key, value in holder.items() if spelled(key) == wanted]
+
+
+def metric_of(holder: Mapping[str, Any]) -> Member | None:
+    """Return the member that names the metric of an output or log record."""
+    found = (member(holder, name) for name in METRIC_NAMES)
+    return next((entry for entry in found if entry is not None), None)
+
+
+def lists_of(document: Mapping[str, Any]) -> Listed:
+    """Find the list of instances and that of metrics: by their items, then by their keys.
+
+    Where one of them is known and one list more is left, that is the other.
+    """
+    lists = {key: value for key, value in document.items() if isinstance(value, list)}
+    kinds = {key: _kind_of_list(value) or _kind_of_key(key) for key, value in lists.items()}
+    rivals: dict[str, tuple[str, ...]] = {}
+    found = {kind: _only(kind, kinds, rivals) for kind in (_INSTANCES, _METRICS)}
+    left = [key for key, kind in kinds.items() if kind is None]
+    for kind, other in ((_INSTANCES, _METRICS), (_METRICS, _INSTANCES)):
+        if found[kind] is None and kind not in rivals and found[other] and len(left) == 1:
+            found[kind] = left[0]
+    instances, metrics = (
+        None if key is None else Member(key, lists[key]) for key in found.values()
+    )
+    return Listed(instances, metrics, rivals)
+
+
+def misplaced(document: Mapping[str, Any], noun: str) -> Member | None:
+    """Return a member that is no list but bears the name of one: `instances` or `metrics`."""
+    found = (Member(key, value) for key, value in document.items() if _kind_of_key(key) == noun)
+    return next((entry for entry in found if not isinstance(entry.value, list)), None)
+
+
+def outputs_of(document: Any) -> list[Output]:
+    """Return what an output says of each metric.
+
+    It is a list of objects, an object that holds such lists, or an object keyed by metric, which
+    may be the one member of another.
+    """
+    if isinstance(document, list):
+        return [Output(value, pointer([place]), None) for place, value in enumerate(document)]
+    if not isinstance(document, dict):
+        return []
+    lists = {key: value for key, value in document.items() if isinstance(value, list)}
+    holding = [key for key, value in lists.items() if any(map(_is_output, value))]
+    if holding:
+        return [_below(key, entry) for key in holding for entry in outputs_of(document[key])]
+    if not _spelled_keys(document).isdisjoint({"score", "parameters"}):
+        return [Output(document, "", None)]
+    keyed = {key: value for key, value in document.items() if isinstance(value, dict)}
+    named = [Output(value, pointer([key]), key) for key, value in keyed.items()]
+    if any(_is_output(output.value) for output in named):
+        return [output for output in named if _may_be_output(output.value)]
+    inner = [key for key, value in keyed.items() if any(map(_is_output, value.values()))]
+    return [_below(key, entry) for key in inner for entry in outputs_of(keyed[key])]
+
+
+def kind_of(document: Any) -> str | None:
+    """Return which document a parsed one surely is, by its shape."""
+    if isinstance(document, dict):
+        if _is_log_record(document):
+            return LOG
+        lists = [value for value in document.values() if isinstance(value, list)]
+        if any(_kind_of_list(value) for value in lists):
+            return INPUT
+        known = {_kind_of_key(key) for key, value in document.items() if isinstance(value, list)}
+        if {_INSTANCES, _METRICS} <= known:
+            return INPUT
+    elif isinstance(document, list) and any(map(_is_log_record, document[:1])):
+        return LOG
+    sure = [entry for entry in outputs_of(document) if _is_surely_output(entry.value)]
+    return OUTPUT if sure else None
+
+
+def is_surely_input(document: Any) -> bool:
+    """Tell whether a parsed document has both lists of an input, and so is hardly anything else."""
+    if not isinstance(document, dict):
+        return False
+    found = lists_of(document)
+    return found.instances is not None and found.metrics is not None
+
+
+def recognised(file: Beginning) -> str | None:
+    """Return which of the system's documents a file is, None where it is none of them.
+
+    A document whose first members show nothing is parsed whole, if it can be had.
+    """
+    seen = file.seen
+    keys = frozenset(map(spelled, seen.keys))
+    if _is_record(keys):
+        return LOG
+    if seen.kind not in (OBJECT, ARRAY):
+        return None
+    if {_INSTANCES, _METRICS} <= {_kind_of_key(key) for key in seen.keys}:
+        return INPUT
+    if "elapsedtime" in keys or {"score", "parameters"} <= keys:
+        return OUTPUT
+    return kind_of(file.document)
+
+
+def holds_records(head: bytes) -> bool:
+    """Tell whether the first bytes of a log show a record, or nothing that speaks against it."""
+    if kind_of(_parsed(head)) in (INPUT, OUTPUT):
+        return False
+    lines = map(_parsed, head.split(b"\n", _LINES_LOOKED_AT))
+    objects = [_spelled_keys(value) for value in lines if isinstance(value, dict)]
+    if any(map(_is_record, objects)):
+        return True
+    seen = peek(head)
+    if objects and seen.kind != OBJECT:
+        return any(not _RECORD_KEYS.isdisjoint(keys) for keys in objects)
+    return not seen.keys or not _RECORD_KEYS.isdisjoint(map(spelled, seen.keys))
+
+
+_INSTANCES: Final = "instances"
+_METRICS: Final = "metrics"
+
+
+def _only(kind: str, kinds: Mapping[str, str | None], rivals: dict[str, tuple[str, ...]]) -> Any:
+    """Return the one list of a kind, or the one among several whose key says so."""
+    some = [key for key, found in kinds.items() if found == kind]
+    named = [key for key in some if _kind_of_key(key) == kind]
+    if len(some) > 1 and len(named) != 1:
+        rivals[kind] = tuple(some)
+        return None
+    return named[0] if len(some) > 1 else some[0] if some else None
+
+
+def _kind_of_list(items: Iterable[Any]) -> str | None:
+    """Return what most objects of a list are, None where they do not show it."""
+    counts = {_INSTANCES: 0, _METRICS: 0}
+    for item in items:
+        kind = _kind_of_item(_spelled_keys(item)) if isinstance(item, dict) else None
+        if kind is not None:
+            counts[kind] += 1
+    if counts[_INSTANCES] == counts[_METRICS]:
+        return None
+    return max(counts, key=lambda kind: counts[kind])
+
+
+def _kind_of_item(keys: frozenset[str]) -> str | None:
+    if keys & {"score", "result", "elapsedtime"}:
+        return None
+    if keys & {"actualoutput", "expectedoutput"}:
+        return _INSTANCES
+    if "enable" in keys or {"id", "parameters"} <= keys:
+        return _METRICS
+    return _INSTANCES if {"id", "input"} <= keys else None
+
+
+def _kind_of_key(key: str) -> str | None:
+    name = spelled(key)
+    if _INSTANCE_WORD.search(name):
+        return _INSTANCES
+    return _METRICS if _METRIC_WORD.search(name) else None
+
+
+def _spelled_keys(holder: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(map(spelled, holder))
+
+
+def _is_record(keys: frozenset[str]) -> bool:
+    """Tell whether keys are those of a log record."""
+    marks = keys & {"metric", "metricid", "metricname", "parameters", "result"}
+    return ("instanceid" in keys and bool(marks)) or {"metric", "parameters", "result"} <= keys
+
+
+def _is_log_record(value: Any) -> bool:
+    return isinstance(value, dict) and _is_record(_spelled_keys(value))
+
+
+def _is_output(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    keys = _spelled_keys(value)
+    return bool(keys & {"score", "elapsedtime"}) or (
+        "parameters" in keys and "enable" not in keys and "result" not in keys
+    )
+
+
+def _may_be_output(value: Mapping[str, Any]) -> bool:
+    """Tell whether an object beside outputs is one, however little is left of it."""
+    return not value or _is_output(value) or metric_of(value) is not None
+
+
+def _is_surely_output(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    keys = _spelled_keys(value)
+    return "elapsedtime" in keys or {"score", "parameters"} <= keys
+
+
+def _below(key: str, entry: Output) -> Output:
+    return entry._replace(pointer=pointer([key]) + entry.pointer)
+
+
+def _parsed(text: bytes) -> Any:
+    try:
+        return fast(text.removeprefix(UTF8_MARK))
+    except ValueError:
+        return None

@@ -1,0 +1,124 @@
+"""The check of HarpIA Lab's log: its records go through the engine, and what they amount to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from evalstream.engine.collector import Collector
+from evalstream.engine.documents import DocumentCheck
+from evalstream.engine.routing import RowRouter
+from evalstream.engine.row_pass import RowPass
+from evalstream.formats.eee.recompute import as_float
+from evalstream.formats.harpia.documents import holds_records, member
+from evalstream.formats.harpia.files import NOT_OURS
+from evalstream.formats.harpia.log_tally import Amount, Log, Path, claimed
+from evalstream.formats.harpia.rules.results import HAR301, HAR302, HAR303
+from evalstream.io.names import printable
+from evalstream.io.progress import Progress
+from evalstream.model.finding import Finding, Violation
+from evalstream.model.options import Options
+from evalstream.model.report import Figures, ResultSummary
+from evalstream.rules.base import Rule, RunFacts
+from evalstream.rules.inputs import ES005, ES006
+from evalstream.rules.syntax import ES112
+
+ABOUT_LINES: Final = (ES006, ES112)
+"""Rules that look at what the lines of any file amount to."""
+
+DIGESTS: Final = ("sha256",)
+
+
+@dataclass(frozen=True, eq=False)
+class LogJudge:
+    """Judges the records of a log by what is known, and keeps what they amount to."""
+
+    log: Log
+    noun: str = "a log record"
+
+    def faults(self, record: Mapping[str, Any], *, certain: bool) -> Iterator[Violation]:
+        """Say what is wrong with a record. Raises RecursionError for one nested too deep."""
+        seen = self.log.record(record, certain=certain)
+        for rule in (HAR301, HAR302, HAR303):
+            yield from said(rule, seen)
+
+    def sample(self, record: Mapping[str, Any]) -> Any:
+        """Return the record's instance_id."""
+        found = member(record, "instance_id")
+        return None if found is None else found.value
+
+
+class LogCheck:
+    """The check of one log within a dossier; `lacks` says that a library was missing for it."""
+
+    def __init__(self, dossier: DocumentCheck, log: Log, progress: Progress) -> None:
+        self._dossier, self.log = dossier, log
+        # The judge lives in this process, and so do the records that it sees.
+        self._options: Options = replace(dossier.options, jobs=1)
+        self._progress = progress
+        self.records = self.unread = 0
+        self.lacks = False
+
+    def run(self, path: str, show: Callable[[Finding], None]) -> None:
+        """Check the records, and note what is wrong with the log as a whole."""
+        dossier, outlets = self._dossier, RowRouter(self._options, DIGESTS)
+        context = replace(dossier.context, options=self._options, judge=LogJudge(self.log))
+        dossier.collector = Collector(context, dossier.name, show)
+        rows = RowPass(dossier.name, self._options, DIGESTS, outlets, self._progress)
+        try:
+            outlets.open()
+            head = rows.open(path)
+            if rows.opened is not None and not holds_records(head):
+                dossier.note(ES005.fault(f"this is {NOT_OURS}"))
+                dossier.cannot(f"{dossier.name} is no log of HarpIA Lab")
+            else:
+                rows.run(dossier.collector)
+                self._speak(rows)
+            outlets.finish()
+        except BaseException as error:
+            outlets.drop(error)
+            raise
+        finally:
+            rows.close()
+
+    def results(self) -> Iterator[ResultSummary]:
+        """Put each number that the output claims beside the mean of its results."""
+        for amount in self.log.amounts():
+            for path in amount.sums:
+                score = claimed(self.log, amount, path)
+                if score is not None:
+                    claim = Figures(as_float(score), None, None, None)
+                    name = "/".join((amount.name, *path))
+                    yield ResultSummary(name, None, amount.records, claim, self._mean(amount, path))
+
+    def _mean(self, amount: Amount, path: Path) -> Figures | None:
+        sums = amount.sums[path]
+        mean = as_float(sums.mean())
+        if self.unread or sums.unscored or mean is None or not self.log.is_complete(amount):
+            return None
+        return Figures(mean, None, None, amount.records)
+
+    def _speak(self, rows: RowPass) -> None:
+        dossier, tally = self._dossier, self._dossier.collector.tally
+        self.records, self.unread, self.lacks = tally.rows, tally.unread, rows.lacks
+        dossier.size += rows.size
+        dossier.cannot(rows.trouble)
+        for placed in rows.breaks:
+            dossier.note(placed.fault, line=placed.line)
+        dossier.note_all(rows.faults)
+        changed = rows.opened.changed() if rows.opened is not None else None
+        if changed is not None:
+            dossier.tell_change(changed)
+        facts = RunFacts(dossier.name, dossier.context, tally, layout=rows.layout)
+        for rule in ABOUT_LINES:
+            dossier.note_all(() if rule.run is None else rule.run(facts))
+        if rows.trouble is None and not tally.unread:
+            dossier.note_all(said(HAR302, self.log))
+            about = dossier.run.aggregate
+            dossier.note_all(said(HAR303, self.log), None if about is None else printable(about))
+
+
+def said(rule: Rule, seen: Any) -> Iterator[Violation]:
+    """Ask a rule what it says of what it is shown."""
+    yield from () if rule.judge is None else rule.judge(seen)

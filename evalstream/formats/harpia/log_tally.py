@@ -1,0 +1,247 @@
+"""What HarpIA Lab's log amounts to: which metrics were applied to which instances, and sums."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+from evalstream.formats.harpia.documents import Member, member
+from evalstream.formats.harpia.values import (
+    LONGEST_IDENTIFIER,
+    claim_at,
+    identifier,
+    numbers_in,
+)
+from evalstream.formats.harpia.views import Claim, Input, Metric, metric_in
+from evalstream.parsing.json import short_text
+from evalstream.stats.score_sums import ScoreSums
+
+Path = tuple[str, ...]
+"""The keys that lead to a number inside a score or result."""
+
+PAGE_BITS: Final = 10
+"""Two to this power are the pairs of a row that share one number as their bits."""
+
+DIGEST_BYTES: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the documents beside a log say of its records.
+
+    `instances` are the ids of the input, each with its number, None without one; `metrics` are
+    those of the input by name, else of the output (`source` says which), None without either.
+    `claims` are those of the output that no other contradicts, by metric and parameters, and
+    `digits` is the output as it is written.
+    """
+
+    instances: Mapping[str, int] | None = None
+    metrics: Mapping[str, tuple[Metric, ...]] | None = None
+    source: str = "input"
+    claims: Mapping[tuple[str, bytes], Claim] = field(default_factory=dict)
+    digits: Any = None
+
+    def is_known(self, metric: Metric) -> bool:
+        """Tell whether a metric with these parameters is one of those that are known, if any."""
+        if self.metrics is None or metric.id is None:
+            return True
+        keys = {known.key for known in self.metrics.get(metric.id, ())}
+        return metric.key in keys or (bool(keys) and None in keys | {metric.key})
+
+
+class Record(NamedTuple):
+    """A log record: what it says of its metric, its instance and result, and what is known."""
+
+    value: Mapping[str, Any]
+    metric: Metric
+    instance: Member | None
+    instance_id: str | None
+    result: Member | None
+    known: Known
+    is_repeated: bool = False
+
+    @property
+    def claim(self) -> Claim | None:
+        """What the output says of the metric, None where it says nothing or is not clear."""
+        if self.metric.id is None or self.metric.key is None:
+            return None
+        return self.known.claims.get((self.metric.id, self.metric.key))
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether metric, parameters and instance are known, so that the record counts."""
+        if self.metric.id is None or self.metric.key is None or self.instance_id is None:
+            return False
+        known = self.known.instances
+        return self.known.is_known(self.metric) and (known is None or self.instance_id in known)
+
+
+@dataclass(slots=True)
+class Amount:
+    """What the records of one metric and its parameters amount to.
+
+    `name` is short enough to be shown. `records` counts its records, `repeated` those among
+    them whose instance came before. `sums` adds up the numbers that the output claims.
+    """
+
+    name: str
+    row: int
+    claim: Claim | None
+    records: int = 0
+    repeated: int = 0
+    sums: dict[Path, ScoreSums] = field(default_factory=dict)
+
+    @property
+    def instances(self) -> int:
+        """How many instances the metric was applied to."""
+        return self.records - self.repeated
+
+
+class Pairs:
+    """Pairs of whole numbers: a bit each where they lie close together, a page each elsewhere."""
+
+    def __init__(self) -> None:
+        self._pages: dict[tuple[int, int], int] = {}
+
+    def add(self, row: int, column: int) -> bool:
+        """Take a pair, and tell whether it is new."""
+        page, bit = (row, column >> PAGE_BITS), 1 << (column & ((1 << PAGE_BITS) - 1))
+        before = self._pages.get(page, 0)
+        self._pages[page] = before | bit
+        return not before & bit
+
+    def __contains__(self, pair: tuple[int, int]) -> bool:
+        """Tell whether a pair was taken."""
+        row, column = pair
+        bits = self._pages.get((row, column >> PAGE_BITS), 0)
+        return bool(bits >> (column & ((1 << PAGE_BITS) - 1)) & 1)
+
+
+class Log:
+    """What the records of a log amount to, the same however its bytes were cut.
+
+    It takes an entry of some 200 bytes for each instance that is not in the input and for each
+    metric with its parameters, and between a bit and some 200 bytes for each pair of both.
+    `unplaced` counts records that do not tell what they stand for, `doubtful` holds the metrics
+    of which such a record speaks.
+    """
+
+    def __init__(self, known: Known) -> None:
+        self.known = known
+        self.unplaced = 0
+        self.doubtful: set[str] = set()
+        self._columns = dict(known.instances or {})
+        self._pairs = Pairs()
+        self._amounts: dict[bytes, Amount] = {}
+
+    def record(self, value: Mapping[str, Any], *, certain: bool) -> Record:
+        """Take a record; the numbers of one that is not `certain` are not added up."""
+        instance = member(value, "instance_id")
+        text = None if instance is None else identifier(instance.value)
+        result = member(value, "result")
+        record = Record(value, metric_in(value), instance, text, result, self.known)
+        if not record.is_placed or text is None:
+            self._misplace(record)
+            return record
+        amount = self._amount(record)
+        short = _bounded(text) if self.known.instances is None else text
+        column = self._columns.setdefault(short, len(self._columns))
+        is_new = self._pairs.add(amount.row, column)
+        amount.records += 1
+        amount.repeated += not is_new
+        numbers = dict(numbers_in(result.value)) if result is not None and certain else {}
+        for path, sums in amount.sums.items():
+            sums.add(None, numbers.get(path), None, failed=False, times=1)
+        return record._replace(is_repeated=not is_new)
+
+    def amounts(self) -> Iterator[Amount]:
+        """Iterate over the metrics that were applied, in the order in which they came."""
+        return iter(self._amounts.values())
+
+    @property
+    def instances(self) -> int:
+        """How many instances there are: those of the input, else all that the log names."""
+        return len(self._columns)
+
+    def missing(self, amount: Amount) -> Iterable[str]:
+        """Iterate over the instances to which a metric was not applied."""
+        columns, pairs = self._columns.items(), self._pairs
+        return (text for text, column in columns if (amount.row, column) not in pairs)
+
+    def is_settled(self, amount: Amount) -> bool:
+        """Tell whether no record leaves it open whether it is one of a metric's."""
+        return not self.unplaced and amount.name not in self.doubtful
+
+    def is_complete(self, amount: Amount) -> bool:
+        """Tell whether a metric's records are those of each instance, once."""
+        covered = amount.instances == self.instances
+        return covered and not amount.repeated and self.is_settled(amount)
+
+    def _misplace(self, record: Record) -> None:
+        """Note a record that may be one of some metric's, or of any."""
+        name = record.metric.id
+        if name is None:
+            self.unplaced += 1
+        elif self.known.metrics is None or name in self.known.metrics:
+            self.doubtful.add(short_text(name))
+
+    def _amount(self, record: Record) -> Amount:
+        name, key = record.metric.id or "", record.metric.key or b""
+        digest = hashlib.blake2b(key, digest_size=DIGEST_BYTES)
+        digest.update(b"\0" + name.encode(errors="surrogatepass"))
+        amount = self._amounts.get(digest.digest())
+        if amount is None:
+            claim = record.claim
+            amount = Amount(short_text(name), len(self._amounts), claim)
+            score = None if claim is None or claim.score is None else claim.score.value
+            amount.sums = {path: ScoreSums(subtasks=None) for path, _ in numbers_in(score)}
+            self._amounts[digest.digest()] = amount
+        return amount
+
+
+def claimed(log: Log, amount: Amount, path: Path) -> Decimal | None:
+    """Return a number that an output claims of a metric, with its digits."""
+    if amount.claim is None or amount.claim.score is None:
+        return None
+    place = amount.claim.metric.pointer
+    return claim_at(log.known.digits, place, (amount.claim.score.key, *path))
+
+
+def known_of(read: Input | None, claims: Iterable[Claim] | None, digits: Any) -> Known:
+    """Return what an input and the claims of an output say of log records."""
+    instances: Mapping[str, int] | None = None
+    metrics: list[Metric] | None = None
+    source = "input"
+    if read is not None and read.instances and all(one.id is not None for one in read.instances):
+        ids = dict.fromkeys(one.id for one in read.instances if one.id is not None)
+        instances = {text: number for number, text in enumerate(ids)}
+    if read is not None and read.metrics is not None and all(one.id for one in read.metrics):
+        metrics = read.metrics
+    told = list(claims or ())
+    if read is None and claims is not None and all(claim.metric.id for claim in told):
+        metrics, source = [claim.metric for claim in told], "output"
+    by_metric: dict[tuple[str, bytes], Claim | None] = {}
+    for claim in told:
+        if claim.metric.id is not None and claim.metric.key is not None:
+            key = (claim.metric.id, claim.metric.key)
+            by_metric[key] = None if key in by_metric else claim
+    sole = {key: claim for key, claim in by_metric.items() if claim is not None}
+    return Known(instances, None if metrics is None else _by_name(metrics), source, sole, digits)
+
+
+def _by_name(metrics: Iterable[Metric]) -> Mapping[str, tuple[Metric, ...]]:
+    named: dict[str, list[Metric]] = {}
+    for metric in metrics:
+        named.setdefault(metric.id or "", []).append(metric)
+    return {name: tuple(some) for name, some in named.items()}
+
+
+def _bounded(text: str) -> str:
+    """Return a text that stands for an id, of bounded length."""
+    if len(text) <= LONGEST_IDENTIFIER:
+        return text
+    digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=DIGEST_BYTES)
+    return f"{text[: LONGEST_IDENTIFIER - 40]}… ({digest.hexdigest()})"

@@ -1,0 +1,401 @@
+"""HAR1: HarpIA Lab: what goes into an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from evalstream.formats.harpia import requirements as demands
+from evalstream.formats.harpia.documents import member, misplaced
+from evalstream.formats.harpia.requirements import RequirementViolation, at, with_article
+from evalstream.formats.harpia.values import identifier, is_supervised
+from evalstream.formats.harpia.views import Input, Instance
+from evalstream.model.finding import Severity, Violation
+from evalstream.parsing.json import pointer, short_text, type_name
+from evalstream.rules.base import Rule
+
+USUAL_KEYS: Final = {"instances": "instances", "metrics": "metrics"}
+"""What the two lists of an input are called by those who go by the documentation's words."""
+
+
+def _lists_not_found(read: Input) -> Iterator[Violation]:
+    found = {"instances": read.listed.instances, "metrics": read.listed.metrics}
+    for noun, entry in found.items():
+        rivals = read.listed.rivals.get(noun)
+        if entry is None and rivals:
+            shown = ", ".join(map(short_text, rivals))
+            yield HAR101.fault(f"several lists look like the list of {noun}: {shown}", pointer="")
+        elif entry is None:
+            yield _no_list(read, noun)
+        elif noun == "instances" and not entry.value:
+            yield HAR101.fault("the list of instances is empty", pointer=pointer([entry.key]))
+    taken = {noun: entry.key for noun, entry in found.items() if entry is not None}
+    if len(taken) == len(found) and taken != USUAL_KEYS:
+        message = (
+            f"by their shape, {short_text(taken['instances'])} was taken for the list of instances "
+            f"and {short_text(taken['metrics'])} for that of metrics"
+        )
+        yield HAR101.fault(message, severity=Severity.INFO)
+
+
+def _no_list(read: Input, noun: str) -> Violation:
+    wrong = misplaced(read.document, noun)
+    if wrong is None:
+        return HAR101.fault(f"there is no list of {noun}", pointer="")
+    kind = type_name(wrong.value)
+    message = f"the {noun} must be a list, this is {with_article(kind)}"
+    place = pointer([wrong.key])
+    return HAR101.fault(message, pointer=place, expected={"type": "array"}, found=wrong.value)
+
+
+def _malformed_instance(read: Input) -> Iterator[Violation]:
+    older: list[str] = []
+    for instance in read.instances or ():
+        if not isinstance(instance.value, dict):
+            yield _broken(
+                HAR102, demands.no_object("an instance", instance.pointer, instance.value)
+            )
+            continue
+        yield from _all_broken(
+            HAR102, demands.spelled_once(instance.pointer, instance.value, demands.INSTANCE_MEMBERS)
+        )
+        yield from _identity(instance)
+        yield from _all_broken(HAR102, demands.text(instance.pointer, instance.value, "input"))
+        yield from _response(instance, older)
+        yield from _references(instance)
+    if older:
+        message = "actual-output is a list, as in older files; a text is usual"
+        severity = Severity.INFO
+        yield HAR102.fault(message, pointer=older[0], count=len(older), severity=severity)
+
+
+def _identity(instance: Instance) -> Iterator[Violation]:
+    found = member(instance.value, "id")
+    if found is None:
+        yield HAR102.fault("id is missing", pointer=instance.pointer)
+    elif identifier(found.value) is None:
+        yield _broken(HAR102, demands.wrong_type(instance.pointer, found, "a string or an integer"))
+    elif found.value == "":
+        place = at(instance.pointer, found)
+        yield HAR102.fault("id is empty", pointer=place, severity=Severity.WARNING)
+
+
+def _response(instance: Instance, older: list[str]) -> Iterator[Violation]:
+    """Look at the actual-output of an instance; lists of texts are noted in `older`."""
+    found = member(instance.value, "actual-output")
+    if found is None:
+        yield HAR102.fault("actual-output is missing", pointer=instance.pointer)
+    elif isinstance(found.value, list):
+        place = at(instance.pointer, found)
+        if not found.value:
+            yield HAR102.fault(f"{found.key} holds no response", pointer=place)
+        elif all(isinstance(text, str) for text in found.value):
+            older.append(place)
+        yield from _all_broken(HAR102, demands.texts(place, found.value, found.key))
+    elif not isinstance(found.value, str):
+        yield _broken(HAR102, demands.wrong_type(instance.pointer, found, "a string"))
+
+
+def _references(instance: Instance) -> Iterator[Violation]:
+    """Look at the expected-output of an instance; none is needed by itself."""
+    found = member(instance.value, "expected-output")
+    if found is None:
+        return
+    place = at(instance.pointer, found)
+    if isinstance(found.value, str):
+        message = f"{found.key} is one string; a list of strings is expected"
+        yield HAR102.fault(message, pointer=place, severity=Severity.WARNING)
+    elif isinstance(found.value, list):
+        yield from _all_broken(HAR102, demands.texts(place, found.value, found.key))
+    else:
+        yield _broken(HAR102, demands.wrong_type(instance.pointer, found, "a list of strings"))
+
+
+def _repeated_instance(read: Input) -> Iterator[Violation]:
+    first: dict[str, Instance] = {}
+    for instance in read.instances or ():
+        if instance.id is None:
+            continue
+        before = first.setdefault(instance.id, instance)
+        if before is instance:
+            continue
+        found, other = member(instance.value, "id"), member(before.value, "id")
+        place = instance.pointer if found is None else at(instance.pointer, found)
+        same = found is not None and other is not None and _same_id(found.value, other.value)
+        message = f"the id of another instance, at {before.pointer}" + (
+            "" if same else ", but for its type"
+        )
+        severity = None if same else Severity.WARNING
+        yield HAR103.fault(message, pointer=place, found=instance.id, severity=severity)
+
+
+def _same_id(one: Any, other: Any) -> bool:
+    return isinstance(one, str) == isinstance(other, str)
+
+
+def _malformed_metric(read: Input) -> Iterator[Violation]:
+    for metric in read.metrics or ():
+        if not isinstance(metric.value, dict):
+            yield _broken(HAR104, demands.no_object("a metric", metric.pointer, metric.value))
+            continue
+        yield from _all_broken(
+            HAR104, demands.spelled_once(metric.pointer, metric.value, demands.METRIC_MEMBERS)
+        )
+        yield from _all_broken(
+            HAR104, demands.text(metric.pointer, metric.value, "id", filled=True)
+        )
+        enable = member(metric.value, "enable")
+        if enable is None:
+            yield HAR104.fault("enable is missing", pointer=metric.pointer)
+        elif not isinstance(enable.value, bool):
+            yield _broken(HAR104, demands.wrong_type(metric.pointer, enable, "true or false"))
+        yield from _all_broken(HAR104, demands.parameters(metric))
+
+
+def _idle_or_repeated_metric(read: Input) -> Iterator[Violation]:
+    if read.metrics is None or read.listed.metrics is None:
+        return
+    if all(metric.enabled is False for metric in read.metrics):
+        place = pointer([read.listed.metrics.key])
+        yield HAR105.fault("no metric is enabled, so that nothing is computed", pointer=place)
+    first: dict[tuple[str, bytes], str] = {}
+    for metric in read.metrics:
+        if metric.id is None or metric.key is None:
+            continue
+        before = first.setdefault((metric.id, metric.key), metric.pointer)
+        if before != metric.pointer:
+            message = f"the same metric with the same parameters as at {before}"
+            yield HAR105.fault(message, pointer=metric.pointer, found=metric.value)
+
+
+def _missing_reference(read: Input) -> Iterator[Violation]:
+    supervised = [
+        metric.id
+        for metric in read.metrics or ()
+        if metric.enabled and metric.id is not None and is_supervised(metric.id)
+    ]
+    for instance in read.instances or ():
+        if not supervised or not isinstance(instance.value, dict):
+            continue
+        found = member(instance.value, "expected-output")
+        if found is None or found.value in ([], ""):
+            message = (
+                f"no expected-output, which {short_text(supervised[0])} compares the response with"
+            )
+            place = instance.pointer if found is None else at(instance.pointer, found)
+            yield HAR106.fault(message, pointer=place)
+
+
+def _all_broken(rule: Rule, breaches: Iterable[RequirementViolation]) -> Iterator[Violation]:
+    return (_broken(rule, breach) for breach in breaches)
+
+
+def _broken(rule: Rule, breach: RequirementViolation) -> Violation:
+    message, place, expected, found = breach
+    return rule.fault(message, pointer=place, expected=expected, found=found)
+
+
+HAR101: Final = Rule(
+    "HAR101",
+    "lists-not-found",
+    Severity.ERROR,
+    "the input holds no list of instances or no list of metrics",
+    """
+    What it finds: an input of HarpIA Lab in which the list of instances or that of metrics is
+    not to be found, is empty (instances), is no list, or is one of several that could be it.
+    The lists are told by their items, then by their keys; a remark names the keys where they
+    are not `instances` and `metrics`.
+
+    Why it matters: without both nothing can be said of what was evaluated, nor by what.
+
+    Bad:
+        input:
+          {"instances": [{"id": "weather-1", "actual-output": "It will rain."}]}
+
+    Good:
+        input:
+          {
+            "instances": [{"id": "weather-1", "actual-output": "It will rain."}],
+            "metrics": [{"id": "BLEU NLTK", "enable": true}]
+          }
+    """,
+    judge=_lists_not_found,
+)
+
+HAR102: Final = Rule(
+    "HAR102",
+    "malformed-instance",
+    Severity.ERROR,
+    "an instance lacks a member, or one is of the wrong type",
+    """
+    What it finds: an instance without id (a text or a whole number), input (a text) or
+    actual-output (a text; a list of texts, as older files have it, is a remark), and an
+    expected-output that is no list of texts (one text is a warning). Hyphens, underscores,
+    spaces and capitals in these names make no difference; one member in two spellings does.
+
+    Why it matters: metrics compute on these texts; what is missing is scored as if it were
+    empty, or not at all.
+
+    Bad:
+        input:
+          {
+            "instances": [{
+              "id": "weather-1",
+              "expected-output": ["It is going to rain.", "It will rain."]
+            }]
+          }
+
+    Good:
+        input:
+          {
+            "instances": [{
+              "id": "weather-1",
+              "expected-output": ["It is going to rain.", "There will be rain."],
+              "actual-output": "It will rain."
+            }]
+          }
+    """,
+    judge=_malformed_instance,
+    fixable=True,
+)
+
+HAR103: Final = Rule(
+    "HAR103",
+    "repeated-instance",
+    Severity.ERROR,
+    "two instances have the same id",
+    """
+    What it finds: an instance whose id is that of another one before it; a warning where one is
+    a number and the other the same number as a text.
+
+    Why it matters: the log names instances by their ids, so that its records are of either.
+
+    Bad:
+        input:
+          {
+            "instances": [
+              {"id": "weather-1", "actual-output": "It will rain."},
+              {"id": "weather-2", "actual-output": "The sun rose."},
+              {"id": "weather-3", "actual-output": "Today it is cold."},
+              {"id": "weather-1", "actual-output": "Snow."}
+            ]
+          }
+
+    Good:
+        input:
+          {
+            "instances": [
+              {"id": "weather-1", "actual-output": "It will rain."},
+              {"id": "weather-2", "actual-output": "The sun rose."},
+              {"id": "weather-3", "actual-output": "Today it is cold."}
+            ]
+          }
+    """,
+    judge=_repeated_instance,
+)
+
+HAR104: Final = Rule(
+    "HAR104",
+    "malformed-metric",
+    Severity.ERROR,
+    "a metric of the input lacks a member, or one is of the wrong type",
+    """
+    What it finds: a metric without an id that is a text, without enable that is true or false,
+    or without an object of parameters.
+
+    Why it matters: it does not tell what is to be computed, or whether it is.
+
+    Bad:
+        input:
+          {"metrics": [{"id": "BLEU NLTK", "enable": "true"}]}
+
+    Good:
+        input:
+          {"metrics": [{"id": "BLEU NLTK", "enable": true}]}
+    """,
+    judge=_malformed_metric,
+)
+
+HAR105: Final = Rule(
+    "HAR105",
+    "idle-or-repeated-metric",
+    Severity.WARNING,
+    "no metric is enabled, or one is listed twice with the same parameters",
+    """
+    What it finds: an input of which no metric is enabled, and a metric that is listed again with
+    the same parameters (in any order; 1 and 1.0 are the same), enabled or not.
+
+    Why it matters: the evaluation computes nothing, or its output cannot be told apart.
+
+    Bad:
+        input:
+          {
+            "metrics": [
+              {
+                "id": "BLEU NLTK",
+                "enable": true,
+                "parameters": {"max_order": 2, "smoothing": true}
+              },
+              {
+                "id": "BLEU NLTK",
+                "enable": false,
+                "parameters": {"max_order": 2, "smoothing": true}
+              }
+            ]
+          }
+
+    Good:
+        input:
+          {
+            "metrics": [
+              {
+                "id": "BLEU NLTK",
+                "enable": true,
+                "parameters": {"max_order": 2, "smoothing": true}
+              },
+              {
+                "id": "BLEU NLTK",
+                "enable": false,
+                "parameters": {"max_order": 4, "smoothing": true}
+              }
+            ]
+          }
+    """,
+    judge=_idle_or_repeated_metric,
+)
+
+HAR106: Final = Rule(
+    "HAR106",
+    "missing-reference",
+    Severity.WARNING,
+    "a supervised metric is enabled and an instance has no expected-output",
+    """
+    What it finds: an instance whose expected-output is missing or empty, where a metric is
+    enabled that compares responses with it, by its name (BLEU, ROUGE, BERTScore, chrF, exact
+    match and their like).
+
+    Why it matters: there is nothing to compare the response with, and the score of the
+    evaluation is not of all instances.
+
+    Bad:
+        input:
+          {
+            "instances": [{"id": "weather-2", "actual-output": "The sun rose."}],
+            "metrics": [{"id": "BLEU NLTK", "enable": true}]
+          }
+
+    Good:
+        input:
+          {
+            "instances": [{
+              "id": "weather-2",
+              "expected-output": ["The sun has risen."],
+              "actual-output": "The sun rose."
+            }],
+            "metrics": [{"id": "BLEU NLTK", "enable": true}]
+          }
+    """,
+    judge=_missing_reference,
+)
+
+RULES: Final = (HAR101, HAR102, HAR103, HAR104, HAR105, HAR106)

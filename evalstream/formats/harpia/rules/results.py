@@ -1,0 +1,344 @@
+"""HAR2 and HAR3: HarpIA Lab: what comes out of an evaluation, and its log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final
+
+from evalstream.formats.eee.claims import agrees
+from evalstream.formats.eee.recompute import as_float
+from evalstream.formats.harpia import requirements as demands
+from evalstream.formats.harpia.documents import member, metric_of
+from evalstream.formats.harpia.log_tally import Amount, Log, Path, Record, claimed
+from evalstream.formats.harpia.requirements import RequirementViolation, at, is_empty
+from evalstream.formats.harpia.values import below, difference, shape_of, shape_text
+from evalstream.formats.harpia.views import Claim, Metric, Outcome
+from evalstream.model.finding import Severity, Violation
+from evalstream.model.text import counted
+from evalstream.parsing.json import short_text
+from evalstream.rules.base import Rule
+
+IDS_SHOWN: Final = 3
+"""How many of the instances that are missing are named."""
+
+
+def _faulty_output(outcome: Outcome) -> Iterator[Violation]:
+    if not outcome.claims and not outcome.is_compared:
+        message = "no object that tells a metric and its score was found"
+        yield HAR201.fault(message, pointer="")
+    for claim in outcome.claims:
+        yield from _faulty_claim(claim)
+    yield from _unlike_asked(outcome)
+
+
+def _faulty_claim(claim: Claim) -> Iterator[Violation]:
+    """Say what is wrong with the output of one metric by itself."""
+    metric = claim.metric
+    if not isinstance(metric.value, dict):
+        yield _broken(
+            HAR201, demands.no_object("what is said of a metric", metric.pointer, metric.value)
+        )
+        return
+    yield from _all_broken(
+        HAR201, demands.spelled_once(metric.pointer, metric.value, demands.OUTPUT_MEMBERS)
+    )
+    yield from _all_broken(HAR201, demands.named(metric))
+    yield from _all_broken(HAR201, demands.parameters(metric))
+    yield from _all_broken(HAR201, demands.filled(metric, claim.score, "score"))
+    elapsed = member(metric.value, "elapsed time")
+    if elapsed is None:
+        yield HAR201.fault("elapsed time is missing", pointer=metric.pointer)
+    elif isinstance(elapsed.value, bool) or not isinstance(elapsed.value, (int, float)):
+        yield _broken(HAR201, demands.wrong_type(metric.pointer, elapsed, "a number"))
+    elif elapsed.value < 0:
+        place = at(metric.pointer, elapsed)
+        yield HAR201.fault("elapsed time is negative", pointer=place, found=elapsed.value)
+
+
+def _unlike_asked(outcome: Outcome) -> Iterator[Violation]:
+    """Hold what is said of metrics against those that were enabled."""
+    for metric in outcome.missing:
+        message = f"no object of an enabled metric: {_shown(metric)}"
+        yield HAR201.fault(message)
+    for metric, other in outcome.unlike:
+        if metric.key is not None and other.key is not None and other.parameters is not None:
+            message = f"not the parameters of the input: {difference(metric.values, other.values)}"
+            place = at(other.pointer, other.parameters)
+            yield HAR201.fault(message, pointer=place, expected=metric.values, found=other.values)
+    for one in outcome.repeated:
+        yield HAR201.fault("a second object of one metric", pointer=one.pointer, found=one.value)
+
+
+def _unrequested_output(outcome: Outcome) -> Iterator[Violation]:
+    for one, reason in outcome.unrequested:
+        message = f"an output of a metric that {reason}"
+        yield HAR202.fault(message, pointer=one.pointer, found=one.value)
+
+
+def _faulty_record(record: Record) -> Iterator[Violation]:
+    yield from _all_broken(HAR301, demands.spelled_once("", record.value, demands.RECORD_MEMBERS))
+    yield from _all_broken(HAR301, demands.named(record.metric))
+    yield from _all_broken(HAR301, demands.parameters(record.metric))
+    yield from _all_broken(HAR301, demands.filled(record.metric, record.result, "result"))
+    found, known = record.instance, record.known.instances
+    if found is None:
+        yield HAR301.fault("instance_id is missing", pointer="")
+    elif record.instance_id is None:
+        yield _broken(HAR301, demands.wrong_type("", found, "a string or an integer"))
+    elif known is not None and record.instance_id not in known:
+        message = f"{found.key} is no instance of the input"
+        yield HAR301.fault(message, pointer=at("", found), found=found.value)
+    yield from _unknown_metric(record)
+
+
+def _unknown_metric(record: Record) -> Iterator[Violation]:
+    metric, known = record.metric, record.known
+    if known.metrics is None or metric.id is None:
+        return
+    named, source = known.metrics.get(metric.id, ()), known.source
+    member_ = metric_of(record.value)
+    place = "" if member_ is None else at("", member_)
+    if not named:
+        yield HAR301.fault(f"no metric of the {source}", pointer=place, found=metric.id)
+    elif not known.is_known(metric) and metric.parameters is not None:
+        unlike = difference(named[0].values, metric.values)
+        message = f"not the parameters of the {source}: {unlike}"
+        place, wanted = at("", metric.parameters), named[0].values
+        yield HAR301.fault(message, pointer=place, expected=wanted, found=metric.values)
+    else:
+        same = [one for one in named if one.key == metric.key] or named
+        if all(one.enabled is False for one in same):
+            message = "a metric that is not enabled in the input"
+            severity = Severity.WARNING
+            yield HAR301.fault(message, pointer=place, found=metric.id, severity=severity)
+
+
+def _uneven_log(seen: Record | Log) -> Iterator[Violation]:
+    if isinstance(seen, Record):
+        if seen.is_repeated:
+            yield HAR302.fault("the same metric, parameters and instance once more")
+        return
+    for amount in seen.amounts():
+        missing = seen.instances - amount.instances
+        if missing and seen.is_settled(amount):
+            shown = ", ".join(map(short_text, islice(seen.missing(amount), IDS_SHOWN)))
+            more = "" if missing <= IDS_SHOWN else ", …"
+            message = (
+                f"{amount.name} was applied to {amount.instances:,} of "
+                f"{counted(seen.instances, 'instance')}; missing: {shown}{more}"
+            )
+            yield HAR302.fault(message, expected=seen.instances, found=amount.instances)
+
+
+def _result_versus_score(seen: Record | Log) -> Iterator[Violation]:
+    if isinstance(seen, Record):
+        yield from _other_shape(seen)
+        return
+    for amount in seen.amounts():
+        if seen.is_complete(amount):
+            for path in amount.sums:
+                yield from _no_mean(seen, amount, path)
+
+
+def _other_shape(record: Record) -> Iterator[Violation]:
+    claim, result = record.claim, record.result
+    if claim is None or claim.score is None or result is None:
+        return
+    if is_empty(claim.score.value) or is_empty(result.value):
+        return
+    shape = shape_of(result.value)
+    if shape != claim.shape:
+        score, found = shape_text(claim.shape), shape_text(shape)
+        message = f"the result is {found}, but the score in the output is {score}"
+        if score == found:
+            message = f"the members of the result are of other types than in the output: {found}"
+        yield HAR303.fault(message, pointer=at("", result))
+
+
+def _no_mean(log: Log, amount: Amount, path: Path) -> Iterator[Violation]:
+    sums, claim = amount.sums[path], claimed(log, amount, path)
+    mean = sums.mean()
+    if claim is None or mean is None or sums.unscored or agrees(claim, mean):
+        return
+    if amount.claim is None or amount.claim.score is None:
+        return
+    place = below(at(amount.claim.metric.pointer, amount.claim.score), path)
+    message = (
+        f"not the mean of the results of {counted(sums.rows, 'instance')}, "
+        "as it may be of a metric that is computed over all at once"
+    )
+    yield HAR303.fault(
+        message,
+        pointer=place,
+        expected=as_float(mean),
+        found=as_float(claim),
+        severity=Severity.INFO,
+    )
+
+
+def _shown(metric: Metric) -> str:
+    """Name a metric by id and parameters, as far as they take little room."""
+    parameters = short_text(metric.values) if metric.values else ""
+    return f"{short_text(metric.id)} {parameters}".strip()
+
+
+def _all_broken(rule: Rule, breaches: Iterable[RequirementViolation]) -> Iterator[Violation]:
+    return (_broken(rule, breach) for breach in breaches)
+
+
+def _broken(rule: Rule, breach: RequirementViolation) -> Violation:
+    message, place, expected, found = breach
+    return rule.fault(message, pointer=place, expected=expected, found=found)
+
+
+HAR201: Final = Rule(
+    "HAR201",
+    "faulty-output",
+    Severity.ERROR,
+    "the output of a metric is missing, malformed, or of other parameters than the input's",
+    """
+    What it finds: an object in the output without the name of its metric, parameters, a score
+    that holds a value, or an elapsed time that is a number of 0 or more; with the input beside
+    it also an enabled metric without such an object or with two, and parameters that are not
+    those of the input. The output may be a list, hold lists, or be keyed by metric.
+
+    Why it matters: the score is not of what was asked for, or cannot be told to be.
+
+    Bad:
+        input:
+          {
+            "metrics": [{"id": "BLEU NLTK", "parameters": {"max_order": 2, "smoothing": true}}]
+          }
+        output:
+          [{"metric": "BLEU NLTK", "parameters": {"max_order": 4, "smoothing": true}}]
+
+    Good:
+        input:
+          {
+            "metrics": [{"id": "BLEU NLTK", "parameters": {"max_order": 2, "smoothing": true}}]
+          }
+        output:
+          [{"metric": "BLEU NLTK", "parameters": {"smoothing": true, "max_order": 2.0}}]
+    """,
+    judge=_faulty_output,
+)
+
+HAR202: Final = Rule(
+    "HAR202",
+    "unrequested-output",
+    Severity.WARNING,
+    "the output tells of a metric that is not enabled in the input",
+    """
+    What it finds: an object in the output whose metric the input does not have, does not enable,
+    or has with other parameters.
+
+    Why it matters: the output is that of another input, or of one that was changed since.
+
+    Bad:
+        input:
+          {"metrics": [{"id": "Word overlap", "enable": false}]}
+        output:
+          [{"metric": "Word overlap", "score": {"precision": 0.889, "recall": 0.833}}]
+
+    Good:
+        input:
+          {"metrics": [{"id": "Word overlap", "enable": true}]}
+        output:
+          [{"metric": "Word overlap", "score": {"precision": 0.889, "recall": 0.833}}]
+    """,
+    judge=_unrequested_output,
+)
+
+HAR301: Final = Rule(
+    "HAR301",
+    "faulty-log-record",
+    Severity.ERROR,
+    "a log record lacks a member, or is of no instance or metric that is known",
+    """
+    What it finds: a record without the name of its metric, instance_id, parameters, or a result
+    that holds a value; an instance_id that no instance of the input has; a metric or parameters
+    that the input has not (without an input: the output). A metric that is not enabled is a
+    warning.
+
+    Why it matters: the record belongs to another evaluation, or to none that can be found.
+
+    Bad:
+        input:
+          {
+            "instances": [{"id": "weather-1"}, {"id": "weather-2"}, {"id": "weather-3"}]
+          }
+        log, record 2:
+          {"metric": "BLEU NLTK", "instance_id": "weather-9", "result": 0.5}
+
+    Good:
+        input:
+          {
+            "instances": [{"id": "weather-1"}, {"id": "weather-2"}, {"id": "weather-3"}]
+          }
+        log, record 2:
+          {"metric": "BLEU NLTK", "instance_id": "weather-2", "result": 0.5}
+    """,
+    judge=_faulty_record,
+)
+
+HAR302: Final = Rule(
+    "HAR302",
+    "uneven-log",
+    Severity.WARNING,
+    "a metric was applied to an instance twice, or not to all",
+    """
+    What it finds: a record with the metric, parameters and instance of one before it, and a
+    metric that has records of some instances but not of all: those of the input, else all that
+    the log names. Metrics without any record are none that log by instance. Nothing is said of
+    missing ones where records could not be read.
+
+    Why it matters: the log was cut off, or written by several runs, and the score is not that
+    of what it shows.
+
+    Bad:
+        log, record 2:
+          {"metric": "BLEU NLTK", "instance_id": "weather-2", "result": 0.5}
+        log, record 3:
+          {"metric": "BLEU NLTK", "instance_id": "weather-2", "result": 0.5}
+
+    Good:
+        log, record 2:
+          {"metric": "BLEU NLTK", "instance_id": "weather-2", "result": 0.5}
+        log, record 3:
+          {"metric": "BLEU NLTK", "instance_id": "weather-3", "result": 0.45}
+    """,
+    judge=_uneven_log,
+)
+
+HAR303: Final = Rule(
+    "HAR303",
+    "result-versus-score",
+    Severity.WARNING,
+    "a result has another shape than the score, or a score is not the mean of its results",
+    """
+    What it finds: a result in the log that holds other kinds of values than the score of its
+    metric in the output: an object where that is a number, or other members. Also, as a remark,
+    a number in a score that is not the mean of the results, to the digits it was written with,
+    where the log has the metric's record of each instance, once. Objects are compared member by
+    member, lists are not.
+
+    Why it matters: many metrics are the mean over the instances; one that is not should be
+    known to be computed otherwise.
+
+    Bad:
+        output:
+          [{"metric": "BLEU NLTK", "score": 0.65}]
+        log, record 1:
+          {"metric": "BLEU NLTK", "instance_id": "weather-1", "result": {"bleu": 0.5}}
+
+    Good:
+        output:
+          [{"metric": "BLEU NLTK", "score": 0.65}]
+        log, record 1:
+          {"metric": "BLEU NLTK", "instance_id": "weather-1", "result": 1.0}
+    """,
+    judge=_result_versus_score,
+)
+
+RULES: Final = (HAR201, HAR202, HAR301, HAR302, HAR303)

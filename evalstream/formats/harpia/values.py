@@ -1,0 +1,190 @@
+"""What HarpIA Lab's documents say, compared: identifiers, parameters, scores and results."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, Final
+
+from evalstream.parsing.json import canonical, pointer, resolve, type_name
+
+SUPERVISED_PARTS: Final = (
+    "accuracy",
+    "bartscore",
+    "bertscore",
+    "bleu",
+    "bleurt",
+    "charactererror",
+    "chrf",
+    "cider",
+    "comet",
+    "exactmatch",
+    "gleu",
+    "levenshtein",
+    "meteor",
+    "moverscore",
+    "rouge",
+    "translationeditrate",
+    "worderror",
+)
+"""What metrics have in their names that compare a response with reference sentences."""
+
+SUPERVISED_WORDS: Final = frozenset({"cer", "f1", "nist", "ter", "wer"})
+"""Such names that are too short to be looked for inside others."""
+
+UNSUPERVISED_PARTS: Final = ("cometkiwi", "cometqe", "selfbleu", "referencefree")
+"""Names of metrics that look like others which compare, and do not."""
+
+LONGEST_IDENTIFIER: Final = 200
+"""How many characters of an identifier tell it from others; longer ones end in a digest."""
+
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+\d*|\d+")
+_ODD: Final = re.compile(r"[^a-z0-9]+")
+
+
+def identifier(value: Any) -> str | None:
+    """Return an id as text, None for what is neither a text nor a whole number.
+
+    Ids that differ in their type alone are one: writers turn numbers into texts.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return str(value)
+
+
+def is_supervised(metric: str) -> bool:
+    """Tell whether a metric compares with reference sentences, by its name.
+
+    The system's documentation calls such metrics supervised and names BLEU and BERTScore; the
+    others are those of its sources (NLTK, Hugging Face's Evaluate) that take references.
+    """
+    joined = _ODD.sub("", metric.lower())
+    if any(part in joined for part in UNSUPERVISED_PARTS):
+        return False
+    words = {word.lower() for word in _WORD.findall(metric)}
+    words |= set(_ODD.split(metric.lower()))
+    return any(part in joined for part in SUPERVISED_PARTS) or not words.isdisjoint(
+        SUPERVISED_WORDS
+    )
+
+
+def parameters_key(parameters: Any) -> bytes:
+    """Return what equals that of other parameters where they are the same.
+
+    The order of keys does not count, and 1 is 1.0, but true is not 1. Raises RecursionError for
+    parameters that are nested too deep.
+    """
+    written = canonical(parameters)
+    return _key_of_usual(written) if len(written) <= _USUAL_PARAMETERS else _key_of(written)
+
+
+def _key_of(written: bytes) -> bytes:
+    return canonical(_plain(json.loads(written)))
+
+
+_USUAL_PARAMETERS: Final = 1000
+_key_of_usual: Final = lru_cache(maxsize=1024)(_key_of)
+"""A log repeats the parameters of each metric for each instance."""
+
+
+def difference(expected: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+    """Say in which members parameters differ."""
+    said = []
+    for key in sorted(expected.keys() | found.keys()):
+        if key not in found:
+            said.append(f"{key} is missing")
+        elif key not in expected:
+            said.append(f"{key} was not asked for")
+        elif parameters_key(expected[key]) != parameters_key(found[key]):
+            said.append(f"{key} differs")
+    more = len(said) - _DIFFERENCES_SHOWN
+    return ", ".join(said[:_DIFFERENCES_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def shape_of(value: Any) -> Any:
+    """Return what the shape of a score or result is: equal shapes hold the same kinds of values.
+
+    Of an object that is the shape of each member; how many values a list has does not matter.
+    Raises RecursionError for a value that is nested too deep.
+    """
+    if isinstance(value, dict):
+        return {key: shape_of(inner) for key, inner in value.items()}
+    kind = type_name(value)
+    return "number" if kind == "integer" else kind
+
+
+def shape_text(shape: Any) -> str:
+    """Say a shape in words."""
+    if not isinstance(shape, dict):
+        return f"{'an' if shape in ('array', 'object') else 'a'} {shape}"
+    if not shape:
+        return "an object without members"
+    named = list(shape)[:_MEMBERS_SHOWN]
+    more = len(shape) - len(named)
+    return f"an object of {', '.join(named)}" + (f" and {more:,} more" if more > 0 else "")
+
+
+def numbers_in(value: Any) -> Iterator[tuple[tuple[str, ...], int | float]]:
+    """Iterate over the numbers of a score or result by their paths, those in lists left out."""
+    left: list[tuple[tuple[str, ...], Any]] = [((), value)]
+    while left:
+        path, inner = left.pop()
+        if isinstance(inner, dict):
+            left.extend(((*path, key), item) for key, item in reversed(inner.items()))
+        elif isinstance(inner, (int, float)) and not isinstance(inner, bool):
+            yield path, inner
+
+
+def claimed_digits(text: bytes) -> Any:
+    """Return a document with its numbers as they were written, None where it is no JSON."""
+    try:
+        return json.loads(text, parse_float=_written, parse_int=_written)
+    except (ValueError, RecursionError):
+        return None
+
+
+def claim_at(document: Any, place: str, path: tuple[str, ...]) -> Decimal | None:
+    """Return the number that stands at a path below a JSON Pointer, as it was written."""
+    steps = [step.replace("~1", "/").replace("~0", "~") for step in place.split("/")[1:]]
+    for step in steps:
+        document = resolve(document, [int(step)] if isinstance(document, list) else [step])
+    number = resolve(document, path)
+    return number if isinstance(number, Decimal) and number.is_finite() else None
+
+
+def below(place: str, path: tuple[str, ...]) -> str:
+    """Return the JSON Pointer of a path below another."""
+    return place + pointer(path)
+
+
+_DIFFERENCES_SHOWN: Final = 5
+_MEMBERS_SHOWN: Final = 8
+
+
+def _plain(value: Any) -> Any:
+    """Return a value in which whole numbers are written in one way."""
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _written(digits: str) -> Decimal | None:
+    """Read a number as it was written, None where its exponent is beyond all bounds."""
+    try:
+        number = Decimal(digits)
+    except ArithmeticError:
+        return None
+    return number if abs(number.adjusted()) <= _LARGEST_EXPONENT else None
+
+
+_LARGEST_EXPONENT: Final = 400
+"""Numbers beyond the range of doubles are no claims that results could bear out."""

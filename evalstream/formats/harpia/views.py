@@ -1,0 +1,202 @@
+"""HarpIA Lab's input, output and log records as small typed views; what is not sound is None."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from evalstream.formats.harpia.documents import (
+    Listed,
+    Member,
+    Output,
+    lists_of,
+    member,
+    metric_of,
+    outputs_of,
+)
+from evalstream.formats.harpia.values import identifier, parameters_key, shape_of
+from evalstream.parsing.json import pointer
+
+
+class Instance(NamedTuple):
+    """An instance of an input: its pointer, what stands there, and its id as text."""
+
+    pointer: str
+    value: Any
+    id: str | None
+
+
+class Metric(NamedTuple):
+    """What a document says of a metric, whatever kind of document it is.
+
+    `parameters` is the member that holds them and `key` what equals that of the same ones;
+    `enabled` is None where nothing says so.
+    """
+
+    pointer: str
+    value: Any
+    id: str | None
+    parameters: Member | None
+    key: bytes | None
+    enabled: bool | None
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The parameters, empty where there are none that can be compared."""
+        return self.parameters.value if self.key is not None and self.parameters else {}
+
+
+class Input(NamedTuple):
+    """An input: its lists, and what they hold; None where a list was not found."""
+
+    document: Mapping[str, Any]
+    listed: Listed
+    instances: list[Instance] | None
+    metrics: list[Metric] | None
+
+
+class Claim(NamedTuple):
+    """What an output says of one metric; the key that holds it names it where nothing else does.
+
+    `shape` is that of its score.
+    """
+
+    metric: Metric
+    score: Member | None
+    shape: Any = None
+
+
+class Outcome(NamedTuple):
+    """An output: what it says of each metric, held against what its input asked for.
+
+    Nothing is compared without the metrics of an input (`is_compared`). `missing` are enabled
+    metrics of which nothing is said, `unlike` those of which it is said with other parameters,
+    `repeated` what is said once more, and `unrequested` what nobody asked for, with the reason.
+    """
+
+    claims: list[Claim]
+    missing: list[Metric]
+    unlike: list[tuple[Metric, Metric]]
+    repeated: list[Metric]
+    unrequested: list[tuple[Metric, str]]
+    is_compared: bool
+
+
+def input_of(document: Mapping[str, Any]) -> Input:
+    """Look at an input. Raises RecursionError for parameters that are nested too deep."""
+    listed = lists_of(document)
+    instances = metrics = None
+    if listed.instances is not None:
+        instances = [
+            Instance(pointer([listed.instances.key, place]), value, _id_of(value))
+            for place, value in enumerate(listed.instances.value)
+        ]
+    if listed.metrics is not None:
+        metrics = [
+            _asked(pointer([listed.metrics.key, place]), value)
+            for place, value in enumerate(listed.metrics.value)
+        ]
+    return Input(document, listed, instances, metrics)
+
+
+def claims_of(document: Any) -> list[Claim]:
+    """Look at an output. Raises RecursionError for parameters that are nested too deep."""
+    return [_claim(output) for output in outputs_of(document)]
+
+
+def outcome_of(claims: list[Claim], asked: list[Metric] | None) -> Outcome:
+    """Hold the claims of an output against the metrics of an input, None without one."""
+    outcome = Outcome(claims, [], [], [], [], asked is not None)
+    if asked is None:
+        return outcome
+    left: dict[tuple[str, bytes | None], list[Metric]] = {}
+    for claim in claims:
+        if claim.metric.id is not None:
+            left.setdefault((claim.metric.id, claim.metric.key), []).append(claim.metric)
+    wanted = [metric for metric in asked if metric.id is not None and metric.enabled is not False]
+    open_ = [metric for metric in wanted if not _taken(left.get((metric.id or "", metric.key)))]
+    known = {(metric.id, metric.key): metric for metric in asked}
+    enabled = {(metric.id, metric.key) for metric in wanted}
+    strange: dict[str | None, list[Metric]] = {}
+    for key, some in left.items():
+        if key in enabled:
+            outcome.repeated.extend(some)
+        elif key in known:
+            outcome.unrequested.extend((one, "is not enabled") for one in some)
+        else:
+            strange.setdefault(key[0], []).extend(some)
+    _pair_off(outcome, open_, strange)
+    _explain_strange(outcome, asked, strange)
+    return outcome
+
+
+def metric_in(record: Mapping[str, Any]) -> Metric:
+    """Return what a log record says of its metric. Raises RecursionError as above."""
+    return _metric("", record, _text(metric_of(record)))
+
+
+def _taken(some: list[Metric] | None) -> Metric | None:
+    return some.pop(0) if some else None
+
+
+def _pair_off(
+    outcome: Outcome, open_: list[Metric], strange: dict[str | None, list[Metric]]
+) -> None:
+    """Pair metrics of which nothing is said exactly with what is said under their names."""
+    is_sure = all(claim.metric.id is not None for claim in outcome.claims)
+    for metric in open_:
+        other = _taken(strange.get(metric.id))
+        if other is not None:
+            outcome.unlike.append((metric, other))
+        elif is_sure and metric.enabled:
+            outcome.missing.append(metric)
+
+
+def _explain_strange(
+    outcome: Outcome, asked: list[Metric], strange: Mapping[str | None, list[Metric]]
+) -> None:
+    """Say why nobody asked for what is left; a metric without a name may have."""
+    if any(metric.id is None for metric in asked):
+        return
+    names = {metric.id for metric in asked}
+    wanted = {metric.id for metric in asked if metric.enabled is not False}
+    for name, some in strange.items():
+        reason = "is not enabled" if name in names else "is not in the input"
+        if name in wanted:
+            reason = "the input has with other parameters"
+        outcome.unrequested.extend((one, reason) for one in some)
+
+
+def _asked(place: str, value: Any) -> Metric:
+    if not isinstance(value, dict):
+        return Metric(place, value, None, None, None, None)
+    enable = member(value, "enable")
+    enabled = enable.value if enable is not None and isinstance(enable.value, bool) else None
+    return _metric(place, value, _text(member(value, "id")))._replace(enabled=enabled)
+
+
+def _claim(output: Output) -> Claim:
+    value = output.value
+    if not isinstance(value, dict):
+        return Claim(Metric(output.pointer, value, output.key, None, None, None), None)
+    named = metric_of(value)
+    name = output.key if named is None else _text(named)
+    score = member(value, "score")
+    shape = None if score is None else shape_of(score.value)
+    return Claim(_metric(output.pointer, value, name), score, shape)
+
+
+def _metric(place: str, value: Mapping[str, Any], name: str | None) -> Metric:
+    parameters = member(value, "parameters")
+    sound = parameters is not None and isinstance(parameters.value, dict)
+    key = parameters_key(parameters.value) if parameters is not None and sound else None
+    return Metric(place, value, name or None, parameters, key, None)
+
+
+def _id_of(value: Any) -> str | None:
+    found = member(value, "id") if isinstance(value, dict) else None
+    return None if found is None else identifier(found.value)
+
+
+def _text(found: Member | None) -> str | None:
+    return found.value if found is not None and isinstance(found.value, str) else None

@@ -1,0 +1,1 @@
+"""infereval: evaluations and the benchmarks they are of."""

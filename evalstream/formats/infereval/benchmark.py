@@ -1,0 +1,93 @@
+"""The check of a benchmark of infereval by itself."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any, NamedTuple
+
+from evalstream.engine.documents import DocumentCheck
+from evalstream.engine.row_pass import reason_of
+from evalstream.formats.infereval.documents import BENCHMARK, VERSION, kind_by_members
+from evalstream.formats.infereval.files import NOT_OURS, Document
+from evalstream.formats.infereval.rules.benchmark import OF_BENCHMARKS
+from evalstream.formats.infereval.schema import benchmark_validator, is_sound, schema_violations
+from evalstream.formats.infereval.views import Benchmark
+from evalstream.io.names import printable
+from evalstream.model.errors import BrokenCompression, CannotCheck
+from evalstream.model.finding import Violation
+from evalstream.parsing.json import UTF8_MARK
+from evalstream.parsing.limits import MOST_JSON_BYTES
+from evalstream.rules.inputs import ES001, ES002, ES005
+from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ObjectReading, read_object
+
+
+class ReadBenchmark(NamedTuple):
+    """A benchmark if there is one, and whether it has a normal form and so a hash."""
+
+    benchmark: Benchmark | None
+    has_hash: bool = False
+
+    @property
+    def rows(self) -> int:
+        """How many items were looked at."""
+        return len(self.benchmark.items) if self.benchmark is not None else 0
+
+    @property
+    def version(self) -> str | None:
+        """The version of its structure."""
+        return None if self.benchmark is None else version_of(self.benchmark.document)
+
+
+def read_benchmark(dossier: DocumentCheck, path: str) -> ReadBenchmark:
+    """Read a benchmark, packed or not, and note everything that is wrong with it by itself."""
+    name = printable(path)
+    try:
+        with closing(Document(path, dossier.watch, MOST_JSON_BYTES)) as document:
+            text = document.whole()
+    except (OSError, CannotCheck) as error:
+        rule = ES002 if isinstance(error, BrokenCompression) else ES001
+        dossier.note(rule.fault(f"cannot be read: {reason_of(error)}"), name)
+        dossier.cannot(f"{name} cannot be read: {reason_of(error)}")
+        return ReadBenchmark(None)
+    dossier.size += len(text)
+    return read_text(dossier, text, name)
+
+
+def read_text(dossier: DocumentCheck, text: bytes, name: str) -> ReadBenchmark:
+    """Note everything that is wrong with the text of a benchmark; `name` is what it is called."""
+    if text.startswith(UTF8_MARK):
+        text = text[len(UTF8_MARK) :]
+        dossier.note(ES102.fault(BEGINS_WITH_MARK), name, 1)
+    reading = read_object(text, dossier.options.max_depth, torn=False, noun="a benchmark")
+    for fault, line in reading.faults:
+        dossier.note(fault, name, line)
+    if reading.value is None:
+        dossier.cannot(f"{name} could not be read as a benchmark")
+        return ReadBenchmark(None)
+    return _judged(dossier, reading, reading.value, name)
+
+
+def _judged(
+    dossier: DocumentCheck, reading: ObjectReading, value: dict[str, Any], name: str
+) -> ReadBenchmark:
+    if kind_by_members(value.keys()) != BENCHMARK:
+        dossier.note(ES005.fault(f"this is {NOT_OURS}"), name)
+        dossier.cannot(f"{name} is no benchmark")
+        return ReadBenchmark(None)
+    shape = schema_violations(benchmark_validator(dossier.options.engine), value)
+    dossier.note_all(reading.concerned(shape), name)
+    benchmark = Benchmark(value)
+    dossier.note_all(reading.concerned(_faults(benchmark)), name)
+    return ReadBenchmark(benchmark, is_sound(shape) and not reading.replaced)
+
+
+def version_of(document: Any) -> str:
+    """Return the version that a document declares, or the one there is."""
+    declared = document.get("schema_version")
+    return declared if isinstance(declared, str) else VERSION
+
+
+def _faults(benchmark: Benchmark) -> list[Violation]:
+    return [
+        fault for rule in OF_BENCHMARKS if rule.judge is not None for fault in rule.judge(benchmark)
+    ]

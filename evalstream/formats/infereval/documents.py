@@ -1,0 +1,79 @@
+"""infereval: a model's verdicts on the inferences of a benchmark.
+
+The facts are those of the documentation and of the released package infereval, up to 0.17.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import Final
+
+from evalstream.io.file_names import is_rows_name
+from evalstream.parsing.peek import LINES, OBJECT, Beginning
+
+NAME: Final = "infereval"
+TITLE: Final = "infereval: a benchmark of inferences, and a model's verdicts on it"
+VERSION: Final = "1.0"
+"""The one schema_version; it is of its own, whatever the version of the framework."""
+
+BENCHMARK: Final = "benchmark"
+EVALUATION: Final = "evaluation"
+ITEMS: Final = "items"
+
+_OF_EVALUATION: Final = frozenset(
+    {
+        "benchmark_id",
+        "benchmark_hash",
+        "model",
+        "endorsement_config",
+        "framework_version",
+        "started_at",
+        "finished_at",
+        "paraphrase_variant",
+    }
+)
+_OF_BENCHMARK: Final = frozenset(
+    {
+        "bearers",
+        "analysts",
+        "context_builders",
+        "factors",
+        "factor_constraints",
+        "factor_kinds",
+        "primary_panel",
+        "verification_prompt",
+        "ordinal_families",
+        ITEMS,
+    }
+)
+_SIGNS: Final = (
+    (EVALUATION, frozenset({"benchmark_id", "benchmark_hash"})),
+    (EVALUATION, frozenset({"benchmark_id", "endorsement_config"})),
+    (EVALUATION, frozenset({"benchmark_id", "framework_version"})),
+    (EVALUATION, frozenset({"benchmark_id", ITEMS})),
+    (EVALUATION, frozenset({"endorsement_config", ITEMS})),
+    (BENCHMARK, frozenset({"bearers", "analysts"})),
+    (BENCHMARK, frozenset({"bearers", ITEMS})),
+    (BENCHMARK, frozenset({"analysts", ITEMS})),
+)
+"""Members that no document of another system has side by side."""
+
+
+def recognised(file: Beginning) -> str | None:
+    """Return which of the system's documents a file is, None where it is none of them."""
+    seen = file.seen
+    if seen.kind != OBJECT and (seen.kind != LINES or is_rows_name(file.name)):
+        return None
+    return kind_by_signs(seen.keys)
+
+
+def kind_by_signs(keys: Set[str]) -> str | None:
+    """Return which document an object surely is by its members."""
+    return next((kind for kind, sign in _SIGNS if sign <= keys), None)
+
+
+def kind_by_members(keys: Set[str]) -> str | None:
+    """Return which document an object is that is known to be one of this system's."""
+    if keys & _OF_EVALUATION:
+        return EVALUATION
+    return BENCHMARK if keys & _OF_BENCHMARK else None

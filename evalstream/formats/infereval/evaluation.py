@@ -1,0 +1,196 @@
+"""The check of an evaluation of infereval: what stands round its items, then item by item."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from itertools import chain
+from typing import Any
+
+from evalstream.engine.documents import DocumentCheck
+from evalstream.engine.row_pass import reason_of
+from evalstream.formats.infereval.benchmark import (
+    ReadBenchmark,
+    read_benchmark,
+    read_text,
+    version_of,
+)
+from evalstream.formats.infereval.benchmark_hash import PREFIX, hashes_of
+from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, ITEMS, kind_by_members
+from evalstream.formats.infereval.files import NOT_OURS, Document
+from evalstream.formats.infereval.items import ItemPass
+from evalstream.formats.infereval.rules.benchmark import INF101
+from evalstream.formats.infereval.rules.evaluation import OF_EVALUATIONS, missing_items
+from evalstream.formats.infereval.schema import evaluation_validator, schema_violations
+from evalstream.formats.infereval.text import read_envelope
+from evalstream.formats.infereval.views import Evaluation
+from evalstream.io.progress import Progress
+from evalstream.model.errors import BrokenCompression, CannotCheck
+from evalstream.model.report import RunSummary
+from evalstream.model.signals import STOPPING, Stopped
+from evalstream.model.text import counted
+from evalstream.parsing.limits import refuse_many_values
+from evalstream.parsing.object_splitter import Envelope, ObjectSplitter
+from evalstream.rules.base import Rule
+from evalstream.rules.inputs import ES001, ES002, ES003, ES005
+
+
+class EvaluationCheck:
+    """The check of one evaluation, with its benchmark if it has one.
+
+    The document is read twice: once for what stands round the items, which says how they are to
+    be judged and may stand behind them, and once for the items, of which one at a time is held.
+    """
+
+    def __init__(self, dossier: DocumentCheck, progress: Progress) -> None:
+        self._dossier, self._progress = dossier, progress
+        self._options, self._run = dossier.options, dossier.run
+        self._read = ReadBenchmark(None)
+        self._items: ItemPass | None = None
+        self._evaluation: Evaluation | None = None
+        self._instead: ReadBenchmark | None = None
+        self._replaced: frozenset[str | None] = frozenset()
+
+    def summary(self) -> RunSummary:
+        """Do everything, and say what became of the run."""
+        if self._run.aggregate is not None:
+            self._read = read_benchmark(self._dossier, self._run.aggregate)
+        try:
+            with closing(Document(self._run.rows or "", self._dossier.watch)) as document:
+                self._check(document)
+                self._compare_reads(document)
+        except BrokenCompression as error:
+            self._fail(ES002, str(error))
+        except BrokenPipeError:
+            raise
+        except (OSError, CannotCheck) as error:
+            self._fail(ES001, f"cannot be read: {reason_of(error)}")
+        except Stopped as stopped:
+            self._dossier.cannot(f"stopped by {stopped.name} after {counted(self._rows, 'item')}")
+        finally:
+            self._progress.end()
+        return self._closed()
+
+    @property
+    def _rows(self) -> int:
+        return self._items.count if self._items is not None else 0
+
+    def _check(self, document: Document) -> None:
+        members = ObjectSplitter(ITEMS, self._options.max_line_bytes)
+        for piece in document.pieces():
+            STOPPING.check()
+            members.feed(piece)
+        members.end()
+        envelope, breaks_off = members.envelope(), members.trouble is not None
+        if breaks_off:
+            # What stands before the break is read as if the object ended there.
+            envelope = envelope._replace(text=envelope.text + b"}")
+        found = self._read_whole(envelope)
+        if found is None or not self._is_evaluation(document, found, breaks_off=breaks_off):
+            return
+        if not breaks_off:
+            shape = schema_violations(evaluation_validator(self._options.engine), found)
+            self._dossier.note_all(fault for fault in shape if fault.pointer not in self._replaced)
+        if found.get(ITEMS) and isinstance(found[ITEMS], list):
+            self._dossier.cannot("there is a second list of items, which was not looked at")
+        self._evaluation = self._held_against(found, breaks_off=breaks_off)
+        self._judge_items(document, self._evaluation)
+        if not breaks_off:
+            self._judge_whole(self._evaluation)
+
+    def _read_whole(self, envelope: Envelope) -> dict[str, Any] | None:
+        """Return what stands round the items, None where it cannot be read."""
+        if not envelope.is_whole:
+            most = self._options.max_line_bytes
+            self._fail(ES003, f"what stands round the items is longer than {most:,} bytes")
+            return None
+        refuse_many_values(envelope.text)
+        text = read_envelope(envelope, self._options.max_depth)
+        for fault, line in text.faults:
+            self._dossier.note(fault, line=line)
+        if not text.readable:
+            self._dossier.cannot("the evaluation could not be read as an object")
+            return None
+        found: dict[str, Any] = text.value
+        self._replaced = text.replaced
+        return found
+
+    def _is_evaluation(
+        self, document: Document, found: dict[str, Any], *, breaks_off: bool
+    ) -> bool:
+        """Tell whether an object is an evaluation; a benchmark in its place is checked as one."""
+        kind = kind_by_members(found.keys())
+        if kind == BENCHMARK and self._run.aggregate is None:
+            self._instead = read_text(self._dossier, document.whole(), self._dossier.name)
+            return False
+        if kind == EVALUATION or (breaks_off and found.keys() == {ITEMS}):
+            return True
+        self._fail(ES005, f"this is {NOT_OURS}")
+        return False
+
+    def _held_against(self, found: dict[str, Any], *, breaks_off: bool) -> Evaluation:
+        """Return the evaluation beside its benchmark, of which the hash is taken anew."""
+        benchmark, hashes = self._read.benchmark, None
+        if benchmark is not None and self._read.has_hash:
+            hashes = hashes_of(benchmark.document, found.get("framework_version"))
+        elif benchmark is not None:
+            self._dossier.cannot("the benchmark is malformed, so its hash could not be taken")
+        lacking = "the benchmark could not be read" if self._run.aggregate else self._run.missing
+        return Evaluation(found, benchmark, hashes, breaks_off, lacking)
+
+    def _judge_items(self, document: Document, evaluation: Evaluation) -> None:
+        items = self._items = ItemPass(self._dossier, evaluation)
+        members, last = ObjectSplitter(ITEMS, self._options.max_line_bytes), None
+        self._progress.begin(self._dossier.name, document.size)
+        for piece in chain(document.pieces(), [b""]):
+            STOPPING.check()
+            for element in members.feed(piece) if piece else members.end():
+                if element.whole:
+                    items.take(element)
+                else:
+                    last = element
+            self._dossier.size += len(piece)
+            found = sum(self._dossier.collector.counts.values())
+            self._progress.advance(len(piece), items.count, found)
+        if members.trouble is not None:
+            items.break_off(members.trouble, last)
+
+    def _judge_whole(self, evaluation: Evaluation) -> None:
+        """Judge what stands round the items, and which items there are."""
+        for rule in (INF101, *OF_EVALUATIONS):
+            if rule.judge is not None:
+                self._dossier.note_all(rule.judge(evaluation))
+        benchmark, items = evaluation.benchmark, self._items
+        if benchmark is None or items is None:
+            return
+        missing = [name for name in benchmark.by_id if name not in items.found]
+        if missing:
+            self._dossier.note(missing_items(missing))
+
+    def _compare_reads(self, document: Document) -> None:
+        difference = document.difference()
+        if difference is not None:
+            self._dossier.tell_change(difference)
+
+    def _fail(self, rule: Rule, reason: str) -> None:
+        self._dossier.note(rule.fault(reason))
+        self._dossier.cannot(reason)
+
+    def _closed(self) -> RunSummary:
+        """Return what became of the run: it passed only if it was held against a benchmark."""
+        dossier, evaluation = self._dossier, self._evaluation
+        if self._instead is not None:
+            return dossier.closed(rows=self._instead.rows, version=self._instead.version)
+        version = None if evaluation is None else version_of(evaluation.document)
+        summary = dossier.closed(rows=self._rows, version=version)
+        if evaluation is None:
+            return summary
+        if evaluation.hashes is not None:
+            declared = evaluation.document.get("benchmark_hash")
+            summary.algorithm, summary.covers = "sha256", "benchmark"
+            summary.actual = evaluation.hashes[0].removeprefix(PREFIX)
+            summary.declared = declared.removeprefix(PREFIX) if isinstance(declared, str) else None
+            if declared in evaluation.hashes:
+                summary.actual = summary.declared
+        if evaluation.benchmark is None and summary.verdict == "passed":
+            summary.verdict = "incomplete"
+        return summary

@@ -1,0 +1,214 @@
+"""Where the documents of infereval lie, how they are read, and which of them belong together."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from typing import IO, Any, Final
+
+from xxhash import xxh3_128
+
+from evalstream.formats import NAMES
+from evalstream.formats.infereval.documents import (
+    ITEMS,
+    NAME,
+    kind_by_members,
+    kind_by_signs,
+)
+from evalstream.io.compression import Unpacked, compression_of
+from evalstream.io.file_state import Watch
+from evalstream.io.remote import RemoteReader, is_remote
+from evalstream.io.standard_input import STANDARD_INPUT
+from evalstream.io.stream import Descriptor, Rewound, Stored
+from evalstream.model.block import ByteStream
+from evalstream.model.options import Options
+from evalstream.model.run import STDIN
+from evalstream.model.signals import STOPPING
+from evalstream.parsing.json import UTF8_MARK, fast
+from evalstream.parsing.limits import (
+    MOST_JSON_BYTES,
+    is_device,
+    refuse_many_values,
+    too_many_bytes,
+)
+from evalstream.parsing.object_splitter import ObjectSplitter
+from evalstream.parsing.peek import ARRAY, PEEK_BYTES, Peek, peek
+
+MAGIC_BYTES: Final = 6
+"""How many bytes tell a compression."""
+
+
+class Document:
+    """A document whose bytes can be read from the first on again and again.
+
+    What comes only once, from standard input or a pipe, is kept on disk meanwhile. How a local
+    file looks goes to `watch`. No more than `most` bytes are kept on disk, nor of a device, which
+    may have no end. Raises OSError where it cannot be opened, and TooLarge.
+    """
+
+    def __init__(self, path: str, watch: Watch | None = None, most: int | None = None) -> None:
+        self._reads: set[bytes] = set()
+        self._path = path
+        self._kept: IO[bytes] | None = None
+        self._opened: os.stat_result | None = None
+        if "\0" in path:
+            raise OSError("its name has a NUL in it")
+        if path == STDIN or (not is_remote(path) and comes_once(path)):
+            endless = path != STDIN and is_device(os.stat(path))
+            self._kept = _copied(path, MOST_JSON_BYTES if endless else most)
+        elif not is_remote(path):
+            self._opened = os.stat(path)
+            if watch is not None:
+                watch.add(path, self._opened)
+
+    @property
+    def size(self) -> int:
+        """How many bytes are stored, 0 where that is not known."""
+        return self._opened.st_size if self._opened is not None else 0
+
+    def pieces(self) -> Iterator[bytes]:
+        """Iterate over the bytes, unpacked. Raises OSError and CannotCheck."""
+        reader, digest = self._reader(), xxh3_128()
+        try:
+            start = b""
+            while len(start) < MAGIC_BYTES and (data := reader.read()):
+                start += data
+            packed, reader = compression_of(start), Rewound(start, reader)
+            if packed is not None:
+                reader = Unpacked(reader, packed)
+            while data := reader.read():
+                digest.update(data)
+                yield data
+            self._reads.add(digest.digest())
+        finally:
+            reader.close()
+
+    def whole(self) -> bytes:
+        """Return all bytes, unpacked. Raises OSError and CannotCheck, also where they are many."""
+        held = bytearray()
+        for piece in self.pieces():
+            STOPPING.check()
+            held += piece
+            if len(held) > MOST_JSON_BYTES:
+                raise too_many_bytes(MOST_JSON_BYTES)
+        refuse_many_values(held)
+        return bytes(held)
+
+    def difference(self) -> str | None:
+        """Say whether the bytes were other ones when they were read to their end once more."""
+        return "its bytes were others when it was read again" if len(self._reads) > 1 else None
+
+    def close(self) -> None:
+        """Let go of what was kept."""
+        if self._kept is not None:
+            self._kept.close()
+
+    def _reader(self) -> ByteStream:
+        if self._kept is not None:
+            self._kept.seek(0)
+            return Descriptor(self._kept.fileno())
+        return RemoteReader(self._path) if is_remote(self._path) else Stored(self._path)
+
+
+def kind_of(path: str) -> str | None:
+    """Return which document a file is that is said to be one of this system's, if it is one.
+
+    What is not readable or torn counts as an evaluation, so that it is told why. Raises OSError
+    and CannotCheck.
+    """
+    seen = seen_in(path)
+    if seen.kind == ARRAY:
+        return None
+    kind = kind_by_signs(seen.keys)
+    if kind is None:
+        members = outline(path, "benchmark_id")
+        kind = kind_by_members(members.keys()) or kind_by_members(seen.keys)
+    return kind
+
+
+NOT_OURS: Final = (
+    f"no benchmark and no evaluation of {NAME}; the formats that can be named are "
+    f"{', '.join(NAMES)}"
+)
+
+
+def seen_in(path: str) -> Peek:
+    """Look at the beginning of a document, unpacked."""
+    head = b""
+    with closing(Document(path)) as document:
+        for piece in document.pieces():
+            head += piece
+            if len(head) >= PEEK_BYTES:
+                break
+    return peek(head[:PEEK_BYTES])
+
+
+def outline(path: str, wanted: str) -> dict[str, Any]:
+    """Return the members of a document but for its items, no more than up to a wanted one."""
+    members = ObjectSplitter(ITEMS, Options().max_line_bytes)
+    with closing(Document(path)) as document:
+        for piece in document.pieces():
+            had_begun = members.has_begun
+            members.feed(piece)
+            if members.has_begun and not had_begun:
+                found = _parsed(members.envelope().text + b"}")
+                if wanted in found:
+                    return found
+    members.end()
+    return _parsed(members.envelope().text)
+
+
+def whole_document(path: str) -> Any:
+    """Return a document as an object, empty where it is none. Raises OSError and CannotCheck."""
+    with closing(Document(path)) as document:
+        return _parsed(document.whole().removeprefix(UTF8_MARK))
+
+
+def _parsed(text: bytes) -> dict[str, Any]:
+    try:
+        value = fast(text)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def comes_once(path: str) -> bool:
+    """Tell whether a path names something that can be read only once, such as a named pipe."""
+    mode = os.stat(path).st_mode
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def _copied(path: str, most: int | None) -> IO[bytes]:
+    """Copy what comes only once to disk. Raises OSError, TooLarge and Stopped."""
+    copy = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - closed by the document
+    try:
+        _copy(_once(path), copy, most)
+    except BaseException:
+        copy.close()
+        raise
+    return copy
+
+
+def _once(path: str) -> ByteStream:
+    if path == STDIN:
+        return STANDARD_INPUT.reader()
+    # A named pipe is opened only once a writer opens it.
+    with STOPPING.waiting():
+        return Descriptor(os.open(path, os.O_RDONLY), owned=True)
+
+
+def _copy(reader: ByteStream, copy: IO[bytes], most: int | None) -> None:
+    size = 0
+    try:
+        while data := reader.read():
+            STOPPING.check()
+            size += len(data)
+            if most is not None and size > most:
+                raise too_many_bytes(most)
+            copy.write(data)
+        copy.flush()
+    finally:
+        reader.close()

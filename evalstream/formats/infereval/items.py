@@ -1,0 +1,125 @@
+"""The pass over the items of an evaluation of infereval: one at a time, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Any, Final
+
+from evalstream.engine.documents import DocumentCheck
+from evalstream.engine.row_pass import BREAKS
+from evalstream.formats.infereval.documents import ITEMS
+from evalstream.formats.infereval.rules.benchmark import INF201, INF202, INF208
+from evalstream.formats.infereval.rules.evaluation import OF_ITEMS
+from evalstream.formats.infereval.schema import fits, item_validator, schema_violations
+from evalstream.formats.infereval.text import Text, read_item
+from evalstream.formats.infereval.views import Evaluation, Item
+from evalstream.model.finding import Violation
+from evalstream.model.text import counted
+from evalstream.parsing.array_splitter import ArrayError, Element
+from evalstream.parsing.json import FAST_DEPTH, fast
+from evalstream.parsing.json_schema import finite_check
+
+ID_DIGEST_BYTES: Final = 16
+"""How much is kept of an item's id: with its number about 150 bytes, 1.5 GB for ten million."""
+
+Placed = tuple[int, Violation]
+"""A line and a fault on it."""
+
+
+class ItemPass:
+    """Judges items as they come, and hands what is wrong with them to the dossier at once.
+
+    `count` is how many there were so far, `found` which of the benchmark's were among them.
+    """
+
+    def __init__(self, dossier: DocumentCheck, evaluation: Evaluation) -> None:
+        self.count = 0
+        self.found: set[str] = set()
+        options = dossier.options
+        self._dossier, self._evaluation = dossier, evaluation
+        self._depth = options.max_depth
+        # A lower bound for nesting than the fast parser's own is left to the exact one.
+        self._is_shallow = options.max_depth < FAST_DEPTH
+        self._finite, self._schema = finite_check(options.engine), item_validator(options.engine)
+        self._seen: dict[bytes, int] = {}
+        self._verdicts: int | None = None
+
+    def take(self, element: Element) -> None:
+        """Judge one item, which is whole."""
+        text = self._read(element)
+        faults = [(line or element.line, fault) for fault, line in text.faults]
+        if text.readable:
+            faults += [
+                (element.line, fault)
+                for fault in self._faults(text.value)
+                if fault.pointer not in text.replaced
+            ]
+        else:
+            self._dossier.cannot(f"item {self.count:,} could not be read")
+        for line, fault in sorted(faults, key=_order):
+            place = f"/{ITEMS}/{self.count}{fault.pointer or ''}"
+            self._show(fault._replace(pointer=place), line)
+        self.count += 1
+
+    def break_off(self, trouble: ArrayError, last: Element | None) -> None:
+        """Say where the items stop making sense; `last` is what stands there, if it is known."""
+        before = f"{counted(self.count, 'whole item')} before, and what follows was not looked at"
+        place = f"/{ITEMS}/{self.count}"
+        rule = BREAKS[trouble.name]
+        said = f"{trouble.message} (byte {trouble.offset:,} of the file)"
+        fault, line = rule.fault(said), trouble.line
+        if last is not None and trouble.name in ("invalid-json", "truncated-record"):
+            text = self._read(last)
+            if not text.readable:
+                fault, at = text.faults[0]
+                line = at or line
+        self._show(fault._replace(message=f"{fault.message}; {before}", pointer=place), line)
+        self._dossier.cannot("the items could not be read to their end")
+
+    def _read(self, element: Element) -> Text:
+        if not self._is_shallow and element.whole:
+            try:
+                value = fast(element.text)
+            except ValueError:
+                pass
+            else:
+                if self._finite(value):
+                    return Text(value, readable=True, faults=[])
+        return read_item(element.text, element.offset, element.line, self._depth)
+
+    def _faults(self, value: Any) -> Iterator[Violation]:
+        if not fits(self._schema, value):
+            yield from schema_violations(self._schema, value)
+        if not isinstance(value, dict):
+            return
+        verdicts = value.get("analyst_verdicts")
+        if self._verdicts is None and isinstance(verdicts, list):
+            self._verdicts = len(verdicts)
+        item = Item(self.count, value, self._evaluation, self._verdicts)
+        for rule in (INF201, INF202, *OF_ITEMS):
+            if rule.judge is not None:
+                yield from rule.judge(item)
+        yield from self._repeated(value)
+
+    def _repeated(self, value: dict[str, Any]) -> Iterator[Violation]:
+        """Note the id of an item, and say so if an earlier one has it."""
+        name, benchmark = value.get("id"), self._evaluation.benchmark
+        if not isinstance(name, str):
+            return
+        digest = blake2b(name.encode(errors="replace"), digest_size=ID_DIGEST_BYTES).digest()
+        first = self._seen.setdefault(digest, self.count)
+        if first != self.count:
+            message = f"the id of item {first:,} again"
+            yield INF208.fault(message, pointer="/id", found=name)
+        if benchmark is not None and name in benchmark.by_id:
+            self.found.add(name)
+
+    def _show(self, fault: Violation, line: int) -> None:
+        """Hand a finding on: items come in order, so none that comes later stands before it."""
+        self._dossier.collector.note(fault, self._dossier.name, line)
+
+
+def _order(placed: Placed) -> tuple[int, str, str]:
+    line, fault = placed
+    return line, fault.code, fault.pointer or ""

@@ -1,0 +1,175 @@
+"""Which documents of infereval belong together: by benchmark_id, then by benchmark_hash."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evalstream.engine.row_pass import reason_of
+from evalstream.formats.infereval.benchmark_hash import hashes_of
+from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME, kind_by_signs
+from evalstream.formats.infereval.files import outline, seen_in, whole_document
+from evalstream.formats.infereval.schema import benchmark_validator, is_sound, schema_violations
+from evalstream.io.names import printable
+from evalstream.io.spill_table import SpillTable, restored, stored
+from evalstream.model.errors import CannotCheck
+from evalstream.model.run import NoInput, Run
+from evalstream.parsing.json import canonical
+
+NAMED: Final = 5
+"""How many benchmarks are named that have one id."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A document in a folder: what it is, and by what it is joined with others."""
+
+    path: str
+    kind: str
+    id: Any
+    declared: Any = None
+
+
+def runs_of(
+    documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
+) -> Iterator[Run | NoInput]:
+    """Pair evaluations with their benchmarks, by the paths of both; the benchmarks left are alone.
+
+    Where they were `named` in one call, one evaluation and one benchmark that are left go
+    together whatever their ids: the check says that they differ.
+    """
+    with closing(_Documents()) as kept:
+        for kind, path in documents():
+            kept.take(kind, path)
+        kept.pair(named=named)
+        yield from kept.runs(named=named)
+
+
+_TABLES: Final = """
+    CREATE TABLE document (
+        number INTEGER PRIMARY KEY, path BLOB, kind TEXT, id BLOB, declared TEXT,
+        benchmark BLOB, missing TEXT, used INTEGER DEFAULT 0, reason TEXT, readable INTEGER
+    );
+    CREATE INDEX by_id ON document (id);
+"""
+
+
+class _Documents:
+    """Documents on disk, with what they are joined by."""
+
+    def __init__(self) -> None:
+        self._kept = SpillTable(_TABLES)
+        self.close = self._kept.close
+
+    def take(self, kind: str, path: str) -> None:
+        """Look into a document, and remember what it says of itself."""
+        one = looked_at(path, kind)
+        row: tuple[Any, ...]
+        if isinstance(one, NoInput):
+            row = (stored(path), None, None, None, one.reason, one.readable)
+        else:
+            id_ = None if one.id is None else canonical(one.id)
+            declared = one.declared if isinstance(one.declared, str) else None
+            row = (stored(path), one.kind, id_, declared, None, None)
+        self._kept.change(
+            "INSERT INTO document (path, kind, id, declared, reason, readable) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            [row],
+        )
+
+    def pair(self, *, named: bool) -> None:
+        """Find the benchmark of each evaluation by its id, and among several by benchmark_hash."""
+        for number, id_, declared in self._each("id, declared", EVALUATION):
+            candidates = self._benchmarks(id_)
+            if len(candidates) > 1:
+                several = candidates
+                candidates = [one for one in several if _is_declared(one, declared)][:1] or several
+            if len(candidates) == 1:
+                self._join(number, candidates[0])
+            elif candidates:
+                names = ", ".join(map(printable, candidates[:NAMED]))
+                reason = f"several benchmarks have its benchmark_id, and none its hash: {names}"
+                self._kept.change(
+                    "UPDATE document SET missing = ? WHERE number = ?", [(reason, number)]
+                )
+        if named:
+            self._join_last()
+
+    def runs(self, *, named: bool) -> Iterator[Run | NoInput]:
+        """Iterate over the runs in the order of the documents."""
+        where = "that was named" if named else "in the searched folder"
+        none = f"no benchmark {where} has its benchmark_id"
+        if named and not self._kept.rows("SELECT 1 FROM document WHERE kind = ?", BENCHMARK):
+            none = ""
+        columns = "path, kind, benchmark, missing, used, reason, readable"
+        for _, path, kind, benchmark, missing, used, reason, readable in self._each(columns):
+            name = restored(path)
+            if kind is None:
+                yield NoInput(name, reason, readable=bool(readable), format=NAME)
+            elif kind == BENCHMARK:
+                if not used:
+                    yield Run(None, name, format=NAME)
+            elif benchmark is not None:
+                yield Run(name, restored(benchmark), format=NAME)
+            else:
+                yield Run(name, None, missing=missing or none or None, format=NAME)
+
+    def _each(self, columns: str, kind: str | None = None) -> Iterator[Any]:
+        """Iterate over numbers and columns of the documents, or of those of a kind, in order."""
+        last = 0
+        which = "" if kind is None else f"AND kind = '{kind}'"
+        query = f"SELECT number, {columns} FROM document WHERE number > ? {which} LIMIT 500"  # noqa: S608 - ours
+        while found := self._kept.rows(query, last):
+            yield from found
+            last = found[-1][0]
+
+    def _benchmarks(self, id_: bytes | None) -> list[str]:
+        found = self._kept.rows(
+            "SELECT path FROM document WHERE id = ? AND kind = ? ORDER BY number", id_, BENCHMARK
+        )
+        return [restored(path) for (path,) in found]
+
+    def _join(self, number: int, benchmark: str) -> None:
+        name = stored(benchmark)
+        self._kept.change("UPDATE document SET benchmark = ? WHERE number = ?", [(name, number)])
+        self._kept.change("UPDATE document SET used = 1 WHERE path = ?", [(name,)])
+
+    def _join_last(self) -> None:
+        """Join the one evaluation and the one benchmark that are left, if it is one of each."""
+        left = self._kept.rows(
+            "SELECT number FROM document WHERE kind = ? AND benchmark IS NULL LIMIT 2", EVALUATION
+        )
+        unused = self._kept.rows(
+            "SELECT path FROM document WHERE kind = ? AND used = 0 LIMIT 2", BENCHMARK
+        )
+        if len(left) == len(unused) == 1:
+            self._join(left[0][0], restored(unused[0][0]))
+
+
+def _is_declared(benchmark: str, declared: str | None) -> bool:
+    document = whole_document(benchmark)
+    if not is_sound(schema_violations(benchmark_validator("auto"), document)):
+        return False
+    return declared in hashes_of(document, None)
+
+
+def looked_at(path: str, kind: str) -> _Found | NoInput:
+    """Say by what a document is joined with others; `kind` is what it shows to be, if it does."""
+    try:
+        if kind not in (EVALUATION, BENCHMARK):
+            # What tells it may stand behind the items.
+            members = seen_in(path).keys.union(outline(path, "benchmark_id"))
+            kind = kind_by_signs(members) or ""
+        if kind == BENCHMARK:
+            return _Found(path, kind, whole_document(path).get("id"))
+        if kind == EVALUATION:
+            found = outline(path, "benchmark_hash")
+            return _Found(path, kind, found.get("benchmark_id"), found.get("benchmark_hash"))
+    except (OSError, CannotCheck) as error:
+        if kind in (EVALUATION, BENCHMARK):
+            return _Found(path, kind, None)  # its check says why it cannot be read
+        return NoInput(path, f"cannot be read: {reason_of(error)}", readable=False, format=NAME)
+    message = "it has items, but nothing else of a benchmark or an evaluation"
+    return NoInput(path, f"{message}; --format-name {NAME} checks it alone", format=NAME)

@@ -1,0 +1,726 @@
+"""INF1 and INF2: infereval: the structure of its documents, and a benchmark by itself."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import islice, product
+from typing import Any, Final
+
+from evalstream.formats.infereval.dates import date_time, is_date
+from evalstream.formats.infereval.views import (
+    Benchmark,
+    Evaluation,
+    Item,
+    is_number,
+    object_or_empty,
+    objects,
+    texts,
+    texts_by_name,
+)
+from evalstream.model.finding import Severity, Violation, of_length, one_of
+from evalstream.parsing.json import pointer
+from evalstream.rules.base import Rule
+
+CELLS_LISTED: Final = 20
+"""How many thin cells are listed by name; there may be any number of them."""
+
+KINDS: Final = ("template", "plugin")
+CONTEXTS: Final = ("premise", "conclusion")
+
+
+def _beyond_the_schema(facts: Benchmark | Evaluation) -> Iterator[Violation]:
+    """Find what the package refuses of documents that fit their schema."""
+    if isinstance(facts, Benchmark):
+        yield from _builders(facts)
+        for index, item in facts.items:
+            metadata = object_or_empty(item.get("construction_metadata"))
+            place = ("items", index, "construction_metadata", "authored_on")
+            if isinstance(day := metadata.get("authored_on"), str) and not is_date(day):
+                yield INF101.fault("no date such as 2026-05-31", pointer=pointer(place), found=day)
+        return
+    number: Any = (facts.config or {}).get("n_samples", 1)
+    if is_number(number) and number < 1:
+        message, where = "at least one sample is needed", "/endorsement_config/n_samples"
+        yield INF101.fault(message, pointer=where, found=number)
+    for name in ("started_at", "finished_at"):
+        if isinstance(moment := facts.document.get(name), str) and date_time(moment) is None:
+            message = "no time such as 2026-05-31T10:00:00Z"
+            yield INF101.fault(message, pointer=f"/{name}", found=moment)
+
+
+def _builders(benchmark: Benchmark) -> Iterator[Violation]:
+    builders = object_or_empty(benchmark.document.get("context_builders"))
+    for name in CONTEXTS:
+        builder = builders.get(name)
+        if isinstance(builder, dict) and "kind" not in builder:
+            message = "kind is missing, which tells the two kinds of builders apart"
+            place = pointer(("context_builders", name))
+            yield INF101.fault(message, pointer=place, expected=one_of(KINDS))
+
+
+def _verdicts(facts: Benchmark | Item) -> Iterator[Violation]:
+    if isinstance(facts, Benchmark):
+        yield from _counts(facts, INF201, "analyst_verdicts")
+        return
+    given = facts.value.get("analyst_verdicts")
+    if facts.evaluation.benchmark is None and isinstance(given, list):
+        wanted = facts.verdicts
+        if wanted is not None and len(given) != wanted:
+            message = f"{len(given)} analyst_verdicts, but the first item has {wanted}"
+            yield INF201.fault(message, pointer="/analyst_verdicts", expected=of_length(wanted))
+
+
+def _rationales(facts: Benchmark | Item) -> Iterator[Violation]:
+    if isinstance(facts, Benchmark):
+        yield from _counts(facts, INF202, "analyst_rationales")
+        return
+    given, verdicts = (facts.value.get(f"analyst_{part}") for part in ("rationales", "verdicts"))
+    if facts.evaluation.benchmark is not None or not isinstance(given, list):
+        return
+    if isinstance(verdicts, list) and len(given) != len(verdicts):
+        message = f"{len(given)} analyst_rationales beside {len(verdicts)} analyst_verdicts"
+        yield INF202.fault(
+            message, pointer="/analyst_rationales", expected=of_length(len(verdicts))
+        )
+
+
+def _counts(benchmark: Benchmark, rule: Rule, name: str) -> Iterator[Violation]:
+    """Compare the length of a list in every item with the number of analysts."""
+    wanted = benchmark.panel_size
+    for index, item in benchmark.items:
+        given = item.get(name)
+        if wanted is not None and isinstance(given, list) and len(given) != wanted:
+            message = f"{len(given)} {name}, but there are {wanted} analysts"
+            place = pointer(("items", index, name))
+            yield rule.fault(message, pointer=place, expected=of_length(wanted), found=given)
+
+
+def _factor_levels(benchmark: Benchmark) -> Iterator[Violation]:
+    factors = benchmark.factors
+    for index, item in benchmark.items:
+        for factor, level in object_or_empty(item.get("factor_levels")).items():
+            place = pointer(("items", index, "factor_levels", factor))
+            if factor not in factors:
+                message = f"a level of {factor}, a factor that the benchmark does not declare"
+                yield INF203.fault(message, pointer=place)
+            elif isinstance(level, str) and level not in factors[factor]:
+                message = "no declared level of this factor"
+                yield INF203.fault(
+                    message, pointer=place, expected=one_of(factors[factor]), found=level
+                )
+
+
+def _thin_cells(benchmark: Benchmark) -> Iterator[Violation]:
+    constraints = object_or_empty(benchmark.document.get("factor_constraints"))
+    least: Any = constraints.get("min_items_per_cell")
+    names = sorted(benchmark.factors)
+    if not is_number(least) or not names:
+        return
+    levels = [list(dict.fromkeys(benchmark.factors[name])) for name in names]
+    held = _held(benchmark, names, levels)
+    full = sum(number >= least for number in held.values())
+    cells = math.prod(map(len, levels))
+    thin = cells - full if least > 0 else 0
+    if thin <= 0:
+        return
+    found = (cell for cell in product(*levels) if held[cell] < least)
+    listed = [_cell(names, cell, held[cell]) for cell in islice(found, CELLS_LISTED)]
+    more = f" and {thin - len(listed):,} more" if thin > len(listed) else ""
+    message = f"{thin:,} of {cells:,} cells hold too few items: {'; '.join(listed)}{more}"
+    place = "/factor_constraints/min_items_per_cell"
+    yield INF204.fault(message, pointer=place)
+
+
+def _held(
+    benchmark: Benchmark, names: list[str], levels: list[list[str]]
+) -> Counter[tuple[str, ...]]:
+    """Count the items of each cell; one that does not name every factor belongs to none."""
+    known = [frozenset(some) for some in levels]
+    held: Counter[tuple[str, ...]] = Counter()
+    for _, item in benchmark.items:
+        given = object_or_empty(item.get("factor_levels"))
+        cell = tuple(given.get(name) for name in names)
+        if all(isinstance(one, str) and one in some for one, some in zip(cell, known, strict=True)):
+            held[cell] += 1  # type: ignore[index]  # all of them are texts
+    return held
+
+
+def _cell(names: list[str], cell: tuple[str, ...], number: int) -> str:
+    levels = ", ".join(f"{name}={level}" for name, level in zip(names, cell, strict=True))
+    return f"{levels} ({number:,})"
+
+
+def _primary_panel(benchmark: Benchmark) -> Iterator[Violation]:
+    panel = benchmark.document.get("primary_panel")
+    panels = sorted({text for text in _panels(benchmark) if text is not None})
+    if isinstance(panel, str) and panel not in panels and benchmark.panel_size:
+        message = "no analyst belongs to this panel"
+        yield INF205.fault(message, pointer="/primary_panel", expected=one_of(panels), found=panel)
+
+
+def _partial_panels(benchmark: Benchmark) -> Iterator[Violation]:
+    panels = _panels(benchmark)
+    without = [index for index, panel in enumerate(panels) if panel is None]
+    if without and len(without) < len(panels):
+        for index in without:
+            message = "this analyst declares no panel, though others do"
+            place = pointer(("analysts", benchmark.analysts[index][0]))
+            yield INF206.fault(message, pointer=place)
+
+
+def _panels(benchmark: Benchmark) -> list[str | None]:
+    given = (analyst.get("panel") for _, analyst in benchmark.analysts)
+    return [panel if isinstance(panel, str) else None for panel in given]
+
+
+def _factor_kinds(benchmark: Benchmark) -> Iterator[Violation]:
+    for name in object_or_empty(benchmark.document.get("factor_kinds")):
+        if name not in benchmark.factors:
+            message, place = f"{name} is not a factor of the benchmark", ("factor_kinds", name)
+            yield INF207.fault(message, pointer=pointer(place))
+
+
+def _repeated_ids(benchmark: Benchmark) -> Iterator[Violation]:
+    for name, members in (("analysts", benchmark.analysts), ("items", benchmark.items)):
+        first: dict[str, int] = {}
+        for index, member in members:
+            given = member.get("id")
+            if isinstance(given, str) and first.setdefault(given, index) != index:
+                message = f"the id of {name[:-1]} {first[given]:,} again"
+                place = (name, index, "id")
+                yield INF208.fault(message, pointer=pointer(place), found=given)
+
+
+def _unknown_bearers(benchmark: Benchmark) -> Iterator[Violation]:
+    for index, item in benchmark.items:
+        target = object_or_empty(item.get("rsr_target"))
+        for path, given in (
+            (("premises",), item.get("premises")),
+            (("conclusions",), item.get("conclusions")),
+            (("rsr_target", "X"), target.get("X")),
+            (("rsr_target", "A"), target.get("A")),
+        ):
+            yield from _not_bearers(benchmark, INF209, given, ("items", index, *path))
+
+
+def _not_bearers(
+    benchmark: Benchmark, rule: Rule, given: Any, path: tuple[str | int, ...]
+) -> Iterator[Violation]:
+    """Name the texts of a list that are no bearers."""
+    for place, name in texts(given):
+        if benchmark.bearers is not None and name not in benchmark.bearers:
+            yield rule.fault("no bearer has this id", pointer=pointer((*path, place)), found=name)
+
+
+def _cross_references(benchmark: Benchmark) -> Iterator[Violation]:
+    document = benchmark.document
+    for name, tiers in object_or_empty(document.get("ordinal_families")).items():
+        yield from _not_bearers(benchmark, INF210, tiers, ("ordinal_families", name))
+    yield from _unknown_families(benchmark)
+    for index, rule in objects(document.get("entailment_rules")):
+        for name in ("antecedent", "consequent"):
+            yield from _not_a_bearer(benchmark, rule.get(name), ("entailment_rules", index, name))
+    yield from _unknown_items(benchmark)
+    targets = [text for _, text in texts(document.get("targets"))]
+    for index, item in benchmark.items:
+        target = item.get("target")
+        if targets and isinstance(target, str) and target not in targets:
+            message, place = "no target of the benchmark", pointer(("items", index, "target"))
+            yield INF210.fault(message, pointer=place, expected=one_of(targets), found=target)
+        yield from _step(benchmark, object_or_empty(item.get("monotonicity_step")), index)
+
+
+def _unknown_families(benchmark: Benchmark) -> Iterator[Violation]:
+    document, families = benchmark.document, benchmark.families
+    for name, bearer in object_or_empty(document.get("bearers")).items():
+        family = object_or_empty(bearer).get("ordinal_family")
+        yield from _not_a_family(families, family, ("bearers", name, "ordinal_family"))
+    for index, rule in objects(document.get("copresence_rules")):
+        for place, family in texts(rule.get("families")):
+            path = ("copresence_rules", index, "families", place)
+            yield from _not_a_family(families, family, path)
+
+
+def _unknown_items(benchmark: Benchmark) -> Iterator[Violation]:
+    for index, regularity in objects(benchmark.document.get("regularities")):
+        for place, item in texts(regularity.get("test_item_ids")):
+            if item not in benchmark.by_id:
+                path = ("regularities", index, "test_item_ids", place)
+                yield INF210.fault("no item has this id", pointer=pointer(path), found=item)
+
+
+def _not_a_family(
+    families: Mapping[str, list[str]], family: Any, path: tuple[str | int, ...]
+) -> Iterator[Violation]:
+    if isinstance(family, str) and family not in families:
+        message = "no ordinal family of the benchmark"
+        yield INF210.fault(message, pointer=pointer(path), expected=one_of(families), found=family)
+
+
+def _not_a_bearer(
+    benchmark: Benchmark, bearer: Any, path: tuple[str | int, ...]
+) -> Iterator[Violation]:
+    known = benchmark.bearers
+    if isinstance(bearer, str) and known is not None and bearer not in known:
+        yield INF210.fault("no bearer has this id", pointer=pointer(path), found=bearer)
+
+
+def _step(benchmark: Benchmark, step: Mapping[str, Any], index: int) -> Iterator[Violation]:
+    """Hold a step of a ladder against the ordinal family that it walks."""
+    path = ("items", index, "monotonicity_step")
+    family, tier, number = (step.get(name) for name in ("family", "tier", "tier_index"))
+    yield from _not_a_bearer(benchmark, step.get("fixed"), (*path, "fixed"))
+    yield from _not_a_family(benchmark.families, family, (*path, "family"))
+    tiers = benchmark.families.get(family) if isinstance(family, str) else None
+    if tiers is None or not isinstance(tier, str):
+        return
+    if tier not in tiers:
+        message, place = "no tier of this family", pointer((*path, "tier"))
+        yield INF210.fault(message, pointer=place, expected=one_of(tiers), found=tier)
+    elif is_number(number) and number != tiers.index(tier):
+        message = "not the place of this tier in its family, from 0"
+        place = pointer((*path, "tier_index"))
+        yield INF210.fault(message, pointer=place, expected=tiers.index(tier), found=number)
+
+
+def _vacuous(benchmark: Benchmark) -> Iterator[Violation]:
+    for name, levels in texts_by_name(benchmark.document.get("factors")).items():
+        if not levels:
+            message = "a factor without levels, so that the design has no cells"
+            yield INF211.fault(message, pointer=pointer(("factors", name)))
+    for index, item in benchmark.items:
+        premises, conclusions = item.get("premises"), item.get("conclusions")
+        if premises == [] and conclusions == []:
+            message = "an item with neither premises nor conclusions"
+            yield INF211.fault(message, pointer=pointer(("items", index)))
+        stated = {text for _, text in texts(premises)}
+        for place, conclusion in texts(conclusions):
+            if conclusion in stated:
+                message = "a premise of the same item, so that it follows from anything"
+                path = ("items", index, "conclusions", place)
+                yield INF211.fault(message, pointer=pointer(path), found=conclusion)
+
+
+INF101: Final = Rule(
+    "INF101",
+    "infereval-structure",
+    Severity.ERROR,
+    "a benchmark or evaluation that does not have the format's structure",
+    """
+    What it finds: breaches of the schema of benchmarks or evaluations (types, unknown or missing
+    members, values that are not allowed, no analyst at all), and what the package refuses besides:
+    a context builder without kind, n_samples below 1, a date or time that is none.
+
+    Why it matters: the package does not load the document.
+
+    Bad:
+        evaluation:
+          {"items": [{"id": "open-street", "model_verdict": "maybe"}]}
+
+    Good:
+        evaluation:
+          {"items": [{"id": "open-street", "model_verdict": "good"}]}
+    """,
+    judge=_beyond_the_schema,
+)
+
+INF102: Final = Rule(
+    "INF102",
+    "bare-reference",
+    Severity.INFO,
+    "a text among references, which stands for an object with that citation",
+    """
+    What it finds: a text in a list of references. The package reads it as an object whose
+    citation it is; the published schema refuses it.
+
+    Why it matters: readers that go by the schema alone refuse the document.
+
+    Bad:
+        benchmark:
+          {"references": ["A book on the weather"]}
+
+    Good:
+        benchmark:
+          {"references": [{"citation": "A book on the weather"}]}
+    """,
+)
+
+INF201: Final = Rule(
+    "INF201",
+    "verdict-count-mismatch",
+    Severity.ERROR,
+    "an item has more or fewer analyst_verdicts than there are analysts",
+    """
+    What it finds: an item whose analyst_verdicts are not as many as the analysts. Items of an
+    evaluation without its benchmark are counted against its first item.
+
+    Why it matters: verdicts belong to analysts by their place alone.
+
+    Bad:
+        benchmark:
+          {
+            "analysts": [{"id": "ann"}, {"id": "ben"}],
+            "items": [{"id": "open-street", "analyst_verdicts": ["good"]}]
+          }
+
+    Good:
+        benchmark:
+          {
+            "analysts": [{"id": "ann"}, {"id": "ben"}],
+            "items": [{"id": "open-street", "analyst_verdicts": ["good", "abstain"]}]
+          }
+    """,
+    judge=_verdicts,
+)
+
+INF202: Final = Rule(
+    "INF202",
+    "rationale-count-mismatch",
+    Severity.ERROR,
+    "an item has more or fewer analyst_rationales than there are analysts",
+    """
+    What it finds: analyst_rationales that are there and not as many as the analysts; in an
+    evaluation without its benchmark, not as many as the verdicts beside them.
+
+    Why it matters: rationales belong to analysts by their place alone.
+
+    Bad:
+        benchmark:
+          {
+            "analysts": [{"id": "ann"}, {"id": "ben"}],
+            "items": [{
+              "id": "open-street",
+              "analyst_rationales": ["Streets get wet in the rain."]
+            }]
+          }
+
+    Good:
+        benchmark:
+          {
+            "analysts": [{"id": "ann"}, {"id": "ben"}],
+            "items": [{
+              "id": "open-street",
+              "analyst_rationales": ["Streets get wet in the rain.", ""]
+            }]
+          }
+    """,
+    judge=_rationales,
+)
+
+INF203: Final = Rule(
+    "INF203",
+    "undeclared-factor-level",
+    Severity.ERROR,
+    "an item names a factor or a level that the benchmark does not declare",
+    """
+    What it finds: a key of factor_levels that is none of the factors, or a value that is none of
+    that factor's levels.
+
+    Why it matters: the item has no place in the design.
+
+    Bad:
+        benchmark:
+          {
+            "factors": {"cover": ["open", "tent"]},
+            "items": [{
+              "id": "open-street",
+              "factor_levels": {"cover": "open", "wind": "strong"}
+            }]
+          }
+
+    Good:
+        benchmark:
+          {
+            "factors": {"cover": ["open", "tent"]},
+            "items": [{"id": "open-street", "factor_levels": {"cover": "open"}}]
+          }
+    """,
+    judge=_factor_levels,
+)
+
+INF204: Final = Rule(
+    "INF204",
+    "thin-cell",
+    Severity.ERROR,
+    "a cell of the full cross of the factors holds too few items",
+    """
+    What it finds: cells, that is combinations of one level of each factor, with fewer items than
+    min_items_per_cell, and lists them. An item that does not name every factor belongs to no cell.
+
+    Why it matters: effects of the factors cannot be told from those of single items.
+
+    Bad:
+        benchmark:
+          {
+            "factors": {"cover": ["open", "tent"]},
+            "factor_constraints": {"min_items_per_cell": 2},
+            "items": [
+              {"id": "open-street", "factor_levels": {"cover": "open"}},
+              {"id": "covered-street", "factor_levels": {"cover": "tent"}}
+            ]
+          }
+
+    Good:
+        benchmark:
+          {
+            "factors": {"cover": ["open", "tent"]},
+            "factor_constraints": {"min_items_per_cell": 1},
+            "items": [
+              {"id": "open-street", "factor_levels": {"cover": "open"}},
+              {"id": "covered-street", "factor_levels": {"cover": "tent"}}
+            ]
+          }
+    """,
+    judge=_thin_cells,
+)
+
+INF205: Final = Rule(
+    "INF205",
+    "undeclared-primary-panel",
+    Severity.ERROR,
+    "primary_panel is the panel of no analyst",
+    """
+    What it finds: a primary_panel to which no analyst belongs.
+
+    Why it matters: agreement is to be reported against it.
+
+    Bad:
+        benchmark:
+          {
+            "analysts": [
+              {"id": "ann", "panel": "neighbours"},
+              {"id": "ben", "panel": "visitors"}
+            ],
+            "primary_panel": "sailors"
+          }
+
+    Good:
+        benchmark:
+          {
+            "analysts": [
+              {"id": "ann", "panel": "neighbours"},
+              {"id": "ben", "panel": "visitors"}
+            ],
+            "primary_panel": "neighbours"
+          }
+    """,
+    judge=_primary_panel,
+)
+
+INF206: Final = Rule(
+    "INF206",
+    "partial-panels",
+    Severity.ERROR,
+    "some analysts declare a panel and others do not",
+    """
+    What it finds: analysts without a panel in a benchmark in which others have one.
+
+    Why it matters: agreement between panels leaves their verdicts out.
+
+    Bad:
+        benchmark:
+          {"analysts": [{"id": "ann", "panel": "neighbours"}, {"id": "ben"}]}
+
+    Good:
+        benchmark:
+          {"analysts": [{"id": "ann"}, {"id": "ben"}]}
+    """,
+    judge=_partial_panels,
+)
+
+INF207: Final = Rule(
+    "INF207",
+    "factor-kind",
+    Severity.ERROR,
+    "factor_kinds speaks of no factor, or names no known kind",
+    """
+    What it finds: a key of factor_kinds that is no factor, or a value that is neither substantive
+    nor experimentally_controlled.
+
+    Why it matters: the kind decides how a null effect is read.
+
+    Bad:
+        benchmark:
+          {
+            "factors": {"cover": ["open", "tent"]},
+            "factor_kinds": {"cover": "substantive", "wind": "substantive"}
+          }
+
+    Good:
+        benchmark:
+          {
+            "factors": {"cover": ["open", "tent"]},
+            "factor_kinds": {"cover": "experimentally_controlled"}
+          }
+    """,
+    judge=_factor_kinds,
+)
+
+INF208: Final = Rule(
+    "INF208",
+    "repeated-identifier",
+    Severity.ERROR,
+    "two analysts or two items have one id",
+    """
+    What it finds: an id that an earlier analyst, or an earlier item of the same document, has
+    already; in evaluations, too.
+
+    Why it matters: results are joined by these ids.
+
+    Bad:
+        benchmark:
+          {
+            "analysts": [
+              {"id": "ann", "panel": "neighbours"},
+              {"id": "ann", "panel": "visitors"}
+            ]
+          }
+
+    Good:
+        benchmark:
+          {
+            "analysts": [
+              {"id": "ann", "panel": "neighbours"},
+              {"id": "cleo", "panel": "visitors"}
+            ]
+          }
+    """,
+    judge=_repeated_ids,
+)
+
+INF209: Final = Rule(
+    "INF209",
+    "unknown-bearer",
+    Severity.ERROR,
+    "premises, conclusions or an rsr_target name no bearer",
+    """
+    What it finds: an id among premises or conclusions, or in X or A of an rsr_target, that is no
+    key of bearers.
+
+    Why it matters: there is no sentence to show to the model.
+
+    Bad:
+        benchmark:
+          {
+            "bearers": {
+              "rain": {"expression": "it rains"},
+              "wet": {"expression": "the street is wet"},
+              "dry": {"expression": "the street is dry"}
+            },
+            "items": [{
+              "id": "open-street",
+              "rsr_target": {"X": ["rain"], "A": ["flooded"]}
+            }]
+          }
+
+    Good:
+        benchmark:
+          {
+            "bearers": {
+              "rain": {"expression": "it rains"},
+              "wet": {"expression": "the street is wet"},
+              "dry": {"expression": "the street is dry"}
+            },
+            "items": [{
+              "id": "open-street",
+              "rsr_target": {"X": ["rain"], "A": ["dry"]}
+            }]
+          }
+    """,
+    judge=_unknown_bearers,
+)
+
+INF210: Final = Rule(
+    "INF210",
+    "dangling-cross-reference",
+    Severity.ERROR,
+    "a member introduced with 0.17 refers to something that is not there",
+    """
+    What it finds: a tier that is no bearer, a family that is not declared (of a bearer, a
+    copresence rule or a monotonicity step), a bearer of an entailment rule or a fixed one that is
+    unknown, a step whose tier or tier_index does not fit its family, a target that is not
+    declared, an item of a regularity that is not there.
+
+    Why it matters: the package refuses the benchmark.
+
+    Bad:
+        benchmark:
+          {
+            "ordinal_families": {"rainfall": ["drizzle", "rain"]},
+            "items": [{
+              "id": "open-street",
+              "monotonicity_step": {"family": "rainfall", "tier": "rain", "tier_index": 0}
+            }]
+          }
+
+    Good:
+        benchmark:
+          {
+            "ordinal_families": {"rainfall": ["drizzle", "rain"]},
+            "items": [{
+              "id": "open-street",
+              "monotonicity_step": {
+                "family": "rainfall",
+                "tier": "rain",
+                "tier_index": 1,
+                "expected": "non_increasing"
+              }
+            }]
+          }
+    """,
+    judge=_cross_references,
+)
+
+INF211: Final = Rule(
+    "INF211",
+    "vacuous-item",
+    Severity.WARNING,
+    "an item or factor that can tell nothing",
+    """
+    What it finds: a premise that is also a conclusion, an item with neither premises nor
+    conclusions, a factor without levels.
+
+    Why it matters: the answer does not depend on what the model knows.
+
+    Bad:
+        benchmark:
+          {
+            "items": [{
+              "id": "open-street",
+              "premises": ["rain"],
+              "conclusions": ["wet", "rain"]
+            }]
+          }
+
+    Good:
+        benchmark:
+          {
+            "items": [{
+              "id": "open-street",
+              "premises": ["rain"],
+              "conclusions": ["wet", "dry"]
+            }]
+          }
+    """,
+    judge=_vacuous,
+)
+
+OF_BENCHMARKS: Final = (
+    INF101,
+    INF201,
+    INF202,
+    INF203,
+    INF204,
+    INF205,
+    INF206,
+    INF207,
+    INF208,
+    INF209,
+    INF210,
+    INF211,
+)
+"""The rules that judge a benchmark."""
+
+RULES: Final = (OF_BENCHMARKS[0], INF102, *OF_BENCHMARKS[1:])

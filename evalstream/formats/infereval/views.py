@@ -1,0 +1,161 @@
+"""What the rules of infereval look at: documents in typed views that bear any JSON value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from evalstream.formats.infereval.votes import DEFAULT_SAMPLES, DEFAULT_TIE_BREAK, FIRST, VERDICTS
+
+TIE_BREAKS: Final = (*VERDICTS, FIRST)
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A benchmark: the document as it stands, and those parts of it that have their types."""
+
+    document: Mapping[str, Any]
+
+    @cached_property
+    def analysts(self) -> list[tuple[int, dict[str, Any]]]:
+        """The analysts that are objects, by their index."""
+        return list(objects(self.document.get("analysts")))
+
+    @cached_property
+    def items(self) -> list[tuple[int, dict[str, Any]]]:
+        """The items that are objects, by their index."""
+        return list(objects(self.document.get("items")))
+
+    @cached_property
+    def panel_size(self) -> int | None:
+        """How many analysts there are, None where that cannot be told or there are none."""
+        analysts = self.document.get("analysts")
+        return len(analysts) or None if isinstance(analysts, list) else None
+
+    @cached_property
+    def bearers(self) -> frozenset[str] | None:
+        """The ids of the bearers, None where there is no map of them."""
+        bearers = self.document.get("bearers")
+        return frozenset(bearers) if isinstance(bearers, dict) else None
+
+    @cached_property
+    def factors(self) -> dict[str, list[str]]:
+        """The levels of each factor."""
+        return texts_by_name(self.document.get("factors"))
+
+    @cached_property
+    def families(self) -> dict[str, list[str]]:
+        """The tiers of each ordinal family, lowest first."""
+        return texts_by_name(self.document.get("ordinal_families"))
+
+    @cached_property
+    def by_id(self) -> dict[str, dict[str, Any]]:
+        """The items by their ids; of several with one id the first."""
+        found: dict[str, dict[str, Any]] = {}
+        for _, item in self.items:
+            if isinstance(item.get("id"), str):
+                found.setdefault(item["id"], item)
+        return found
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """An evaluation without its items, and the benchmark that it is held against.
+
+    `hashes` are the benchmark's, that of the declared framework_version first; None where they
+    could not be taken. An evaluation that `breaks_off` may lack what stood behind the break;
+    `lacking` says why there is no benchmark, if it was looked for.
+    """
+
+    document: Mapping[str, Any]
+    benchmark: Benchmark | None = None
+    hashes: tuple[str, str] | None = None
+    breaks_off: bool = False
+    lacking: str | None = None
+
+    @cached_property
+    def config(self) -> Mapping[str, Any] | None:
+        """How the model was asked; None where that cannot be told."""
+        given = self.document.get("endorsement_config", None if self.breaks_off else {})
+        return given if isinstance(given, dict) else None
+
+    @cached_property
+    def samples(self) -> int | None:
+        """How many samples there are of each item; None where that cannot be told."""
+        number = (self.config or {}).get("n_samples", DEFAULT_SAMPLES)
+        if self.config is None or not is_number(number) or number != int(number) or number < 1:
+            return None
+        return int(number)
+
+    @cached_property
+    def tie_break(self) -> str | None:
+        """Which verdict wins a tie of good and bad; None where that cannot be told."""
+        given = (self.config or {}).get("tie_break", DEFAULT_TIE_BREAK)
+        return given if self.config is not None and given in TIE_BREAKS else None
+
+
+@dataclass(frozen=True)
+class Item:
+    """One item of an evaluation, with its number from 0.
+
+    `verdicts` is how many analyst verdicts the first item has, against which those of an
+    evaluation without a benchmark are counted.
+    """
+
+    number: int
+    value: Mapping[str, Any]
+    evaluation: Evaluation
+    verdicts: int | None = None
+
+    @cached_property
+    def samples(self) -> list[dict[str, Any]] | None:
+        """The samples, None where one of them cannot be counted as a vote."""
+        given = self.value.get("samples", [])
+        if not isinstance(given, list) or not all(map(_is_vote, given)):
+            return None
+        return given
+
+    @cached_property
+    def original(self) -> dict[str, Any] | None:
+        """The item of the benchmark that has this one's id."""
+        benchmark, name = self.evaluation.benchmark, self.value.get("id")
+        if benchmark is None or not isinstance(name, str):
+            return None
+        return benchmark.by_id.get(name)
+
+
+def objects(value: Any) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the objects of a list by their index; nothing where it is no list."""
+    for index, one in enumerate(value if isinstance(value, list) else ()):
+        if isinstance(one, dict):
+            yield index, one
+
+
+def texts(value: Any) -> Iterator[tuple[int, str]]:
+    """Yield the texts of a list by their index; nothing where it is no list."""
+    for index, one in enumerate(value if isinstance(value, list) else ()):
+        if isinstance(one, str):
+            yield index, one
+
+
+def texts_by_name(value: Any) -> dict[str, list[str]]:
+    """Return the lists of texts of a map; a list that is none has no texts."""
+    members = object_or_empty(value)
+    return {name: [text for _, text in texts(given)] for name, given in members.items()}
+
+
+def object_or_empty(value: Any) -> dict[str, Any]:
+    """Return an object, or an empty one where the value is none."""
+    return value if isinstance(value, dict) else {}
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether a value is a number of JSON, which true and false are not."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_vote(sample: Any) -> bool:
+    # No `in` on a set: what stands here may be of any type.
+    return isinstance(sample, dict) and sample.get("parsed_verdict") in VERDICTS

@@ -1,0 +1,44 @@
+"""The bytes of one document, wherever it lies, up to a bound."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import nullcontext
+
+from evalstream.io.file_state import Watch
+from evalstream.io.remote import is_remote
+from evalstream.io.standard_input import STANDARD_INPUT
+from evalstream.io.stream import Descriptor
+from evalstream.model.run import STDIN
+from evalstream.model.signals import STOPPING
+from evalstream.parsing.limits import (
+    MOST_JSON_BYTES,
+    read_bounded,
+    read_regular,
+)
+
+
+def document_bytes(path: str, watch: Watch | None = None, *, most: int = MOST_JSON_BYTES) -> bytes:
+    """Return the bytes of a document, of a local or remote file, `most` of them in any case.
+
+    How a local one looked goes to `watch`. Raises OSError, CannotCheck, and Stopped.
+    """
+    if is_remote(path):
+        from evalstream.io.remote import read_whole
+
+        return read_whole(path, most)
+    if path == STDIN:
+        return read_bounded(STANDARD_INPUT.reader(), most)
+    # A named pipe is opened only once a writer opens it.
+    with nullcontext() if os.path.isfile(path) else STOPPING.waiting():
+        descriptor = os.open(path, os.O_RDONLY)
+    try:
+        status = os.fstat(descriptor)
+        if watch is not None:
+            watch.add(path, status)
+        if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
+            return read_regular(descriptor, status, most)
+        return read_bounded(Descriptor(descriptor), most)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,39 @@
+"""Objects in stores, by URL: their bytes in order, out of blocks that threads fetch ahead."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from evalstream.io.remote.urls import is_remote, shown
+
+if TYPE_CHECKING:
+    from evalstream.io.remote.listing import Listed, as_prefix, listed, read_each
+    from evalstream.io.remote.reader import RemoteReader, exists, read_whole
+
+__all__ = [
+    "Listed",
+    "RemoteReader",
+    "as_prefix",
+    "exists",
+    "is_remote",
+    "listed",
+    "read_each",
+    "read_whole",
+    "shown",
+]
+
+_HOMES: Final = {
+    "RemoteReader": "reader",
+    "exists": "reader",
+    "read_whole": "reader",
+    "Listed": "listing",
+    "as_prefix": "listing",
+    "listed": "listing",
+    "read_each": "listing",
+}
+"""The modules that are loaded only where something is fetched or listed: most files are local."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,1 @@
+"""The data that flows between the layers, and nothing else."""

@@ -1,0 +1,276 @@
+"""The data that flows between the layers: findings, faults, blocks, options, reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, Protocol
+
+from evalstream.model.finding import Finding, Severity
+
+
+class Figures(NamedTuple):
+    """Some numbers that describe a result, claimed or recomputed; None where not known.
+
+    `samples` counts samples; the others are on the scale of the scores.
+    """
+
+    score: float | None
+    standard_deviation: float | None
+    standard_error: float | None
+    samples: int | None
+
+    def as_dict(self) -> dict[str, float | int | None]:
+        """Return the numbers as the output contract writes them."""
+        return {
+            "score": self.score,
+            "standard_deviation": self.standard_deviation,
+            "standard_error": self.standard_error,
+            "num_samples": self.samples,
+        }
+
+
+class ResultSummary(NamedTuple):
+    """One result of an aggregate: its claims beside what its rows amount to.
+
+    `rows` counts the rows that join it; `recomputed` is None where they allow no verdict. `claims`
+    counts its figures that rows can confirm, `claims_recomputed` those that were compared.
+    """
+
+    name: str | None
+    id: str | None
+    rows: int
+    claimed: Figures
+    recomputed: Figures | None
+    claims: int = 0
+    claims_recomputed: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the result as the output contract writes it."""
+        return {
+            "evaluation_name": self.name,
+            "evaluation_result_id": self.id,
+            "rows": self.rows,
+            "claimed": self.claimed.as_dict(),
+            "recomputed": self.recomputed.as_dict() if self.recomputed else None,
+            "claims": {"recomputed": self.claims_recomputed, "of": self.claims},
+        }
+
+
+class Verified(NamedTuple):
+    """What was verified of a run, and how much of it.
+
+    `checksum` and `row_count` tell whether the declared one is that of the rows; None where none
+    is declared, or where the rows were not read to their end. `hashes` counts the rows, of `rows`
+    in all, whose sample_hash is that of their input; `claims` counts the figures of the
+    aggregate that rows can confirm, `claims_recomputed` those that were compared with them.
+    """
+
+    checksum: bool | None = None
+    row_count: bool | None = None
+    hashes: int = 0
+    rows: int = 0
+    claims: int = 0
+    claims_recomputed: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what was verified as the output contract writes it."""
+        return {
+            "checksum": self.checksum,
+            "row_count": self.row_count,
+            "sample_hashes": {"verified": self.hashes, "of": self.rows},
+            "claims": {"recomputed": self.claims_recomputed, "of": self.claims},
+        }
+
+
+NOT_CHECKED: Final = frozenset({"ES001", "ES004", "ES005", "ES008"})
+"""Codes which say that something was not looked at for sure; alone they lead to exit code 3."""
+
+
+VERDICTS: Final = ("passed", "failed", "incomplete")
+"""What can become of a run."""
+
+
+NOT_SEALED: Final = "it was not sealed"
+"""How a run says that its rows were to be sealed and were not."""
+
+
+@dataclass(slots=True)
+class RunSummary:
+    """What became of one run: a rows file with its aggregate, if it has one.
+
+    `verdict` is `passed`, `failed`, or `incomplete` where no fault was found but
+    something could not be checked. `counts` holds occurrences by code, `severities` by
+    severity; `trouble` says what kept the rows from being checked in full. `results` are the
+    aggregate's, claimed beside recomputed. `covers` says what the checksum is of where there
+    is a choice: `stored` or `unpacked` bytes, or `rows` without the noise between them.
+    `inputs` is a third document, where a system has one.
+    `sealed` is the aggregate that was sealed; `change` is what sealing it would change. `links`
+    are what ties the run to others of one call. `unchanged` says when it was checked, of a run
+    that was not checked again since nothing changed. `verified` says how much was; `selected` and
+    `ignored` are the codes or prefixes by which rules were left out.
+    What `is_note` is not a run: it says what a search left unchecked that does not matter, and how
+    many names it `excluded`.
+    """
+
+    file: str | None
+    aggregate: str | None
+    format: str
+    inputs: str | None = None
+    version: str | None = None
+    rows: int = 0
+    verdict: str = "incomplete"
+    algorithm: str | None = None
+    declared: str | None = None
+    actual: str | None = None
+    recipe: str | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    bytes: int = 0
+    severities: dict[Severity, int] = field(default_factory=dict)
+    trouble: str | None = None
+    results: list[ResultSummary] = field(default_factory=list)
+    covers: str | None = None
+    sealed: str | None = None
+    change: str | None = None
+    links: Any = None
+    unchanged: str | None = None
+    verified: Verified | None = None
+    selected: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    is_note: bool = False
+    excluded: int = 0
+
+    def count(self, code: str, severity: Severity, times: int) -> None:
+        """Count more occurrences of what was found."""
+        self.counts[code] = self.counts.get(code, 0) + times
+        self.severities[severity] = self.severities.get(severity, 0) + times
+
+    def tell_unsealed(self, reason: str | None = None) -> None:
+        """Say that rows were not sealed, and why if that is not said by now."""
+        said = NOT_SEALED if reason is None else f"{NOT_SEALED}: {reason}"
+        if self.trouble is None:
+            self.trouble = said
+        elif NOT_SEALED not in self.trouble:
+            self.trouble = f"{self.trouble}; {said}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the run as the output contract writes it."""
+        checksum = {"algorithm": self.algorithm, "declared": self.declared, "actual": self.actual}
+        if self.covers is not None:
+            checksum["covers"] = self.covers
+        return {
+            "file": self.file,
+            "aggregate": self.aggregate,
+            **({} if self.inputs is None else {"inputs": self.inputs}),
+            "format": self.format,
+            "version": self.version,
+            "rows": self.rows,
+            "verdict": self.verdict,
+            **({} if self.verified is None else {"verified": self.verified.as_dict()}),
+            **({"selected": list(self.selected)} if self.selected else {}),
+            **({"ignored": list(self.ignored)} if self.ignored else {}),
+            "checksum": checksum,
+            "recipe": self.recipe,
+            "results": [result.as_dict() for result in self.results],
+            "counts": dict(sorted(self.counts.items())),
+            "seconds": round(self.seconds, 3),
+            "bytes": self.bytes,
+            **({} if self.sealed is None else {"sealed": self.sealed}),
+            **({} if self.unchanged is None else {"unchanged": self.unchanged}),
+        }
+
+
+@dataclass(slots=True)
+class Totals:
+    """What all runs of a check amount to.
+
+    `verdicts` counts runs by verdict, `counts` occurrences by code and `severities` by severity;
+    `unchanged` counts runs that a ledger answered for, `unreached` those that were not looked at
+    since the check was stopped before, and `unchecked` those of which something was not.
+    `excluded` counts the names that searches left out.
+    """
+
+    runs: int = 0
+    rows: int = 0
+    bytes: int = 0
+    unchanged: int = 0
+    unreached: int = 0
+    unchecked: int = 0
+    excluded: int = 0
+    verdicts: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    severities: dict[Severity, int] = field(default_factory=dict)
+
+    def add(self, run: RunSummary) -> None:
+        """Count one more run, or what a note says."""
+        self.excluded += run.excluded
+        self.runs += not run.is_note
+        self.rows += run.rows
+        self.bytes += run.bytes
+        self.unchanged += run.unchanged is not None
+        self.unchecked += bool(run.trouble or NOT_CHECKED & run.counts.keys())
+        if not run.is_note:
+            self.verdicts[run.verdict] = self.verdicts.get(run.verdict, 0) + 1
+        for code, count in run.counts.items():
+            self.counts[code] = self.counts.get(code, 0) + count
+        for severity, count in run.severities.items():
+            self.severities[severity] = self.severities.get(severity, 0) + count
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the totals as the output contract writes them."""
+        return {
+            "runs": self.runs,
+            **{verdict: self.verdicts.get(verdict, 0) for verdict in VERDICTS},
+            "rows": self.rows,
+            "bytes": self.bytes,
+            "counts": dict(sorted(self.counts.items())),
+            **({"unchanged": self.unchanged} if self.unchanged else {}),
+            **({"unreached": self.unreached} if self.unreached else {}),
+            **({"excluded": self.excluded} if self.excluded else {}),
+        }
+
+
+@dataclass(slots=True)
+class Report:
+    """The outcome of a check: iterate over its findings, read its totals.
+
+    The findings are those shown (at most `max_findings` per code and run); `counts`, `total`
+    and `totals` are always exact. `runs` are in the order of the inputs.
+    """
+
+    runs: Sequence[RunSummary]
+    findings: Iterable[Finding]
+    shown: int
+    exit_code: int
+    totals: Totals
+
+    def __iter__(self) -> Iterator[Finding]:
+        """Iterate over the shown findings in their order."""
+        return iter(self.findings)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Exact number of occurrences by code, over all runs."""
+        return dict(sorted(self.totals.counts.items()))
+
+    @property
+    def total(self) -> int:
+        """Exact number of occurrences of all codes, over all runs."""
+        return sum(self.totals.counts.values())
+
+    @property
+    def passed(self) -> bool:
+        """Whether every run was checked in full and has no finding that fails it."""
+        totals = self.totals
+        return totals.verdicts.get("passed", 0) == totals.runs > 0 and not totals.unreached
+
+
+class Reporter(Protocol):
+    """Takes findings one by one and then the outcome."""
+
+    def finding(self, finding: Finding) -> None:
+        """Take one finding; they come in order."""
+
+    def finish(self, report: Report) -> None:
+        """Take the outcome and write what is left to write."""

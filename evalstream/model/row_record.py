@@ -1,0 +1,131 @@
+"""What rows are, as digests: one fixed-size record per row, made where the row is read."""
+
+from __future__ import annotations
+
+import struct
+import sys
+from array import array
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+DIGEST_BYTES: Final = 16
+ABSENT: Final = bytes(DIGEST_BYTES)
+"""Stands for the digest of an input that a row does not show."""
+
+UNJOINED: Final = -1
+"""Stands for the place of a result where a row joins none."""
+
+_RECORD: Final = struct.Struct("<Q16s16sQQQQqQQd")
+_WORD: Final = 8
+_WORDS: Final = _RECORD.size // _WORD
+RECORD_BYTES: Final = _RECORD.size
+SAMPLE_AT: Final = struct.calcsize("<Q")
+INPUT_AT: Final = struct.calcsize("<Q16s")
+CONTENT_AT: Final = struct.calcsize("<Q16s16s")
+KEY_AT: Final = SAMPLE_AT + DIGEST_BYTES // 2
+"""Where the digests of sample, input and content and the key stand in a record, in bytes."""
+
+KEY_BYTES: Final = 8
+"""The length of the digest of the content, and of the key."""
+
+_PLACE_WORD: Final = 9
+_OFFSET_WORD: Final = 10
+
+
+class RowRecord(NamedTuple):
+    """One row: its line, and digests of what it is.
+
+    `sample` tells which sample the row scores under which evaluation_name of which evaluation, its
+    second half whatever the name; `input` digests its input within the evaluation, `content` its
+    bytes, and `output` the choices and what the model said (0: not looked at). `mark` digests what
+    numbers the repeats of a sample (0: nothing does) and `result` the evaluation_result_id (0:
+    none); `place` is the index of the result that the row joins. `offset` is the byte offset of
+    the row, `name` digests evaluation and evaluation_name, and `score` is NaN where no double is
+    the row's score.
+    """
+
+    line: int
+    sample: bytes
+    input: bytes
+    content: int
+    output: int
+    mark: int
+    result: int
+    place: int
+    offset: int
+    name: int
+    score: float
+
+    @property
+    def scored(self) -> int:
+        """What tells the result that the row scores: the one that it joins, else the id; 0: none.
+
+        Places are negative here, so that they differ from digests.
+        """
+        return self.result if self.place == UNJOINED else -1 - self.place
+
+    @property
+    def word(self) -> int:
+        """The first eight bytes of `sample` as a number."""
+        return int.from_bytes(self.sample[:_WORD], sys.byteorder)
+
+    @property
+    def key(self) -> bytes:
+        """What tells the sample within its evaluation, whatever the evaluation_name."""
+        return self.sample[-KEY_BYTES:]
+
+
+class RowRecords:
+    """The records of some rows, packed one after the other; lines as they were packed."""
+
+    __slots__ = ("data",)
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.data) // RECORD_BYTES
+
+    def digests(self, place: int) -> list[bytes]:
+        """Return a digest of each row: that at SAMPLE_AT or INPUT_AT."""
+        data = self.data
+        starts = range(place, len(data), RECORD_BYTES)
+        return [data[start : start + DIGEST_BYTES] for start in starts]
+
+    def sample_words(self) -> list[int]:
+        """Return the first eight bytes of each row's sample as a number."""
+        return self._words(1)
+
+    def lines(self) -> list[int]:
+        """Return the line of each row."""
+        return self._words(0)
+
+    def offsets(self) -> list[int]:
+        """Return the byte offset of each row."""
+        return self._words(_OFFSET_WORD)
+
+    def places(self) -> list[int]:
+        """Return the place of the result that each row joins."""
+        return memoryview(self.data).cast("q")[_PLACE_WORD::_WORDS].tolist()
+
+    def record(self, index: int) -> RowRecord:
+        """Return one row."""
+        return RowRecord(*_RECORD.unpack_from(self.data, index * RECORD_BYTES))
+
+    def records(self) -> Iterator[RowRecord]:
+        """Iterate over the rows."""
+        return map(RowRecord._make, _RECORD.iter_unpack(self.data))
+
+    def shifted(self, shift: int) -> bytes:
+        """Return the packed records, `shift` added to their lines."""
+        words = array("Q", self.data)
+        words[::_WORDS] = array("Q", [line + shift for line in words[::_WORDS]])
+        return words.tobytes()
+
+    def _words(self, word: int) -> list[int]:
+        return memoryview(self.data).cast("Q")[word::_WORDS].tolist()
+
+
+pack: Final[Callable[..., bytes]] = _RECORD.pack
+"""Packs one row, its fields in the order of Record."""

@@ -1,0 +1,1 @@
+"""Texts in and out: JSON, JSON Schema, YAML, and the scanner."""

@@ -1,0 +1,447 @@
+"""Editing: members of one object set in a JSON document's text, all other bytes as they stand."""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from difflib import SequenceMatcher, unified_diff
+from itertools import accumulate, pairwise
+from typing import Any, Final, NamedTuple
+
+from evalstream.parsing.json import UTF8_MARK, shorten
+
+LONGEST_LINE: Final = 400
+"""The longest line, in characters, that a difference shows whole."""
+
+AROUND: Final = 30
+"""How many characters an excerpt shows on either side of a change."""
+
+_SPACE: Final = (" ", "\t", "\n", "\r")
+_AFTER_COMMA: Final = re.compile("(?<=,)")
+
+
+def set_members(text: bytes, name: str, members: Mapping[str, Any]) -> bytes:
+    """Return a JSON object's text with `members` set in the object that its member `name` holds.
+
+    Members that are there keep their place, and their spelling where they are equal already;
+    new ones follow behind the last, laid out as their neighbours are. What `name` holds is
+    replaced whole if it is no object. Raises ValueError, and edits nothing, if the text is no
+    JSON object in UTF-8, if a name that matters stands twice, if it is nested too deep, or if
+    a value would not read the same once it is written, as NaN would not.
+    """
+    mark = UTF8_MARK if text.startswith(UTF8_MARK) else b""
+    characters = _decoded(text)
+    try:
+        before = _document(characters)
+        edited = _applied(characters, _edits(before, name, members))
+        _verify(before, _document(edited), name, members)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"no valid JSON: {error}") from error
+    except RecursionError as error:
+        raise ValueError("nested too deep to be edited") from error
+    return mark + edited.encode()
+
+
+def change_shown(before: bytes, after: bytes, name: str) -> str:
+    """Return what changed in the file `name` as a unified diff, empty if nothing did.
+
+    Where a changed line is too long to be read, excerpts round the changes stand instead.
+    """
+    old, new = before.decode(errors="replace"), after.decode(errors="replace")
+    lines = list(unified_diff(_lines(old), _lines(new), name, name))
+    heading, body = lines[:2], lines[2:]
+    if any(line[0] in "-+" and len(line) > LONGEST_LINE for line in body):
+        return "".join((*heading, *_excerpts(old, new)))
+    return "".join((*heading, *map(_shown, body)))
+
+
+class _Number(NamedTuple):
+    """A number as it is spelled, since not every one survives being read."""
+
+    spelling: str
+
+    def equals(self, wanted: Any) -> bool:
+        if isinstance(wanted, bool) or not isinstance(wanted, (int, float)):
+            return False
+        if isinstance(wanted, float):
+            return float(self.spelling) == wanted
+        try:
+            return Decimal(self.spelling) == wanted
+        except ArithmeticError:
+            # An exponent beyond all bounds: to write the number anew is never wrong.
+            return False
+
+
+class _Member(NamedTuple):
+    """A member of an object and the places of its parts in the document's characters."""
+
+    name: str
+    value: Any
+    start: int
+    name_end: int
+    value_start: int
+    end: int
+
+
+class _Object(NamedTuple):
+    """An object in a document's characters, from its brace to behind the closing one."""
+
+    characters: str
+    start: int
+    end: int
+    members: Sequence[_Member]
+
+    def sole(self, name: str) -> _Member | None:
+        """Return the member of that name, if there is one. Raises ValueError if it repeats."""
+        found = [member for member in self.members if member.name == name]
+        if len(found) > 1:
+            raise ValueError(f"the key {shorten(name)!r} stands {len(found)} times in one object")
+        return found[0] if found else None
+
+    def held(self, member: _Member | None) -> _Object | None:
+        """Return the object that a member holds, if it holds one."""
+        if member is None or not isinstance(member.value, dict | _Repeated):
+            return None
+        return _object_at(self.characters, member.value_start)
+
+    def names(self) -> list[str]:
+        return [member.name for member in self.members]
+
+    def spellings_without(self, names: Sequence[str]) -> list[str]:
+        """Return the text of all members but those."""
+        others = (member for member in self.members if member.name not in names)
+        return [self.characters[member.start : member.end] for member in others]
+
+
+class _Repeated(NamedTuple):
+    """An object in which a key stands more than once: it equals no value."""
+
+    pairs: list[tuple[str, Any]]
+
+
+class _Layout(NamedTuple):
+    """What an object's text has between its braces, names and values."""
+
+    opening: str = ""
+    separator: str = ", "
+    colon: str = ": "
+    closing: str = ""
+
+    def within(self) -> _Layout:
+        """Return the layout of an object that stands in one of this layout."""
+        if not _breaks(self.opening):
+            separator = _after_colon(self.colon) if _breaks(self.separator) else self.separator
+            return self._replace(separator=separator, closing=self.opening)
+        step = _indentation(self.opening).removeprefix(_indentation(self.closing))
+        opening, separator, closing = (
+            space + step if _breaks(space) else space
+            for space in (self.opening, self.separator, self.closing)
+        )
+        return _Layout(opening, separator, self.colon, closing)
+
+    def member(self, name: str, value: str) -> str:
+        return f"{name}{self.colon}{value}"
+
+    def whole(self, members: Sequence[str]) -> str:
+        """Write an object of members that are written already."""
+        if not members:
+            return "{}"
+        return f"{{{self.opening}{self.separator.join(members)}{self.closing}}}"
+
+
+class _Edit(NamedTuple):
+    """Characters that stand in place of those from start to end."""
+
+    start: int
+    end: int
+    text: str
+
+
+class _Change(NamedTuple):
+    """A stretch of characters that differs: its place in the old text and in the new one."""
+
+    start: int
+    end: int
+    new_start: int
+    new_end: int
+
+
+def _decoded(text: bytes) -> str:
+    encoding = json.detect_encoding(text)
+    if not encoding.startswith("utf-8"):
+        raise ValueError(f"the text is {encoding.upper()}, not UTF-8")
+    try:
+        return text.removeprefix(UTF8_MARK).decode()
+    except UnicodeDecodeError as error:
+        place = error.start + len(text) - len(error.object)
+        raise ValueError(f"byte {place} of the text is no UTF-8: {error.reason}") from error
+
+
+def _members_read(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _Repeated:
+    members = dict(pairs)
+    return members if len(members) == len(pairs) else _Repeated(pairs)
+
+
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_members_read,
+    parse_int=_Number,
+    parse_float=_Number,
+    parse_constant=_Number,
+)
+
+
+def _document(characters: str) -> _Object:
+    """Find the members of a document. Raises ValueError if it is no object or goes on behind."""
+    start = _past_space(characters, 0)
+    if not characters.startswith("{", start):
+        raise ValueError("the document is no JSON object")
+    document = _object_at(characters, start)
+    rest = _past_space(characters, document.end)
+    if rest < len(characters):
+        raise json.JSONDecodeError("Extra data", characters, rest)
+    return document
+
+
+def _object_at(characters: str, start: int) -> _Object:
+    members: list[_Member] = []
+    place = _past_space(characters, start + 1)
+    while members or not characters.startswith("}", place):
+        members.append(_member_at(characters, place))
+        place = _past_space(characters, members[-1].end)
+        if characters.startswith("}", place):
+            break
+        place = _past_space(characters, _past(",", characters, place))
+    return _Object(characters, start, place + 1, members)
+
+
+def _member_at(characters: str, start: int) -> _Member:
+    _past('"', characters, start)
+    name, name_end = _DECODER.raw_decode(characters, start)
+    colon = _past_space(characters, name_end)
+    value_start = _past_space(characters, _past(":", characters, colon))
+    value, end = _DECODER.raw_decode(characters, value_start)
+    return _Member(name, value, start, name_end, value_start, end)
+
+
+def _past(expected: str, characters: str, place: int) -> int:
+    if not characters.startswith(expected, place):
+        raise json.JSONDecodeError(f"Expecting {expected!r}", characters, place)
+    return place + 1
+
+
+def _past_space(characters: str, place: int) -> int:
+    while characters.startswith(_SPACE, place):
+        place += 1
+    return place
+
+
+def _layout(found: _Object, outer: _Layout | None) -> _Layout:
+    """Return how an object is laid out, or should be if it has too few members to show it."""
+    characters, members = found.characters, found.members
+    if not members:
+        return _Layout() if outer is None else outer.within()
+    first, last = members[0], members[-1]
+    opening = characters[found.start + 1 : first.start]
+    colon = characters[last.name_end : last.value_start]
+    seen = Counter(characters[member.end : after.start] for member, after in pairwise(members))
+    if seen:
+        separator = seen.most_common(1)[0][0]
+    elif _breaks(opening):
+        separator = f",{opening}"
+    elif outer is not None and not _breaks(outer.separator):
+        separator = outer.separator
+    else:
+        separator = _after_colon(colon)
+    return _Layout(opening, separator, colon, characters[last.end : found.end - 1])
+
+
+def _breaks(space: str) -> bool:
+    return "\n" in space or "\r" in space
+
+
+def _indentation(space: str) -> str:
+    return space[max(space.rfind("\n"), space.rfind("\r")) + 1 :]
+
+
+def _after_colon(colon: str) -> str:
+    """Return a separator on one line with the space that the colon has behind it."""
+    return f",{colon.partition(':')[2]}"
+
+
+def _edits(document: _Object, name: str, members: Mapping[str, Any]) -> list[_Edit]:
+    ascii_only = document.characters.isascii()
+    written = {key: _written(value, ascii_only) for key, value in members.items()}
+    layout = _layout(document, None)
+    holder = document.sole(name)
+    held = document.held(holder)
+    inner = layout.within() if held is None else _layout(held, layout)
+    added = [
+        inner.member(_written(key, ascii_only), value)
+        for key, value in written.items()
+        if held is None or held.sole(key) is None
+    ]
+    if holder is None:
+        whole = layout.member(_written(name, ascii_only), inner.whole(added))
+        return [_addition(document, layout, [whole])]
+    if held is None:
+        return [_Edit(holder.value_start, holder.end, inner.whole(added))]
+    replaced = [
+        _Edit(member.value_start, member.end, written[member.name])
+        for member in held.members
+        if member.name in members and not _is_equal(member.value, members[member.name])
+    ]
+    return [*replaced, _addition(held, inner, added)] if added else replaced
+
+
+def _addition(found: _Object, layout: _Layout, added: Sequence[str]) -> _Edit:
+    """Put members behind the last one, or in place of the nothing between the braces."""
+    if not found.members:
+        return _Edit(found.start, found.end, layout.whole(added))
+    end = found.members[-1].end
+    return _Edit(end, end, "".join(f"{layout.separator}{member}" for member in added))
+
+
+def _written(value: Any, ascii_only: bool) -> str:
+    """Write a value as JSON on one line; what UTF-8 cannot hold is escaped in any case."""
+    written = json.dumps(value, ensure_ascii=ascii_only, allow_nan=False)
+    try:
+        written.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, allow_nan=False)
+    return written
+
+
+def _applied(characters: str, edits: Sequence[_Edit]) -> str:
+    """Make edits that stand in the order of their places."""
+    parts, done = [], 0
+    for edit in edits:
+        parts += [characters[done : edit.start], edit.text]
+        done = edit.end
+    return "".join((*parts, characters[done:]))
+
+
+def _is_equal(found: Any, wanted: Any) -> bool:
+    """Tell whether a value that was read says the same as one of Python's."""
+    if isinstance(found, _Number):
+        return found.equals(wanted)
+    if isinstance(found, dict):
+        return (
+            isinstance(wanted, Mapping)
+            and found.keys() == wanted.keys()
+            and all(_is_equal(value, wanted[key]) for key, value in found.items())
+        )
+    if isinstance(found, list):
+        return (
+            isinstance(wanted, list | tuple)
+            and len(found) == len(wanted)
+            and all(map(_is_equal, found, wanted))
+        )
+    return isinstance(found, bool) == isinstance(wanted, bool) and bool(found == wanted)
+
+
+def _verify(before: _Object, after: _Object, name: str, members: Mapping[str, Any]) -> None:
+    """Raise ValueError unless the members are set and all others stand as they stood."""
+    old, new = before.held(before.sole(name)), after.held(after.sole(name))
+    if old is None:
+        old = _Object("", 0, 0, ())
+    if (
+        new is None
+        or not _differs_only_in(before, after, [name])
+        or not _differs_only_in(old, new, list(members))
+        or not all(
+            _is_equal(member.value, members[member.name])
+            for member in new.members
+            if member.name in members
+        )
+    ):
+        raise ValueError("a member cannot be set: what would be written reads otherwise")
+
+
+def _differs_only_in(before: _Object, after: _Object, names: Sequence[str]) -> bool:
+    """Tell whether all other members are spelled as before, and new names follow the old."""
+    there = before.names()
+    return (
+        before.spellings_without(names) == after.spellings_without(names)
+        and [*there, *(name for name in names if name not in there)] == after.names()
+    )
+
+
+def _lines(characters: str) -> list[str]:
+    """Split at line feeds only: a JSON string may hold other marks that break lines."""
+    lines = characters.split("\n")
+    return [f"{line}\n" for line in lines[:-1]] + [line for line in lines[-1:] if line]
+
+
+def _shown(line: str) -> str:
+    bare = line.removesuffix("\n")
+    cut = bare if len(bare) <= LONGEST_LINE else f"{bare[: LONGEST_LINE - 1]}…"
+    return f"{cut}\n" if bare != line else f"{cut}\n\\ No newline at end of file\n"
+
+
+def _excerpts(old: str, new: str) -> Iterator[str]:
+    for change in _joined(_changes(old, new)):
+        line = old.count("\n", 0, change.start) + 1
+        column = change.start - old.rfind("\n", 0, change.start)
+        yield f"@@ line {line}, column {column} @@\n"
+        yield f"-{_excerpt(old, change.start, change.end)}\n"
+        yield f"+{_excerpt(new, change.new_start, change.new_end)}\n"
+
+
+def _changes(old: str, new: str) -> Iterator[_Change]:
+    """Find what differs, comparing only the pieces between commas where it does."""
+    whole = _trimmed(old, new, _Change(0, len(old), 0, len(new)))
+    pieces = _AFTER_COMMA.split(old[whole.start : whole.end])
+    new_pieces = _AFTER_COMMA.split(new[whole.new_start : whole.new_end])
+    places, new_places = _places(pieces, whole.start), _places(new_pieces, whole.new_start)
+    matcher = SequenceMatcher(None, pieces, new_pieces)
+    for kind, start, end, new_start, new_end in matcher.get_opcodes():
+        if kind != "equal":
+            change = _Change(places[start], places[end], new_places[new_start], new_places[new_end])
+            yield _trimmed(old, new, change)
+
+
+def _trimmed(old: str, new: str, change: _Change) -> _Change:
+    """Leave off what both texts have at the ends of a change."""
+    was, now = old[change.start : change.end], new[change.new_start : change.new_end]
+    head = _shared(was, now)
+    tail = _shared(was[head:][::-1], now[head:][::-1])
+    return _Change(
+        change.start + head, change.end - tail, change.new_start + head, change.new_end - tail
+    )
+
+
+def _shared(one: str, other: str) -> int:
+    """Count the characters with which both texts begin."""
+    sizes = range(1, min(len(one), len(other)) + 1)
+    return bisect_left(sizes, True, key=lambda size: one[:size] != other[:size])
+
+
+def _places(pieces: Sequence[str], start: int) -> list[int]:
+    """Return where each piece begins, and where the last one ends."""
+    return list(accumulate(map(len, pieces), initial=start))
+
+
+def _joined(changes: Iterable[_Change]) -> list[_Change]:
+    """Make one of the changes whose excerpts would overlap."""
+    joined: list[_Change] = []
+    for change in changes:
+        if joined and change.start - joined[-1].end <= 2 * AROUND:
+            last = joined.pop()
+            joined.append(_Change(last.start, change.end, last.new_start, change.new_end))
+        else:
+            joined.append(change)
+    return joined
+
+
+def _excerpt(characters: str, start: int, end: int) -> str:
+    """Show a stretch of characters and what is round it on one line of bearable length."""
+    first, last = max(0, start - AROUND), end + AROUND
+    shown = characters[first:last].rstrip("\r\n")
+    if len(shown) > LONGEST_LINE:
+        shown = f"{shown[: LONGEST_LINE // 2]}…{shown[-LONGEST_LINE // 2 :]}"
+    visible = "".join(letter if letter.isprintable() else "·" for letter in shown)
+    return f"{'…' if first else ''}{visible}{'…' if last < len(characters) else ''}"

@@ -1,0 +1,247 @@
+"""Schemas without compiled code: fastjsonschema accepts, python-jsonschema explains."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from evalstream.model.errors import MissingExtra, UsageError
+from evalstream.parsing.json import resolve
+from evalstream.parsing.linear_regex import bounded_search
+from evalstream.parsing.schema_errors import (
+    Path_,
+    SchemaError,
+    is_optional,
+    known_members,
+    payload_of,
+)
+
+
+class PortableValidator:
+    """A compiled schema at both speeds; `trusted` as in `compile_schema`."""
+
+    def __init__(self, schema: Any, *, trusted: bool) -> None:
+        self._schema = schema
+        self._trusted = trusted
+        self._reference = _reference_validator(schema, trusted=trusted)
+        fast = _fast_check(schema) if trusted else None
+        self._fits = fast or self._reference.is_valid
+
+    def accepts(self, value: Any) -> bool:
+        """Return True only if `value` fits the schema and holds no infinite number."""
+        return is_finite(value) and self.fits(value)
+
+    def fits(self, value: Any) -> bool:
+        """Tell whether a value fits that is known to hold no infinite number."""
+        with _no_network():
+            return bool(self._fits(value))
+
+    def faults(self, value: Any) -> Iterator[SchemaError]:
+        """Say everything that is wrong with `value`."""
+        seen: set[tuple[Path_, Path_]] = set()
+        with _no_network():
+            for error in self._reference.iter_errors(value):
+                yield from self._translated(error, value, seen)
+
+    def _translated(
+        self, error: Any, root: Any, seen: set[tuple[Path_, Path_]]
+    ) -> Iterator[SchemaError]:
+        path, route = tuple(error.absolute_path), tuple(error.absolute_schema_path)
+        found = resolve(root, path)
+        fault = SchemaError(
+            path=path,
+            keyword=error.validator or "falseSchema",
+            route=route,
+            expected=payload_of(error.validator, error.validator_value),
+            found=found,
+            optional=is_optional(self._schema, path),
+        )
+        if error.validator in ("required", "additionalProperties"):
+            if (path, route) in seen:
+                return
+            seen.add((path, route))
+            known = known_members(self._schema, path)
+            for member in _concerned(error, found, trusted=self._trusted):
+                yield fault.about(member, resolve(found, (member,)), known)
+        elif error.validator in ("oneOf", "anyOf"):
+            branches: list[list[SchemaError]] = [[] for _ in error.validator_value]
+            for inner in error.context or ():
+                branches[inner.schema_path[0]].extend(self._translated(inner, root, set()))
+            yield fault._replace(variants=tuple(map(tuple, branches)), expected=None)
+        else:
+            yield fault
+
+
+def _reference_validator(schema: Any, *, trusted: bool) -> Any:
+    try:
+        import jsonschema
+    except ImportError as error:
+        message = "the portable engine needs: pip install 'evalstream[portable]'"
+        raise MissingExtra(message) from error
+    draft = jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator)
+    try:
+        draft.check_schema(schema)
+    except jsonschema.SchemaError as error:
+        raise UsageError(f"not a usable JSON Schema: {error.message}") from error
+
+    import referencing
+
+    if trusted:
+        own = {"pattern": _pattern_of(jsonschema, trusted=True)}
+    else:
+        _refuse_patterns(schema)
+        own = _own_keywords(jsonschema)
+    patterned = jsonschema.validators.extend(draft, own)
+    return patterned(schema, registry=referencing.Registry())
+
+
+def _pattern_of(jsonschema: Any, *, trusted: bool) -> Callable[..., Iterator[Any]]:
+    """Return the keyword `pattern`, as ECMA 262 has it."""
+
+    def pattern(_: Any, expression: str, value: Any, __: Any) -> Iterator[Any]:
+        if isinstance(value, str) and not _search(expression, trusted=trusted)(value):
+            yield jsonschema.ValidationError("does not match the pattern")
+
+    return pattern
+
+
+def _own_keywords(jsonschema: Any) -> dict[str, Callable[..., Iterator[Any]]]:
+    """Return the keywords that search for patterns of a user, without backtracking at will."""
+
+    def pattern_properties(validator: Any, patterns: Any, value: Any, _: Any) -> Iterator[Any]:
+        for expression, inner in patterns.items() if isinstance(value, dict) else ():
+            for name in filter(bounded_search(expression), value):
+                yield from validator.descend(value[name], inner, path=name, schema_path=expression)
+
+    def additional(validator: Any, allowed: Any, value: Any, schema: Any) -> Iterator[Any]:
+        others = _others(schema, value) if isinstance(value, dict) else []
+        for name in others if isinstance(allowed, dict) else ():
+            yield from validator.descend(value[name], allowed, path=name)
+        if allowed is False and others:
+            yield jsonschema.ValidationError("has members that are not known")
+
+    return {
+        "pattern": _pattern_of(jsonschema, trusted=False),
+        "patternProperties": pattern_properties,
+        "additionalProperties": additional,
+    }
+
+
+def _search(expression: str, *, trusted: bool) -> Callable[[str], Any]:
+    """Return what searches for a pattern in a text."""
+    if trusted:
+        return re.compile(_ecma(expression)).search
+    return bounded_search(expression)
+
+
+def _others(schema: Any, found: dict[str, Any], *, trusted: bool = False) -> list[str]:
+    """Return the members that neither `properties` nor `patternProperties` speaks of."""
+    named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    searches = [_search(pattern, trusted=trusted) for pattern in patterns]
+    return [
+        name
+        for name in found
+        if name not in named and not any(is_found(name) for is_found in searches)
+    ]
+
+
+_DATA: Final = frozenset({"const", "default", "enum", "examples"})
+"""Keywords whose values are no schemas."""
+
+
+def _refuse_patterns(node: Any) -> None:
+    """Raise UsageError for patterns that are none, and where the library would search by itself."""
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, list):
+            waiting += one
+        if not isinstance(one, dict):
+            continue
+        waiting += [inner for keyword, inner in one.items() if keyword not in _DATA]
+        patterns = one.get("patternProperties")
+        for expression in [one.get("pattern"), *(patterns if isinstance(patterns, dict) else ())]:
+            if isinstance(expression, str):
+                bounded_search(expression)
+        if isinstance(patterns, dict) and "unevaluatedProperties" in json.dumps(node):
+            raise UsageError(
+                "the portable engine does not judge unevaluatedProperties beside patternProperties"
+            )
+
+
+@contextlib.contextmanager
+def _no_network() -> Iterator[None]:
+    """Turn a reference that leads out of the schema into wrong usage; nothing is fetched."""
+    import referencing
+
+    try:
+        yield
+    except referencing.exceptions.Unresolvable as error:
+        raise UsageError(f"the schema's reference {error.ref} leads nowhere") from error
+
+
+def _ecma(pattern: str) -> str:
+    """Let a final `$` match only at the very end, as ECMA 262 has it.
+
+    Python's also matches before a newline there.
+    """
+    escaped = len(pattern) - len(pattern.rstrip("$").rstrip("\\")) - 1
+    return pattern if not pattern.endswith("$") or escaped % 2 else pattern[:-1] + r"\Z"
+
+
+def _with_ecma_patterns(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_with_ecma_patterns(inner) for inner in node]
+    if not isinstance(node, dict):
+        return node
+    return {
+        key: _ecma(inner)
+        if key == "pattern" and isinstance(inner, str)
+        else _with_ecma_patterns(inner)
+        for key, inner in node.items()
+    }
+
+
+def _concerned(error: Any, found: dict[str, Any], *, trusted: bool) -> list[str]:
+    """Name the members that a `required` or `additionalProperties` error is about."""
+    if error.validator == "required":
+        return [name for name in error.validator_value if name not in found]
+    if isinstance(error.validator_value, dict):
+        return []
+    return _others(error.schema, found, trusted=trusted)
+
+
+def _fast_check(schema: Any) -> Callable[[Any], bool] | None:
+    """Return the accepting pass of a schema, None where fastjsonschema makes no sound code of it.
+
+    Before 2.22 that is so for `items` without a keyword, as a schema of ours has them.
+    """
+    import fastjsonschema
+
+    patterned = _with_ecma_patterns(schema)
+    try:
+        check = fastjsonschema.compile(patterned, use_default=False, use_formats=False)
+    except SyntaxError:
+        return None
+
+    def fits(value: Any) -> bool:
+        try:
+            check(value)
+        except Exception:  # noqa: BLE001 - whatever it stumbles over is not accepted
+            return False
+        return True
+
+    return fits
+
+
+def is_finite(value: Any) -> bool:
+    """Tell whether a value holds no infinite number and no NaN."""
+    if isinstance(value, dict):
+        return all(map(is_finite, value.values()))
+    if isinstance(value, list):
+        return all(map(is_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)

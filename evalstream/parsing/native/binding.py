@@ -1,0 +1,389 @@
+"""The compiled scanner: the only home of ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import sys
+import weakref
+from array import array
+from ctypes import (
+    POINTER,
+    Structure,
+    byref,
+    c_char,
+    c_char_p,
+    c_double,
+    c_int32,
+    c_int64,
+    c_uint64,
+    c_void_p,
+)
+from enum import IntEnum
+from functools import lru_cache
+from importlib import import_module
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Final
+
+from evalstream.model.row_record import RECORD_BYTES
+from evalstream.parsing.native.schema_tables import NODE_BYTES, Tables
+
+_SUFFIXES: Final = {"darwin": ".dylib", "win32": ".dll"}
+LIBRARY: Final = Path(__file__).parent / f"libscanner{_SUFFIXES.get(sys.platform, '.so')}"
+
+MOST_ROWS: Final = 512
+"""How many rows are looked at in one go."""
+
+TEXT_BYTES: Final = 1 << 22
+"""How much room there is for what they say; rows that say more are left to others."""
+
+LINK_WORDS: Final = 4
+_IDS: Final = 5
+_INTERACTIONS: Final = 3
+_NAMES_AT_OPENSSL: Final = {"sha256": "SHA256", "md5": "MD5"}
+
+
+class StopReason(IntEnum):
+    """Why no more lines were looked at."""
+
+    NO_MORE_LINES = 0
+    NO_MORE_ROOM = 1
+    NEW_SCOPE = 2
+
+
+class Flag:
+    """What is said of a line, as bits; `row.h` says what each means."""
+
+    ACCEPTED: Final = 1
+    UNANSWERED: Final = 2
+    FOREIGN: Final = 4
+    CARRIAGE_RETURN: Final = 8
+    NUMBERED: Final = 16
+    SEVERAL: Final = 32
+    IS_CORRECT: Final = 64
+    FAILED: Final = 128
+
+
+COLUMNS: Final = (
+    "start",
+    "stop",
+    "flags",
+    "scope",
+    "score",
+    "output",
+    "output_end",
+    "turns",
+    "turns_end",
+    "sample",
+    "hash",
+    "input",
+    "choices",
+    "covered",
+    "mark",
+    "raw",
+    "reference",
+    "end",
+)
+"""What is told of a line, in words of 64 bits; `scanner.h` says what each is."""
+
+
+class RowConstraints(Structure):
+    """What is demanded of rows beyond the shape of their values; see `row.h`."""
+
+    _fields_ = (
+        ("lowest", c_double),
+        ("highest", c_double),
+        ("wanted", c_uint64 * _INTERACTIONS),
+        ("unwanted", c_uint64 * _INTERACTIONS),
+        ("recipe", c_int32),
+        ("hash_digits", c_int32),
+        ("times_generation", c_int32),
+        ("keeps_texts", c_int32),
+        ("links", c_int32),
+        ("compares", c_int32),
+        ("transcript", c_char * 16),
+    )
+
+
+class Hasher(Structure):
+    """A hash function of OpenSSL; see `digest.h`."""
+
+    _fields_ = (("start", c_void_p), ("update", c_void_p), ("end", c_void_p), ("size", c_uint64))
+
+
+class _Tables(Structure):
+    _fields_ = tuple((name, c_char_p) for name in ("nodes", "members", "labels", "letters"))
+
+
+class _Scope(Structure):
+    _fields_ = (
+        ("usual", c_uint64),
+        ("evaluation", c_uint64),
+        ("name", c_uint64),
+        ("result", c_uint64),
+        ("place", c_int64),
+    )
+
+
+class _Scan(Structure):
+    _fields_ = (
+        ("bytes", c_char_p),
+        ("size", c_uint64),
+        ("longest", c_uint64),
+        ("base", c_uint64),
+        ("offsets", c_char_p),
+        ("offset_count", c_uint64),
+        ("at", c_uint64),
+        ("line", c_uint64),
+        ("rows", c_void_p),
+        ("most_rows", c_uint64),
+        ("row_count", c_uint64),
+        ("records", c_void_p),
+        ("links", c_void_p),
+        ("record_count", c_uint64),
+        ("texts", c_void_p),
+        ("most_bytes", c_uint64),
+        ("byte_count", c_uint64),
+        ("ids", c_uint64 * (2 * _IDS)),
+    )
+
+
+@lru_cache(maxsize=1)
+def library() -> ctypes.CDLL | None:
+    """Return the compiled scanner, None where evalstream was installed without.
+
+    In a checkout whose sources have changed since, what was compiled of them is left alone.
+    """
+    if sys.byteorder != "little" or _is_stale():
+        return None
+    try:
+        loaded = ctypes.CDLL(str(LIBRARY))
+        _declare(loaded)
+    except (OSError, AttributeError):
+        return None
+    sizes = (c_uint64 * len(_SIZES))()
+    loaded.tell_sizes(sizes)
+    return loaded if tuple(sizes) == _SIZES else None
+
+
+_SIZES: Final = (
+    NODE_BYTES,
+    *map(ctypes.sizeof, (RowConstraints, Hasher, _Scope, _Scan)),
+    8 * len(COLUMNS),
+    RECORD_BYTES,
+)
+"""The sizes of what both sides must lay out alike."""
+
+
+def _is_stale() -> bool:
+    """Tell whether there is nothing compiled, or nothing that is as new as its sources."""
+    try:
+        compiled = LIBRARY.stat().st_mtime
+        return any(source.stat().st_mtime > compiled for source in LIBRARY.parent.glob("*.[ch]"))
+    except OSError:
+        return True
+
+
+def _declare(loaded: ctypes.CDLL) -> None:
+    """Declare the functions. Raises AttributeError where one is missing."""
+    loaded.tell_sizes.argtypes = (POINTER(c_uint64),)
+    loaded.tell_sizes.restype = None
+    loaded.slot_paths.restype = loaded.recipe_names.restype = c_char_p
+    loaded.new_scanner.restype = c_void_p
+    loaded.new_scanner.argtypes = ()
+    loaded.free_scanner.argtypes = (c_void_p,)
+    pointers = POINTER(_Tables), POINTER(RowConstraints), POINTER(Hasher)
+    loaded.start_block.argtypes = c_void_p, *pointers
+    loaded.add_scope.argtypes = c_void_p, POINTER(_Scope)
+    loaded.scan_lines.argtypes = c_void_p, POINTER(_Scan)
+    loaded.new_index.restype = c_void_p
+    loaded.new_index.argtypes = ()
+    loaded.free_index.argtypes = (c_void_p,)
+    loaded.add_records.restype = c_int64
+    numbers = c_uint64, c_uint64, c_uint64
+    loaded.add_records.argtypes = c_void_p, c_char_p, *numbers, c_void_p
+    loaded.split_records.restype = None
+    loaded.split_records.argtypes = c_char_p, *numbers, c_uint64, c_void_p, c_void_p
+
+
+@lru_cache(maxsize=2)
+def hasher(algorithm: str) -> Hasher | None:
+    """Return the hash function that Python's hashlib is made of, None where it hides it.
+
+    In FIPS mode OpenSSL wants to be asked in other ways.
+    """
+    name = _NAMES_AT_OPENSSL[algorithm]
+    try:
+        module = import_module("_hashlib")
+        if module.get_fips_mode():
+            return None
+        openssl = ctypes.CDLL(str(module.__file__))
+        steps = [getattr(openssl, f"{name}_{step}") for step in ("Init", "Update", "Final")]
+    except (ImportError, OSError, AttributeError):
+        return None
+    size = hashlib.new(algorithm, usedforsecurity=False).digest_size
+    return Hasher(*(ctypes.cast(step, c_void_p) for step in steps), size)
+
+
+def slots() -> tuple[str, ...]:
+    """Return the paths of what the scanner looks at in a row, in its order."""
+    return _listed("slot_paths")
+
+
+def recipes() -> tuple[str, ...]:
+    """Return the names of the recipes that the scanner knows, the first of which is none."""
+    return _listed("recipe_names")
+
+
+def _listed(function: str) -> tuple[str, ...]:
+    loaded = library()
+    text: bytes = b"" if loaded is None else getattr(loaded, function)()
+    return tuple(text.decode().split("\n")[:-1])
+
+
+class ScannerConfig:
+    """What rows are held against. Without a `hasher` nobody looks at sample_hash."""
+
+    def __init__(self, tables: Tables, demands: RowConstraints, hasher: Hasher | None) -> None:
+        self.tables, self.demands, self.hasher = _Tables(*tables[:4]), demands, hasher or Hasher()
+
+
+class Scanner:
+    """Looks at the lines of blocks, one block after the other, for one thread at a time.
+
+    Raises MemoryError.
+    """
+
+    def __init__(self, loaded: ctypes.CDLL) -> None:
+        self._library, self._handle = loaded, loaded.new_scanner()
+        if not self._handle:
+            raise MemoryError
+        # Threads that nobody waits for may still use it when the process ends.
+        weakref.finalize(self, loaded.free_scanner, self._handle).atexit = False
+        self._rows = (c_uint64 * (len(COLUMNS) * MOST_ROWS))()
+        self._records = ctypes.create_string_buffer(RECORD_BYTES * MOST_ROWS)
+        self._links = (c_uint64 * (LINK_WORDS * MOST_ROWS))()
+        self._texts = ctypes.create_string_buffer(TEXT_BYTES)
+        self._setting: ScannerConfig | None = None
+        self._data, self._scan = b"", _Scan()
+        self._words = memoryview(self._rows).cast("B").cast("Q")
+
+    def start(
+        self, setting: ScannerConfig, data: bytes, base: int, offsets: bytes | None, longest: int
+    ) -> None:
+        """Begin with a block; lines above `longest` bytes are not accepted.
+
+        The first byte has the offset `base`, unless `offsets` tells those of all lines.
+        """
+        # What the scanner points to lives as long.
+        self._setting, self._data = setting, data
+        parts = setting.tables, setting.demands, setting.hasher
+        self._library.start_block(self._handle, *map(byref, parts))
+        self._scan = _Scan(
+            bytes=data,
+            size=len(data),
+            longest=longest,
+            base=base,
+            offsets=offsets,
+            offset_count=len(offsets or b"") // 8,
+            rows=ctypes.addressof(self._rows),
+            most_rows=MOST_ROWS,
+            records=ctypes.addressof(self._records),
+            links=ctypes.addressof(self._links),
+            texts=ctypes.addressof(self._texts),
+            most_bytes=TEXT_BYTES,
+        )
+
+    def stop(self) -> None:
+        """Let go of the block."""
+        self._setting, self._data, self._scan = None, b"", _Scan()
+
+    def go_to(self, at: int, line: int) -> None:
+        """Forget what was looked at, and go on with a line: where it starts, and its number."""
+        scan = self._scan
+        scan.at, scan.line = at, line
+        scan.row_count = scan.record_count = scan.byte_count = 0
+
+    def scan(self) -> StopReason:
+        """Look at more lines."""
+        return StopReason(self._library.scan_lines(self._handle, byref(self._scan)))
+
+    @property
+    def at(self) -> int:
+        """Where the next line starts."""
+        at: int = self._scan.at
+        return at
+
+    @property
+    def line(self) -> int:
+        """The number of the next line."""
+        line: int = self._scan.line
+        return line
+
+    def words(self) -> memoryview[int]:
+        """Return the rows since `go_to`: COLUMNS for each, one row behind the other."""
+        return self._words[: len(COLUMNS) * self._scan.row_count]
+
+    def records(self) -> bytes:
+        """Return the records of the accepted rows, as `identities.pack` makes them."""
+        return ctypes.string_at(self._records, RECORD_BYTES * self._scan.record_count)
+
+    def links(self) -> list[int]:
+        """Return LINK_WORDS for each accepted row, if rows are linked: see `ties`."""
+        return self._links[: LINK_WORDS * self._scan.record_count]
+
+    def texts(self) -> bytes:
+        """Return the texts of the accepted rows, if they are kept."""
+        return ctypes.string_at(self._texts, self._scan.byte_count)
+
+    def new_ids(self) -> list[bytes | None]:
+        """Return the ids that made it pause, as they are written; None for those not there."""
+        ids = list(self._scan.ids)
+        pairs = zip(ids[::2], ids[1::2], strict=True)
+        return [self._data[start:stop] if stop else None for start, stop in pairs]
+
+    def add_scope(
+        self, *, usual: bool, evaluation: int, name: int, result: int, place: int
+    ) -> None:
+        """Give the scope of the new ids the next number, from 0 on; see `scanner.h`."""
+        scope = _Scope(usual, evaluation, name, result, place)
+        self._library.add_scope(self._handle, byref(scope))
+
+
+class Index:
+    """Finds for each digest of 16 bytes the first row that has it. Raises MemoryError."""
+
+    def __init__(self, loaded: ctypes.CDLL) -> None:
+        self._library, self._handle = loaded, loaded.new_index()
+        if not self._handle:
+            raise MemoryError
+        weakref.finalize(self, loaded.free_index, self._handle).atexit = False
+
+    def add(self, records: bytes, place: int) -> list[int] | None:
+        """Take the digests that stand at `place` in records; return the first row of each.
+
+        Rows count from 0 over all that were taken. None says that each is the first.
+        """
+        count = len(records) // RECORD_BYTES
+        firsts = array("Q", bytes(8 * count))
+        address, _ = firsts.buffer_info()
+        fresh = self._library.add_records(
+            self._handle, records, count, RECORD_BYTES, place, address
+        )
+        if fresh < 0:
+            raise MemoryError
+        return None if fresh == count else firsts.tolist()
+
+
+def split(loaded: ctypes.CDLL, records: bytes, place: int, parts: int) -> list[bytes]:
+    """Return records by what their byte at `place` leaves when it is divided by `parts`."""
+    count = len(records) // RECORD_BYTES
+    sorted_ = ctypes.create_string_buffer(max(1, len(records)))
+    counts = (c_uint64 * parts)()
+    loaded.split_records(records, count, RECORD_BYTES, place, parts, sorted_, counts)
+    ends = list(accumulate(counts, initial=0))
+    data = memoryview(sorted_)
+    return [
+        data[start * RECORD_BYTES : end * RECORD_BYTES].tobytes() for start, end in pairwise(ends)
+    ]

@@ -1,0 +1,311 @@
+"""The exact parser: RFC 8259 to the letter, and everything that is wrong with a text."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+from typing import Any, Final, NamedTuple
+
+from evalstream.parsing.json import fast, pointer, shorten
+
+MAX_INTEGER_DIGITS: Final = 4300
+"""CPython's own default limit for turning digits into an integer; jiter has the same."""
+
+EXCERPT_CHARACTERS: Final = 60
+SPLICE_CANDIDATES: Final = 64
+
+_RAW_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]+")
+_STRUCTURE = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]|[^\s\[\]{}",:]+', re.DOTALL)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_FIRST_KEY = re.compile(r'\s*+(\{\s*+"(?:[^"\\]++|\\.)*+"\s*+:)')
+_LARGEST_FLOAT = sys.float_info.max
+
+
+class SyntaxIssue(NamedTuple):
+    """One thing that is wrong with the text of a JSON document.
+
+    `name` is the name of the rule that it breaks; `offset` is in bytes from the start of the
+    text; `line` counts from 1; `excerpt` is the text round the fault and `caret`
+    the fault's place in it; `replaced` says that the value at `pointer` is not the one that
+    stands there.
+    """
+
+    name: str
+    message: str
+    offset: int | None = None
+    line: int | None = None
+    pointer: str | None = None
+    excerpt: str | None = None
+    caret: int = 0
+    at_end: bool = False
+    found: str | None = None
+    replaced: bool = False
+
+
+class Parsed(NamedTuple):
+    """What the exact parser made of a text: a value where there is one, and all troubles.
+
+    In the value infinities are replaced by the largest float, NaN by 0 and lone surrogates
+    by U+FFFD, so that other rules can look at it.
+    """
+
+    value: Any
+    readable: bool
+    troubles: list[SyntaxIssue]
+
+
+def parse_exactly(text: bytes, max_depth: int) -> Parsed:
+    """Parse `text` to the letter of RFC 8259 and say everything that is wrong with it."""
+    try:
+        characters = text.decode()
+    except UnicodeDecodeError as error:
+        return _unreadable(_undecodable(text, error))
+    if text.count(b"[") + text.count(b"{") > max_depth and _depth(characters) > max_depth:
+        message = f"nested deeper than {max_depth} levels"
+        return _unreadable(SyntaxIssue("too-deep-or-too-big", message))
+    return _decode(characters)
+
+
+def _excerpt(characters: str, position: int) -> tuple[str, int]:
+    """Return the text round a position on one line, and the position's place in it."""
+    start = max(0, position - EXCERPT_CHARACTERS // 2)
+    shown = characters[start : start + EXCERPT_CHARACTERS]
+    visible = "".join(letter if letter.isprintable() else "·" for letter in shown)
+    return visible, position - start
+
+
+def _unreadable(trouble: SyntaxIssue) -> Parsed:
+    return Parsed(None, False, [trouble])
+
+
+def _undecodable(text: bytes, error: UnicodeDecodeError) -> SyntaxIssue:
+    start = error.start
+    around = text[max(0, start - EXCERPT_CHARACTERS // 2) : start + EXCERPT_CHARACTERS // 2]
+    shown, _ = _excerpt(around.decode(errors="replace"), 0)
+    return SyntaxIssue(
+        "invalid-utf8",
+        f"byte {text[start]:#04x} at byte {start} of the line is no UTF-8: {error.reason}",
+        offset=start,
+        line=text.count(b"\n", 0, start) + 1,
+        excerpt=shown,
+        caret=len(text[max(0, start - EXCERPT_CHARACTERS // 2) : start].decode(errors="replace")),
+        at_end=error.reason == "unexpected end of data" and error.end == len(text),
+    )
+
+
+def _control_bytes(characters: str, found: re.Match[str]) -> SyntaxIssue:
+    start, length = found.start(), len(found.group())
+    offset = len(characters[:start].encode())
+    shown, caret = _excerpt(characters, start)
+    kind = "NUL" if set(found.group()) == {"\0"} else "raw control"
+    noun = "byte" if length == 1 else "bytes"
+    message = f"{length} {kind} {noun} at byte {offset} of the line"
+    if _is_object(characters[found.end() :]):
+        again = offset + length
+        message = f"{message}; a whole object begins again at byte {again} of the line"
+    return SyntaxIssue(
+        "nul-bytes",
+        message,
+        offset=offset,
+        line=characters.count("\n", 0, start) + 1,
+        excerpt=shown,
+        caret=caret,
+    )
+
+
+def _is_object(characters: str) -> bool:
+    """Tell whether a text is one whole object."""
+    try:
+        return characters.lstrip().startswith("{") and isinstance(fast(characters.encode()), dict)
+    except ValueError:
+        return False
+
+
+def _depth(characters: str) -> int:
+    """Count how many containers enclose the deepest value; an empty one is a value itself."""
+    depth = deepest = 0
+    opened = False
+    for token in _STRUCTURE.finditer(characters):
+        mark = token.group()[0]
+        if mark in "]}":
+            deepest = max(deepest, depth - 1 if opened else depth)
+            depth, opened = depth - 1, False
+        else:
+            deepest = max(deepest, depth)
+            opened = mark in "[{"
+            depth += opened
+    return deepest
+
+
+class _Repeated(dict[str, Any]):
+    """An object in which a key stands more than once, with all its pairs."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
+
+
+class _HugeInteger(int):
+    """An integer of more digits than can be turned into a number; its value is cut."""
+
+
+class _NotFinite(float):
+    """NaN or an infinity, with the text that stood for it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+class _Noticed:
+    """Hooks for the standard parser that notice what it would pass over silently."""
+
+    def __init__(self) -> None:
+        self.anything = False
+
+    def members(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        members = dict(pairs)
+        if len(members) == len(pairs):
+            return members
+        self.anything = True
+        return _Repeated(pairs)
+
+    def constant(self, name: str) -> float:
+        self.anything = True
+        return _NotFinite(name)
+
+    def real(self, digits: str) -> float:
+        number = float(digits)
+        if not math.isinf(number):
+            return number
+        self.anything = True
+        return _NotFinite(digits)
+
+    def integer(self, digits: str) -> int:
+        if len(digits.lstrip("-")) <= MAX_INTEGER_DIGITS:
+            return int(digits)
+        self.anything = True
+        return _HugeInteger(digits[:300])
+
+
+def _decode(characters: str) -> Parsed:
+    noticed = _Noticed()
+    try:
+        value = json.loads(
+            characters,
+            object_pairs_hook=noticed.members,
+            parse_constant=noticed.constant,
+            parse_float=noticed.real,
+            parse_int=noticed.integer,
+        )
+    except json.JSONDecodeError as error:
+        controls = _RAW_CONTROL.search(characters)
+        if controls:
+            return _unreadable(_control_bytes(characters, controls))
+        return _unreadable(_syntax(characters, error))
+    except RecursionError:
+        return _unreadable(SyntaxIssue("too-deep-or-too-big", "nested too deep to be read"))
+    if not noticed.anything and "\\u" not in characters:
+        return Parsed(value, True, [])
+    troubles: list[SyntaxIssue] = []
+    try:
+        return Parsed(_cleaned(value, (), troubles), True, troubles)
+    except RecursionError:
+        return _unreadable(SyntaxIssue("too-deep-or-too-big", "nested too deep to be looked at"))
+
+
+def _cleaned(value: Any, path: tuple[Any, ...], troubles: list[SyntaxIssue]) -> Any:
+    """Copy `value` without what other rules cannot bear, and note where that was."""
+    if isinstance(value, dict):
+        return _cleaned_members(value, path, troubles)
+    if isinstance(value, list):
+        return [_cleaned(item, (*path, index), troubles) for index, item in enumerate(value)]
+    if isinstance(value, str):
+        return _cleaned_text(value, path, troubles)
+    if isinstance(value, _NotFinite):
+        message, place = "a number that is not finite", pointer(path)
+        troubles.append(
+            SyntaxIssue(
+                "non-finite-number", message, pointer=place, found=value.text, replaced=True
+            )
+        )
+        return 0.0 if math.isnan(value) else math.copysign(_LARGEST_FLOAT, value)
+    if isinstance(value, _HugeInteger):
+        message = f"an integer of more than {MAX_INTEGER_DIGITS:,} digits"
+        place = pointer(path)
+        troubles.append(SyntaxIssue("too-deep-or-too-big", message, pointer=place, replaced=True))
+        return int(value)
+    return value
+
+
+def _cleaned_members(
+    members: dict[str, Any], path: tuple[Any, ...], troubles: list[SyntaxIssue]
+) -> dict[str, Any]:
+    repeated = isinstance(members, _Repeated)
+    pairs = members.pairs if isinstance(members, _Repeated) else list(members.items())
+    cleaned: dict[str, Any] = {}
+    reported: set[str] = set()
+    for key, value in pairs:
+        name = _cleaned_text(key, (*path, key), troubles)
+        times = sum(1 for other, _ in pairs if other == key) if repeated else 1
+        if times > 1 and key not in reported:
+            reported.add(key)
+            message = f"the key {shorten(name)!r} stands {times} times in one object"
+            place = pointer((*path, name))
+            troubles.append(SyntaxIssue("duplicate-key", message, pointer=place))
+        cleaned[name] = _cleaned(value, (*path, name), troubles)
+    return cleaned
+
+
+def _cleaned_text(text: str, path: tuple[Any, ...], troubles: list[SyntaxIssue]) -> str:
+    if not _SURROGATE.search(text):
+        return text
+    cleaned = _SURROGATE.sub("\ufffd", text)
+    place = pointer(_SURROGATE.sub("\ufffd", str(key)) for key in path)
+    message = "half of a surrogate pair: no UTF-8 text can hold it, so its hash is undefined"
+    troubles.append(SyntaxIssue("unpaired-surrogate", message, pointer=place))
+    return cleaned
+
+
+def _syntax(characters: str, error: json.JSONDecodeError) -> SyntaxIssue:
+    shown, caret = _excerpt(characters, error.pos)
+    offset = len(characters[: error.pos].encode())
+    at_end = not characters[error.pos :].strip() or error.msg.startswith("Unterminated string")
+    described = error.msg[0].lower() + error.msg[1:]
+    name, message = "invalid-json", f"{described} at column {error.colno} (byte {offset})"
+    again = None if at_end else _begins_again(characters, error)
+    if again is not None:
+        place = len(characters[:again].encode())
+        name = "spliced-record"
+        message = f"{message}; a whole object begins again at byte {place} of the line"
+        offset = place
+    return SyntaxIssue(
+        name,
+        message,
+        offset=offset,
+        line=error.lineno,
+        excerpt=shown,
+        caret=caret,
+        at_end=at_end,
+    )
+
+
+def _begins_again(characters: str, error: json.JSONDecodeError) -> int | None:
+    """Find where a whole object begins again behind a torn or finished one, if one does."""
+    if error.msg.startswith("Extra data") and characters[error.pos] == "{":
+        return error.pos
+    first = _FIRST_KEY.match(characters)
+    if not first:
+        return None
+    start = characters.find(first.group(1), first.end())
+    for _ in range(SPLICE_CANDIDATES):
+        if start < 0:
+            return None
+        try:
+            fast(characters[start:].encode())
+        except ValueError:
+            start = characters.find(first.group(1), start + 1)
+        else:
+            return start
+    return None

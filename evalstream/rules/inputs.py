@@ -1,0 +1,273 @@
+"""ES0: inputs and streams; the driver finds these before and around the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from evalstream.model.finding import Severity, Violation
+from evalstream.model.options import Options
+from evalstream.parsing.linear_regex import linear_search
+from evalstream.rules.base import Rule, RunFacts
+
+
+def _changed_while_read(facts: RunFacts) -> Iterator[Violation]:
+    if facts.changed:
+        yield changed_while_read(facts.changed)
+
+
+def changed_while_read(change: str) -> Violation:
+    """Say of a file, whichever of a run's it is, what changed about it."""
+    return ES004.fault(f"the file changed while it was read: {change}")
+
+
+ROW_MARK: Final = b'"schema_version"'
+"""What a line holds that has a row in it, however torn it is or whatever stands before it."""
+
+
+def noise_check(options: Options) -> Callable[[bytes], bool]:
+    """Return what tells whether a line that is no sound row is only noise between rows.
+
+    Without a pattern that is a line which does not begin as an object and has no row in it.
+    """
+    if not options.skip_noise:
+        return lambda _: False
+    if options.noise is not None:
+        is_found = linear_search(options.noise)
+        return lambda line: is_found(line.decode(errors="replace"))
+    return lambda line: not line.lstrip().startswith(b"{") and ROW_MARK not in line
+
+
+def _noise_skipped(facts: RunFacts) -> Iterator[Violation]:
+    for _, count, line in facts.tally.noise:
+        message = f"lines between the rows that hold none were skipped (first {facts.at(line)})"
+        yield ES006.fault(message, count=count)
+
+
+ES001: Final = Rule(
+    "ES001",
+    "unreadable-input",
+    Severity.ERROR,
+    "cannot open or read an input",
+    """
+    What it finds: a file that is missing, may not be read, or fails part-way; also an
+    aggregate whose declared rows file is not there. Other inputs still run.
+
+    Why it matters: what could not be read was not checked. The exit code is 3 when nothing
+    else went wrong.
+
+    Bad:
+        run.jsonl does not exist.
+
+    Good:
+        run.jsonl exists and is readable.
+    """,
+)
+
+ES002: Final = Rule(
+    "ES002",
+    "broken-compression",
+    Severity.ERROR,
+    "a compressed file is damaged, cut off, or followed by other bytes",
+    """
+    What it finds: a gzip, zstandard, bzip2 or xz file (told by its first bytes) that cannot be
+    unpacked to its end, with the number of rows before the break, or one whose library is not
+    installed. The rows before the break are checked.
+
+    Why it matters: the rows behind the break are lost, and nobody knows how many they are.
+
+    Bad:
+        run.jsonl is a gzip file whose last 20 bytes are missing.
+
+    Good:
+        run.jsonl is a complete gzip file.
+    """,
+)
+
+ES003: Final = Rule(
+    "ES003",
+    "line-too-long",
+    Severity.ERROR,
+    "a line is longer than --max-line-bytes",
+    """
+    What it finds: a line of more than `--max-line-bytes` bytes (64 MiB unless told). It is
+    skipped up to its newline; the next lines are checked.
+
+    Why it matters: memory stays bounded, and such a line is usually a lost newline.
+
+    Bad:
+        With --max-line-bytes 300, every line of run.jsonl is too long.
+
+    Good:
+        With --max-line-bytes 100000, no line of run.jsonl is too long.
+    """,
+)
+
+ES004: Final = Rule(
+    "ES004",
+    "changed-while-read",
+    Severity.ERROR,
+    "a file changed between opening and the end, or other bytes were checked than digested",
+    """
+    What it finds: a rows file, an aggregate or another document of a run that another process
+    wrote to or replaced during the check: its size, modification time, change time (ctime), inode
+    or device is another one in the end. Where workers read the rows by themselves, the bytes that
+    they checked are compared with those that were digested, whatever the times say. Only as many
+    bytes are checked as were there at the start. Other permissions, another owner and one more
+    hard link move the change time as well, and cannot be told from a write. Of a stream nothing
+    can be told. The verdict is incomplete, whatever else was found, and the exit code 3.
+
+    Why it matters: the verdict would be of a half-written file, or of two halves of two files.
+
+    Bad:
+        Another process appends a row to run.jsonl during the check.
+
+    Good:
+        run.jsonl stays the same during the check.
+    """,
+    run=_changed_while_read,
+    about_paths=True,
+)
+
+ES005: Final = Rule(
+    "ES005",
+    "nothing-to-check",
+    Severity.ERROR,
+    "no data file matched, or the file is of no format that can be checked",
+    """
+    What it finds: a folder without rows or aggregates, a name with an unknown ending, a JSON
+    document of no known format, an aggregate in the place of rows. The exit code is 3 when nothing
+    else went wrong.
+
+    Why it matters: a check that looked at nothing must not look like one that passed.
+
+    Bad:
+        The input is notes.txt, and .txt is not the ending of a known format.
+
+    Good:
+        The input is run.jsonl.
+    """,
+)
+
+ES006: Final = Rule(
+    "ES006",
+    "noise-skipped",
+    Severity.INFO,
+    "lines between the rows were skipped under --skip-noise",
+    """
+    What it finds: with `--skip-noise`, the lines that are no JSON objects and hold no row, with
+    their number; with `--noise`, those that the regular expression is found in. They are no
+    rows, and the checksum may be that of the file with or without them.
+
+    Why it matters: what was not looked at is told, even where that was wished.
+
+    Bad:
+        With --skip-noise:
+        line 1, as bytes:
+          INFO 14:03 next batch
+
+    Good:
+        With --skip-noise:
+        line 1, as bytes:
+          {"schema_version": "0.2.0", …}
+    """,
+    run=_noise_skipped,
+)
+
+ES007: Final = Rule(
+    "ES007",
+    "unrecognised-file",
+    Severity.WARNING,
+    "a searched folder holds files that no format recognises",
+    """
+    What it finds: files in a searched folder, or below a prefix in a store, that were not
+    checked: one finding for each folder that was named, with a count for each kind and the first
+    five names. Files named like rows (`run.jsonl.zip`), JSON with members of a known document,
+    links that lead nowhere or out of the folder, FIFOs, sockets and devices may hold data: they
+    leave the verdict incomplete (exit code 3). Other JSON (`config.json`, `[]`) is a warning and
+    nothing else. Files of other kinds (`README.md`) and hidden names are an info. `--exclude
+    PATTERN` leaves names out. With `--profile datastore` everything but an info is an error.
+
+    Why it matters: a file that was not looked at must not pass with the others unnoticed.
+
+    Bad:
+        The input is a folder with this file, which has no known format:
+        config.json:
+          {"jobs": 2}
+
+    Good:
+        The input is the same folder, with --exclude config.json:
+        config.json:
+          {"jobs": 2}
+    """,
+)
+
+ES008: Final = Rule(
+    "ES008",
+    "foreign-format",
+    Severity.ERROR,
+    "a log of a harness that has to be converted first",
+    """
+    What it finds: a file that its content shows to be a log of Inspect, lm-evaluation-harness,
+    HELM, LightEval, promptfoo, OpenAI evals or simple-evals. The finding names the harness and the
+    command that converts the log to Every Eval Ever, where there is one. The exit code is 3 when
+    nothing else went wrong.
+
+    Why it matters: such a log has its own format, so checking it as rows would report a fault for
+    every line and say nothing about the results.
+
+    Bad:
+        log.json:
+          {
+            "version": 2,
+            "status": "success",
+            "eval": {"task": "sums", "model": "acme/acorn-7b"},
+            "plan": {},
+            "results": {},
+            "stats": {}
+          }
+
+    Good:
+        aggregate:
+          {
+            "schema_version": "0.2.0",
+            "evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000",
+            "evaluation_results": [{
+              "evaluation_name": "tiny-arithmetic",
+              "score_details": {"score": 0.75}
+            }]
+          }
+    """,
+)
+
+ES009: Final = Rule(
+    "ES009",
+    "outside-the-input",
+    Severity.ERROR,
+    "a declared path leads out of what was named",
+    """
+    What it finds: an aggregate whose `file_path` is absolute, climbs with `..`, or leads through a
+    link out of what was named, and whose rows are not at a permitted place. Declared rows are
+    looked for in the aggregate's own folder and in the folder above the nearest folder `data`,
+    never outside the folder that was searched. The declared path is not opened. Where the rows lie
+    beside the aggregate under the declared name, ES507 speaks of the path instead.
+
+    Why it matters: an aggregate may come from anyone. A path in it must not choose which files of
+    this machine are read, nor take rows from a neighbouring store.
+
+    Bad:
+        aggregate:
+          {
+            "detailed_evaluation_results": {
+              "format": "jsonl",
+              "file_path": "../../elsewhere/rows.jsonl"
+            }
+          }
+
+    Good:
+        aggregate:
+          {"detailed_evaluation_results": {"format": "jsonl", "file_path": "run.jsonl"}}
+    """,
+)
+
+RULES: Final = (ES001, ES002, ES003, ES004, ES005, ES006, ES007, ES008, ES009)

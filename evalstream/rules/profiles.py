@@ -1,0 +1,39 @@
+"""Profiles: which rules hold besides the usual ones, and how bad their findings are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from evalstream.model.finding import Severity
+
+DEFAULT: Final = "default"
+DATASTORE: Final = "datastore"
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What a profile changes.
+
+    `codes` are the optional rules that it adds; `severities` hold, by code, for findings that
+    bring none of their own. With `demands_bounds` a continuous metric has both bounds, though
+    the schema allows null.
+    """
+
+    codes: frozenset[str] = frozenset()
+    severities: Mapping[str, Severity] = field(default_factory=dict)
+    demands_bounds: bool = False
+
+
+PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
+    {
+        DEFAULT: Profile(),
+        DATASTORE: Profile(
+            frozenset({"ES901", "ES902"}),
+            dict.fromkeys(("ES007", "ES507", "ES903", "ES910"), Severity.ERROR),
+            demands_bounds=True,
+        ),
+    }
+)

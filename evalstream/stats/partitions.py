@@ -1,0 +1,170 @@
+"""Records on disk, split by a digest until each part can be searched in memory."""
+
+from __future__ import annotations
+
+import heapq
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, Final, NamedTuple
+
+from evalstream.model.row_record import RECORD_BYTES
+from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch
+
+PARTITIONS: Final = 64
+BUFFER_BYTES: Final = 1 << 14
+
+_REMARK = struct.Struct("<QQQQ")
+
+Pieces = Callable[[], Iterator[bytes]]
+"""Reads the records of one part from their start, in the order of their lines, piece by piece."""
+
+Search = Callable[[Pieces], Iterable[DuplicateMatch]]
+"""Searches the records of one part, and says what is odd in the order of their lines."""
+
+
+class Digest(NamedTuple):
+    """Where the digest stands in a record by which records are split, and its length, in bytes."""
+
+    place: int
+    length: int
+
+    def of(self, data: bytes) -> set[bytes]:
+        """Return the digests of some records."""
+        starts = range(self.place, len(data), RECORD_BYTES)
+        return {data[start : start + self.length] for start in starts}
+
+
+class Partitions:
+    """Records split by a byte of their digest.
+
+    Parts of more than `capacity` rows are split again by the byte before it, so that memory stays
+    bounded however many rows there are. Records that all have the same digest cannot be split:
+    where they are too many, `alike` searches them, without which `search` does.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        digest: Digest,
+        search: Search,
+        alike: Search | None = None,
+        level: int = 0,
+    ) -> None:
+        self._capacity, self._digest, self._level = capacity, digest, level
+        self._search, self._alike = search, alike or search
+        self._parts = _Extents(PARTITIONS)
+
+    def extend(self, data: bytes) -> None:
+        """Take some records."""
+        key = self._digest.place + self._digest.length - 1 - self._level
+        for part, records in enumerate(_split(data, key)):
+            self._parts.buffers[part] += records
+        self._parts.flush()
+
+    def remarks(self) -> Iterator[DuplicateMatch]:
+        """Search part by part, and iterate over all remarks, ordered by line."""
+        found = _Extents(PARTITIONS)
+        try:
+            for part in range(PARTITIONS):
+                for remark in self._remarks_in(part):
+                    found.buffers[part] += _REMARK.pack(*remark)
+                    if len(found.buffers[part]) >= BUFFER_BYTES:
+                        found.flush()
+            yield from heapq.merge(*(_remarks_of(found, part) for part in range(PARTITIONS)))
+        finally:
+            found.close()
+
+    def close(self) -> None:
+        """Delete the records."""
+        self._parts.close()
+
+    def _remarks_in(self, part: int) -> Iterable[DuplicateMatch]:
+        rows = self._parts.size(part) // RECORD_BYTES
+
+        def pieces() -> Iterator[bytes]:
+            return self._parts.read(part)
+
+        if rows <= self._capacity or self._level == self._digest.length - 1:
+            return self._search(pieces)
+        if self._are_alike(pieces()):
+            return self._alike(pieces)
+        return self._split_again(pieces())
+
+    def _are_alike(self, pieces: Iterable[bytes]) -> bool:
+        """Tell whether records all have the same digest."""
+        known: set[bytes] = set()
+        for data in pieces:
+            known |= self._digest.of(data)
+            if len(known) > 1:
+                return False
+        return True
+
+    def _split_again(self, pieces: Iterable[bytes]) -> Iterator[DuplicateMatch]:
+        smaller = Partitions(
+            self._capacity, self._digest, self._search, self._alike, self._level + 1
+        )
+        yield from searched(smaller, pieces)
+
+
+def searched(partitions: Partitions, pieces: Iterable[bytes]) -> Iterator[DuplicateMatch]:
+    """Split records, iterate over what is odd about them, and delete what was written."""
+    try:
+        for data in pieces:
+            partitions.extend(data)
+        yield from partitions.remarks()
+    finally:
+        partitions.close()
+
+
+def _split(data: bytes, key: int) -> list[bytes]:
+    """Return the records of each partition, which the byte at `key` tells."""
+    from evalstream.parsing.native.binding import library, split
+
+    loaded = library()
+    if loaded is not None:
+        return split(loaded, data, key, PARTITIONS)
+    parts = [bytearray() for _ in range(PARTITIONS)]
+    for start in range(0, len(data), RECORD_BYTES):
+        record = data[start : start + RECORD_BYTES]
+        parts[record[key] % PARTITIONS] += record
+    return [bytes(part) for part in parts]
+
+
+class _Extents:
+    """Several growing byte strings in one temporary file, each read back in pieces.
+
+    What is added to `buffers` has to be followed by a `flush` now and then.
+    """
+
+    def __init__(self, count: int) -> None:
+        import tempfile
+
+        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - lives as long as this
+        self.buffers = [bytearray() for _ in range(count)]
+        self._written: list[list[tuple[int, int]]] = [[] for _ in range(count)]
+
+    def flush(self) -> None:
+        """Write buffers that are full."""
+        for part, buffer in enumerate(self.buffers):
+            if len(buffer) >= BUFFER_BYTES:
+                self._written[part].append((self._file.seek(0, 2), len(buffer)))
+                self._file.write(buffer)
+                buffer.clear()
+
+    def size(self, part: int) -> int:
+        return sum(length for _, length in self._written[part]) + len(self.buffers[part])
+
+    def read(self, part: int) -> Iterator[bytes]:
+        for offset, length in self._written[part]:
+            self._file.seek(offset)
+            yield self._file.read(length)
+        yield bytes(self.buffers[part])
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _remarks_of(found: _Extents, part: int) -> Iterator[DuplicateMatch]:
+    for data in found.read(part):
+        for line, kind, offset, earlier in _REMARK.iter_unpack(data):
+            yield DuplicateMatch(line, DuplicateKind(kind), offset, earlier)

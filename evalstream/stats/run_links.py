@@ -1,0 +1,244 @@
+"""What ties a run to others: digests of its record and its rows, gathered with its check."""
+
+from __future__ import annotations
+
+import base64
+import sys
+import weakref
+import zlib
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from typing import IO, Any, Final, NamedTuple
+
+from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.eee.record_digest import record_digest
+from evalstream.model.block import MEBIBYTE
+from evalstream.stats.link_keys import GREATEST_HASH64, LinkKey, element_place, hash64, is_name
+
+WORDS: Final = 4
+"""How many words a row takes: its sample, its input, where it stands, and its byte offset."""
+
+ROW_BYTES: Final = 8 * WORDS
+CHUNK_BYTES: Final = 1 << 16
+"""How many bytes of rows travel together: a whole number of rows."""
+
+IN_MEMORY_BYTES: Final = 4 * MEBIBYTE
+MOST_GROUPS: Final = 10_000
+"""How many groups of rows are gathered of a run: one that has more names a result per row."""
+
+
+class Group(NamedTuple):
+    """Some rows with the same ties.
+
+    `samples` and `inputs` are sums of digests: the same for the same rows in any order.
+    """
+
+    ties: LinkKey
+    rows: int
+    samples: int
+    inputs: int
+
+
+class RunLinks:
+    """What ties one run to others; it can be pickled, and packed as JSON.
+
+    `record` digests its aggregate but for what differs between copies, and `evaluation` the
+    aggregate's evaluation_id; both are None without one. `is_array` says that its rows are
+    elements of an array, and `is_cut` that it had more groups than are gathered. Past a bound
+    the rows are in a temporary file.
+    """
+
+    def __init__(self, in_memory: int = IN_MEMORY_BYTES) -> None:
+        self.record: str | None = None
+        self.evaluation: int | None = None
+        self.is_array = self.is_cut = False
+        self._rows: dict[LinkKey, _Rows] = {}
+        self._most, self._held = in_memory, 0
+        self._file: IO[bytes] | None = None
+
+    def claim(self, aggregate: Aggregate | None) -> None:
+        """Take what the aggregate says of the run."""
+        if aggregate is None:
+            return
+        self.record = record_digest(aggregate.document)
+        evaluation = aggregate.evaluation_id
+        self.evaluation = hash64(evaluation) if is_name(evaluation) else None
+
+    def take(
+        self, some: Iterable[tuple[LinkKey, bytes]], shift: int = 0, places: bytes | None = None
+    ) -> None:
+        """Take the rows of the next block, whose lines start `shift` lines into the file.
+
+        `places` are the lines and offsets of its rows where they are elements of an array.
+        """
+        lines = None if places is None else array("Q", places)[::2]
+        for ties, words in _in_order(some):
+            if lines is not None:
+                self.is_array = True
+                found = [element_place(lines[row - 1], row + shift) for row in words[2::WORDS]]
+                words[2::WORDS] = array("Q", found)
+            elif shift:
+                words[2::WORDS] = array("Q", [line + shift for line in words[2::WORDS]])
+            self._append(ties, words)
+
+    def groups(self) -> Iterator[Group]:
+        """Iterate over the groups of rows, in the order of their first rows."""
+        for ties, rows in self._rows.items():
+            yield Group(ties, rows.count, rows.samples, rows.inputs)
+
+    def chunks(self, ties: LinkKey) -> Iterator[bytes]:
+        """Iterate over the words of a group's rows, some rows at a time."""
+        buffer = bytearray()
+        for piece in self._pieces(self._rows[ties]):
+            buffer += piece
+            while len(buffer) >= CHUNK_BYTES:
+                yield bytes(buffer[:CHUNK_BYTES])
+                del buffer[:CHUNK_BYTES]
+        if buffer:
+            yield bytes(buffer)
+
+    def _append(self, ties: LinkKey, words: array[int]) -> None:
+        rows = self._rows.get(ties)
+        if rows is None:
+            if len(self._rows) >= MOST_GROUPS:
+                self.is_cut = True
+                return
+            rows = self._rows[ties] = _Rows()
+        data = words.tobytes()
+        rows.count += len(words) // WORDS
+        rows.samples = (rows.samples + sum(words[::WORDS])) & GREATEST_HASH64
+        rows.inputs = (rows.inputs + sum(words[1::WORDS])) & GREATEST_HASH64
+        rows.recent += data
+        self._held += len(data)
+        if self._held > self._most:
+            self._spill()
+
+    def _spill(self) -> None:
+        """Move the rows that are in memory to the file."""
+        if self._file is None:
+            import tempfile
+
+            self._file = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - lives as long as this
+            weakref.finalize(self, self._file.close)
+        place = self._file.seek(0, 2)
+        for rows in self._rows.values():
+            if rows.recent:
+                self._file.write(rows.recent)
+                rows.extents.extend((place, len(rows.recent)))
+                place += len(rows.recent)
+                rows.recent = bytearray()
+        self._held = 0
+
+    def _pieces(self, rows: _Rows) -> Iterator[bytes | bytearray]:
+        if self._file is not None:
+            for place, length in zip(rows.extents[::2], rows.extents[1::2], strict=True):
+                self._file.seek(place)
+                yield self._file.read(length)
+        yield rows.recent
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        rows = [(tuple(ties), b"".join(self.chunks(ties))) for ties in self._rows]
+        return self._most, self.record, self.evaluation, self.is_array, self.is_cut, rows
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        most, record, evaluation, is_array, is_cut, rows = state
+        self.__init__(most)  # type: ignore[misc]  # begins anew, with a file of its own
+        self.record, self.evaluation = record, evaluation
+        self.is_array, self.is_cut = is_array, is_cut
+        for ties, data in rows:
+            self._append(LinkKey(*ties), array("Q", data))
+
+
+class _Rows:
+    """The rows of one group: the last of them in memory, the others in parts of the file."""
+
+    __slots__ = ("count", "extents", "inputs", "recent", "samples")
+
+    def __init__(self) -> None:
+        self.count = self.samples = self.inputs = 0
+        self.recent = bytearray()
+        self.extents = array("Q")
+
+
+def _in_order(some: Iterable[tuple[LinkKey, bytes]]) -> list[tuple[LinkKey, array[int]]]:
+    """Return groups in the order of their first rows, and the rows of each by their lines.
+
+    Unusual rows are judged after the usual ones about them, and so come later.
+    """
+    groups: dict[LinkKey, array[int]] = {}
+    for ties, data in some:
+        groups.setdefault(ties, array("Q")).frombytes(data)
+    for ties, words in groups.items():
+        lines = words[2::WORDS].tolist()
+        if lines != sorted(lines):
+            rows = sorted(range(len(lines)), key=lines.__getitem__)
+            groups[ties] = array("Q")
+            for row in rows:
+                groups[ties].extend(words[row * WORDS : (row + 1) * WORDS])
+    return sorted(groups.items(), key=lambda group: group[1][2])
+
+
+def encode_links(links: RunLinks) -> list[dict[str, Any]]:
+    """Return what ties a run to others as small JSON objects, which `unpacked` reads."""
+    about = {
+        "record": links.record,
+        "evaluation": links.evaluation,
+        "array": links.is_array,
+        "cut": links.is_cut,
+    }
+    words = (
+        {"ties": list(group.ties), "words": encode_words(chunk)}
+        for group in links.groups()
+        for chunk in links.chunks(group.ties)
+    )
+    return [about, *words]
+
+
+def decode_links(some: Iterable[Mapping[str, Any]]) -> RunLinks:
+    """Return the links that were packed.
+
+    Raises KeyError, TypeError, ValueError or OverflowError for anything else.
+    """
+    objects = iter(some)
+    about = next(objects, {})
+    links = RunLinks()
+    links.record, links.evaluation = about["record"], about["evaluation"]
+    for one in objects:
+        evaluation, result, benchmark = array("Q", one["ties"])
+        words = array("Q", decode_words(one["words"]))
+        links.take([(LinkKey(evaluation, result, benchmark), words.tobytes())])
+    links.is_array, links.is_cut = about["array"], about["cut"]
+    return links
+
+
+def encode_words(data: bytes) -> str:
+    """Return the words of some rows as a short text: zlib of their columns, in base64."""
+    words = array("Q", data)
+    columns = array("Q")
+    for column in range(WORDS):
+        columns.extend(words[column::WORDS])
+    return base64.b64encode(zlib.compress(_little(columns).tobytes(), 6)).decode()
+
+
+def decode_words(text: str) -> bytes:
+    """Return the words that were packed. Raises ValueError or TypeError for what was not."""
+    unpacker = zlib.decompressobj()
+    try:
+        data = unpacker.decompress(base64.b64decode(text, validate=True), CHUNK_BYTES + 1)
+    except zlib.error as error:
+        raise ValueError("no words of rows") from error
+    if not unpacker.eof or not data or len(data) % ROW_BYTES:
+        raise ValueError("no words of rows")
+    columns = _little(array("Q", data))
+    rows = len(columns) // WORDS
+    words = array("Q", bytes(len(data)))
+    for column in range(WORDS):
+        words[column::WORDS] = columns[column * rows : (column + 1) * rows]
+    return words.tobytes()
+
+
+def _little(words: array[int]) -> array[int]:
+    """Turn words between the order of this machine's bytes and that of files, little-endian."""
+    if sys.byteorder == "big":
+        words.byteswap()
+    return words

@@ -1,0 +1,123 @@
+"""What the scores of rows amount to: exact sums, the same for any cut and any order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Final
+
+FRACTION_BITS: Final = 1074
+"""Every finite double is a whole number of units of 2 to the power of minus this (IEEE 754)."""
+
+MOST_SUBTASKS: Final = 1000
+"""Past so many names no mean over subtasks is taken."""
+
+
+@dataclass(slots=True)
+class ScoreSums:
+    """Sums over the rows that join one result.
+
+    `rows` counts those with a finite score, `unscored` the others; `total` and `squares` are
+    in units of 2**-1074 and 2**-2148. `sound_rows` and `sound_total` leave rows with an error
+    out. `judged` rows say whether they are correct, `correct` do. `subtasks` holds rows and
+    total by evaluation_name, None past MOST_SUBTASKS.
+    """
+
+    rows: int = 0
+    unscored: int = 0
+    total: int = 0
+    squares: int = 0
+    sound_rows: int = 0
+    sound_total: int = 0
+    judged: int = 0
+    correct: int = 0
+    subtasks: dict[str, tuple[int, int]] | None = field(default_factory=dict)
+
+    @property
+    def joined(self) -> int:
+        """How many rows join the result."""
+        return self.rows + self.unscored
+
+    def add(self, name: Any, score: Any, correct: Any, *, failed: bool, times: int) -> None:
+        """Take `times` rows that say the same."""
+        if correct.__class__ is bool:
+            self.judged += times
+            self.correct += times * correct
+        units = fixed(score)
+        if units is None:
+            self.unscored += times
+            return
+        self.rows += times
+        self.total += times * units
+        self.squares += times * units * units
+        if not failed:
+            self.sound_rows += times
+            self.sound_total += times * units
+        if name.__class__ is str and self.subtasks is not None:
+            self._add_subtasks({name: (times, times * units)})
+
+    def merge(self, other: ScoreSums) -> None:
+        """Add the sums of other rows."""
+        self.rows += other.rows
+        self.unscored += other.unscored
+        self.total += other.total
+        self.squares += other.squares
+        self.sound_rows += other.sound_rows
+        self.sound_total += other.sound_total
+        self.judged += other.judged
+        self.correct += other.correct
+        if other.subtasks is None:
+            self.subtasks = None
+        elif self.subtasks is not None:
+            self._add_subtasks(other.subtasks)
+
+    def mean(self) -> Fraction | None:
+        """Return the mean of the scores, None without any."""
+        return _mean(self.total, self.rows)
+
+    def mean_without_errors(self) -> Fraction | None:
+        """Return the mean of the scores of rows without an error."""
+        return _mean(self.sound_total, self.sound_rows)
+
+    def share_correct(self) -> Fraction | None:
+        """Return the share of rows that are correct among those that say so."""
+        return Fraction(self.correct, self.judged) if self.judged else None
+
+    def mean_over_subtasks(self) -> Fraction | None:
+        """Return the mean of the means by evaluation_name, None if there are not several."""
+        if self.subtasks is None or len(self.subtasks) < 2:
+            return None
+        means = [_mean(total, rows) or Fraction(0) for rows, total in self.subtasks.values()]
+        return sum(means, Fraction(0)) / len(means)
+
+    def variance(self, *, sample: bool) -> Fraction | None:
+        """Return the variance, over n-1 of a sample or over n; None with too few rows."""
+        divisor = self.rows - sample
+        if divisor < 1:
+            return None
+        centred = self.squares * self.rows - self.total * self.total
+        return Fraction(centred, (self.rows * divisor) << (2 * FRACTION_BITS))
+
+    def _add_subtasks(self, more: Mapping[str, tuple[int, int]]) -> None:
+        subtasks = self.subtasks if self.subtasks is not None else {}
+        for name, (rows, total) in more.items():
+            before = subtasks.get(name, (0, 0))
+            subtasks[name] = (before[0] + rows, before[1] + total)
+        if len(subtasks) > MOST_SUBTASKS:
+            self.subtasks = None
+
+
+def fixed(score: Any) -> int | None:
+    """Return a finite number as a whole number of units, None for anything else."""
+    if not isinstance(score, (int, float)) or (
+        score.__class__ is float and not math.isfinite(score)
+    ):
+        return None
+    numerator, denominator = score.as_integer_ratio()
+    return (numerator << FRACTION_BITS) // denominator
+
+
+def _mean(total: int, rows: int) -> Fraction | None:
+    return Fraction(total, rows << FRACTION_BITS) if rows else None

@@ -1,0 +1,64 @@
+"""The records of rows that memory does not hold, and what is odd about them once all are there."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
+
+from evalstream.model.row_record import DIGEST_BYTES, INPUT_AT, SAMPLE_AT, RowRecords
+from evalstream.stats.duplicates import Coverage, DuplicateMatch, RowStore, SampleIndex
+from evalstream.stats.duplicates_on_disk import one_input, one_sample
+from evalstream.stats.input_index import InputIndex
+from evalstream.stats.partitions import Digest, Partitions, Pieces
+
+_SAMPLE: Final = Digest(SAMPLE_AT, DIGEST_BYTES)
+_INPUT: Final = Digest(INPUT_AT, DIGEST_BYTES)
+
+
+class Spill:
+    """Identities on disk that come in the order of their lines; afterwards, what is odd.
+
+    No more than `capacity` rows are searched in memory at a time.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.coverage = Coverage()
+        self._by_sample = Partitions(
+            capacity, _SAMPLE, self._search_samples, partial(one_sample, capacity, self.coverage)
+        )
+        self._by_input = Partitions(capacity, _INPUT, _search_inputs, partial(one_input, capacity))
+
+    def add(self, block: RowRecords, shift: int) -> None:
+        """Take the rows of the next block."""
+        data = block.shifted(shift)
+        self._by_sample.extend(data)
+        self._by_input.extend(data)
+
+    def remarks(self) -> Iterator[DuplicateMatch]:
+        """Iterate over everything that is odd, ordered by line."""
+        return heapq.merge(self._by_sample.remarks(), self._by_input.remarks())
+
+    def close(self) -> None:
+        """Delete the records."""
+        self._by_sample.close()
+        self._by_input.close()
+
+    def _search_samples(self, pieces: Pieces) -> list[DuplicateMatch]:
+        records, store = _stored(pieces)
+        index = SampleIndex(store)
+        remarks = index.add(records, 0)
+        self.coverage.merge(index.coverage)
+        return remarks
+
+
+def _search_inputs(pieces: Pieces) -> list[DuplicateMatch]:
+    records, store = _stored(pieces)
+    return InputIndex(store).add(records, 0)
+
+
+def _stored(pieces: Pieces) -> tuple[RowRecords, RowStore]:
+    records, store = RowRecords(b"".join(pieces())), RowStore()
+    store.add(records, 0)
+    return records, store

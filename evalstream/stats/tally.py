@@ -1,0 +1,122 @@
+"""What rows amount to: small mergeable counts, the same however the bytes were cut."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from evalstream.stats.score_sums import ScoreSums
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class FirstSeenCounter(Generic[Key]):
+    """How often each key was seen, and on which line first."""
+
+    __slots__ = ("seen",)
+
+    def __init__(self) -> None:
+        self.seen: dict[Key, list[int]] = {}
+
+    def add(self, key: Key, line: int, times: int = 1) -> None:
+        """Count more occurrences of `key`, the first of which is on `line`."""
+        entry = self.seen.get(key)
+        if entry is None:
+            self.seen[key] = [times, line]
+        else:
+            entry[0] += times
+            entry[1] = min(entry[1], line)
+
+    def merge(self, later: FirstSeenCounter[Key], shift: int) -> None:
+        """Add what was counted in rows that come `shift` lines later."""
+        for key, (count, line) in later.seen.items():
+            entry = self.seen.get(key)
+            if entry is None:
+                self.seen[key] = [count, line + shift]
+            else:
+                entry[0] += count
+
+    def count(self, key: Key) -> int:
+        """Return how often `key` was seen."""
+        entry = self.seen.get(key)
+        return entry[0] if entry else 0
+
+    def total(self) -> int:
+        """Return how many occurrences there were of all keys."""
+        return sum(count for count, _ in self.seen.values())
+
+    def __iter__(self) -> Iterator[tuple[Key, int, int]]:
+        """Iterate over (key, count, first line), in the order of first lines."""
+        ordered = sorted(self.seen.items(), key=lambda item: (item[1][1], repr(item[0])))
+        return iter([(key, count, line) for key, (count, line) in ordered])
+
+    def __eq__(self, other: object) -> bool:
+        """Equal when the same keys were seen as often and as early."""
+        return isinstance(other, FirstSeenCounter) and self.seen == other.seen
+
+    def __hash__(self) -> int:
+        """Refuse: tallies change."""
+        raise TypeError("unhashable")
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts over the lines of a block, or of a whole file once merged.
+
+    `lines` counts all lines, `rows` those that are not blank, `unread` the rows that could
+    not be parsed, `doubtful` those that name another evaluation or no sample, or of whose ids a
+    rule says what is wrong. Keys of `recipes` are the sets of recipes that give a row's hash; an
+    empty set means that none does. Keys of `hash_forms` name what is odd about a hash: `absent`, or
+    `dressed` in capitals or a prefix. Keys of `fitting` are the versions that a row fits which
+    fails its own. Keys of `remarks` are code, message and pointer of what is remarked of rows
+    and said once per file. `scores` sums up the rows that join a result, by its place
+    in the aggregate; `without_result` counts rows without an evaluation_result_id, `unjoined` those
+    that join no result and of which no rule about ids says why, `unlisted` those whose sample is
+    not in their result's sample_ids, by its place; `noise` counts lines that were stepped over.
+    Lines count from 1 within what was tallied.
+    """
+
+    lines: int = 0
+    rows: int = 0
+    unread: int = 0
+    doubtful: int = 0
+    carriage_returns: FirstSeenCounter[None] = field(default_factory=FirstSeenCounter)
+    versions: FirstSeenCounter[str] = field(default_factory=FirstSeenCounter)
+    recipes: FirstSeenCounter[frozenset[str]] = field(default_factory=FirstSeenCounter)
+    hash_forms: FirstSeenCounter[str] = field(default_factory=FirstSeenCounter)
+    fitting: FirstSeenCounter[frozenset[str]] = field(default_factory=FirstSeenCounter)
+    without_result: FirstSeenCounter[None] = field(default_factory=FirstSeenCounter)
+    remarks: FirstSeenCounter[tuple[str, str, str]] = field(default_factory=FirstSeenCounter)
+    unlisted: FirstSeenCounter[int] = field(default_factory=FirstSeenCounter)
+    unjoined: FirstSeenCounter[None] = field(default_factory=FirstSeenCounter)
+    noise: FirstSeenCounter[None] = field(default_factory=FirstSeenCounter)
+    scores: dict[int, ScoreSums] = field(default_factory=dict)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the rows are those of the aggregate; else what is missing is known already.
+
+        Where all rows alike name another evaluation, their sets of samples can still be compared.
+        """
+        return self.rows > 0 and not self.unread and self.doubtful in (0, self.rows)
+
+    def merge(self, later: Tally) -> None:
+        """Add the tally of the rows that follow directly."""
+        shift = self.lines
+        self.carriage_returns.merge(later.carriage_returns, shift)
+        self.versions.merge(later.versions, shift)
+        self.recipes.merge(later.recipes, shift)
+        self.hash_forms.merge(later.hash_forms, shift)
+        self.without_result.merge(later.without_result, shift)
+        self.fitting.merge(later.fitting, shift)
+        self.remarks.merge(later.remarks, shift)
+        self.unlisted.merge(later.unlisted, shift)
+        self.unjoined.merge(later.unjoined, shift)
+        self.noise.merge(later.noise, shift)
+        for place, scores in later.scores.items():
+            self.scores.setdefault(place, ScoreSums()).merge(scores)
+        self.lines += later.lines
+        self.rows += later.rows
+        self.unread += later.unread
+        self.doubtful += later.doubtful

@@ -1,1 +1,0 @@
-"""How the files of each system beside Every Eval Ever are checked, one module per system."""
