@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from edits.case import REPOSITORY, Case, change
+from edits.recipes import rehash
 
 ALSO = re.compile(r"^\s*also (\S+)\n", re.MULTILINE)
 DETAILS = "detailed_evaluation_results"
@@ -32,41 +33,6 @@ def apply(script: str, folder: Path) -> Case:
         for name, path in each.documents.items()
     }
     return Case(folder, None, case.options, documents=documents)
-
-
-def _concat(raw: str, references: list[str]) -> str:
-    return raw + "".join(references)
-
-
-def _concat_first(raw: str, references: list[str]) -> str:
-    return raw + "".join(references[:1])
-
-
-def _json_str(raw: str, references: list[str]) -> str:
-    return json.dumps({"raw": raw, "reference": "".join(references)}, sort_keys=True)
-
-
-def _json_list(raw: str, references: list[str]) -> str:
-    sample = {"raw": raw, "reference": references}
-    return json.dumps(sample, sort_keys=True, separators=(",", ":"))
-
-
-def _json_list_spaced(raw: str, references: list[str]) -> str:
-    return json.dumps({"raw": raw, "reference": references}, sort_keys=True)
-
-
-def _unknown(raw: str, references: list[str]) -> str:
-    return f"{references} answers {raw}"
-
-
-RECIPES: dict[str, Callable[[str, list[str]], str]] = {
-    "concat": _concat,
-    "concat-first": _concat_first,
-    "json-str": _json_str,
-    "json-list": _json_list,
-    "json-list-spaced": _json_list_spaced,
-    "unknown": _unknown,
-}
 
 
 def _edited(script: str) -> "_Edit":
@@ -172,7 +138,7 @@ class _Edit:
         self._replace(int(number) - 1)
 
     def _row_hash(self, number: str, recipe: str) -> None:
-        self._row(number, lambda row: _rehash(row, recipe))
+        self._row(number, lambda row: rehash(row, recipe))
 
     def _hashes(self, recipe: str) -> None:
         for number in range(1, len(self._lines) + 1):
@@ -291,10 +257,3 @@ class _Edit:
 def _bytes(text: str) -> bytes:
     """Return the bytes that a JSON text stands for, one per character."""
     return str(json.loads(text)).encode("latin-1")
-
-
-def _rehash(row: dict[str, Any], recipe: str) -> None:
-    reference = row["input"]["reference"]
-    references = [reference] if isinstance(reference, str) else reference
-    text = RECIPES[recipe](row["input"]["raw"], references)
-    row["sample_hash"] = hashlib.sha256(text.encode()).hexdigest()
