@@ -1,6 +1,7 @@
-"""What all tests share: the option that rewrites goldens and transcripts."""
+"""What all tests share: helpers, and the option that rewrites goldens and transcripts."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,17 @@ import pytest
 
 from evalstream.formats.eee import row_engine
 
+sys.path.insert(0, str(Path(__file__).parent / "support"))
+
 Compare = Callable[[Path, str], None]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--rewrite`: write what is seen instead of comparing it."""
     parser.addoption(
-        "--rewrite", action="store_true", help="rewrite tests/golden and tests/transcripts"
+        "--rewrite",
+        action="store_true",
+        help="rewrite tests/rules/cases/*/findings.json and tests/transcripts",
     )
 
 

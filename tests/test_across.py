@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from edits import apply, sections
+from edits import apply_case
 from hypothesis import given
 from hypothesis import strategies as st
 from rows import Row, aggregate_of, bounded, bytes_of, hashed, sound_rows
@@ -31,7 +31,6 @@ from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
-from evalstream.rules.catalogue import RULES
 from evalstream.stats import run_links as links_module
 from evalstream.stats.link_keys import (
     LinkKey,
@@ -114,21 +113,21 @@ def changed(row: Row, raw: str, recipe: str = "concat") -> Row:
     return hashed({**row, "input": {**row["input"], "raw": raw}}, recipe)
 
 
-def example_runs(code: str, heading: str, folder: Path) -> list[RunSummary]:
-    """Check the runs that the documentation of a rule sets up."""
-    case = apply(sections(RULES[code])[heading], folder)
+def example_runs(code: str, side: str, folder: Path) -> list[RunSummary]:
+    """Check the runs of a rule's case."""
+    case = apply_case(code, side, folder)
     aggregates = sorted(case.rows.rglob("*.json"))
     return [check_linked(path.with_name(path.stem + "_samples.jsonl"), path) for path in aggregates]
 
 
 @pytest.mark.parametrize("code", sorted(CODES))
 def test_the_bad_examples_are_told_of(code: str, tmp_path: Path) -> None:
-    assert code in {one.violation.code for one in told(example_runs(code, "Bad", tmp_path))}
+    assert code in {one.violation.code for one in told(example_runs(code, "bad", tmp_path))}
 
 
 @pytest.mark.parametrize("code", sorted(CODES))
 def test_the_good_examples_are_sound(code: str, tmp_path: Path) -> None:
-    summaries = example_runs(code, "Good", tmp_path)
+    summaries = example_runs(code, "good", tmp_path)
     assert len(summaries) == 2
     assert told(summaries) == []
     assert all(summary.verdict == "passed" for summary in summaries)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from edits_harpia import EXAMPLE, INPUT, LOG, OUTPUT, documents, written
+from edits.harpia import EXAMPLE, INPUT, LOG, OUTPUT, documents, written
 from hypothesis import given
 from hypothesis import strategies as st
 from recognition import beginning_of, shown

@@ -14,7 +14,8 @@ import jsonschema
 import pytest
 from corpus import CORPUS, ENGINES, expectations, lines_of, needs_corpus
 from edits import Case, apply
-from edits_infereval import EXAMPLE, change, documents, written_to
+from edits.case import change
+from edits.infereval import EXAMPLE, documents, written_to
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from recognition import beginning_of, shown

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from functools import cache, cached_property
+from textwrap import dedent
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, Protocol
 
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import Aggregate, Result
@@ -161,11 +164,38 @@ RunRule = Callable[[RunFacts], Iterable[Violation]]
 AggregateRule = Callable[[Aggregate], Iterable[Violation]]
 
 
-class Rule(NamedTuple):
-    """A rule: its code for ever, its name, how bad it is, and its documentation.
+FOUND: Final = "What it finds"
+WHY: Final = "Why it matters"
+FIX: Final = "How to fix"
+BAD: Final = "Bad"
+GOOD: Final = "Good"
 
-    `documentation` has the headings What it finds, Why it matters, Bad and Good; the last two
-    are changes to the example run, and tests run them. At most one of `row`, `run`,
+_HEADING = re.compile(rf"^ *({FOUND}|{WHY}|{FIX}|{BAD}|{GOOD}):(?=\s)", re.MULTILINE)
+
+
+@cache
+def _sections(documentation: str) -> Mapping[str, str]:
+    """Return the text under each heading of a rule's documentation, in its order.
+
+    Prose has no indentation; the lines of an example keep theirs relative to each other.
+    """
+    _, *parts = _HEADING.split(documentation)
+    return MappingProxyType(
+        {
+            heading: dedent(text.strip("\n")).strip()
+            if heading in {BAD, GOOD}
+            else "\n".join(line.strip() for line in text.strip().splitlines())
+            for heading, text in zip(parts[::2], parts[1::2], strict=True)
+        }
+    )
+
+
+class Rule(NamedTuple):
+    """A rule: its code, which never changes, its name, how bad it is, and its documentation.
+
+    `documentation` has the headings What it finds, Why it matters, How to fix, Bad and Good.
+    The last two show fragments of documents, each below a line that says where it is; tests
+    compare them with the files of the rule's cases. At most one of `row`, `run`,
     `aggregate` and `record` is given: `row` binds a context and returns a stateless check of one
     row (or None where there is nothing to check), `run` looks at the merged facts once per run,
     `aggregate` at the aggregate by itself; `record` looks at what another system hands to its
@@ -195,10 +225,39 @@ class Rule(NamedTuple):
         """Say that this rule is broken."""
         return Violation(self.code, message, **details)
 
+    def sections(self) -> Mapping[str, str]:
+        """Return the text under each heading of the documentation."""
+        return _sections(self.documentation)
+
+    @property
+    def found(self) -> str:
+        """What the rule finds."""
+        return self.sections()[FOUND]
+
+    @property
+    def why(self) -> str:
+        """Why the defect matters."""
+        return self.sections()[WHY]
+
+    @property
+    def fix(self) -> str:
+        """How to fix the defect; empty where the documentation does not say it."""
+        return self.sections().get(FIX, "")
+
+    @property
+    def bad(self) -> str:
+        """An example with the defect."""
+        return self.sections()[BAD]
+
+    @property
+    def good(self) -> str:
+        """The same example without the defect."""
+        return self.sections()[GOOD]
+
     def explained(self) -> str:
         """Return the rule's documentation as a person reads it."""
         from inspect import cleandoc
 
-        fix = " (a safe repair exists)" if self.fixable else ""
-        head = f"{self.code} {self.name}: {self.severity.label}{fix}, since {self.since}"
+        repair = " (a safe repair exists)" if self.fixable else ""
+        head = f"{self.code} {self.name}: {self.severity.label}{repair}, since {self.since}"
         return f"{head}\n{self.summary}\n\n{cleandoc(self.documentation)}"

@@ -57,10 +57,10 @@ ES001: Final = Rule(
     else went wrong.
 
     Bad:
-        file missing
+        run.jsonl does not exist.
 
     Good:
-        file unchanged
+        run.jsonl exists and is readable.
     """,
 )
 
@@ -77,10 +77,10 @@ ES002: Final = Rule(
     Why it matters: the rows behind the break are lost, and nobody knows how many they are.
 
     Bad:
-        file gzip cut
+        run.jsonl is a gzip file whose last 20 bytes are missing.
 
     Good:
-        file gzip
+        run.jsonl is a complete gzip file.
     """,
 )
 
@@ -96,10 +96,10 @@ ES003: Final = Rule(
     Why it matters: memory stays bounded, and such a line is usually a lost newline.
 
     Bad:
-        option --max-line-bytes 300
+        With --max-line-bytes 300, every line of run.jsonl is too long.
 
     Good:
-        option --max-line-bytes 100000
+        With --max-line-bytes 100000, no line of run.jsonl is too long.
     """,
 )
 
@@ -120,10 +120,10 @@ ES004: Final = Rule(
     Why it matters: the verdict would be of a half-written file, or of two halves of two files.
 
     Bad:
-        file grows while read
+        Another process appends a row to run.jsonl during the check.
 
     Good:
-        file unchanged
+        run.jsonl stays the same during the check.
     """,
     run=_changed_while_read,
     about_paths=True,
@@ -142,10 +142,10 @@ ES005: Final = Rule(
     Why it matters: a check that looked at nothing must not look like one that passed.
 
     Bad:
-        file name notes.txt
+        The input is notes.txt, and .txt is not the ending of a known format.
 
     Good:
-        file unchanged
+        The input is run.jsonl.
     """,
 )
 
@@ -162,11 +162,14 @@ ES006: Final = Rule(
     Why it matters: what was not looked at is told, even where that was wished.
 
     Bad:
-        option --skip-noise
-        file begins "INFO 14:03 next batch\\n"
+        With --skip-noise:
+        line 1, as bytes:
+          INFO 14:03 next batch
 
     Good:
-        option --skip-noise
+        With --skip-noise:
+        line 1, as bytes:
+          {"schema_version": "0.2.0", …}
     """,
     run=_noise_skipped,
 )
@@ -188,11 +191,14 @@ ES007: Final = Rule(
     Why it matters: a file that was not looked at must not pass with the others unnoticed.
 
     Bad:
-        beside config.json = {"jobs": 2}
+        The input is a folder with this file, which has no known format:
+        config.json:
+          {"jobs": 2}
 
     Good:
-        option --exclude config.json
-        beside config.json = {"jobs": 2}
+        The input is the same folder, with --exclude config.json:
+        config.json:
+          {"jobs": 2}
     """,
 )
 
@@ -211,10 +217,26 @@ ES008: Final = Rule(
     every line and say nothing about the results.
 
     Bad:
-        beside log.json = {"version": 2, "status": "success", "eval": {"task": "sums", "model": "acme/acorn-7b", "created": "2026-01-01"}, "plan": {}, "results": {}, "stats": {}}
+        log.json:
+          {
+            "version": 2,
+            "status": "success",
+            "eval": {"task": "sums", "model": "acme/acorn-7b"},
+            "plan": {},
+            "results": {},
+            "stats": {}
+          }
 
     Good:
-        file unchanged
+        aggregate:
+          {
+            "schema_version": "0.2.0",
+            "evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000",
+            "evaluation_results": [{
+              "evaluation_name": "tiny-arithmetic",
+              "score_details": {"score": 0.75}
+            }]
+          }
     """,
 )
 
@@ -234,12 +256,17 @@ ES009: Final = Rule(
     this machine are read, nor take rows from a neighbouring store.
 
     Bad:
-        file missing
-        aggregate /detailed_evaluation_results/file_path = "../../elsewhere/rows.jsonl"
-        aggregate alone
+        aggregate:
+          {
+            "detailed_evaluation_results": {
+              "format": "jsonl",
+              "file_path": "../../elsewhere/rows.jsonl"
+            }
+          }
 
     Good:
-        aggregate alone
+        aggregate:
+          {"detailed_evaluation_results": {"format": "jsonl", "file_path": "run.jsonl"}}
     """,
 )
 

@@ -95,10 +95,12 @@ ES101: Final = Rule(
     Why it matters: JSON is UTF-8; a reader that guesses another encoding sees other text.
 
     Bad:
-        line 2 bytes "{\\"raw\\": \\"caf\\u00e9\\"}"
+        line 2, as bytes:
+          {"raw": "caf\\xe9"}
 
     Good:
-        row 2 /metadata/note = "café"
+        line 2, as bytes:
+          {… "metadata": {… "note": "caf\\xc3\\xa9"}}
     """,
 )
 
@@ -114,10 +116,12 @@ ES102: Final = Rule(
     Why it matters: most JSON readers refuse the mark, and the checksum covers it.
 
     Bad:
-        file begins "\\u00ef\\u00bb\\u00bf"
+        line 1, as bytes:
+          \\xef\\xbb\\xbf{"schema_version": "0.2.0", …}
 
     Good:
-        file unchanged
+        line 1, as bytes:
+          {"schema_version": "0.2.0", …}
     """,
     fixable=True,
 )
@@ -133,10 +137,12 @@ ES103: Final = Rule(
     Why it matters: the row is lost to every reader.
 
     Bad:
-        line 2 bytes "{'single': 'quotes'}"
+        line 2, as bytes:
+          {'single': 'quotes'}
 
     Good:
-        file unchanged
+        line 2, as bytes:
+          {"schema_version": "0.2.0", …}
     """,
 )
 
@@ -151,10 +157,12 @@ ES104: Final = Rule(
     Why it matters: the writer was cut off; rows that should follow are missing as well.
 
     Bad:
-        file ends "{\\"schema_version\\": \\"0.2"
+        line 9, the last, as bytes:
+          {"schema_version": "0.2
 
     Good:
-        file unchanged
+        line 8, the last, as bytes:
+          {"schema_version": "0.2.0", …}\\n
     """,
 )
 
@@ -170,10 +178,14 @@ ES105: Final = Rule(
     Why it matters: several writers shared the file, or one was resumed after a crash.
 
     Bad:
-        line 2 joined with line 3
+        line 2, as bytes:
+          {"schema_version": "0.2.0", …}{"schema_version": "0.2.0", …}
 
     Good:
-        file unchanged
+        line 2, as bytes:
+          {"schema_version": "0.2.0", …}
+        line 3, as bytes:
+          {"schema_version": "0.2.0", …}
     """,
 )
 
@@ -189,10 +201,12 @@ ES106: Final = Rule(
     stood there is lost.
 
     Bad:
-        line 2 bytes "\\u0000\\u0000\\u0000\\u0000"
+        line 2, as bytes:
+          \\x00\\x00\\x00\\x00
 
     Good:
-        file unchanged
+        line 2, as bytes:
+          {"schema_version": "0.2.0", …}
     """,
 )
 
@@ -208,10 +222,12 @@ ES107: Final = Rule(
     two different scores in one row.
 
     Bad:
-        line 2 bytes "{\\"evaluation\\": {\\"score\\": 0, \\"score\\": 1}}"
+        line 2, as bytes:
+          {"evaluation": {"score": 0, "score": 1}}
 
     Good:
-        file unchanged
+        line 2, as bytes:
+          {… "evaluation": {"score": 1.0, …}, …}
     """,
 )
 
@@ -226,10 +242,12 @@ ES108: Final = Rule(
     Why it matters: JSON has no such numbers; a mean over one of them is worthless.
 
     Bad:
-        row 2 /evaluation/score = NaN
+        line 2, as bytes:
+          {… "evaluation": {"score": NaN, …}, …}
 
     Good:
-        row 2 /evaluation/score = 0
+        line 2, as bytes:
+          {… "evaluation": {"score": 0, …}, …}
     """,
 )
 
@@ -244,10 +262,12 @@ ES109: Final = Rule(
     Why it matters: it is no row; a writer printed something else into the file.
 
     Bad:
-        line 2 bytes "[1, 2, 3]"
+        line 2, as bytes:
+          [1, 2, 3]
 
     Good:
-        file unchanged
+        line 2, as bytes:
+          {"schema_version": "0.2.0", …}
     """,
 )
 
@@ -262,10 +282,16 @@ ES110: Final = Rule(
     Why it matters: readers that count newlines count one row too many.
 
     Bad:
-        line 2 bytes ""
+        line 1, as bytes:
+          {"schema_version": "0.2.0", …}\\n
+        line 2, as bytes:
+          \\n
 
     Good:
-        file unchanged
+        line 1, as bytes:
+          {"schema_version": "0.2.0", …}\\n
+        line 2, as bytes:
+          {"schema_version": "0.2.0", …}\\n
     """,
     fixable=True,
 )
@@ -281,10 +307,12 @@ ES111: Final = Rule(
     Why it matters: a writer that appends to it splices two rows into one line.
 
     Bad:
-        file without final newline
+        line 8, the last, as bytes:
+          {"schema_version": "0.2.0", …}
 
     Good:
-        file unchanged
+        line 8, the last, as bytes:
+          {"schema_version": "0.2.0", …}\\n
     """,
     fixable=True,
 )
@@ -301,10 +329,12 @@ ES112: Final = Rule(
     Why it matters: a transfer in text mode changed the file, and with it its checksum.
 
     Bad:
-        file with CRLF
+        line 1, as bytes:
+          {"schema_version": "0.2.0", …}\\r\\n
 
     Good:
-        file unchanged
+        line 1, as bytes:
+          {"schema_version": "0.2.0", …}\\n
     """,
     run=_carriage_return,
     fixable=True,
@@ -322,10 +352,14 @@ ES113: Final = Rule(
     Why it matters: such rows crash or stall other readers.
 
     Bad:
-        option --max-depth 2
+        With --max-depth 2, this row is three levels deep:
+        row 1:
+          {"answer_attribution": [{"turn_idx": 0}]}
 
     Good:
-        option --max-depth 20
+        With --max-depth 20, the same row is not too deep:
+        row 1:
+          {"answer_attribution": [{"turn_idx": 0}]}
     """,
 )
 
@@ -335,15 +369,17 @@ ES114: Final = Rule(
     Severity.WARNING,
     "half of a surrogate pair as an escape",
     """
-    What it finds: a lone escape from \\\\ud800 to \\\\udfff in a text or key, with its pointer.
+    What it finds: a lone escape from \\ud800 to \\udfff in a text or key, with its pointer.
 
     Why it matters: no UTF-8 text can hold it, so it cannot be encoded, hashed or stored.
 
     Bad:
-        row 2 /metadata/note = "\\ud800"
+        row 2:
+          {"metadata": {"subject": "arithmetic", "note": "\\ud800"}}
 
     Good:
-        row 2 /metadata/note = "\\ud83d\\ude00"
+        row 2:
+          {"metadata": {"subject": "arithmetic", "note": "\\ud83d\\ude00"}}
     """,
 )
 

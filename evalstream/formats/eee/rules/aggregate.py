@@ -217,10 +217,22 @@ ES701: Final = Rule(
     were mixed up, or a placeholder such as -1 was published.
 
     Bad:
-        aggregate /evaluation_results/0/score_details/score = 75.0
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {"min_score": 0, "max_score": 1},
+              "score_details": {"score": 75.0}
+            }]
+          }
 
     Good:
-        aggregate /evaluation_results/0/metric_config/max_score = 0.75
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {"min_score": 0, "max_score": 1},
+              "score_details": {"score": 0.75}
+            }]
+          }
     """,
     aggregate=_aggregate_score,
     about_aggregate=True,
@@ -238,10 +250,26 @@ ES702: Final = Rule(
     Why it matters: differences between models are judged by it.
 
     Bad:
-        aggregate /evaluation_results/0/score_details/uncertainty/standard_error/value = -0.163663
+        aggregate:
+          {
+            "evaluation_results": [{
+              "score_details": {
+                "score": 0.75,
+                "uncertainty": {"standard_error": {"value": -0.163663, "method": "analytic"}}
+              }
+            }]
+          }
 
     Good:
-        aggregate /evaluation_results/0/score_details/uncertainty/confidence_interval = {"lower": 0.75, "upper": 1, "confidence_level": 1, "method": "bootstrap"}
+        aggregate:
+          {
+            "evaluation_results": [{
+              "score_details": {
+                "score": 0.75,
+                "uncertainty": {"standard_error": {"value": 0.163663, "method": "analytic"}}
+              }
+            }]
+          }
     """,
     aggregate=_uncertainty,
     about_aggregate=True,
@@ -259,10 +287,32 @@ ES703: Final = Rule(
     Why it matters: one of the three numbers belongs to another run.
 
     Bad:
-        aggregate /evaluation_results/0/score_details/uncertainty/standard_error/value = 0.26
+        aggregate:
+          {
+            "evaluation_results": [{
+              "score_details": {
+                "uncertainty": {
+                  "standard_error": {"value": 0.26, "method": "analytic"},
+                  "standard_deviation": 0.46291,
+                  "num_samples": 8
+                }
+              }
+            }]
+          }
 
     Good:
-        aggregate /evaluation_results/0/score_details/uncertainty/standard_error/value = 0.16
+        aggregate:
+          {
+            "evaluation_results": [{
+              "score_details": {
+                "uncertainty": {
+                  "standard_error": {"value": 0.16, "method": "analytic"},
+                  "standard_deviation": 0.46291,
+                  "num_samples": 8
+                }
+              }
+            }]
+          }
     """,
     aggregate=_standard_error,
     about_aggregate=True,
@@ -283,13 +333,15 @@ ES704: Final = Rule(
     by the number in retrieved_timestamp.
 
     Bad:
-        rows /evaluation_id = "tiny-arithmetic//1760000000"
-        aggregate /evaluation_id = "tiny-arithmetic//1760000000"
+        aggregate:
+          {"evaluation_id": "tiny-arithmetic//1760000000", "retrieved_timestamp": "1760000000"}
 
     Good:
-        rows /evaluation_id = "tiny-arithmetic/acorn-7b@cd543a14aaaa"
-        aggregate /evaluation_id = "tiny-arithmetic/acorn-7b@cd543a14aaaa"
-        aggregate /retrieved_timestamp = "1760000000.25"
+        aggregate:
+          {
+            "evaluation_id": "tiny-arithmetic/acorn-7b/1760000000",
+            "retrieved_timestamp": "1760000000.25"
+          }
     """,
     aggregate=_evaluation_id_shape,
     about_aggregate=True,
@@ -307,11 +359,27 @@ ES705: Final = Rule(
     Why it matters: the uncertainty cannot be computed again.
 
     Bad:
-        aggregate /evaluation_results/0/score_details/uncertainty/standard_error/method = "bootstrap"
+        aggregate:
+          {
+            "evaluation_results": [{
+              "score_details": {
+                "uncertainty": {"standard_error": {"value": 0.163663, "method": "bootstrap"}}
+              }
+            }]
+          }
 
     Good:
-        aggregate /evaluation_results/0/score_details/uncertainty/standard_error/method = "bootstrap"
-        aggregate /evaluation_results/0/score_details/uncertainty/num_bootstrap_samples = 1000
+        aggregate:
+          {
+            "evaluation_results": [{
+              "score_details": {
+                "uncertainty": {
+                  "standard_error": {"value": 0.163663, "method": "bootstrap"},
+                  "num_bootstrap_samples": 1000
+                }
+              }
+            }]
+          }
     """,
     aggregate=_bootstrap,
     about_aggregate=True,
@@ -330,10 +398,28 @@ ES706: Final = Rule(
     Why it matters: a hosted model may change behind its name, and a store asks for both.
 
     Bad:
-        aggregate /model_info/additional_details/deployment_type removed
+        aggregate:
+          {
+            "schema_version": "0.2.0",
+            "model_info": {
+              "id": "acme/acorn-7b",
+              "additional_details": {"model_availability": "open_weights"}
+            }
+          }
 
     Good:
-        aggregate /model_info/additional_details/region = "eu"
+        aggregate:
+          {
+            "schema_version": "0.2.0",
+            "model_info": {
+              "id": "acme/acorn-7b",
+              "additional_details": {
+                "deployment_type": "self_deployed",
+                "model_availability": "open_weights",
+                "region": "eu"
+              }
+            }
+          }
     """,
     aggregate=_deployment,
     about_aggregate=True,
@@ -351,11 +437,30 @@ ES708: Final = Rule(
     Why it matters: the level that is meant cannot be named.
 
     Bad:
-        aggregate /evaluation_results/0/metric_config = {"lower_is_better": false, "score_type": "levels", "level_names": ["low", "high"], "has_unknown_level": false}
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {
+                "score_type": "levels",
+                "level_names": ["low", "high"],
+                "has_unknown_level": false
+              },
+              "score_details": {"score": 0.75}
+            }]
+          }
 
     Good:
-        aggregate /evaluation_results/0/metric_config = {"lower_is_better": false, "score_type": "levels", "level_names": ["low", "high"], "has_unknown_level": true}
-        aggregate /evaluation_results/0/score_details = {"score": -1}
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {
+                "score_type": "levels",
+                "level_names": ["low", "high"],
+                "has_unknown_level": false
+              },
+              "score_details": {"score": 1}
+            }]
+          }
     """,
     aggregate=_level_score,
     about_aggregate=True,

@@ -151,12 +151,26 @@ ES604: Final = Rule(
     support no claim.
 
     Bad:
-        version 0.3.0
-        row 2 /evaluation_result_id removed
+        row 2:
+          {"evaluation_name": "tiny-arithmetic"}
+        aggregate:
+          {
+            "evaluation_results": [{
+              "evaluation_name": "tiny-arithmetic",
+              "evaluation_result_id": "accuracy"
+            }]
+          }
 
     Good:
-        version 0.3.0
-        row 2 /metadata/note = "x"
+        row 2:
+          {"evaluation_name": "tiny-arithmetic", "evaluation_result_id": "accuracy"}
+        aggregate:
+          {
+            "evaluation_results": [{
+              "evaluation_name": "tiny-arithmetic",
+              "evaluation_result_id": "accuracy"
+            }]
+          }
     """,
     run=_result_without_rows,
     about_aggregate=True,
@@ -175,12 +189,24 @@ ES607: Final = Rule(
     on the same questions; often rows got lost.
 
     Bad:
-        version 0.3.0-two-results
-        row 2 dropped
+        Sample arith-001 has a row for the result accuracy and none for f1:
+        row 1:
+          {"sample_id": "arith-001", "evaluation_result_id": "accuracy"}
+        row 2:
+          {"sample_id": "arith-002", "evaluation_result_id": "accuracy"}
+        row 3:
+          {"sample_id": "arith-002", "evaluation_result_id": "f1"}
 
     Good:
-        version 0.3.0-two-results
-        row 2 /metadata/note = "x"
+        Every sample has a row for each result:
+        row 1:
+          {"sample_id": "arith-001", "evaluation_result_id": "accuracy"}
+        row 2:
+          {"sample_id": "arith-001", "evaluation_result_id": "f1"}
+        row 3:
+          {"sample_id": "arith-002", "evaluation_result_id": "accuracy"}
+        row 4:
+          {"sample_id": "arith-002", "evaluation_result_id": "f1"}
     """,
     run=_uneven_fan_out,
     about_aggregate=True,
@@ -198,12 +224,32 @@ ES608: Final = Rule(
     Why it matters: the metrics were measured on different answers, or a copy was edited.
 
     Bad:
-        version 0.3.0-two-results
-        row 2 /output/raw = ["another answer"]
+        row 1:
+          {
+            "sample_id": "arith-001",
+            "evaluation_result_id": "accuracy",
+            "output": {"raw": ["The answer is 5."]}
+          }
+        row 2:
+          {
+            "sample_id": "arith-001",
+            "evaluation_result_id": "f1",
+            "output": {"raw": ["another answer"]}
+          }
 
     Good:
-        version 0.3.0-two-results
-        row 2 /metadata/note = "x"
+        row 1:
+          {
+            "sample_id": "arith-001",
+            "evaluation_result_id": "accuracy",
+            "output": {"raw": ["The answer is 5."]}
+          }
+        row 2:
+          {
+            "sample_id": "arith-001",
+            "evaluation_result_id": "f1",
+            "output": {"raw": ["The answer is 5."]}
+          }
     """,
 )
 
@@ -220,10 +266,30 @@ ES609: Final = Rule(
     Why it matters: the claim is about other samples than those in the file.
 
     Bad:
-        aggregate /evaluation_results/0/source_data/samples_number = 4
+        aggregate:
+          {
+            "evaluation_results": [{
+              "source_data": {"dataset_name": "tiny-arithmetic", "samples_number": 4}
+            }]
+          }
+        sample_id of the rows:
+          [
+            "arith-001", "arith-002", "arith-003", "arith-004", "arith-005", "arith-006",
+            "arith-007", "arith-008"
+          ]
 
     Good:
-        aggregate /evaluation_results/0/source_data/samples_number = 8
+        aggregate:
+          {
+            "evaluation_results": [{
+              "source_data": {"dataset_name": "tiny-arithmetic", "samples_number": 8}
+            }]
+          }
+        sample_id of the rows:
+          [
+            "arith-001", "arith-002", "arith-003", "arith-004", "arith-005", "arith-006",
+            "arith-007", "arith-008"
+          ]
     """,
     run=_sample_list,
     about_aggregate=True,
@@ -243,11 +309,22 @@ ES610: Final = Rule(
     samples with a good score were added again.
 
     Bad:
-        row 1 repeated
-        row 2 /metadata/epoch = 2
+        row 1:
+          {"sample_id": "arith-001", "metadata": {"epoch": 1}}
+        row 2:
+          {"sample_id": "arith-001", "metadata": {"epoch": 2}}
+        row 3:
+          {"sample_id": "arith-002", "metadata": {"epoch": 1}}
 
     Good:
-        row 1 /metadata/epoch = 2
+        row 1:
+          {"sample_id": "arith-001", "metadata": {"epoch": 1}}
+        row 2:
+          {"sample_id": "arith-001", "metadata": {"epoch": 2}}
+        row 3:
+          {"sample_id": "arith-002", "metadata": {"epoch": 1}}
+        row 4:
+          {"sample_id": "arith-002", "metadata": {"epoch": 2}}
     """,
     run=_uneven_repeats,
     about_aggregate=True,

@@ -81,20 +81,32 @@ ES903: Final = Rule(
     repetition has at least other rows, and so another checksum.
 
     Bad:
-        version 0.3.0
-        also second
-        version 0.3.0
-        aggregate /retrieved_timestamp = "1760000009"
+        first run, aggregate:
+          {
+            "retrieved_timestamp": "1760000000",
+            "model_info": {"id": "acme/acorn-7b"},
+            "evaluation_results": [{"score_details": {"score": 0.75}}]
+          }
+        second run, aggregate:
+          {
+            "retrieved_timestamp": "1760000009",
+            "model_info": {"id": "acme/acorn-7b"},
+            "evaluation_results": [{"score_details": {"score": 0.75}}]
+          }
 
     Good:
-        version 0.3.0
-        also second
-        version 0.3.0-two-results
-        folder data/tiny-arithmetic/acme/birch-7b
-        rows /evaluation_id = "tiny-arithmetic/acme/birch-7b/1760000000"
-        rows /model_id = "acme/birch-7b"
-        aggregate /evaluation_id = "tiny-arithmetic/acme/birch-7b/1760000000"
-        aggregate /model_info/id = "acme/birch-7b"
+        first run, aggregate:
+          {
+            "retrieved_timestamp": "1760000000",
+            "model_info": {"id": "acme/acorn-7b"},
+            "evaluation_results": [{"score_details": {"score": 0.75}}]
+          }
+        second run, aggregate:
+          {
+            "retrieved_timestamp": "1760000000",
+            "model_info": {"id": "acme/birch-7b"},
+            "evaluation_results": [{"score_details": {"score": 0.75}}]
+          }
     """,
     about_aggregate=True,
 )
@@ -118,18 +130,28 @@ ES904: Final = Rule(
     over them is wrong.
 
     Bad:
-        version 0.3.0
-        also second
-        version 0.3.0-two-results
+        first run, row 1:
+          {
+            "evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000",
+            "sample_id": "arith-001"
+          }
+        second run, row 1:
+          {
+            "evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000",
+            "sample_id": "arith-001"
+          }
 
     Good:
-        version 0.3.0
-        row 5 dropped
-        row 1 dropped
-        row 1 dropped
-        row 1 dropped
-        also rest
-        version 0.3.0-two-results
+        first run, row 1:
+          {
+            "evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000",
+            "sample_id": "arith-004"
+          }
+        second run, row 1:
+          {
+            "evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000",
+            "sample_id": "arith-001"
+          }
     """,
     about_aggregate=True,
 )
@@ -153,28 +175,32 @@ ES905: Final = Rule(
     be compared. The data set changed between the runs, or what numbers its samples.
 
     Bad:
-        version 0.3.0
-        also second
-        version 0.3.0-two-results
-        folder data/tiny-arithmetic/acme/birch-7b
-        rows /evaluation_id = "tiny-arithmetic/acme/birch-7b/1760000000"
-        rows /model_id = "acme/birch-7b"
-        aggregate /evaluation_id = "tiny-arithmetic/acme/birch-7b/1760000000"
-        aggregate /model_info/id = "acme/birch-7b"
-        row 3 /input/raw = "What is 70 * 6? Answer with a number."
-        row 3 hash json-list
-        row 4 /input/raw = "What is 70 * 6? Answer with a number."
-        row 4 hash json-list
+        first run, row 2:
+          {
+            "evaluation_name": "tiny-arithmetic",
+            "sample_id": "arith-002",
+            "input": {"raw": "What is 7 * 6? Answer with a number."}
+          }
+        second run, row 3:
+          {
+            "evaluation_name": "tiny-arithmetic",
+            "sample_id": "arith-002",
+            "input": {"raw": "What is 70 * 6? Answer with a number."}
+          }
 
     Good:
-        version 0.3.0
-        also second
-        version 0.3.0-two-results
-        folder data/tiny-arithmetic/acme/birch-7b
-        rows /evaluation_id = "tiny-arithmetic/acme/birch-7b/1760000000"
-        rows /model_id = "acme/birch-7b"
-        aggregate /evaluation_id = "tiny-arithmetic/acme/birch-7b/1760000000"
-        aggregate /model_info/id = "acme/birch-7b"
+        first run, row 2:
+          {
+            "evaluation_name": "tiny-arithmetic",
+            "sample_id": "arith-002",
+            "input": {"raw": "What is 7 * 6? Answer with a number."}
+          }
+        second run, row 3:
+          {
+            "evaluation_name": "tiny-arithmetic",
+            "sample_id": "arith-002",
+            "input": {"raw": "What is 7 * 6? Answer with a number."}
+          }
     """,
 )
 
@@ -193,24 +219,16 @@ ES906: Final = Rule(
     files records by UUID keeps one of the two and drops the other.
 
     Bad:
-        version 0.3.0
-        also second
-        version 0.3.0
-        folder data/tiny-arithmetic/acme/birch-7b
-        rows /evaluation_id = "tiny-arithmetic/acme/birch-7b/1760000000"
-        rows /model_id = "acme/birch-7b"
-        aggregate /evaluation_id = "tiny-arithmetic/acme/birch-7b/1760000000"
-        aggregate /model_info/id = "acme/birch-7b"
+        data/tiny-arithmetic/acme/acorn-7b/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57.json:
+          {"model_info": {"id": "acme/acorn-7b"}}
+        second/data/tiny-arithmetic/acme/birch-7b/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57.json:
+          {"model_info": {"id": "acme/birch-7b"}}
 
     Good:
-        version 0.3.0
-        also second
-        version 0.3.0-two-results
-        folder data/tiny-arithmetic/acme/birch-7b
-        rows /evaluation_id = "tiny-arithmetic/acme/birch-7b/1760000000"
-        rows /model_id = "acme/birch-7b"
-        aggregate /evaluation_id = "tiny-arithmetic/acme/birch-7b/1760000000"
-        aggregate /model_info/id = "acme/birch-7b"
+        data/tiny-arithmetic/acme/acorn-7b/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57.json:
+          {"model_info": {"id": "acme/acorn-7b"}}
+        second/data/tiny-arithmetic/acme/birch-7b/5d2b9c1e-8f4a-4b7d-9c3e-6a1f0e2d7b84.json:
+          {"model_info": {"id": "acme/birch-7b"}}
     """,
     about_aggregate=True,
 )
@@ -229,24 +247,16 @@ ES908: Final = Rule(
     overwrites the other when the store is copied there, and two folders become one.
 
     Bad:
-        version 0.3.0
-        also .
-        version 0.3.0-two-results
-        folder data/tiny-arithmetic/ACME/acorn-7b
-        rows /evaluation_id = "tiny-arithmetic/ACME/acorn-7b/1760000000"
-        rows /model_id = "ACME/acorn-7b"
-        aggregate /evaluation_id = "tiny-arithmetic/ACME/acorn-7b/1760000000"
-        aggregate /model_info/id = "ACME/acorn-7b"
+        data/tiny-arithmetic/acme/acorn-7b/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57.json:
+          {"model_info": {"id": "acme/acorn-7b"}}
+        data/tiny-arithmetic/ACME/acorn-7b/5d2b9c1e-8f4a-4b7d-9c3e-6a1f0e2d7b84.json:
+          {"model_info": {"id": "ACME/acorn-7b"}}
 
     Good:
-        version 0.3.0
-        also .
-        version 0.3.0-two-results
-        folder data/tiny-arithmetic/ACME-Labs/acorn-7b
-        rows /evaluation_id = "tiny-arithmetic/ACME-Labs/acorn-7b/1760000000"
-        rows /model_id = "ACME-Labs/acorn-7b"
-        aggregate /evaluation_id = "tiny-arithmetic/ACME-Labs/acorn-7b/1760000000"
-        aggregate /model_info/id = "ACME-Labs/acorn-7b"
+        data/tiny-arithmetic/acme/acorn-7b/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57.json:
+          {"model_info": {"id": "acme/acorn-7b"}}
+        data/tiny-arithmetic/ACME-Labs/acorn-7b/5d2b9c1e-8f4a-4b7d-9c3e-6a1f0e2d7b84.json:
+          {"model_info": {"id": "ACME-Labs/acorn-7b"}}
     """,
 )
 

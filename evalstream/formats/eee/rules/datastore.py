@@ -194,16 +194,12 @@ ES901: Final = Rule(
     a name that one file system cannot hold keeps all others from being checked out there.
 
     Bad:
-        version 0.3.0
-        option --profile datastore
-        folder data/tiny-arithmetic/acme/acorn:7b
+        data/tiny-arithmetic/acme/acorn:7b/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57.json:
+          {"model_info": {"id": "acme/acorn-7b"}}
 
     Good:
-        version 0.3.0
-        option --profile datastore
-        folder data/tiny-arithmetic/acme/Acorn-7b@v1.5_(chat)
-        rows /model_id = "acme/Acorn-7b@v1.5_(chat)"
-        aggregate /model_info/id = "acme/Acorn-7b@v1.5_(chat)"
+        data/tiny-arithmetic/acme/Acorn-7b@v1.5_(chat)/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57.json:
+          {"model_info": {"id": "acme/Acorn-7b@v1.5_(chat)"}}
     """,
     run=_datastore_path,
     optional=True,
@@ -226,14 +222,20 @@ ES902: Final = Rule(
     gone can be verified by nobody.
 
     Bad:
-        version 0.3.0
-        option --profile datastore
-        aggregate /detailed_evaluation_results removed
+        A rows file with the name of the aggregate lies beside it.
+        aggregate:
+          {"evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000"}
 
     Good:
-        version 0.3.0
-        option --profile datastore
-        aggregate /detailed_evaluation_results/additional_details = {"rows": "beside it"}
+        A rows file with the name of the aggregate lies beside it.
+        aggregate:
+          {
+            "evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000",
+            "detailed_evaluation_results": {
+              "format": "jsonl",
+              "file_path": "data/tiny-arithmetic/acme/acorn-7b/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57_samples.jsonl"
+            }
+          }
     """,
     run=_orphan,
     optional=True,
@@ -262,14 +264,12 @@ ES910: Final = Rule(
     that model's.
 
     Bad:
-        version 0.3.0
-        folder data/tiny-arithmetic/acme/Acorn-7B
+        data/tiny-arithmetic/acme/Acorn-7B/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57.json:
+          {"model_info": {"id": "acme/acorn-7b"}}
 
     Good:
-        version 0.3.0
-        folder data/tiny-arithmetic/acme/acorn_7b-chat_q4
-        rows /model_id = "acme/acorn:7b-chat/q4"
-        aggregate /model_info/id = "acme/acorn:7b-chat/q4"
+        data/tiny-arithmetic/acme/acorn_7b-chat_q4/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57.json:
+          {"model_info": {"id": "acme/acorn:7b-chat/q4"}}
     """,
     run=_foreign_directory,
     about_aggregate=True,

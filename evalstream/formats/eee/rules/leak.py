@@ -250,16 +250,12 @@ ES312: Final = Rule(
     into the question.
 
     Bad:
-        option --select ES312
-        row 1 /input/raw = "What is 2 + 3? Answer with a number. 5"
-        row 1 /input/choices removed
-        row 1 hash concat
+        row 1:
+          {"input": {"raw": "What is 2 + 3? Answer with a number. 5", "reference": "5"}}
 
     Good:
-        option --select ES312
-        row 1 /input/raw = "What is 2 + 3? Not 45"
-        row 1 /input/choices removed
-        row 1 hash concat
+        row 1:
+          {"input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}}
     """,
     row=_answer_leak,
     optional=True,
@@ -279,12 +275,12 @@ ES316: Final = Rule(
     Why it matters: agentic transcripts hold what tools printed; a published key is a key lost.
 
     Bad:
-        option --select ES316
-        row 1 /metadata/api_key = "q8Zr-41xT_mmP0vW"
+        row 1:
+          {"metadata": {"subject": "arithmetic", "api_key": "q8Zr-41xT_mmP0vW"}}
 
     Good:
-        option --select ES316
-        row 1 /metadata/api_key = "YOUR_API_KEY_HERE"
+        row 1:
+          {"metadata": {"subject": "arithmetic", "api_key": "YOUR_API_KEY_HERE"}}
     """,
     row=_credential,
     optional=True,

@@ -156,10 +156,16 @@ ES601: Final = Rule(
     way the rows cannot be joined with the claims that they are meant to support.
 
     Bad:
-        row 2 /evaluation_id = "another-run/1700000000"
+        row 2:
+          {"evaluation_id": "another-run/1700000000"}
+        aggregate:
+          {"evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000"}
 
     Good:
-        row 2 /metadata/note = "the ids agree"
+        row 2:
+          {"evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000"}
+        aggregate:
+          {"evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000"}
     """,
     row=_foreign_evaluation,
     by_ids=True,
@@ -176,10 +182,16 @@ ES602: Final = Rule(
     Why it matters: scores of one model would be published under the name of another.
 
     Bad:
-        row 2 /model_id = "another/model"
+        row 2:
+          {"model_id": "another/model"}
+        aggregate:
+          {"model_info": {"id": "acme/acorn-7b"}}
 
     Good:
-        row 2 /metadata/note = "the models agree"
+        row 2:
+          {"model_id": "acme/acorn-7b"}
+        aggregate:
+          {"model_info": {"id": "acme/acorn-7b"}}
     """,
     row=_foreign_model,
     by_ids=True,
@@ -197,12 +209,16 @@ ES603: Final = Rule(
     Why it matters: from 0.2.2 on the id joins rows with results; such a row supports no claim.
 
     Bad:
-        version 0.3.0
-        row 2 /evaluation_result_id = "another-metric"
+        row 2:
+          {"evaluation_result_id": "another-metric"}
+        aggregate:
+          {"evaluation_results": [{"evaluation_result_id": "accuracy"}]}
 
     Good:
-        version 0.2.0
-        row 2 /evaluation_result_id = "another-metric"
+        row 2:
+          {"evaluation_result_id": "accuracy"}
+        aggregate:
+          {"evaluation_results": [{"evaluation_result_id": "accuracy"}]}
     """,
     row=_unknown_result,
     by_ids=True,
@@ -224,10 +240,26 @@ ES605: Final = Rule(
     that joins none supports no claim.
 
     Bad:
-        row 2 /evaluation_name = "another-benchmark"
+        row 2:
+          {"evaluation_name": "another-benchmark"}
+        aggregate:
+          {
+            "evaluation_results": [{
+              "evaluation_name": "tiny-arithmetic",
+              "source_data": {"dataset_name": "tiny-arithmetic"}
+            }]
+          }
 
     Good:
-        row 2 /evaluation_name = "acme/tiny-arithmetic"
+        row 2:
+          {"evaluation_name": "tiny-arithmetic"}
+        aggregate:
+          {
+            "evaluation_results": [{
+              "evaluation_name": "tiny-arithmetic",
+              "source_data": {"dataset_name": "tiny-arithmetic"}
+            }]
+          }
     """,
     row=_unknown_evaluation_name,
     by_ids=True,
@@ -244,12 +276,22 @@ ES606: Final = Rule(
     Why it matters: its rows cannot be told apart, so that neither claim can be checked.
 
     Bad:
-        version 0.3.0-two-results
-        aggregate /evaluation_results/1/evaluation_result_id = "accuracy"
+        aggregate:
+          {
+            "evaluation_results": [
+              {"evaluation_result_id": "accuracy", "evaluation_name": "tiny-arithmetic"},
+              {"evaluation_result_id": "accuracy", "evaluation_name": "tiny-arithmetic"}
+            ]
+          }
 
     Good:
-        version 0.3.0-two-results
-        file unchanged
+        aggregate:
+          {
+            "evaluation_results": [
+              {"evaluation_result_id": "accuracy", "evaluation_name": "tiny-arithmetic"},
+              {"evaluation_result_id": "f1", "evaluation_name": "tiny-arithmetic"}
+            ]
+          }
     """,
     aggregate=_repeated_result,
     about_aggregate=True,

@@ -178,10 +178,26 @@ ES801: Final = Rule(
     Why it matters: the number that is published is not what the samples show.
 
     Bad:
-        aggregate /evaluation_results/0/score_details/score = 0.9
+        aggregate:
+          {
+            "evaluation_results": [{
+              "evaluation_name": "tiny-arithmetic",
+              "score_details": {"score": 0.9}
+            }]
+          }
+        evaluation.score of the rows:
+          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
 
     Good:
-        aggregate /evaluation_results/0/score_details/score = 0.750
+        aggregate:
+          {
+            "evaluation_results": [{
+              "evaluation_name": "tiny-arithmetic",
+              "score_details": {"score": 0.75}
+            }]
+          }
+        evaluation.score of the rows:
+          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
     """,
     run=_score_not_reproduced,
     about_aggregate=True,
@@ -200,10 +216,26 @@ ES802: Final = Rule(
     uncertainty on another number.
 
     Bad:
-        aggregate /evaluation_results/0/score_details/uncertainty/num_samples = 7
+        aggregate:
+          {
+            "evaluation_results": [{
+              "evaluation_name": "tiny-arithmetic",
+              "score_details": {"uncertainty": {"num_samples": 7}}
+            }]
+          }
+        evaluation.score of the rows:
+          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
 
     Good:
-        aggregate /evaluation_results/0/score_details/uncertainty/num_samples = 8
+        aggregate:
+          {
+            "evaluation_results": [{
+              "evaluation_name": "tiny-arithmetic",
+              "score_details": {"uncertainty": {"num_samples": 8}}
+            }]
+          }
+        evaluation.score of the rows:
+          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
     """,
     run=_sample_count,
     about_aggregate=True,
@@ -225,10 +257,24 @@ ES803: Final = Rule(
     Why it matters: it decides which differences between models are taken for real.
 
     Bad:
-        aggregate /evaluation_results/0/score_details/uncertainty/standard_deviation = 0.1
+        aggregate:
+          {
+            "evaluation_results": [{
+              "score_details": {"score": 0.75, "uncertainty": {"standard_deviation": 0.1}}
+            }]
+          }
+        evaluation.score of the rows:
+          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
 
     Good:
-        aggregate /evaluation_results/0/score_details/uncertainty/standard_deviation = 0.433
+        aggregate:
+          {
+            "evaluation_results": [{
+              "score_details": {"score": 0.75, "uncertainty": {"standard_deviation": 0.433}}
+            }]
+          }
+        evaluation.score of the rows:
+          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
     """,
     run=_uncertainty_not_reproduced,
     about_aggregate=True,
@@ -250,10 +296,24 @@ ES804: Final = Rule(
     many claims were recomputed.
 
     Bad:
-        aggregate /evaluation_results/0/score_details/uncertainty/num_samples = 5000
+        aggregate:
+          {
+            "evaluation_results": [{
+              "score_details": {"score": 0.75, "uncertainty": {"num_samples": 5000}}
+            }]
+          }
+        evaluation.score of the rows:
+          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
 
     Good:
-        aggregate /evaluation_results/0/score_details/uncertainty/num_samples = 8
+        aggregate:
+          {
+            "evaluation_results": [{
+              "score_details": {"score": 0.75, "uncertainty": {"num_samples": 8}}
+            }]
+          }
+        evaluation.score of the rows:
+          [1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
     """,
     run=_claim_not_recomputed,
     about_aggregate=True,

@@ -457,10 +457,17 @@ ES301: Final = Rule(
     Why it matters: nobody can tell which of the extracted values was scored.
 
     Bad:
-        row 1 /answer_attribution/0/is_terminal = false
+        row 1:
+          {"answer_attribution": [{"extracted_value": "5", "is_terminal": false}]}
 
     Good:
-        row 1 /answer_attribution = [{"turn_idx": 0, "source": "output.raw", "extracted_value": "4", "extraction_method": "regex", "is_terminal": false}, {"turn_idx": 0, "source": "output.raw", "extracted_value": "5", "extraction_method": "regex", "is_terminal": true}]
+        row 1:
+          {
+            "answer_attribution": [
+              {"extracted_value": "4", "is_terminal": false},
+              {"extracted_value": "5", "is_terminal": true}
+            ]
+          }
     """,
     row=_terminal_answer,
 )
@@ -476,10 +483,18 @@ ES302: Final = Rule(
     Why it matters: the answer cannot be found again, or the transcript was cut.
 
     Bad:
-        row 1 /answer_attribution/0/turn_idx = 1
+        row 1:
+          {
+            "interaction_type": "single_turn",
+            "answer_attribution": [{"turn_idx": 1, "source": "output.raw"}]
+          }
 
     Good:
-        row 1 /answer_attribution/0/turn_idx = 0
+        row 1:
+          {
+            "interaction_type": "single_turn",
+            "answer_attribution": [{"turn_idx": 0, "source": "output.raw"}]
+          }
     """,
     row=_attribution_turn,
 )
@@ -498,10 +513,20 @@ ES303: Final = Rule(
     Why it matters: a tool that follows the source finds nothing there.
 
     Bad:
-        row 1 /answer_attribution/0/source = "output.text"
+        row 1:
+          {
+            "interaction_type": "single_turn",
+            "output": {"raw": "The answer is 5."},
+            "answer_attribution": [{"source": "output.text", "extracted_value": "5"}]
+          }
 
     Good:
-        row 1 /answer_attribution/0/source = "output.raw[0]"
+        row 1:
+          {
+            "interaction_type": "single_turn",
+            "output": {"raw": "The answer is 5."},
+            "answer_attribution": [{"source": "output.raw", "extracted_value": "5"}]
+          }
     """,
     row=_attribution_source,
 )
@@ -519,10 +544,12 @@ ES307: Final = Rule(
     Why it matters: accuracy taken from the one is not that taken from the other.
 
     Bad:
-        row 1 /evaluation/is_correct = false
+        row 1:
+          {"evaluation": {"score": 1.0, "is_correct": false}}
 
     Good:
-        row 1 /evaluation = {"score": 0.4, "is_correct": false}
+        row 1:
+          {"evaluation": {"score": 1.0, "is_correct": true}}
     """,
     row=_correct_versus_score,
 )
@@ -541,12 +568,26 @@ ES308: Final = Rule(
     Why it matters: percent were taken for shares, or the row belongs to another metric.
 
     Bad:
-        version 0.3.0
-        row 1 /evaluation/score = 100
+        row 1:
+          {"evaluation_result_id": "accuracy", "evaluation": {"score": 100}}
+        aggregate:
+          {
+            "evaluation_results": [{
+              "evaluation_result_id": "accuracy",
+              "metric_config": {"min_score": 0, "max_score": 1}
+            }]
+          }
 
     Good:
-        version 0.3.0
-        row 1 /evaluation/score = 0.99
+        row 1:
+          {"evaluation_result_id": "accuracy", "evaluation": {"score": 0.99}}
+        aggregate:
+          {
+            "evaluation_results": [{
+              "evaluation_result_id": "accuracy",
+              "metric_config": {"min_score": 0, "max_score": 1}
+            }]
+          }
     """,
     row=_score_out_of_bounds,
 )
@@ -563,10 +604,12 @@ ES309: Final = Rule(
     Why it matters: costs are computed from these counts.
 
     Bad:
-        row 1 /token_usage/total_tokens = 29
+        row 1:
+          {"token_usage": {"input_tokens": 20, "output_tokens": 8, "total_tokens": 29}}
 
     Good:
-        row 1 /token_usage = {"input_tokens": 20, "output_tokens": 8, "reasoning_tokens": 5, "total_tokens": 33}
+        row 1:
+          {"token_usage": {"input_tokens": 20, "output_tokens": 8, "total_tokens": 28}}
     """,
     row=_token_sum,
 )
@@ -584,10 +627,12 @@ ES310: Final = Rule(
     Why it matters: a part cannot take longer than the whole; units or columns were mixed up.
 
     Bad:
-        row 1 /performance/generation_time_ms = 211
+        row 1:
+          {"performance": {"latency_ms": 210.5, "generation_time_ms": 211}}
 
     Good:
-        row 1 /performance/generation_time_ms = 210.5
+        row 1:
+          {"performance": {"latency_ms": 210.5, "generation_time_ms": 210.5}}
     """,
     row=_timing,
 )
@@ -604,10 +649,12 @@ ES311: Final = Rule(
     Why it matters: the schema is content with an empty text, and nobody can join rows by one.
 
     Bad:
-        row 1 /sample_id = " "
+        row 1:
+          {"evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000", "sample_id": " "}
 
     Good:
-        row 1 /sample_id = "0"
+        row 1:
+          {"evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000", "sample_id": "0"}
     """,
     row=_empty_identifier,
 )
@@ -624,10 +671,24 @@ ES313: Final = Rule(
     Why it matters: no answer can be right by comparison with the reference.
 
     Bad:
-        row 1 /input/choices = ["6", "7"]
+        row 1:
+          {
+            "input": {
+              "raw": "What is 2 + 3? Answer with a number.",
+              "reference": "5",
+              "choices": ["6", "7"]
+            }
+          }
 
     Good:
-        row 1 /input/choices = [" 5 ", "6"]
+        row 1:
+          {
+            "input": {
+              "raw": "What is 2 + 3? Answer with a number.",
+              "reference": "5",
+              "choices": ["5", "6"]
+            }
+          }
     """,
     row=_reference_not_a_choice,
 )
@@ -643,10 +704,12 @@ ES314: Final = Rule(
     Why it matters: a time-out or refusal raises the score.
 
     Bad:
-        row 1 /error = "timed out"
+        row 1:
+          {"error": "timed out", "evaluation": {"is_correct": true}}
 
     Good:
-        row 1 /error = ""
+        row 1:
+          {"error": "", "evaluation": {"is_correct": true}}
     """,
     row=_error_yet_correct,
 )
@@ -662,18 +725,16 @@ ES317: Final = Rule(
     Why it matters: stores and leaderboards file runs by organisation and name.
 
     Bad:
-        row 1 /model_id = "acorn-7b"
-        row 2 /model_id = "acorn-7b"
-        row 3 /model_id = "acorn-7b"
-        row 4 /model_id = "acorn-7b"
-        row 5 /model_id = "acorn-7b"
-        row 6 /model_id = "acorn-7b"
-        row 7 /model_id = "acorn-7b"
-        row 8 /model_id = "acorn-7b"
-        aggregate /model_info/id = "acorn-7b"
+        row 1:
+          {"model_id": "acorn-7b"}
+        aggregate:
+          {"model_info": {"name": "Acorn 7B", "id": "acorn-7b"}}
 
     Good:
-        row 1 /metadata/note = "x"
+        row 1:
+          {"model_id": "acme/acorn-7b"}
+        aggregate:
+          {"model_info": {"name": "Acorn 7B", "id": "acme/acorn-7b"}}
     """,
     row=_model_id_shape,
     by_ids=True,

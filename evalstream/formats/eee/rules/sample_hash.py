@@ -337,10 +337,21 @@ ES401: Final = Rule(
     not match, the question or the reference was changed after hashing, or the hash was.
 
     Bad:
-        row 2 /input/reference = "another answer"
+        row 2:
+          {
+            "sample_hash": "24c46d240b78fb724ce258f4d661dbfe9ea0f2421182007dec717b41bce98839",
+            "input": {
+              "raw": "What is 7 * 6? Answer with a number.",
+              "reference": "another answer"
+            }
+          }
 
     Good:
-        row 2 /output/raw = "another output: the hash does not cover it"
+        row 2:
+          {
+            "sample_hash": "24c46d240b78fb724ce258f4d661dbfe9ea0f2421182007dec717b41bce98839",
+            "input": {"raw": "What is 7 * 6? Answer with a number.", "reference": "42"}
+          }
     """,
     run=_unexplained_hashes,
 )
@@ -360,10 +371,20 @@ ES402: Final = Rule(
     joined by hash with those of files that follow the preferred recipe.
 
     Bad:
-        hashes json-list
+        Every hash is that of a JSON text, such as {"raw":"…","reference":["5"]}:
+        row 1:
+          {
+            "sample_hash": "496b4f951fb19f301e895463764524bc2030c9ac8fca0ba4eb1be7a30ebf019f",
+            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
+          }
 
     Good:
-        hashes concat
+        Every hash is that of input.raw followed by input.reference:
+        row 1:
+          {
+            "sample_hash": "33db57f5a93d756ee44eb1cd2ed26cb227713bc8a06c5335e739d6edea1b4d46",
+            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
+          }
     """,
     run=_other_recipe,
 )
@@ -380,12 +401,30 @@ ES403: Final = Rule(
     Why it matters: the file was put together from parts; hashes within it cannot be compared.
 
     Bad:
-        row 2 hash json-list
-        row 3 hash json-list
-        row 4 hash json-list
+        Row 1 is hashed as raw followed by reference, row 2 as a JSON text of both:
+        row 1:
+          {
+            "sample_hash": "33db57f5a93d756ee44eb1cd2ed26cb227713bc8a06c5335e739d6edea1b4d46",
+            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
+          }
+        row 2:
+          {
+            "sample_hash": "0e7bbce2ccda65dce0c5ceb2035fa7e1975c751972f34fe95b75d971ff1840b9",
+            "input": {"raw": "What is 7 * 6? Answer with a number.", "reference": "42"}
+          }
 
     Good:
-        row 2 hash concat
+        Both rows are hashed as raw followed by reference:
+        row 1:
+          {
+            "sample_hash": "33db57f5a93d756ee44eb1cd2ed26cb227713bc8a06c5335e739d6edea1b4d46",
+            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
+          }
+        row 2:
+          {
+            "sample_hash": "24c46d240b78fb724ce258f4d661dbfe9ea0f2421182007dec717b41bce98839",
+            "input": {"raw": "What is 7 * 6? Answer with a number.", "reference": "42"}
+          }
     """,
     run=_mixed_recipes,
 )
@@ -402,10 +441,20 @@ ES404: Final = Rule(
     Why it matters: nothing ties the hashes to the samples; they cannot be called checked.
 
     Bad:
-        hashes unknown
+        No known recipe gives this hash or that of another row:
+        row 1:
+          {
+            "sample_hash": "6f1ac296857755c17c71b60983d3c24e8fc63451ff9e80af77b4cddaeb1d861f",
+            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
+          }
 
     Good:
-        hashes concat
+        The hash is that of input.raw followed by input.reference:
+        row 1:
+          {
+            "sample_hash": "33db57f5a93d756ee44eb1cd2ed26cb227713bc8a06c5335e739d6edea1b4d46",
+            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
+          }
     """,
     run=_unverifiable_hash,
 )
@@ -424,10 +473,15 @@ ES405: Final = Rule(
     Why it matters: tools that join samples compare hashes as text.
 
     Bad:
-        row 2 /sample_hash = "not a digest"
+        row 2:
+          {"sample_id": "arith-002", "sample_hash": "not a digest"}
 
     Good:
-        hashes concat
+        row 2:
+          {
+            "sample_id": "arith-002",
+            "sample_hash": "24c46d240b78fb724ce258f4d661dbfe9ea0f2421182007dec717b41bce98839"
+          }
     """,
     run=_malformed_hash,
     fixable=True,
@@ -446,10 +500,25 @@ ES406: Final = Rule(
     compared sample by sample.
 
     Bad:
-        row 2 /sample_hash removed
+        row 1:
+          {
+            "sample_id": "arith-001",
+            "sample_hash": "33db57f5a93d756ee44eb1cd2ed26cb227713bc8a06c5335e739d6edea1b4d46"
+          }
+        row 2:
+          {"sample_id": "arith-002"}
 
     Good:
-        hashes concat
+        row 1:
+          {
+            "sample_id": "arith-001",
+            "sample_hash": "33db57f5a93d756ee44eb1cd2ed26cb227713bc8a06c5335e739d6edea1b4d46"
+          }
+        row 2:
+          {
+            "sample_id": "arith-002",
+            "sample_hash": "24c46d240b78fb724ce258f4d661dbfe9ea0f2421182007dec717b41bce98839"
+          }
     """,
     run=_hash_absent,
 )
@@ -469,11 +538,28 @@ ES407: Final = Rule(
     comparison is between different questions, with one under two ids it counts twice.
 
     Bad:
-        row 2 /sample_id = "arith-001"
-        row 2 /metadata/epoch = 2
+        row 1:
+          {
+            "sample_id": "arith-001",
+            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
+          }
+        row 2:
+          {
+            "sample_id": "arith-001",
+            "input": {"raw": "What is 7 * 6? Answer with a number.", "reference": "42"}
+          }
 
     Good:
-        row 2 /sample_id = "arith-002-again"
+        row 1:
+          {
+            "sample_id": "arith-001",
+            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
+          }
+        row 2:
+          {
+            "sample_id": "arith-002-again",
+            "input": {"raw": "What is 7 * 6? Answer with a number.", "reference": "42"}
+          }
     """,
 )
 
@@ -489,11 +575,32 @@ ES408: Final = Rule(
     resumed, or from files that were joined and overlapped.
 
     Bad:
-        row 2 repeated
+        row 2:
+          {
+            "sample_id": "arith-002",
+            "output": {"raw": "The answer is 42."},
+            "metadata": {"epoch": 1}
+          }
+        row 3:
+          {
+            "sample_id": "arith-002",
+            "output": {"raw": "The answer is 42."},
+            "metadata": {"epoch": 1}
+          }
 
     Good:
-        row 2 repeated
-        row 3 /metadata/epoch = 2
+        row 2:
+          {
+            "sample_id": "arith-002",
+            "output": {"raw": "The answer is 42."},
+            "metadata": {"epoch": 1}
+          }
+        row 3:
+          {
+            "sample_id": "arith-002",
+            "output": {"raw": "The answer is 42."},
+            "metadata": {"epoch": 2}
+          }
     """,
 )
 
@@ -511,12 +618,32 @@ ES409: Final = Rule(
     Why it matters: a sample that counts twice shifts the score.
 
     Bad:
-        row 2 repeated
-        row 3 /output/raw = "another output"
+        row 2:
+          {
+            "sample_id": "arith-002",
+            "output": {"raw": "The answer is 42."},
+            "metadata": {"epoch": 1}
+          }
+        row 3:
+          {
+            "sample_id": "arith-002",
+            "output": {"raw": "another output"},
+            "metadata": {"epoch": 1}
+          }
 
     Good:
-        row 2 repeated
-        row 3 /metadata/epoch = 2
+        row 2:
+          {
+            "sample_id": "arith-002",
+            "output": {"raw": "The answer is 42."},
+            "metadata": {"epoch": 1}
+          }
+        row 3:
+          {
+            "sample_id": "arith-002",
+            "output": {"raw": "The answer is 42."},
+            "metadata": {"epoch": 2}
+          }
     """,
 )
 

@@ -271,10 +271,12 @@ ES201: Final = _rule(
     Why it matters: readers rely on it.
 
     Bad:
-        row 2 /evaluation/is_correct removed
+        row 2:
+          {"evaluation": {"score": 1.0}}
 
     Good:
-        row 2 /performance removed
+        row 2:
+          {"evaluation": {"score": 1.0, "is_correct": true}}
     """,
 )
 ES202: Final = _rule(
@@ -288,10 +290,12 @@ ES202: Final = _rule(
     Why it matters: strict readers refuse the row, lenient ones guess.
 
     Bad:
-        row 2 /evaluation/score = "1.0"
+        row 2:
+          {"evaluation": {"score": "1.0", "is_correct": true}}
 
     Good:
-        row 2 /evaluation/score = 1
+        row 2:
+          {"evaluation": {"score": 1, "is_correct": true}}
     """,
 )
 ES203: Final = _rule(
@@ -304,10 +308,12 @@ ES203: Final = _rule(
     Why it matters: a reader that branches on it falls through.
 
     Bad:
-        row 2 /interaction_type = "chat"
+        row 2:
+          {"interaction_type": "chat", "output": {"raw": "The answer is 42."}}
 
     Good:
-        row 2 /interaction_type = "single_turn"
+        row 2:
+          {"interaction_type": "single_turn", "output": {"raw": "The answer is 42."}}
     """,
 )
 ES204: Final = _rule(
@@ -321,10 +327,18 @@ ES204: Final = _rule(
     Why it matters: strict readers refuse the row; leaving the field out is enough.
 
     Bad:
-        row 2 /input/formatted = null
+        row 2:
+          {
+            "input": {
+              "raw": "What is 7 * 6? Answer with a number.",
+              "formatted": null,
+              "reference": "42"
+            }
+          }
 
     Good:
-        row 2 /input/formatted removed
+        row 2:
+          {"input": {"raw": "What is 7 * 6? Answer with a number.", "reference": "42"}}
     """,
     fixable=True,
 )
@@ -339,12 +353,12 @@ ES205: Final = _rule(
     Why it matters: a misspelt field is a missing field.
 
     Bad:
-        version 0.3.0
-        row 2 /modell_id = "x"
+        row 2:
+          {"model_id": "acme/acorn-7b", "modell_id": "x"}
 
     Good:
-        version 0.3.0
-        row 2 /metadata/note = "x"
+        row 2:
+          {"model_id": "acme/acorn-7b", "metadata": {"note": "x"}}
     """,
 )
 ES206: Final = _rule(
@@ -357,10 +371,12 @@ ES206: Final = _rule(
     Why it matters: a negative count or latency was never measured.
 
     Bad:
-        row 2 /token_usage/input_tokens = -1
+        row 2:
+          {"token_usage": {"input_tokens": -1, "output_tokens": 9}}
 
     Good:
-        row 2 /performance/latency_ms = 0
+        row 2:
+          {"token_usage": {"input_tokens": 21, "output_tokens": 9}}
     """,
 )
 ES207: Final = _rule(
@@ -373,10 +389,25 @@ ES207: Final = _rule(
     Why it matters: an empty list of judges names no judge.
 
     Bad:
-        aggregate /evaluation_results/0/metric_config/llm_scoring = {"judges": [], "input_prompt": "x"}
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {"llm_scoring": {"judges": [], "input_prompt": "x"}}
+            }]
+          }
 
     Good:
-        aggregate /evaluation_results/0/metric_config/evaluation_description = "accuracy"
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {
+                "llm_scoring": {
+                  "judges": [{"model_info": {"name": "Oak 70B", "id": "acme/oak-70b"}}],
+                  "input_prompt": "x"
+                }
+              }
+            }]
+          }
     """,
 )
 ES208: Final = _rule(
@@ -390,12 +421,12 @@ ES208: Final = _rule(
     Why it matters: typed readers refuse the row.
 
     Bad:
-        version 0.3.0
-        row 2 /metadata/epoch = 1
+        row 2:
+          {"schema_version": "0.3.0", "metadata": {"epoch": 1, "subject": "arithmetic"}}
 
     Good:
-        version 0.3.0
-        row 2 /metadata/epoch = "1"
+        row 2:
+          {"schema_version": "0.3.0", "metadata": {"epoch": "1", "subject": "arithmetic"}}
     """,
     fixable=True,
 )
@@ -410,10 +441,16 @@ ES209: Final = _rule(
     Why it matters: there is no answer to read, or two places to read it from.
 
     Bad:
-        row 1 /output removed
+        row 1:
+          {"interaction_type": "single_turn"}
 
     Good:
-        row 1 /interactions = null
+        row 1:
+          {
+            "interaction_type": "single_turn",
+            "interactions": null,
+            "output": {"raw": "The answer is 5."}
+          }
     """,
 )
 ES210: Final = _rule(
@@ -426,10 +463,20 @@ ES210: Final = _rule(
     Why it matters: there is no transcript to read, or two places to read the answer from.
 
     Bad:
-        row 3 /output = {"raw": "x"}
+        row 3:
+          {
+            "interaction_type": "agentic",
+            "interactions": [{"turn_idx": 0, "role": "user"}],
+            "output": {"raw": "x"}
+          }
 
     Good:
-        row 3 /output = null
+        row 3:
+          {
+            "interaction_type": "agentic",
+            "interactions": [{"turn_idx": 0, "role": "user"}],
+            "output": null
+          }
     """,
 )
 ES211: Final = _rule(
@@ -443,10 +490,20 @@ ES211: Final = _rule(
     Why it matters: the reader cannot tell what kind of thing it is.
 
     Bad:
-        aggregate /evaluation_results/0/source_data/source_type = "website"
+        aggregate:
+          {
+            "evaluation_results": [{
+              "source_data": {"dataset_name": "tiny-arithmetic", "source_type": "website"}
+            }]
+          }
 
     Good:
-        aggregate /evaluation_results/0/source_data/source_type = "other"
+        aggregate:
+          {
+            "evaluation_results": [{
+              "source_data": {"dataset_name": "tiny-arithmetic", "source_type": "other"}
+            }]
+          }
     """,
 )
 ES212: Final = _rule(
@@ -463,10 +520,20 @@ ES212: Final = _rule(
     Why it matters: a score on an unknown scale cannot be compared.
 
     Bad:
-        aggregate /evaluation_results/0/metric_config/min_score removed
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {"score_type": "continuous", "max_score": 1}
+            }]
+          }
 
     Good:
-        aggregate /evaluation_results/0/metric_config/score_type = "binary"
+        aggregate:
+          {
+            "evaluation_results": [{
+              "metric_config": {"score_type": "continuous", "min_score": 0, "max_score": 1}
+            }]
+          }
     """,
 )
 ES213: Final = _rule(
@@ -480,12 +547,20 @@ ES213: Final = _rule(
     Why it matters: a datastore finds files by that pattern.
 
     Bad:
-        version 0.3.0
-        aggregate /detailed_evaluation_results/file_path = "run_samples.jsonl"
+        aggregate:
+          {
+            "schema_version": "0.3.0",
+            "detailed_evaluation_results": {"file_path": "run_samples.jsonl"}
+          }
 
     Good:
-        version 0.3.0
-        row 2 /metadata/note = "x"
+        aggregate:
+          {
+            "schema_version": "0.3.0",
+            "detailed_evaluation_results": {
+              "file_path": "data/tiny-arithmetic/acme/acorn-7b/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57_samples.jsonl"
+            }
+          }
     """,
 )
 ES214: Final = _rule(
@@ -499,10 +574,16 @@ ES214: Final = _rule(
     Why it matters: strict validators refuse the row.
 
     Bad:
-        row 3 /metrics = {}
+        row 3:
+          {"schema_version": "0.2.0", "interaction_type": "agentic", "metrics": {}}
 
     Good:
-        row 3 /metrics = {"num_turns": 2}
+        row 3:
+          {
+            "schema_version": "0.2.0",
+            "interaction_type": "agentic",
+            "metrics": {"num_turns": 2}
+          }
     """,
 )
 ES215: Final = Rule(
@@ -518,10 +599,15 @@ ES215: Final = Rule(
     Why it matters: without its version a row cannot be judged.
 
     Bad:
-        row 2 /schema_version = "9.9"
+        row 2:
+          {"schema_version": "9.9", "evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000"}
 
     Good:
-        row 2 /metadata/note = "x"
+        row 2:
+          {
+            "schema_version": "0.2.0",
+            "evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000"
+          }
     """,
     run=_unknown_version,
 )
@@ -539,10 +625,18 @@ ES216: Final = Rule(
     another version.
 
     Bad:
-        row 1 /input/reference = ["5"]
+        row 1:
+          {
+            "schema_version": "0.2.0",
+            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": ["5"]}
+          }
 
     Good:
-        row 1 /input/reference = "5"
+        row 1:
+          {
+            "schema_version": "0.2.0",
+            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
+          }
     """,
     run=_file_fits_another,
 )
@@ -557,10 +651,16 @@ ES217: Final = _rule(
     Why it matters: it is the user's own rule.
 
     Bad:
-        schema {"properties": {"model_id": {"maxLength": 3}}}
+        schema:
+          {"properties": {"model_id": {"maxLength": 3}}}
+        row 1:
+          {"model_id": "acme/acorn-7b"}
 
     Good:
-        schema {"properties": {"model_id": {"maxLength": 300}}}
+        schema:
+          {"properties": {"model_id": {"maxLength": 300}}}
+        row 1:
+          {"model_id": "acme/acorn-7b"}
     """,
 )
 

@@ -195,10 +195,26 @@ ES501: Final = Rule(
     Why it matters: these are not the bytes that were published.
 
     Bad:
-        aggregate /detailed_evaluation_results/checksum = "0000000000000000000000000000000000000000000000000000000000000000"
+        The SHA-256 of run.jsonl begins with bec2d955.
+        aggregate:
+          {
+            "detailed_evaluation_results": {
+              "file_path": "run.jsonl",
+              "hash_algorithm": "sha256",
+              "checksum": "0000000000000000000000000000000000000000000000000000000000000000"
+            }
+          }
 
     Good:
-        file unchanged
+        The SHA-256 of run.jsonl begins with bec2d955.
+        aggregate:
+          {
+            "detailed_evaluation_results": {
+              "file_path": "run.jsonl",
+              "hash_algorithm": "sha256",
+              "checksum": "bec2d955ce8bb6022864d155c62e49d0d8f7987efb16f1891176663243904e2e"
+            }
+          }
     """,
     run=_checksum_mismatch,
     about_aggregate=True,
@@ -216,10 +232,17 @@ ES502: Final = Rule(
     Why it matters: nothing can be checked against it.
 
     Bad:
-        aggregate /detailed_evaluation_results/checksum = "n/a"
+        aggregate:
+          {"detailed_evaluation_results": {"hash_algorithm": "sha256", "checksum": "n/a"}}
 
     Good:
-        file unchanged
+        aggregate:
+          {
+            "detailed_evaluation_results": {
+              "hash_algorithm": "sha256",
+              "checksum": "bec2d955ce8bb6022864d155c62e49d0d8f7987efb16f1891176663243904e2e"
+            }
+          }
     """,
     run=_malformed_checksum,
     about_aggregate=True,
@@ -237,10 +260,14 @@ ES503: Final = Rule(
     Why it matters: rows were lost or added after the aggregate was written.
 
     Bad:
-        aggregate /detailed_evaluation_results/total_rows = 2
+        run.jsonl has 8 rows.
+        aggregate:
+          {"detailed_evaluation_results": {"file_path": "run.jsonl", "total_rows": 2}}
 
     Good:
-        file unchanged
+        run.jsonl has 8 rows.
+        aggregate:
+          {"detailed_evaluation_results": {"file_path": "run.jsonl", "total_rows": 8}}
     """,
     run=_row_count_mismatch,
     about_aggregate=True,
@@ -257,10 +284,10 @@ ES504: Final = Rule(
     Why it matters: an empty result supports no claim.
 
     Bad:
-        file empty
+        run.jsonl is empty.
 
     Good:
-        file unchanged
+        run.jsonl has 8 rows.
     """,
     run=_no_rows,
 )
@@ -276,10 +303,16 @@ ES505: Final = Rule(
     Why it matters: a reader that trusts the declaration cannot read the file.
 
     Bad:
-        aggregate /detailed_evaluation_results/format = "json"
+        line 1, as bytes:
+          {"schema_version": "0.2.0", …}\\n
+        aggregate:
+          {"detailed_evaluation_results": {"format": "json", "file_path": "run.jsonl"}}
 
     Good:
-        file unchanged
+        line 1, as bytes:
+          {"schema_version": "0.2.0", …}\\n
+        aggregate:
+          {"detailed_evaluation_results": {"format": "jsonl", "file_path": "run.jsonl"}}
     """,
     run=_format_mismatch,
     about_aggregate=True,
@@ -297,10 +330,25 @@ ES506: Final = Rule(
     Why it matters: rows can be changed, lost or added without anybody noticing.
 
     Bad:
-        aggregate /detailed_evaluation_results/checksum removed
+        aggregate:
+          {
+            "detailed_evaluation_results": {
+              "file_path": "run.jsonl",
+              "hash_algorithm": "sha256",
+              "total_rows": 8
+            }
+          }
 
     Good:
-        file unchanged
+        aggregate:
+          {
+            "detailed_evaluation_results": {
+              "file_path": "run.jsonl",
+              "hash_algorithm": "sha256",
+              "checksum": "bec2d955ce8bb6022864d155c62e49d0d8f7987efb16f1891176663243904e2e",
+              "total_rows": 8
+            }
+          }
     """,
     run=_unsealed,
     about_aggregate=True,
@@ -320,10 +368,14 @@ ES507: Final = Rule(
     Why it matters: on another machine the rows are not found, or others are.
 
     Bad:
-        aggregate /detailed_evaluation_results/file_path = "../elsewhere/run.jsonl"
+        The rows are in run.jsonl, beside the aggregate.
+        aggregate:
+          {"detailed_evaluation_results": {"file_path": "../elsewhere/run.jsonl"}}
 
     Good:
-        file unchanged
+        The rows are in run.jsonl, beside the aggregate.
+        aggregate:
+          {"detailed_evaluation_results": {"file_path": "run.jsonl"}}
     """,
     run=_file_path_mismatch,
     about_aggregate=True,
@@ -340,10 +392,22 @@ ES508: Final = Rule(
     Why it matters: two different files with the same md5 can be made at will.
 
     Bad:
-        seal md5
+        aggregate:
+          {
+            "detailed_evaluation_results": {
+              "hash_algorithm": "md5",
+              "checksum": "115166858fb0be5c3b7a5705299ae5a0"
+            }
+          }
 
     Good:
-        seal sha256
+        aggregate:
+          {
+            "detailed_evaluation_results": {
+              "hash_algorithm": "sha256",
+              "checksum": "bec2d955ce8bb6022864d155c62e49d0d8f7987efb16f1891176663243904e2e"
+            }
+          }
     """,
     run=_weak_algorithm,
     about_aggregate=True,

@@ -176,10 +176,26 @@ ES304: Final = Rule(
     Why it matters: turns were lost, doubled or sorted, and answers point at the wrong ones.
 
     Bad:
-        row 6 /interactions/1/turn_idx = 2
+        row 6:
+          {
+            "interactions": [
+              {"turn_idx": 0, "role": "user"},
+              {"turn_idx": 2, "role": "assistant"},
+              {"turn_idx": 2, "role": "user"},
+              {"turn_idx": 3, "role": "assistant"}
+            ]
+          }
 
     Good:
-        row 6 /metadata/note = "x"
+        row 6:
+          {
+            "interactions": [
+              {"turn_idx": 0, "role": "user"},
+              {"turn_idx": 1, "role": "assistant"},
+              {"turn_idx": 2, "role": "user"},
+              {"turn_idx": 3, "role": "assistant"}
+            ]
+          }
     """,
     row=_turn_order,
 )
@@ -196,10 +212,28 @@ ES305: Final = Rule(
     Why it matters: a tool's answer without its question; the transcript was cut or edited.
 
     Bad:
-        row 3 /interactions/2/tool_call_id = "nobody"
+        row 3:
+          {
+            "interactions": [
+              {
+                "role": "assistant",
+                "tool_calls": [{"id": "call-1", "name": "calculator"}]
+              },
+              {"role": "tool", "content": "5535", "tool_call_id": "nobody"}
+            ]
+          }
 
     Good:
-        row 3 /metadata/note = "x"
+        row 3:
+          {
+            "interactions": [
+              {
+                "role": "assistant",
+                "tool_calls": [{"id": "call-1", "name": "calculator"}]
+              },
+              {"role": "tool", "content": "5535", "tool_call_id": "call-1"}
+            ]
+          }
     """,
     row=_dangling_tool_call,
 )
@@ -217,10 +251,28 @@ ES306: Final = Rule(
     was cut.
 
     Bad:
-        row 6 /evaluation/num_turns = 17
+        row 6:
+          {
+            "interactions": [
+              {"turn_idx": 0, "role": "user"},
+              {"turn_idx": 1, "role": "assistant"},
+              {"turn_idx": 2, "role": "user"},
+              {"turn_idx": 3, "role": "assistant"}
+            ],
+            "evaluation": {"num_turns": 17}
+          }
 
     Good:
-        row 6 /metadata/note = "x"
+        row 6:
+          {
+            "interactions": [
+              {"turn_idx": 0, "role": "user"},
+              {"turn_idx": 1, "role": "assistant"},
+              {"turn_idx": 2, "role": "user"},
+              {"turn_idx": 3, "role": "assistant"}
+            ],
+            "evaluation": {"num_turns": 4}
+          }
     """,
     row=_miscounted_turns,
 )
@@ -237,10 +289,28 @@ ES315: Final = Rule(
     Why it matters: agentic and conversational results are compared by this label.
 
     Bad:
-        row 6 /interaction_type = "agentic"
+        row 6:
+          {
+            "interaction_type": "agentic",
+            "interactions": [
+              {"role": "user", "content": "First add 4 and 9, then double it."},
+              {"role": "assistant", "content": "4 + 9 = 13. Shall I double it?"},
+              {"role": "user", "content": "Yes."},
+              {"role": "assistant", "content": "The answer is 26."}
+            ]
+          }
 
     Good:
-        row 6 /interaction_type = "multi_turn"
+        row 6:
+          {
+            "interaction_type": "multi_turn",
+            "interactions": [
+              {"role": "user", "content": "First add 4 and 9, then double it."},
+              {"role": "assistant", "content": "4 + 9 = 13. Shall I double it?"},
+              {"role": "user", "content": "Yes."},
+              {"role": "assistant", "content": "The answer is 26."}
+            ]
+          }
     """,
     row=_mislabelled_interaction,
 )
@@ -258,10 +328,20 @@ ES319: Final = Rule(
     checked.
 
     Bad:
-        row 6 /messages = []
+        row 6:
+          {
+            "schema_version": "0.2.0",
+            "interactions": [{"turn_idx": 0, "role": "user"}],
+            "messages": []
+          }
 
     Good:
-        row 6 /messages = null
+        row 6:
+          {
+            "schema_version": "0.2.0",
+            "interactions": [{"turn_idx": 0, "role": "user"}],
+            "messages": null
+          }
     """,
     row=_two_transcripts,
 )

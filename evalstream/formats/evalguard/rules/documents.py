@@ -208,14 +208,30 @@ EVG101: Final = _rule(
     task `no` is false to another, and a tag may run code.
 
     Bad:
-        format evalguard
-        tasks/sums.yaml /name removed
-        metrics/accuracy.yaml /direction = "up"
-        thresholds/sums.yaml /thresholds/accuracy/0/severity = "low"
+        tasks/sums.yaml:
+          {"id": "sums", "metrics": ["accuracy", "refusal_rate"]}
+        metrics/accuracy.yaml:
+          {"id": "accuracy", "direction": "up"}
+        thresholds/sums.yaml:
+          {
+            "thresholds": {
+              "accuracy": [{"impact": "severe", "max": 0.5, "severity": "low"}]
+            }
+          }
 
     Good:
-        format evalguard
-        tasks/sums.yaml /category = "no"
+        tasks/sums.yaml:
+          {
+            "id": "sums",
+            "name": "Sums of small numbers",
+            "metrics": ["accuracy", "refusal_rate"]
+          }
+        metrics/accuracy.yaml:
+          {"id": "accuracy", "direction": "higher_is_better"}
+        thresholds/sums.yaml:
+          {
+            "thresholds": {"accuracy": [{"impact": "severe", "max": 0.5}]}
+          }
     """,
     record=_shape,
 )
@@ -231,12 +247,22 @@ EVG102: Final = _rule(
     Why it matters: its impact is never reported, whatever a model does.
 
     Bad:
-        format evalguard
-        thresholds/sums.yaml /thresholds/accuracy/1/min = 0.8
+        thresholds/sums.yaml:
+          {
+            "task": "sums",
+            "thresholds": {
+              "accuracy": [{"impact": "moderate", "min": 0.8, "max": 0.8}]
+            }
+          }
 
     Good:
-        format evalguard
-        thresholds/sums.yaml /thresholds/accuracy/1/interpretation = "middling"
+        thresholds/sums.yaml:
+          {
+            "task": "sums",
+            "thresholds": {
+              "accuracy": [{"impact": "moderate", "min": 0.5, "max": 0.8}]
+            }
+          }
     """,
     record=_empty_range,
 )
@@ -252,12 +278,20 @@ EVG201: Final = _rule(
     Why it matters: the metric has no direction, so that its values mean nothing.
 
     Bad:
-        format evalguard
-        tasks/sums.yaml /metrics = ["accuracy", "refusal_rate", "accurracy"]
+        tasks/sums.yaml:
+          {"id": "sums", "metrics": ["accuracy", "refusal_rate", "accurracy"]}
+        metrics/accuracy.yaml:
+          {"id": "accuracy"}
+        metrics/refusal_rate.yaml:
+          {"id": "refusal_rate"}
 
     Good:
-        format evalguard
-        tasks/sums.yaml /metrics = ["refusal_rate", "accuracy"]
+        tasks/sums.yaml:
+          {"id": "sums", "metrics": ["refusal_rate", "accuracy"]}
+        metrics/accuracy.yaml:
+          {"id": "accuracy"}
+        metrics/refusal_rate.yaml:
+          {"id": "refusal_rate"}
     """,
     record=_unknown_metric_of_task,
 )
@@ -273,12 +307,16 @@ EVG202: Final = _rule(
     Why it matters: the thresholds are never applied.
 
     Bad:
-        format evalguard
-        thresholds/sums.yaml /task = "subtraction"
+        thresholds/sums.yaml:
+          {"task": "subtraction"}
+        tasks/sums.yaml:
+          {"id": "sums"}
 
     Good:
-        format evalguard
-        thresholds/sums.yaml /task = "sums"
+        thresholds/sums.yaml:
+          {"task": "sums"}
+        tasks/sums.yaml:
+          {"id": "sums"}
     """,
     record=_unknown_task,
 )
@@ -295,12 +333,22 @@ EVG203: Final = _rule(
     meant for has none.
 
     Bad:
-        format evalguard
-        thresholds/sums.yaml /thresholds/acuracy = [{"impact": "low", "min": 0}]
+        thresholds/sums.yaml:
+          {
+            "task": "sums",
+            "thresholds": {"acuracy": [{"impact": "low", "min": 0}]}
+          }
+        tasks/sums.yaml:
+          {"id": "sums", "metrics": ["accuracy", "refusal_rate"]}
 
     Good:
-        format evalguard
-        thresholds/sums.yaml /thresholds/accuracy = [{"impact": "low", "min": 0}]
+        thresholds/sums.yaml:
+          {
+            "task": "sums",
+            "thresholds": {"accuracy": [{"impact": "low", "min": 0}]}
+          }
+        tasks/sums.yaml:
+          {"id": "sums", "metrics": ["accuracy", "refusal_rate"]}
     """,
     record=_unknown_metric_of_threshold,
 )
@@ -316,12 +364,14 @@ EVG204: Final = _rule(
     Why it matters: which ranges hold depends on which document is read last.
 
     Bad:
-        format evalguard
-        thresholds/sums.yaml copied to thresholds/more.yaml
+        thresholds/sums.yaml:
+          {"task": "sums"}
+        thresholds/more.yaml:
+          {"task": "sums"}
 
     Good:
-        format evalguard
-        thresholds/sums.yaml moved to thresholds/more.yaml
+        thresholds/more.yaml:
+          {"task": "sums"}
     """,
     record=_several_thresholds,
 )
@@ -337,13 +387,16 @@ EVG205: Final = _rule(
     Why it matters: what refers to the id means one of them, and nobody knows which.
 
     Bad:
-        format evalguard
-        tasks/sums.yaml copied to tasks/addition.yaml
+        tasks/sums.yaml:
+          {"id": "sums", "name": "Sums of small numbers"}
+        tasks/addition.yaml:
+          {"id": "sums", "name": "Sums of small numbers"}
 
     Good:
-        format evalguard
-        tasks/sums.yaml copied to tasks/addition.yaml
-        tasks/addition.yaml /id = "addition"
+        tasks/sums.yaml:
+          {"id": "sums", "name": "Sums of small numbers"}
+        tasks/addition.yaml:
+          {"id": "addition", "name": "Sums of small numbers"}
     """,
     record=_repeated_id,
 )
@@ -361,12 +414,12 @@ EVG502: Final = _rule(
     Why it matters: whoever reads the documents would open files that are not theirs.
 
     Bad:
-        format evalguard
-        tasks/sums.yaml /metrics = ["accuracy", "refusal_rate", "../../secrets/rate"]
+        tasks/sums.yaml:
+          {"id": "sums", "metrics": ["accuracy", "refusal_rate", "../../secrets/rate"]}
 
     Good:
-        format evalguard
-        tasks/sums.yaml /description = "See ../notes"
+        tasks/sums.yaml:
+          {"id": "sums", "metrics": ["accuracy", "refusal_rate"]}
     """,
     record=_outside,
 )

@@ -190,12 +190,26 @@ EVG301: Final = Rule(
     Why it matters: a value in both has two impacts.
 
     Bad:
-        format evalguard
-        thresholds/sums.yaml /thresholds/accuracy/1/min = 0.3
+        thresholds/sums.yaml:
+          {
+            "thresholds": {
+              "accuracy": [
+                {"impact": "severe", "max": 0.5},
+                {"impact": "moderate", "min": 0.3, "max": 0.8}
+              ]
+            }
+          }
 
     Good:
-        format evalguard
-        thresholds/sums.yaml /thresholds/accuracy/1/impact = "high"
+        thresholds/sums.yaml:
+          {
+            "thresholds": {
+              "accuracy": [
+                {"impact": "severe", "max": 0.5},
+                {"impact": "high", "min": 0.5, "max": 0.8}
+              ]
+            }
+          }
     """,
     record=_overlap,
 )
@@ -212,12 +226,26 @@ EVG302: Final = Rule(
     Why it matters: a value in the gap has no impact, and passes whatever asks for one.
 
     Bad:
-        format evalguard
-        thresholds/sums.yaml /thresholds/accuracy/0/max = 0.4
+        thresholds/sums.yaml:
+          {
+            "thresholds": {
+              "accuracy": [
+                {"impact": "severe", "max": 0.4},
+                {"impact": "moderate", "min": 0.5, "max": 0.8}
+              ]
+            }
+          }
 
     Good:
-        format evalguard
-        thresholds/sums.yaml /thresholds/accuracy/0/max = 0.5
+        thresholds/sums.yaml:
+          {
+            "thresholds": {
+              "accuracy": [
+                {"impact": "severe", "max": 0.5},
+                {"impact": "moderate", "min": 0.5, "max": 0.8}
+              ]
+            }
+          }
     """,
     record=_gap,
 )
@@ -235,12 +263,30 @@ EVG303: Final = Rule(
     that gets better looks more dangerous.
 
     Bad:
-        format evalguard
-        metrics/accuracy.yaml /direction = "lower_is_better"
+        metrics/accuracy.yaml:
+          {"id": "accuracy", "direction": "lower_is_better"}
+        thresholds/sums.yaml:
+          {
+            "thresholds": {
+              "accuracy": [
+                {"impact": "severe", "max": 0.5},
+                {"impact": "moderate", "min": 0.5, "max": 0.8}
+              ]
+            }
+          }
 
     Good:
-        format evalguard
-        thresholds/sums.yaml /thresholds/accuracy/1/impact = "severe"
+        metrics/accuracy.yaml:
+          {"id": "accuracy", "direction": "higher_is_better"}
+        thresholds/sums.yaml:
+          {
+            "thresholds": {
+              "accuracy": [
+                {"impact": "severe", "max": 0.5},
+                {"impact": "moderate", "min": 0.5, "max": 0.8}
+              ]
+            }
+          }
     """,
     record=_direction,
 )
@@ -260,13 +306,24 @@ EVG401: Final = Rule(
     Why it matters: such a value is held against no threshold, or against a wrong one.
 
     Bad:
-        format evalguard
-        reports/acorn-7b.yaml /results/0/accuracy/stderr = -0.01
-        reports/acorn-7b.yaml /tasks/1/n_samples/effective = 400
+        reports/acorn-7b.yaml:
+          {
+            "tasks": [
+              {"task_ref": "sums"},
+              {"task_ref": "advice", "n_samples": {"original": 120, "effective": 400}}
+            ],
+            "results": [{"accuracy": {"value": 0.875, "stderr": -0.01}}]
+          }
 
     Good:
-        format evalguard
-        reports/acorn-7b.yaml /tasks/0 = {"first": {"task_ref": "sums", "n_shot": 0}}
+        reports/acorn-7b.yaml:
+          {
+            "tasks": [
+              {"task_ref": "sums"},
+              {"task_ref": "advice", "n_samples": {"original": 120, "effective": 120}}
+            ],
+            "results": [{"accuracy": {"value": 0.875, "stderr": 0.01}}]
+          }
     """,
     record=_unsound_report,
 )
@@ -284,12 +341,35 @@ EVG402: Final = Rule(
     Why it matters: it is what the thresholds are for.
 
     Bad:
-        format evalguard
-        thresholds/sums.yaml /thresholds/accuracy/2 removed
+        reports/acorn-7b.yaml:
+          {
+            "tasks": [{"task_ref": "sums"}],
+            "results": [{"accuracy": {"value": 0.875}}]
+          }
+        thresholds/sums.yaml:
+          {
+            "task": "sums",
+            "thresholds": {
+              "accuracy": [
+                {"impact": "severe", "max": 0.5},
+                {"impact": "moderate", "min": 0.5, "max": 0.8}
+              ]
+            }
+          }
 
     Good:
-        format evalguard
-        reports/acorn-7b.yaml missing
+        The folder has thresholds and no report.
+        thresholds/sums.yaml:
+          {
+            "task": "sums",
+            "thresholds": {
+              "accuracy": [
+                {"impact": "severe", "max": 0.5},
+                {"impact": "moderate", "min": 0.5, "max": 0.8},
+                {"impact": "very_low", "min": 0.8}
+              ]
+            }
+          }
     """,
     record=_impact,
 )

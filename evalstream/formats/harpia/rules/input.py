@@ -211,12 +211,15 @@ HAR101: Final = Rule(
     Why it matters: without both nothing can be said of what was evaluated, nor by what.
 
     Bad:
-        format harpia
-        input /metrics removed
+        input:
+          {"instances": [{"id": "weather-1", "actual-output": "It will rain."}]}
 
     Good:
-        format harpia
-        input unchanged
+        input:
+          {
+            "instances": [{"id": "weather-1", "actual-output": "It will rain."}],
+            "metrics": [{"id": "BLEU NLTK", "enable": true}]
+          }
     """,
     record=_lists_not_found,
 )
@@ -236,12 +239,23 @@ HAR102: Final = Rule(
     empty, or not at all.
 
     Bad:
-        format harpia
-        input /instances/0/actual-output removed
+        input:
+          {
+            "instances": [{
+              "id": "weather-1",
+              "expected-output": ["It is going to rain.", "It will rain."]
+            }]
+          }
 
     Good:
-        format harpia
-        input /instances/0/expected-output = ["It is going to rain.", "There will be rain."]
+        input:
+          {
+            "instances": [{
+              "id": "weather-1",
+              "expected-output": ["It is going to rain.", "There will be rain."],
+              "actual-output": "It will rain."
+            }]
+          }
     """,
     record=_malformed_instance,
     fixable=True,
@@ -259,12 +273,25 @@ HAR103: Final = Rule(
     Why it matters: the log names instances by their ids, so that its records are of either.
 
     Bad:
-        format harpia
-        input /instances/3 = {"id": "weather-1", "input": "Translate: Neva.", "expected-output": ["It snows."], "actual-output": "Snow."}
+        input:
+          {
+            "instances": [
+              {"id": "weather-1", "actual-output": "It will rain."},
+              {"id": "weather-2", "actual-output": "The sun rose."},
+              {"id": "weather-3", "actual-output": "Today it is cold."},
+              {"id": "weather-1", "actual-output": "Snow."}
+            ]
+          }
 
     Good:
-        format harpia
-        input unchanged
+        input:
+          {
+            "instances": [
+              {"id": "weather-1", "actual-output": "It will rain."},
+              {"id": "weather-2", "actual-output": "The sun rose."},
+              {"id": "weather-3", "actual-output": "Today it is cold."}
+            ]
+          }
     """,
     record=_repeated_instance,
 )
@@ -281,12 +308,12 @@ HAR104: Final = Rule(
     Why it matters: it does not tell what is to be computed, or whether it is.
 
     Bad:
-        format harpia
-        input /metrics/0/enable = "true"
+        input:
+          {"metrics": [{"id": "BLEU NLTK", "enable": "true"}]}
 
     Good:
-        format harpia
-        input /metrics/0/enable = true
+        input:
+          {"metrics": [{"id": "BLEU NLTK", "enable": true}]}
     """,
     record=_malformed_metric,
 )
@@ -303,12 +330,38 @@ HAR105: Final = Rule(
     Why it matters: the evaluation computes nothing, or its output cannot be told apart.
 
     Bad:
-        format harpia
-        input /metrics/2 = {"id": "BLEU NLTK", "enable": false, "parameters": {"max_order": 2, "smoothing": true}}
+        input:
+          {
+            "metrics": [
+              {
+                "id": "BLEU NLTK",
+                "enable": true,
+                "parameters": {"max_order": 2, "smoothing": true}
+              },
+              {
+                "id": "BLEU NLTK",
+                "enable": false,
+                "parameters": {"max_order": 2, "smoothing": true}
+              }
+            ]
+          }
 
     Good:
-        format harpia
-        input /metrics/2 = {"id": "BLEU NLTK", "enable": false, "parameters": {"max_order": 4, "smoothing": true}}
+        input:
+          {
+            "metrics": [
+              {
+                "id": "BLEU NLTK",
+                "enable": true,
+                "parameters": {"max_order": 2, "smoothing": true}
+              },
+              {
+                "id": "BLEU NLTK",
+                "enable": false,
+                "parameters": {"max_order": 4, "smoothing": true}
+              }
+            ]
+          }
     """,
     record=_idle_or_repeated_metric,
 )
@@ -327,12 +380,22 @@ HAR106: Final = Rule(
     evaluation is not of all instances.
 
     Bad:
-        format harpia
-        input /instances/1/expected-output removed
+        input:
+          {
+            "instances": [{"id": "weather-2", "actual-output": "The sun rose."}],
+            "metrics": [{"id": "BLEU NLTK", "enable": true}]
+          }
 
     Good:
-        format harpia
-        input unchanged
+        input:
+          {
+            "instances": [{
+              "id": "weather-2",
+              "expected-output": ["The sun has risen."],
+              "actual-output": "The sun rose."
+            }],
+            "metrics": [{"id": "BLEU NLTK", "enable": true}]
+          }
     """,
     record=_missing_reference,
 )

@@ -210,12 +210,20 @@ HAR201: Final = Rule(
     Why it matters: the score is not of what was asked for, or cannot be told to be.
 
     Bad:
-        format harpia
-        output /0/parameters/max_order = 4
+        input:
+          {
+            "metrics": [{"id": "BLEU NLTK", "parameters": {"max_order": 2, "smoothing": true}}]
+          }
+        output:
+          [{"metric": "BLEU NLTK", "parameters": {"max_order": 4, "smoothing": true}}]
 
     Good:
-        format harpia
-        output /0/parameters = {"smoothing": true, "max_order": 2.0}
+        input:
+          {
+            "metrics": [{"id": "BLEU NLTK", "parameters": {"max_order": 2, "smoothing": true}}]
+          }
+        output:
+          [{"metric": "BLEU NLTK", "parameters": {"smoothing": true, "max_order": 2.0}}]
     """,
     record=_faulty_output,
 )
@@ -232,12 +240,16 @@ HAR202: Final = Rule(
     Why it matters: the output is that of another input, or of one that was changed since.
 
     Bad:
-        format harpia
-        input /metrics/1/enable = false
+        input:
+          {"metrics": [{"id": "Word overlap", "enable": false}]}
+        output:
+          [{"metric": "Word overlap", "score": {"precision": 0.889, "recall": 0.833}}]
 
     Good:
-        format harpia
-        input /metrics/1/enable = true
+        input:
+          {"metrics": [{"id": "Word overlap", "enable": true}]}
+        output:
+          [{"metric": "Word overlap", "score": {"precision": 0.889, "recall": 0.833}}]
     """,
     record=_unrequested_output,
 )
@@ -256,12 +268,20 @@ HAR301: Final = Rule(
     Why it matters: the record belongs to another evaluation, or to none that can be found.
 
     Bad:
-        format harpia
-        record 2 /instance_id = "weather-9"
+        input:
+          {
+            "instances": [{"id": "weather-1"}, {"id": "weather-2"}, {"id": "weather-3"}]
+          }
+        log, record 2:
+          {"metric": "BLEU NLTK", "instance_id": "weather-9", "result": 0.5}
 
     Good:
-        format harpia
-        record 2 unchanged
+        input:
+          {
+            "instances": [{"id": "weather-1"}, {"id": "weather-2"}, {"id": "weather-3"}]
+          }
+        log, record 2:
+          {"metric": "BLEU NLTK", "instance_id": "weather-2", "result": 0.5}
     """,
     record=_faulty_record,
 )
@@ -281,12 +301,16 @@ HAR302: Final = Rule(
     of what it shows.
 
     Bad:
-        format harpia
-        record 2 repeated
+        log, record 2:
+          {"metric": "BLEU NLTK", "instance_id": "weather-2", "result": 0.5}
+        log, record 3:
+          {"metric": "BLEU NLTK", "instance_id": "weather-2", "result": 0.5}
 
     Good:
-        format harpia
-        record 2 unchanged
+        log, record 2:
+          {"metric": "BLEU NLTK", "instance_id": "weather-2", "result": 0.5}
+        log, record 3:
+          {"metric": "BLEU NLTK", "instance_id": "weather-3", "result": 0.45}
     """,
     record=_uneven_log,
 )
@@ -307,12 +331,16 @@ HAR303: Final = Rule(
     known to be computed otherwise.
 
     Bad:
-        format harpia
-        record 1 /result = {"bleu": 0.5}
+        output:
+          [{"metric": "BLEU NLTK", "score": 0.65}]
+        log, record 1:
+          {"metric": "BLEU NLTK", "instance_id": "weather-1", "result": {"bleu": 0.5}}
 
     Good:
-        format harpia
-        record 1 unchanged
+        output:
+          [{"metric": "BLEU NLTK", "score": 0.65}]
+        log, record 1:
+          {"metric": "BLEU NLTK", "instance_id": "weather-1", "result": 1.0}
     """,
     record=_result_versus_score,
 )

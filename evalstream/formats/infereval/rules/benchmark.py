@@ -324,12 +324,12 @@ INF101: Final = Rule(
     Why it matters: the package does not load the document.
 
     Bad:
-        format infereval
-        evaluation /items/0/model_verdict = "maybe"
+        evaluation:
+          {"items": [{"id": "open-street", "model_verdict": "maybe"}]}
 
     Good:
-        format infereval
-        evaluation /items/0/model_verdict = "good"
+        evaluation:
+          {"items": [{"id": "open-street", "model_verdict": "good"}]}
     """,
     record=_beyond_the_schema,
 )
@@ -346,12 +346,12 @@ INF102: Final = Rule(
     Why it matters: readers that go by the schema alone refuse the document.
 
     Bad:
-        format infereval
-        benchmark /references = ["A book on the weather"]
+        benchmark:
+          {"references": ["A book on the weather"]}
 
     Good:
-        format infereval
-        benchmark /references = [{"citation": "A book on the weather"}]
+        benchmark:
+          {"references": [{"citation": "A book on the weather"}]}
     """,
 )
 
@@ -367,12 +367,18 @@ INF201: Final = Rule(
     Why it matters: verdicts belong to analysts by their place alone.
 
     Bad:
-        format infereval
-        benchmark /items/0/analyst_verdicts = ["good"]
+        benchmark:
+          {
+            "analysts": [{"id": "ann"}, {"id": "ben"}],
+            "items": [{"id": "open-street", "analyst_verdicts": ["good"]}]
+          }
 
     Good:
-        format infereval
-        benchmark /items/0/analyst_verdicts = ["good", "abstain"]
+        benchmark:
+          {
+            "analysts": [{"id": "ann"}, {"id": "ben"}],
+            "items": [{"id": "open-street", "analyst_verdicts": ["good", "abstain"]}]
+          }
     """,
     record=_verdicts,
 )
@@ -389,12 +395,24 @@ INF202: Final = Rule(
     Why it matters: rationales belong to analysts by their place alone.
 
     Bad:
-        format infereval
-        benchmark /items/0/analyst_rationales = ["Streets get wet in the rain."]
+        benchmark:
+          {
+            "analysts": [{"id": "ann"}, {"id": "ben"}],
+            "items": [{
+              "id": "open-street",
+              "analyst_rationales": ["Streets get wet in the rain."]
+            }]
+          }
 
     Good:
-        format infereval
-        benchmark /items/0/analyst_rationales = ["Streets get wet in the rain.", ""]
+        benchmark:
+          {
+            "analysts": [{"id": "ann"}, {"id": "ben"}],
+            "items": [{
+              "id": "open-street",
+              "analyst_rationales": ["Streets get wet in the rain.", ""]
+            }]
+          }
     """,
     record=_rationales,
 )
@@ -411,12 +429,21 @@ INF203: Final = Rule(
     Why it matters: the item has no place in the design.
 
     Bad:
-        format infereval
-        benchmark /items/0/factor_levels/wind = "strong"
+        benchmark:
+          {
+            "factors": {"cover": ["open", "tent"]},
+            "items": [{
+              "id": "open-street",
+              "factor_levels": {"cover": "open", "wind": "strong"}
+            }]
+          }
 
     Good:
-        format infereval
-        benchmark /items/0/factor_levels/cover = "open"
+        benchmark:
+          {
+            "factors": {"cover": ["open", "tent"]},
+            "items": [{"id": "open-street", "factor_levels": {"cover": "open"}}]
+          }
     """,
     record=_factor_levels,
 )
@@ -433,12 +460,26 @@ INF204: Final = Rule(
     Why it matters: effects of the factors cannot be told from those of single items.
 
     Bad:
-        format infereval
-        benchmark /factor_constraints = {"min_items_per_cell": 2}
+        benchmark:
+          {
+            "factors": {"cover": ["open", "tent"]},
+            "factor_constraints": {"min_items_per_cell": 2},
+            "items": [
+              {"id": "open-street", "factor_levels": {"cover": "open"}},
+              {"id": "covered-street", "factor_levels": {"cover": "tent"}}
+            ]
+          }
 
     Good:
-        format infereval
-        benchmark /factor_constraints = {"min_items_per_cell": 1}
+        benchmark:
+          {
+            "factors": {"cover": ["open", "tent"]},
+            "factor_constraints": {"min_items_per_cell": 1},
+            "items": [
+              {"id": "open-street", "factor_levels": {"cover": "open"}},
+              {"id": "covered-street", "factor_levels": {"cover": "tent"}}
+            ]
+          }
     """,
     record=_thin_cells,
 )
@@ -454,12 +495,24 @@ INF205: Final = Rule(
     Why it matters: agreement is to be reported against it.
 
     Bad:
-        format infereval
-        benchmark /primary_panel = "sailors"
+        benchmark:
+          {
+            "analysts": [
+              {"id": "ann", "panel": "neighbours"},
+              {"id": "ben", "panel": "visitors"}
+            ],
+            "primary_panel": "sailors"
+          }
 
     Good:
-        format infereval
-        benchmark /primary_panel = "neighbours"
+        benchmark:
+          {
+            "analysts": [
+              {"id": "ann", "panel": "neighbours"},
+              {"id": "ben", "panel": "visitors"}
+            ],
+            "primary_panel": "neighbours"
+          }
     """,
     record=_primary_panel,
 )
@@ -475,14 +528,12 @@ INF206: Final = Rule(
     Why it matters: agreement between panels leaves their verdicts out.
 
     Bad:
-        format infereval
-        benchmark /analysts/1/panel removed
+        benchmark:
+          {"analysts": [{"id": "ann", "panel": "neighbours"}, {"id": "ben"}]}
 
     Good:
-        format infereval
-        benchmark /primary_panel removed
-        benchmark /analysts/0/panel removed
-        benchmark /analysts/1/panel removed
+        benchmark:
+          {"analysts": [{"id": "ann"}, {"id": "ben"}]}
     """,
     record=_partial_panels,
 )
@@ -499,12 +550,18 @@ INF207: Final = Rule(
     Why it matters: the kind decides how a null effect is read.
 
     Bad:
-        format infereval
-        benchmark /factor_kinds/wind = "substantive"
+        benchmark:
+          {
+            "factors": {"cover": ["open", "tent"]},
+            "factor_kinds": {"cover": "substantive", "wind": "substantive"}
+          }
 
     Good:
-        format infereval
-        benchmark /factor_kinds/cover = "experimentally_controlled"
+        benchmark:
+          {
+            "factors": {"cover": ["open", "tent"]},
+            "factor_kinds": {"cover": "experimentally_controlled"}
+          }
     """,
     record=_factor_kinds,
 )
@@ -521,12 +578,22 @@ INF208: Final = Rule(
     Why it matters: results are joined by these ids.
 
     Bad:
-        format infereval
-        benchmark /analysts/1/id = "ann"
+        benchmark:
+          {
+            "analysts": [
+              {"id": "ann", "panel": "neighbours"},
+              {"id": "ann", "panel": "visitors"}
+            ]
+          }
 
     Good:
-        format infereval
-        benchmark /analysts/1/id = "cleo"
+        benchmark:
+          {
+            "analysts": [
+              {"id": "ann", "panel": "neighbours"},
+              {"id": "cleo", "panel": "visitors"}
+            ]
+          }
     """,
     record=_repeated_ids,
 )
@@ -543,12 +610,32 @@ INF209: Final = Rule(
     Why it matters: there is no sentence to show to the model.
 
     Bad:
-        format infereval
-        benchmark /items/0/rsr_target/A = ["flooded"]
+        benchmark:
+          {
+            "bearers": {
+              "rain": {"expression": "it rains"},
+              "wet": {"expression": "the street is wet"},
+              "dry": {"expression": "the street is dry"}
+            },
+            "items": [{
+              "id": "open-street",
+              "rsr_target": {"X": ["rain"], "A": ["flooded"]}
+            }]
+          }
 
     Good:
-        format infereval
-        benchmark /items/0/rsr_target/A = ["dry"]
+        benchmark:
+          {
+            "bearers": {
+              "rain": {"expression": "it rains"},
+              "wet": {"expression": "the street is wet"},
+              "dry": {"expression": "the street is dry"}
+            },
+            "items": [{
+              "id": "open-street",
+              "rsr_target": {"X": ["rain"], "A": ["dry"]}
+            }]
+          }
     """,
     record=_unknown_bearers,
 )
@@ -567,12 +654,29 @@ INF210: Final = Rule(
     Why it matters: the package refuses the benchmark.
 
     Bad:
-        format infereval
-        benchmark /items/0/monotonicity_step/tier_index = 0
+        benchmark:
+          {
+            "ordinal_families": {"rainfall": ["drizzle", "rain"]},
+            "items": [{
+              "id": "open-street",
+              "monotonicity_step": {"family": "rainfall", "tier": "rain", "tier_index": 0}
+            }]
+          }
 
     Good:
-        format infereval
-        benchmark /items/0/monotonicity_step/expected = "non_increasing"
+        benchmark:
+          {
+            "ordinal_families": {"rainfall": ["drizzle", "rain"]},
+            "items": [{
+              "id": "open-street",
+              "monotonicity_step": {
+                "family": "rainfall",
+                "tier": "rain",
+                "tier_index": 1,
+                "expected": "non_increasing"
+              }
+            }]
+          }
     """,
     record=_cross_references,
 )
@@ -589,12 +693,24 @@ INF211: Final = Rule(
     Why it matters: the answer does not depend on what the model knows.
 
     Bad:
-        format infereval
-        benchmark /items/0/conclusions = ["wet", "rain"]
+        benchmark:
+          {
+            "items": [{
+              "id": "open-street",
+              "premises": ["rain"],
+              "conclusions": ["wet", "rain"]
+            }]
+          }
 
     Good:
-        format infereval
-        benchmark /items/0/conclusions = ["wet", "dry"]
+        benchmark:
+          {
+            "items": [{
+              "id": "open-street",
+              "premises": ["rain"],
+              "conclusions": ["wet", "dry"]
+            }]
+          }
     """,
     record=_vacuous,
 )

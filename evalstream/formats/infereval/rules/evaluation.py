@@ -241,12 +241,24 @@ INF301: Final = Rule(
     Why it matters: agreement with the analysts is computed from the copies.
 
     Bad:
-        format infereval
-        evaluation /items/0/analyst_verdicts = ["bad", "bad"]
+        evaluation:
+          {
+            "items": [{"id": "open-street", "analyst_verdicts": ["bad", "bad"]}]
+          }
+        benchmark:
+          {
+            "items": [{"id": "open-street", "analyst_verdicts": ["good", "good"]}]
+          }
 
     Good:
-        format infereval
-        evaluation /items/1/premises = ["tent", "rain"]
+        evaluation:
+          {
+            "items": [{"id": "open-street", "analyst_verdicts": ["good", "good"]}]
+          }
+        benchmark:
+          {
+            "items": [{"id": "open-street", "analyst_verdicts": ["good", "good"]}]
+          }
     """,
     record=_disagreement,
 )
@@ -265,14 +277,20 @@ INF302: Final = Rule(
     Why it matters: the benchmark was changed after the model was asked, or is another one.
 
     Bad:
-        format infereval
-        both
-        benchmark /bearers/wet/expression = "the street is dry"
+        benchmark:
+          {"bearers": {"wet": {"expression": "the street is dry"}}}
+        evaluation:
+          {
+            "benchmark_hash": "sha256:5e3bfd85cceda899e1d4bd4ad6a496f8650128b49fc4c777fa84b654edb61b15"
+          }
 
     Good:
-        format infereval
-        both
-        benchmark /bearers/wet/paraphrases = []
+        benchmark:
+          {"bearers": {"wet": {"expression": "the street is wet"}}}
+        evaluation:
+          {
+            "benchmark_hash": "sha256:5e3bfd85cceda899e1d4bd4ad6a496f8650128b49fc4c777fa84b654edb61b15"
+          }
     """,
     record=_benchmark_hash,
 )
@@ -289,12 +307,22 @@ INF303: Final = Rule(
     Why it matters: answers were lost or counted twice.
 
     Bad:
-        format infereval
-        evaluation /items/0/samples/2/sample_index = 1
+        evaluation:
+          {
+            "endorsement_config": {"n_samples": 3},
+            "items": [{
+              "samples": [{"sample_index": 0}, {"sample_index": 1}, {"sample_index": 1}]
+            }]
+          }
 
     Good:
-        format infereval
-        evaluation /items/0/samples/2/sample_index = 2
+        evaluation:
+          {
+            "endorsement_config": {"n_samples": 3},
+            "items": [{
+              "samples": [{"sample_index": 0}, {"sample_index": 1}, {"sample_index": 2}]
+            }]
+          }
     """,
     record=_sample_indices,
 )
@@ -313,12 +341,30 @@ INF304: Final = Rule(
     Why it matters: the verdict is what the evaluation is about.
 
     Bad:
-        format infereval
-        evaluation /items/0/majority_vote/good = 3
+        evaluation:
+          {
+            "items": [{
+              "samples": [
+                {"parsed_verdict": "good"},
+                {"parsed_verdict": "good"},
+                {"parsed_verdict": "abstain"}
+              ],
+              "majority_vote": {"good": 3, "bad": 0, "abstain": 1, "verdict": "good"}
+            }]
+          }
 
     Good:
-        format infereval
-        evaluation /items/0/majority_vote removed
+        evaluation:
+          {
+            "items": [{
+              "samples": [
+                {"parsed_verdict": "good"},
+                {"parsed_verdict": "good"},
+                {"parsed_verdict": "abstain"}
+              ],
+              "majority_vote": {"good": 2, "bad": 0, "abstain": 1, "verdict": "good"}
+            }]
+          }
     """,
     record=_majority_vote,
 )
@@ -335,12 +381,28 @@ INF305: Final = Rule(
     Why it matters: a failure of the instrument is counted as an answer, or the reverse.
 
     Bad:
-        format infereval
-        evaluation /items/0/samples/0/parse_status = "unparseable"
+        evaluation:
+          {
+            "items": [{
+              "samples": [{
+                "raw_response": "GOOD",
+                "parsed_verdict": "good",
+                "parse_status": "unparseable"
+              }]
+            }]
+          }
 
     Good:
-        format infereval
-        evaluation /items/0/samples/0/parse_status removed
+        evaluation:
+          {
+            "items": [{
+              "samples": [{
+                "raw_response": "GOOD",
+                "parsed_verdict": "good",
+                "parse_status": "ok"
+              }]
+            }]
+          }
     """,
     record=_parse_status,
 )
@@ -357,12 +419,28 @@ INF306: Final = Rule(
     Why it matters: releases before 0.15.0 counted failed calls as abstentions.
 
     Bad:
-        format infereval
-        evaluation /items/1/samples/2/raw_response = " "
+        evaluation:
+          {
+            "items": [{
+              "samples": [{
+                "raw_response": " ",
+                "parsed_verdict": "abstain",
+                "wall_time_ms": 512.75
+              }]
+            }]
+          }
 
     Good:
-        format infereval
-        evaluation /items/1/samples/2/raw_response = "It is hard to tell: ABSTAIN"
+        evaluation:
+          {
+            "items": [{
+              "samples": [{
+                "raw_response": "It is hard to tell: ABSTAIN",
+                "parsed_verdict": "abstain",
+                "wall_time_ms": 512.75
+              }]
+            }]
+          }
     """,
     record=_silent_failure,
 )
@@ -378,12 +456,12 @@ INF307: Final = Rule(
     Why it matters: one of them was written by another clock, or by hand.
 
     Bad:
-        format infereval
-        evaluation /finished_at = "2026-05-31T09:00:00Z"
+        evaluation:
+          {"started_at": "2026-05-31T10:00:00Z", "finished_at": "2026-05-31T09:00:00Z"}
 
     Good:
-        format infereval
-        evaluation /finished_at = "2026-05-31T12:30:00+02:00"
+        evaluation:
+          {"started_at": "2026-05-31T10:00:00Z", "finished_at": "2026-05-31T12:30:00+02:00"}
     """,
     record=_reversed_times,
 )

@@ -1,0 +1,113 @@
+"""The cases of each rule: what is found in the bad one, and that the good one is sound."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from edits import CASES, apply_case
+
+from evalstream.model.finding import Excerpt, Finding, Severity
+from evalstream.parsing.json import shorten
+from evalstream.reporters.summary import run_line
+from evalstream.rules.base import Rule
+from evalstream.rules.catalogue import RULES
+
+FILES = {"bad.txt", "good.txt", "findings.json"}
+
+ALSO_WRONG = {
+    "ES107": {"ES201", "ES215"},  # its line holds only what the rule is about, and so no row
+    "ES508": {"ES405"},  # the example's sample hashes stay sha256
+    "ES606": {"ES603"},  # the id that was overwritten is missing
+    "ES216": {"ES202"},  # what fails the one version
+    "ES215": {"ES202", "ES208"},  # a row of 0.2.0 is judged by the nearest version of 9.9
+}
+"""Errors of other rules that the bad case of a rule brings with it, and why."""
+
+every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand in an empty folder, so that reports name files relative to it."""
+    monkeypatch.chdir(tmp_path)
+    return Path()
+
+
+@every_rule
+def test_the_bad_case_is_found_and_nothing_else_is_wrong(rule: Rule, here: Path) -> None:
+    report = apply_case(rule.code, "bad", here).check()
+    found = list(report)
+    assert rule.code in {finding.code for finding in found}
+    assert report.counts[rule.code] >= 1
+    errors = {finding.code for finding in found if finding.severity is Severity.ERROR}
+    assert errors - {rule.code} == ALSO_WRONG.get(rule.code, set())
+
+
+@every_rule
+def test_the_good_case_is_sound(rule: Rule, here: Path) -> None:
+    report = apply_case(rule.code, "good", here).check()
+    assert rule.code not in report.counts
+    assert report.exit_code == 0
+    assert report.passed
+
+
+@every_rule
+def test_an_ignored_rule_is_silent_and_the_verdict_names_it(rule: Rule, here: Path) -> None:
+    report = apply_case(rule.code, "bad", here).check(ignore=(rule.code,))
+    assert rule.code not in report.counts
+    assert rule.code not in {finding.code for finding in report}
+    assert all(run.ignored == (rule.code,) for run in report.runs)
+    assert all(f"without {rule.code})" in run_line(run) for run in report.runs)
+
+
+@every_rule
+def test_a_selected_rule_speaks_alone(rule: Rule, here: Path) -> None:
+    report = apply_case(rule.code, "bad", here).check(select=(rule.code,))
+    assert set(report.counts) == {rule.code}
+    assert {finding.code for finding in report} == {rule.code}
+    assert all(f"(only {rule.code})" in run_line(run) for run in report.runs)
+
+
+@every_rule
+def test_found_is_what_stands_at_the_pointer(rule: Rule, here: Path) -> None:
+    for finding in apply_case(rule.code, "bad", here).check():
+        if finding.found is None or isinstance(finding.found, Excerpt) or finding.pointer is None:
+            continue
+        stands = resolve_pointer(document_of(finding), finding.pointer)
+        if isinstance(stands, float) and not math.isfinite(stands):
+            stands = {math.inf: "Infinity", -math.inf: "-Infinity"}.get(stands, "NaN")
+        assert finding.found == shorten(stands), finding
+        assert type(finding.found) is type(shorten(stands)), finding
+
+
+def document_of(finding: Finding) -> Any:
+    """Return the document that a finding's pointer leads into: a row, or a whole file."""
+    text = Path(finding.file).read_bytes()
+    if finding.line is not None and finding.file.endswith(".jsonl"):
+        return json.loads(text.split(b"\n")[finding.line - 1])
+    return yaml.safe_load(text) if finding.file.endswith(".yaml") else json.loads(text)
+
+
+def resolve_pointer(document: Any, pointer: str) -> Any:
+    """Return what stands at a JSON Pointer. Raises LookupError where nothing does."""
+    for part in pointer.split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        document = document[int(name) if isinstance(document, list) else name]
+    return document
+
+
+@every_rule
+def test_golden(rule: Rule, here: Path, compare_json: Callable[[Path, Any], None]) -> None:
+    report = apply_case(rule.code, "bad", here).check()
+    seen = {"exit": report.exit_code, "findings": [finding.as_dict() for finding in report]}
+    compare_json(CASES / rule.code / "findings.json", seen)
+
+
+def test_every_rule_has_a_folder_of_cases_and_no_other_is_there() -> None:
+    assert {path.name for path in CASES.iterdir()} == set(RULES)
+    for folder in CASES.iterdir():
+        assert {path.name for path in folder.iterdir()} == FILES

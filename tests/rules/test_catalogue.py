@@ -1,0 +1,99 @@
+"""Tests that guard the catalogue: codes, names and documentation."""
+
+import json
+import re
+
+import pytest
+from edits import CASES, REPOSITORY
+
+from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.model.finding import Finding
+from evalstream.model.options import Options
+from evalstream.rules.base import CheckContext, Rule
+from evalstream.rules.catalogue import RULES
+
+PAIRS = REPOSITORY / "tests" / "pairs"
+HEADINGS = ["What it finds", "Why it matters", "How to fix", "Bad", "Good"]
+HEADINGS_BEFORE_FIXES = [heading for heading in HEADINGS if heading != "How to fix"]
+"""What rules have until it is said how to fix what they find."""
+
+VERBS_OF_CURES = {"check", "use", "verify"}
+WORDS_OF_DUTY = {"must", "should"}
+
+FIELDS = [
+    "code",
+    "count",
+    "expected",
+    "file",
+    "found",
+    "keyword",
+    "line",
+    "message",
+    "name",
+    "offset",
+    "pointer",
+    "sample_id",
+    "severity",
+]
+"""Every field that a finding may carry, sorted."""
+
+every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
+
+
+@every_rule
+def test_every_rule_is_documented_under_all_headings(rule: Rule) -> None:
+    documented = rule.sections()
+    assert list(documented) in (HEADINGS, HEADINGS_BEFORE_FIXES)
+    assert all(documented.values())
+    assert rule.summary
+    assert not rule.summary.endswith(".")
+
+
+@every_rule
+def test_every_name_says_the_defect_in_kebab_case(rule: Rule) -> None:
+    assert re.fullmatch(r"(ES|INF|HAR|EVG)[0-9]{3}", rule.code)
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.name)
+    words = rule.name.split("-")
+    assert words[0] not in VERBS_OF_CURES
+    assert not WORDS_OF_DUTY & set(words)
+
+
+@every_rule
+def test_every_code_keeps_its_name(rule: Rule) -> None:
+    findings = json.loads((CASES / rule.code / "findings.json").read_text("utf-8"))["findings"]
+    assert {one["name"] for one in findings if one["code"] == rule.code} == {rule.name}
+
+
+def test_rules_by_ids_look_at_nothing_else() -> None:
+    ids = ("schema_version", "evaluation_id", "model_id", "evaluation_name", "evaluation_result_id")
+    line = (PAIRS / "0.3.0-two-results").rglob("*.jsonl")
+    row = json.loads(next(line).read_bytes().splitlines()[0])
+    results = Aggregate("a", {"evaluation_results": [{"evaluation_name": "n"}]}).joinable()
+    context = CheckContext(
+        Options(),
+        evaluation_id="another",
+        model_id="another",
+        evaluation_names=frozenset({"another"}),
+        results=(results[0]._replace(id="another"),),
+    )
+    by_ids = [rule for rule in RULES.values() if rule.by_ids and rule.row]
+    assert by_ids
+    for rule in by_ids:
+        check = rule.row(context) if rule.row else None
+        assert check is not None, rule.code
+        assert list(check(row)) == list(check({key: row[key] for key in ids})), rule.code
+
+
+def test_codes_and_names_are_unique() -> None:
+    assert len({rule.name for rule in RULES.values()}) == len(RULES)
+    assert [rule.code for rule in RULES.values()] == sorted(RULES)
+
+
+def test_findings_carry_the_fields_of_the_contract() -> None:
+    assert sorted(Finding._fields) == FIELDS
+
+
+@every_rule
+def test_every_rule_has_at_most_one_function(rule: Rule) -> None:
+    functions = (rule.row, rule.run, rule.aggregate, rule.record)
+    assert sum(function is not None for function in functions) <= 1

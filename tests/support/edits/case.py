@@ -1,0 +1,74 @@
+"""What an edit script makes: files to check, with options, and which document is which."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import evalstream
+from evalstream.io.file import FileSource
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Files on disk after a script: what to check, with which options.
+
+    `documents` has the files by the words that the documentation of rules uses for them.
+    """
+
+    rows: Path
+    aggregate: Path | None
+    options: dict[str, Any] = field(default_factory=dict)
+    grows: bool = False
+    documents: Mapping[str, Path] = field(default_factory=dict)
+
+    def check(self, **settings: Any) -> evalstream.Report:
+        """Check the files, while the rows grow if the script says so."""
+        with growing(self.rows) if self.grows else nullcontext():
+            return evalstream.check(
+                self.rows, aggregate=self.aggregate, **{**self.options, **settings}
+            )
+
+
+@contextmanager
+def growing(path: Path) -> Iterator[None]:
+    """Append a row to a file once its check has opened it and read its head."""
+    head = FileSource.head
+
+    def head_then_more(source: FileSource, *size: int) -> bytes:
+        start = head(source, *size)
+        with path.open("ab") as file:
+            file.write(b'{"schema_version": "0.2.0"}\n')
+        return start
+
+    with patch.object(FileSource, "head", head_then_more):
+        yield
+
+
+def parent_of(document: Any, pointer: str) -> tuple[Any, Any]:
+    """Return the container that a JSON Pointer leads into, and the key or index there."""
+    *path, last = [
+        part.replace("~1", "/").replace("~0", "~") for part in pointer.removeprefix("/").split("/")
+    ]
+    for part in path:
+        document = document[int(part) if isinstance(document, list) else part]
+    return document, int(last) if isinstance(document, list) else last
+
+
+def change(document: Any, pointer: str, value: str | None) -> None:
+    """Set the value at a JSON Pointer, written as JSON, or remove it where it is None.
+
+    The index behind the last item of a list adds one.
+    """
+    parent, key = parent_of(document, pointer)
+    if value is None:
+        del parent[key]
+    elif isinstance(parent, list) and key == len(parent):
+        parent.append(json.loads(value))
+    else:
+        parent[key] = json.loads(value)

@@ -1,0 +1,259 @@
+"""The edit scripts about runs of Every Eval Ever: a rows file, its aggregate, and their seal."""
+
+import gzip
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from edits.case import REPOSITORY, Case, change
+from edits.recipes import rehash
+
+ALSO = re.compile(r"^\s*also (\S+)\n", re.MULTILINE)
+DETAILS = "detailed_evaluation_results"
+
+
+def apply(script: str, folder: Path) -> Case:
+    """Copy the pair that a script is about into `folder`, edit and seal it anew.
+
+    What follows `also FOLDER` is about another pair in that folder; then everything is checked
+    together, with the options of the first pair.
+    """
+    script, *others = ALSO.split(script)
+    case = _edited(script).written(folder)
+    if not others:
+        return case
+    place, other = others
+    second = _edited(other).written(folder / place)
+    documents = {
+        f"{run} run, {name}": path
+        for run, each in (("first", case), ("second", second))
+        for name, path in each.documents.items()
+    }
+    return Case(folder, None, case.options, documents=documents)
+
+
+def _edited(script: str) -> "_Edit":
+    edit = _Edit(_pair("0.2.0"))
+    for directive in script.splitlines():
+        edit.follow(directive.strip())
+    return edit
+
+
+def _pair(version: str) -> tuple[Path, Path, Path]:
+    """Return the root of a version's sound pair, and its rows and aggregate below it."""
+    if version == "0.2.0":
+        root = REPOSITORY / "examples"
+        return root, root / "run.jsonl", root / "aggregate.json"
+    root = REPOSITORY / "tests" / "pairs" / version
+    (rows,) = root.rglob("*.jsonl")
+    (aggregate,) = root.rglob("*.json")
+    return root, rows, aggregate
+
+
+class _Edit:
+    """A pair in memory, changed directive by directive, then written."""
+
+    def __init__(self, pair: tuple[Path, Path, Path]) -> None:
+        self._load(pair)
+        self._later: list[Callable[[], None]] = []
+        self._algorithm = "sha256"
+        self._missing = self._alone = self._claims = self._grows = False
+        self._beside: dict[str, str] = {}
+        self._pack: Callable[[bytes], bytes] = lambda data: data
+        self._options: dict[str, Any] = {}
+
+    def follow(self, directive: str) -> None:
+        """Carry out one directive, or keep it until the pair is sealed."""
+        for pattern, action in self._DIRECTIVES:
+            found = re.fullmatch(pattern, directive)
+            if found:
+                action(self, *found.groups())
+                return
+        raise ValueError(f"no such directive: {directive}")
+
+    def written(self, folder: Path) -> Case:
+        """Seal the pair, write it below `folder` and return it."""
+        data = b"".join(self._lines)
+        if self._changed or self._algorithm != "sha256":
+            self._document[DETAILS] |= {
+                "hash_algorithm": self._algorithm,
+                "checksum": hashlib.new(self._algorithm, data).hexdigest(),
+                "total_rows": sum(map(self._counts, data.split(b"\n"))),
+            }
+        for edit in self._later:
+            edit()
+        rows, aggregate = folder / self._rows, folder / self._aggregate
+        rows.parent.mkdir(parents=True, exist_ok=True)
+        if not self._missing:
+            rows.write_bytes(self._pack(data))
+        aggregate.write_text(json.dumps(self._document, indent=2, ensure_ascii=False) + "\n")
+        for name, text in self._beside.items():
+            (rows.parent / name).write_text(text, encoding="utf-8")
+        checked, beside = rows, None if self._alone else aggregate
+        if self._beside or self._claims:
+            checked, beside = folder if self._beside else aggregate, None
+        documents = {"row": rows, "aggregate": aggregate}
+        documents |= {name: rows.parent / name for name in self._beside}
+        return Case(checked, beside, self._options, self._grows, documents)
+
+    def _counts(self, line: bytes) -> bool:
+        """Tell whether a line counts as a row: noise that is skipped does not."""
+        skips = self._options.get("skip_noise", False)
+        return bool(line.strip()) and (line.startswith(b"{") or not skips)
+
+    def _load(self, pair: tuple[Path, Path, Path]) -> None:
+        root, rows, aggregate = pair
+        self._rows, self._aggregate = rows.relative_to(root), aggregate.relative_to(root)
+        self._lines = rows.read_bytes().splitlines(keepends=True)
+        self._document = json.loads(aggregate.read_text(encoding="utf-8"))
+        self._changed = False
+
+    def _version(self, version: str) -> None:
+        self._load(_pair(version))
+
+    def _row(self, number: str, edit: Callable[[dict[str, Any]], None]) -> None:
+        index = int(number) - 1
+        row = json.loads(self._lines[index])
+        edit(row)
+        text = json.dumps(row, ensure_ascii=False)
+        self._replace(index, text.encode(errors="backslashreplace") + b"\n")
+
+    def _row_set(self, number: str, pointer: str, value: str) -> None:
+        self._row(number, lambda row: change(row, pointer, value))
+
+    def _rows_set(self, pointer: str, value: str) -> None:
+        for number in range(1, len(self._lines) + 1):
+            self._row_set(str(number), pointer, value)
+
+    def _row_removed(self, number: str, pointer: str) -> None:
+        self._row(number, lambda row: change(row, pointer, None))
+
+    def _row_repeated(self, number: str) -> None:
+        self._replace(int(number) - 1, *2 * [self._lines[int(number) - 1]])
+
+    def _row_dropped(self, number: str) -> None:
+        self._replace(int(number) - 1)
+
+    def _row_hash(self, number: str, recipe: str) -> None:
+        self._row(number, lambda row: rehash(row, recipe))
+
+    def _hashes(self, recipe: str) -> None:
+        for number in range(1, len(self._lines) + 1):
+            self._row_hash(str(number), recipe)
+
+    def _line_bytes(self, number: str, text: str) -> None:
+        self._replace(int(number) - 1, _bytes(text) + b"\n")
+
+    def _line_joined(self, number: str, following: str) -> None:
+        if int(following) != int(number) + 1:
+            raise ValueError(f"line {following} does not follow line {number}")
+        self._replace(int(number) - 1, self._lines[int(number) - 1].removesuffix(b"\n"))
+
+    def _file_begins(self, text: str) -> None:
+        self._replace(0, _bytes(text) + self._lines[0])
+
+    def _file_ends(self, text: str) -> None:
+        self._replace(-1, self._lines[-1] + _bytes(text))
+
+    def _file_unended(self) -> None:
+        self._replace(-1, self._lines[-1].removesuffix(b"\n"))
+
+    def _file_crlf(self) -> None:
+        for index, line in enumerate(self._lines):
+            self._replace(index, line.removesuffix(b"\n") + b"\r\n")
+
+    def _file_empty(self) -> None:
+        self._lines, self._changed = [], True
+
+    def _file_missing(self) -> None:
+        self._missing = True
+
+    def _file_unchanged(self) -> None:
+        """Do nothing, on purpose."""
+
+    def _file_named(self, name: str) -> None:
+        self._rows, self._alone = self._rows.with_name(name), True
+
+    def _folder(self, folder: str) -> None:
+        self._rows = Path(folder) / self._rows.name
+        self._aggregate = Path(folder) / self._aggregate.name
+        if "file_path" in self._document.get(DETAILS, {}):
+            self._document[DETAILS]["file_path"] = self._rows.as_posix()
+
+    def _file_gzip(self, cut: str | None) -> None:
+        self._pack = lambda data: gzip.compress(data)[: -20 if cut else None]
+
+    def _file_grows(self) -> None:
+        self._grows = True
+
+    def _aggregate_set(self, pointer: str, value: str) -> None:
+        self._later.append(lambda: change(self._document, pointer, value))
+
+    def _aggregate_removed(self, pointer: str) -> None:
+        self._later.append(lambda: change(self._document, pointer, None))
+
+    def _aggregate_alone(self) -> None:
+        """Name the aggregate alone, which leads to its rows."""
+        self._claims = True
+
+    def _put_beside(self, name: str, text: str) -> None:
+        """Put a file beside the rows, and search their folder."""
+        self._beside[name] = text
+
+    def _seal(self, algorithm: str) -> None:
+        self._algorithm = algorithm
+
+    def _option(self, flag: str, value: str | None = None) -> None:
+        name = flag.replace("-", "_")
+        if value is None:
+            self._options[name] = True
+            return
+        listed = name in ("select", "ignore", "exclude")
+        self._options[name] = int(value) if value.isdecimal() else (value,) if listed else value
+
+    def _schema(self, text: str) -> None:
+        self._options["schema"] = text
+
+    def _replace(self, index: int, *lines: bytes) -> None:
+        self._lines[index : index + 1 or None] = lines
+        self._changed = True
+
+    _DIRECTIVES: tuple[tuple[str, Callable[..., None]], ...] = (
+        (r"version (\S+)", _version),
+        (r"row (\d+) (/\S+) = (.+)", _row_set),
+        (r"rows (/\S+) = (.+)", _rows_set),
+        (r"row (\d+) (/\S+) removed", _row_removed),
+        (r"row (\d+) repeated", _row_repeated),
+        (r"row (\d+) dropped", _row_dropped),
+        (r"row (\d+) hash (\S+)", _row_hash),
+        (r"hashes (\S+)", _hashes),
+        (r"line (\d+) bytes (\".*\")", _line_bytes),
+        (r"line (\d+) joined with line (\d+)", _line_joined),
+        (r"file begins (\".*\")", _file_begins),
+        (r"file ends (\".*\")", _file_ends),
+        (r"file without final newline", _file_unended),
+        (r"file with CRLF", _file_crlf),
+        (r"file empty", _file_empty),
+        (r"file missing", _file_missing),
+        (r"file unchanged", _file_unchanged),
+        (r"file name (\S+)", _file_named),
+        (r"file grows while read", _file_grows),
+        (r"folder (\S+)", _folder),
+        (r"aggregate (/\S+) = (.+)", _aggregate_set),
+        (r"aggregate (/\S+) removed", _aggregate_removed),
+        (r"aggregate alone", _aggregate_alone),
+        (r"beside (\S+) = (.+)", _put_beside),
+        (r"seal (md5|sha256)", _seal),
+        (r"file gzip( cut)?", _file_gzip),
+        (r"option --(\S+)", _option),
+        (r"option --(\S+) (\S+)", _option),
+        (r"schema (.+)", _schema),
+    )
+
+
+def _bytes(text: str) -> bytes:
+    """Return the bytes that a JSON text stands for, one per character."""
+    return str(json.loads(text)).encode("latin-1")
