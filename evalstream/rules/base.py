@@ -220,6 +220,7 @@ class Rule(NamedTuple):
     about_paths: bool = False
     by_ids: bool = False
     since: str = "0.1.0"
+    former_names: tuple[str, ...] = ()
 
     def violation(self, message: str, **details: Any) -> Violation:
         """Say that this rule is broken."""

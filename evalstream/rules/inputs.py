@@ -50,11 +50,15 @@ ES001: Final = Rule(
     Severity.ERROR,
     "cannot open or read an input",
     """
-    What it finds: a file that is missing, may not be read, or fails part-way; also an
-    aggregate whose declared rows file is not there. Other inputs still run.
+    What it finds: a file that is missing, may not be read, or fails part-way; also an aggregate
+    whose declared rows file is missing. Other inputs still run.
 
-    Why it matters: what could not be read was not checked. The exit code is 3 when nothing
+    Why it matters: data that could not be read was not checked. The exit code is 3 when nothing
     else went wrong.
+
+    How to fix: Correct the path or the file's permissions, then check again. Where declared rows
+    are missing, put the rows file next to its aggregate, or name both: `evalstream check ROWS
+    --aggregate FILE`.
 
     Bad:
         run.jsonl does not exist.
@@ -70,11 +74,15 @@ ES002: Final = Rule(
     Severity.ERROR,
     "a compressed file is damaged, cut off, or followed by other bytes",
     """
-    What it finds: a gzip, zstandard, bzip2 or xz file (told by its first bytes) that cannot be
-    unpacked to its end, with the number of rows before the break, or one whose library is not
-    installed. The rows before the break are checked.
+    What it finds: a gzip, zstandard, bzip2 or xz file (recognised by its first bytes) that cannot
+    be decompressed to its end, with the number of rows before the break, or one whose library is
+    not installed. The rows before the break are checked.
 
-    Why it matters: the rows behind the break are lost, and nobody knows how many they are.
+    Why it matters: the rows after the break are lost, and their number is unknown.
+
+    How to fix: Copy the file again from its source, and check the copy. If no sound copy exists,
+    `evalstream salvage FILE --to ROWS.jsonl` saves the rows before the break. For a missing
+    library: `pip install 'evalstream[compressed]'`.
 
     Bad:
         run.jsonl is a gzip file whose last 20 bytes are missing.
@@ -90,10 +98,13 @@ ES003: Final = Rule(
     Severity.ERROR,
     "a line is longer than --max-line-bytes",
     """
-    What it finds: a line of more than `--max-line-bytes` bytes (64 MiB unless told). It is
-    skipped up to its newline; the next lines are checked.
+    What it finds: a line of more than `--max-line-bytes` bytes (default: 64 MiB). It is skipped up
+    to its newline; the next lines are checked.
 
-    Why it matters: memory stays bounded, and such a line is usually a lost newline.
+    Why it matters: the limit keeps memory bounded, and such a line is usually a lost newline.
+
+    How to fix: Restore the lost newlines: run the writer again, one row per line. If the row
+    really is so long, raise `--max-line-bytes`.
 
     Bad:
         With --max-line-bytes 300, every line of run.jsonl is too long.
@@ -107,17 +118,21 @@ ES004: Final = Rule(
     "ES004",
     "changed-while-read",
     Severity.ERROR,
-    "a file changed between opening and the end, or other bytes were checked than digested",
+    "a file changed during the check, or the checked bytes are not the bytes of the checksum",
     """
     What it finds: a rows file, an aggregate or another document of a run that another process
     wrote to or replaced during the check: its size, modification time, change time (ctime), inode
-    or device is another one in the end. Where workers read the rows by themselves, the bytes that
-    they checked are compared with those that were digested, whatever the times say. Only as many
-    bytes are checked as were there at the start. Other permissions, another owner and one more
-    hard link move the change time as well, and cannot be told from a write. Of a stream nothing
-    can be told. The verdict is incomplete, whatever else was found, and the exit code 3.
+    or device is different at the end. Where workers read the rows themselves, the bytes that they
+    checked are compared with the bytes of the checksum, whatever the times say. Only as many bytes
+    are checked as the file had at the start. New permissions, a new owner and one more hard link
+    change the ctime as well, and look the same as a write. A stream cannot be checked for changes.
+    The verdict is incomplete, whatever else was found, and the exit code is 3.
 
-    Why it matters: the verdict would be of a half-written file, or of two halves of two files.
+    Why it matters: the verdict would be about a half-written file, or about two halves of two
+    files.
+
+    How to fix: Check again when the writer has finished, or check a copy of the file. To check a
+    file while it grows, use `--follow`.
 
     Bad:
         Another process appends a row to run.jsonl during the check.
@@ -133,13 +148,17 @@ ES005: Final = Rule(
     "ES005",
     "nothing-to-check",
     Severity.ERROR,
-    "no data file matched, or the file is of no format that can be checked",
+    "no data file matched, or the file has no format that can be checked",
     """
-    What it finds: a folder without rows or aggregates, a name with an unknown ending, a JSON
-    document of no known format, an aggregate in the place of rows. The exit code is 3 when nothing
-    else went wrong.
+    What it finds: a folder without rows or aggregates, a name with an unknown extension, a JSON
+    document of no known format, or an aggregate where rows are expected. The exit code is 3 when
+    nothing else went wrong.
 
-    Why it matters: a check that looked at nothing must not look like one that passed.
+    Why it matters: a check that looked at nothing must not look like a check that passed.
+
+    How to fix: Name a rows file, an aggregate, or a folder that holds them. If the file has a
+    known format that was not detected, name it with `--format-name`; `evalstream formats` lists
+    the formats.
 
     Bad:
         The input is notes.txt, and .txt is not the ending of a known format.
@@ -155,11 +174,16 @@ ES006: Final = Rule(
     Severity.INFO,
     "lines between the rows were skipped under --skip-noise",
     """
-    What it finds: with `--skip-noise`, the lines that are no JSON objects and hold no row, with
-    their number; with `--noise`, those that the regular expression is found in. They are no
-    rows, and the checksum may be that of the file with or without them.
+    What it finds: with `--skip-noise`, the lines that are not JSON objects and hold no row, with
+    their number; with `--noise`, the lines that are not a sound row and in which the regular
+    expression finds a match. They do not count as rows, and the checksum may be that of the file
+    with or without them.
 
-    Why it matters: what was not looked at is told, even where that was wished.
+    Why it matters: lines that were not checked are always reported, also where the user asked to
+    skip them.
+
+    How to fix: Write log messages to stderr or to another file, so that the rows file holds rows
+    only. If the skipped lines are expected, nothing needs to be done.
 
     Bad:
         With --skip-noise:
@@ -180,15 +204,18 @@ ES007: Final = Rule(
     Severity.WARNING,
     "a searched folder holds files that no format recognises",
     """
-    What it finds: files in a searched folder, or below a prefix in a store, that were not
-    checked: one finding for each folder that was named, with a count for each kind and the first
-    five names. Files named like rows (`run.jsonl.zip`), JSON with members of a known document,
-    links that lead nowhere or out of the folder, FIFOs, sockets and devices may hold data: they
-    leave the verdict incomplete (exit code 3). Other JSON (`config.json`, `[]`) is a warning and
-    nothing else. Files of other kinds (`README.md`) and hidden names are an info. `--exclude
-    PATTERN` leaves names out. With `--profile datastore` everything but an info is an error.
+    What it finds: files in a searched folder, or below a prefix in a store, that were not checked:
+    one finding for each folder that was given, with a count for each kind and the first five
+    names. Files named like rows (`run.jsonl.zip`), JSON with members of a known document, links
+    that lead nowhere or out of the folder, FIFOs, sockets and devices may hold data: they make the
+    verdict incomplete (exit code 3). Other JSON (`config.json`, `[]`) is only a warning. Files of
+    other kinds (`README.md`) and hidden names are an info. `--exclude PATTERN` leaves names out.
+    With `--profile datastore` everything except an info is an error.
 
-    Why it matters: a file that was not looked at must not pass with the others unnoticed.
+    Why it matters: a file that was not checked must not pass unnoticed with the others.
+
+    How to fix: Move files that are not results out of the folder, or leave them out with
+    `--exclude PATTERN`. Unpack or rename files that do hold rows, so that they are checked.
 
     Bad:
         The input is a folder with this file, which has no known format:
@@ -206,15 +233,18 @@ ES008: Final = Rule(
     "ES008",
     "foreign-format",
     Severity.ERROR,
-    "a log of a harness that has to be converted first",
+    "a log of an evaluation harness that is not converted yet",
     """
-    What it finds: a file that its content shows to be a log of Inspect, lm-evaluation-harness,
-    HELM, LightEval, promptfoo, OpenAI evals or simple-evals. The finding names the harness and the
-    command that converts the log to Every Eval Ever, where there is one. The exit code is 3 when
+    What it finds: a file whose content is a log of Inspect, lm-evaluation-harness, HELM,
+    LightEval, promptfoo, OpenAI evals or simple-evals. The finding names the harness and the
+    command that converts the log to Every Eval Ever, where one exists. The exit code is 3 when
     nothing else went wrong.
 
-    Why it matters: such a log has its own format, so checking it as rows would report a fault for
+    Why it matters: such a log has its own format, so checking it as rows would report an error for
     every line and say nothing about the results.
+
+    How to fix: Convert the log with the command that the finding names, and check the converted
+    files. Leave the log itself out with `--exclude PATTERN`.
 
     Bad:
         log.json:
@@ -244,16 +274,19 @@ ES009: Final = Rule(
     "ES009",
     "outside-the-input",
     Severity.ERROR,
-    "a declared path leads out of what was named",
+    "a declared path leads out of the input that was given",
     """
     What it finds: an aggregate whose `file_path` is absolute, climbs with `..`, or leads through a
-    link out of what was named, and whose rows are not at a permitted place. Declared rows are
-    looked for in the aggregate's own folder and in the folder above the nearest folder `data`,
-    never outside the folder that was searched. The declared path is not opened. Where the rows lie
-    beside the aggregate under the declared name, ES507 speaks of the path instead.
+    link out of the input that was given, and whose rows are not at a permitted place. Declared
+    rows are searched for in the aggregate's own folder and in the folder above the nearest folder
+    `data`, never outside the searched folder. The declared path is not opened. Where rows with the
+    declared name are next to the aggregate, ES507 reports the path instead.
 
-    Why it matters: an aggregate may come from anyone. A path in it must not choose which files of
-    this machine are read, nor take rows from a neighbouring store.
+    Why it matters: an aggregate may come from an untrusted source. A path in it must not choose
+    which files of this machine are read, nor take rows from a neighbouring store.
+
+    How to fix: Put the rows file next to its aggregate, then run `evalstream seal` to write a new
+    file_path. If you trust the path, name both files: `evalstream check ROWS --aggregate FILE`.
 
     Bad:
         aggregate:

@@ -88,11 +88,14 @@ ES101: Final = Rule(
     "ES101",
     "invalid-utf8",
     Severity.ERROR,
-    "bytes that are no UTF-8",
+    "bytes that are not valid UTF-8",
     """
     What it finds: the first byte of a line that is not UTF-8, with its offset.
 
-    Why it matters: JSON is UTF-8; a reader that guesses another encoding sees other text.
+    Why it matters: JSON is UTF-8; a reader that guesses another encoding reads other text.
+
+    How to fix: Write the file again in UTF-8 from its source, or convert it with `iconv` from its
+    real encoding. `evalstream salvage` saves the other rows.
 
     Bad:
         line 2, as bytes:
@@ -108,12 +111,15 @@ ES102: Final = Rule(
     "ES102",
     "byte-order-mark",
     Severity.WARNING,
-    "a byte order mark at the start; UTF-16 and UTF-32 are errors",
+    "a byte order mark at the start; a file in UTF-16 or UTF-32 is an error",
     """
     What it finds: the bytes EF BB BF before the first row (a warning: the row is read without
     them), or a file in UTF-16 or UTF-32 (an error: its rows cannot be read).
 
-    Why it matters: most JSON readers refuse the mark, and the checksum covers it.
+    Why it matters: most JSON readers reject the mark, and the checksum covers it.
+
+    How to fix: Write the file in UTF-8 without a byte order mark (in Python: encoding="utf-8"),
+    then run `evalstream seal`. `evalstream salvage` writes a copy without the mark.
 
     Bad:
         line 1, as bytes:
@@ -130,11 +136,14 @@ ES103: Final = Rule(
     "ES103",
     "invalid-json",
     Severity.ERROR,
-    "a line that is no JSON",
+    "a line that is not valid JSON",
     """
-    What it finds: a syntax fault, with column, byte offset and an excerpt.
+    What it finds: a syntax error, with column, byte offset and an excerpt.
 
-    Why it matters: the row is lost to every reader.
+    Why it matters: no reader can read the row.
+
+    How to fix: Run the writer again for this row, with a JSON library instead of text formatting.
+    If the source is lost, `evalstream salvage` saves the other rows.
 
     Bad:
         line 2, as bytes:
@@ -152,9 +161,13 @@ ES104: Final = Rule(
     Severity.ERROR,
     "the last line has no newline and breaks off",
     """
-    What it finds: a last line without a newline that ends before its JSON does.
+    What it finds: a last line without a newline that ends before its JSON is complete.
 
-    Why it matters: the writer was cut off; rows that should follow are missing as well.
+    Why it matters: the writer was cut off; later rows are probably missing as well.
+
+    How to fix: Run the writer again to its end, then run `evalstream seal`. If that is not
+    possible, `evalstream salvage ROWS --to FILE` saves the whole rows; recompute the aggregate
+    from them.
 
     Bad:
         line 9, the last, as bytes:
@@ -170,12 +183,16 @@ ES105: Final = Rule(
     "ES105",
     "spliced-record",
     Severity.ERROR,
-    "several values on one line, or a torn record followed by a whole one",
+    "several values on one line, or a cut-off row followed by a whole one",
     """
-    What it finds: a line on which an object begins again where none should, with the byte at
-    which it does.
+    What it finds: a line on which a second object begins before a newline, with the byte at which
+    it begins.
 
     Why it matters: several writers shared the file, or one was resumed after a crash.
+
+    How to fix: Run the evaluation again with one writer per file. If that is not possible,
+    `evalstream salvage ROWS --to FILE` saves the whole rows; recompute the aggregate from them and
+    run `evalstream seal`.
 
     Bad:
         line 2, as bytes:
@@ -197,8 +214,12 @@ ES106: Final = Rule(
     """
     What it finds: NUL bytes, or control bytes other than tab, in a line.
 
-    Why it matters: they are the hole that a network file system leaves after a crash; what
-    stood there is lost.
+    Why it matters: they usually fill a hole that a network file system leaves after a crash; the
+    bytes that were there are lost.
+
+    How to fix: Copy the file again from its source; the lost bytes cannot be recovered from this
+    file. If the writer put control characters into strings, write them as escapes, with a JSON
+    library. `evalstream salvage` saves the whole rows.
 
     Bad:
         line 2, as bytes:
@@ -214,12 +235,15 @@ ES107: Final = Rule(
     "ES107",
     "duplicate-key",
     Severity.ERROR,
-    "a key twice in one object, at any depth",
+    "a key occurs twice in one object, at any depth",
     """
-    What it finds: an object in which a key stands more than once, with its pointer.
+    What it finds: an object in which a key occurs more than once, with its pointer.
 
-    Why it matters: some readers take the first value and some the last, so two people can see
-    two different scores in one row.
+    Why it matters: some readers take the first value and some the last, so two readers can see two
+    different scores in one row.
+
+    How to fix: Correct the writer so that it writes each key once, and write the row again. Take
+    the value from the source log; do not choose between the two by hand.
 
     Bad:
         line 2, as bytes:
@@ -239,7 +263,11 @@ ES108: Final = Rule(
     """
     What it finds: the words NaN, Infinity and -Infinity, and numbers such as 1e999.
 
-    Why it matters: JSON has no such numbers; a mean over one of them is worthless.
+    Why it matters: JSON has no such numbers, and a mean that includes one of them is worthless.
+
+    How to fix: Find out why the value is not finite, correct the computation, and write the rows
+    again. In Python, `json.dumps(..., allow_nan=False)` stops at the first such value. Leave an
+    optional field without a value out.
 
     Bad:
         line 2, as bytes:
@@ -255,11 +283,15 @@ ES109: Final = Rule(
     "ES109",
     "not-an-object",
     Severity.ERROR,
-    "a row that is valid JSON but no object",
+    "a row that is valid JSON but not a JSON object",
     """
-    What it finds: a line that holds a list, a text, a number, true, false or null.
+    What it finds: a line that holds an array, a string, a number, true, false or null.
 
-    Why it matters: it is no row; a writer printed something else into the file.
+    Why it matters: the line is not a row; another program or a log message probably wrote it into
+    the file.
+
+    How to fix: Write only rows into the file, one JSON object per line, then run `evalstream
+    seal`. For log lines in a stream use `--skip-noise`.
 
     Bad:
         line 2, as bytes:
@@ -275,11 +307,14 @@ ES110: Final = Rule(
     "ES110",
     "blank-line",
     Severity.WARNING,
-    "an empty line, or one of white space",
+    "a line that is empty or holds only white space",
     """
-    What it finds: a line without a row. It is never counted as one.
+    What it finds: a line without a row. It does not count as a row.
 
     Why it matters: readers that count newlines count one row too many.
+
+    How to fix: Remove the blank lines in the writer, or copy the rows without them: `evalstream
+    salvage ROWS --to FILE`. Then run `evalstream seal`, since the bytes have changed.
 
     Bad:
         line 1, as bytes:
@@ -302,9 +337,13 @@ ES111: Final = Rule(
     Severity.WARNING,
     "the last row is whole but has no newline",
     """
-    What it finds: a file whose last byte is no newline.
+    What it finds: a file whose last byte is not a newline.
 
-    Why it matters: a writer that appends to it splices two rows into one line.
+    Why it matters: a writer that appends to the file puts two rows on one line.
+
+    How to fix: End the last row with a newline, then run `evalstream seal`, since the bytes have
+    changed. First make sure that the writer had finished: `--expect-rows N` checks the number of
+    rows.
 
     Bad:
         line 8, the last, as bytes:
@@ -321,12 +360,15 @@ ES112: Final = Rule(
     "ES112",
     "carriage-return",
     Severity.WARNING,
-    "lines end in CR LF",
+    "lines end in CR LF instead of LF",
     """
-    What it finds: lines that end in CR LF, with their number. The checksum is still taken
-    over the stored bytes.
+    What it finds: lines that end in CR LF, with their number. The checksum is still computed over
+    the stored bytes.
 
-    Why it matters: a transfer in text mode changed the file, and with it its checksum.
+    Why it matters: a transfer in text mode probably changed the file, and with it its checksum.
+
+    How to fix: Transfer the file again in binary mode, or write it with LF line ends. If the
+    aggregate was sealed over CR LF, run `evalstream seal` after the change.
 
     Bad:
         line 1, as bytes:
@@ -344,12 +386,15 @@ ES113: Final = Rule(
     "ES113",
     "too-deep-or-too-big",
     Severity.ERROR,
-    "nesting beyond --max-depth, or an integer of over 4,300 digits",
+    "nesting deeper than --max-depth, or an integer of more than 4,300 digits",
     """
-    What it finds: values nested deeper than `--max-depth` (200 unless told), and integers of
-    more digits than CPython turns into a number.
+    What it finds: values nested deeper than `--max-depth` (default: 200), and integers of more
+    digits than CPython converts to a number.
 
-    Why it matters: such rows crash or stall other readers.
+    Why it matters: such rows make other readers crash or hang.
+
+    How to fix: Correct the writer: such a value is usually an object put into itself, or a number
+    that is really text. If the nesting is intended, raise `--max-depth`.
 
     Bad:
         With --max-depth 2, this row is three levels deep:
@@ -367,11 +412,14 @@ ES114: Final = Rule(
     "ES114",
     "unpaired-surrogate",
     Severity.WARNING,
-    "half of a surrogate pair as an escape",
+    "an escape of half a surrogate pair",
     """
-    What it finds: a lone escape from \\ud800 to \\udfff in a text or key, with its pointer.
+    What it finds: a lone escape from \\ud800 to \\udfff in a string or key, with its pointer.
 
-    Why it matters: no UTF-8 text can hold it, so it cannot be encoded, hashed or stored.
+    Why it matters: UTF-8 cannot represent it, so the string cannot be encoded, hashed or stored.
+
+    How to fix: Correct the writer so that it keeps surrogate pairs whole, and write the row again
+    from the source. Text that was cut between the two halves of a character is the usual cause.
 
     Bad:
         row 2:

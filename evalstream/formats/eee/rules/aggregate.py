@@ -206,15 +206,18 @@ def _object(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 ES701: Final = Rule(
     "ES701",
-    "aggregate-score",
+    "impossible-aggregate-score",
     Severity.ERROR,
     "a score that is not finite or outside its bounds, or bounds that are reversed",
     """
     What it finds: a result whose score is outside [min_score, max_score] of its metric, or not
     finite, and a min_score above max_score.
 
-    Why it matters: the claim contradicts the scale that it is given on; percent and shares
+    Why it matters: the claim contradicts the scale that it is given on; percentages and shares
     were mixed up, or a placeholder such as -1 was published.
+
+    How to fix: Recompute the score from the rows or the source log, and write score and bounds on
+    the same scale. Leave a result without a score out of the aggregate.
 
     Bad:
         aggregate:
@@ -236,18 +239,23 @@ ES701: Final = Rule(
     """,
     aggregate=_aggregate_score,
     about_aggregate=True,
+    former_names=("aggregate-score",),
 )
 
 ES702: Final = Rule(
     "ES702",
-    "uncertainty",
+    "impossible-uncertainty",
     Severity.ERROR,
-    "an uncertainty that no measurement can have",
+    "an uncertainty that cannot result from a measurement",
     """
-    What it finds: a negative standard error or deviation, a lower bound above the upper one, a
-    confidence level outside 0 to 1. As a warning: a score outside its own interval.
+    What it finds: a standard error or deviation that is negative or not finite, a lower bound
+    above the upper one, a bound that is not finite, a confidence level outside 0 to 1. As a
+    warning: a score outside its own interval.
 
-    Why it matters: differences between models are judged by it.
+    Why it matters: readers judge by it whether models differ.
+
+    How to fix: Recompute the uncertainty from the rows or the source log, on the scale of the
+    score. Write the bounds of the interval themselves, not their distances from the score.
 
     Bad:
         aggregate:
@@ -273,18 +281,23 @@ ES702: Final = Rule(
     """,
     aggregate=_uncertainty,
     about_aggregate=True,
+    former_names=("uncertainty",),
 )
 
 ES703: Final = Rule(
     "ES703",
-    "standard-error",
+    "standard-error-mismatch",
     Severity.WARNING,
     "standard_error is not standard_deviation / sqrt(num_samples)",
     """
     What it finds: an analytic standard error that does not follow from the deviation and the
     number of samples beside it, to the digits of both.
 
-    Why it matters: one of the three numbers belongs to another run.
+    Why it matters: at least one of the three numbers does not fit the others; it may come from
+    another run.
+
+    How to fix: Recompute all three from the same rows. If the error was not computed analytically,
+    name its method in standard_error.method.
 
     Bad:
         aggregate:
@@ -316,21 +329,26 @@ ES703: Final = Rule(
     """,
     aggregate=_standard_error,
     about_aggregate=True,
+    former_names=("standard-error",),
 )
 
 ES704: Final = Rule(
     "ES704",
-    "evaluation-id-shape",
+    "malformed-evaluation-id",
     Severity.WARNING,
     "evaluation_id without a separator or with an empty part, or a timestamp that is not a number",
     """
     What it finds: an evaluation_id without a slash, or with nothing between two slashes, before
     the first or after the last; and a retrieved_timestamp that is not a number, which the schema
-    asks for in Unix time. Neither the number of parts nor the form of any is judged: producers
-    end ids in times, dates, hashes or names.
+    requires in Unix time. Neither the number of parts nor the form of any part is checked:
+    producers end ids in times, dates, hashes or names.
 
-    Why it matters: the id is what keeps two runs of one model apart, and readers sort records
-    by the number in retrieved_timestamp.
+    Why it matters: the id distinguishes two runs of one model, and readers sort records by the
+    number in retrieved_timestamp.
+
+    How to fix: Write evaluation_id as eval_name/model_id/retrieved_timestamp, and
+    retrieved_timestamp in Unix seconds. Write the same evaluation_id into the rows, then run
+    `evalstream seal`.
 
     Bad:
         aggregate:
@@ -345,18 +363,23 @@ ES704: Final = Rule(
     """,
     aggregate=_evaluation_id_shape,
     about_aggregate=True,
+    former_names=("evaluation-id-shape",),
 )
 
 ES705: Final = Rule(
     "ES705",
-    "bootstrap",
+    "bootstrap-incomplete",
     Severity.WARNING,
     "a bootstrap method without num_bootstrap_samples, or a number of samples of 0 or less",
     """
-    What it finds: a standard error or interval by a bootstrap method where the number of
-    resamples is not told, and a num_samples or num_bootstrap_samples that is not positive.
+    What it finds: a standard error or interval by a bootstrap method without the number of
+    resamples, and a num_samples or num_bootstrap_samples that is not positive.
 
     Why it matters: the uncertainty cannot be computed again.
+
+    How to fix: Write the number of resamples that the harness used into num_bootstrap_samples.
+    Correct a num_samples that is not positive from the rows. If the number is not known, compute
+    the uncertainty again.
 
     Bad:
         aggregate:
@@ -383,19 +406,24 @@ ES705: Final = Rule(
     """,
     aggregate=_bootstrap,
     about_aggregate=True,
+    former_names=("bootstrap",),
 )
 
 ES706: Final = Rule(
     "ES706",
-    "deployment",
+    "deployment-missing",
     Severity.WARNING,
-    "deployment_type or model_availability is missing; a remark where both are",
+    "deployment_type or model_availability is missing; an info where both are",
     """
     What it finds: an aggregate before 0.2.3 that names one of deployment_type and
-    model_availability without the other, and, as a remark, one that names neither. From 0.2.3
-    on the schema demands both.
+    model_availability without the other, and, as an info, one that names neither. From 0.2.3 on
+    the schema requires both.
 
-    Why it matters: a hosted model may change behind its name, and a store asks for both.
+    Why it matters: a hosted model may change under the same name, and the schema requires both
+    from 0.2.3 on.
+
+    How to fix: Write deployment_type and model_availability into model_info.additional_details.
+    Take them from how the model was run, and use the values that the schema lists from 0.2.3 on.
 
     Bad:
         aggregate:
@@ -423,18 +451,22 @@ ES706: Final = Rule(
     """,
     aggregate=_deployment,
     about_aggregate=True,
+    former_names=("deployment",),
 )
 
 ES708: Final = Rule(
     "ES708",
-    "level-score",
+    "level-score-not-an-index",
     Severity.WARNING,
-    "a levels score that is no index of level_names",
+    "a levels score that is not an index of level_names",
     """
-    What it finds: a result on a scale of levels whose score is not the index of one, or is -1
-    without has_unknown_level.
+    What it finds: a result on a scale of levels whose score is not an index of level_names, or is
+    -1 without has_unknown_level.
 
-    Why it matters: the level that is meant cannot be named.
+    Why it matters: it is not possible to see which level is meant.
+
+    How to fix: Write the index of the level in level_names, counted from 0; take the level from
+    the source log. If -1 means an unknown level, set has_unknown_level to true.
 
     Bad:
         aggregate:
@@ -464,6 +496,7 @@ ES708: Final = Rule(
     """,
     aggregate=_level_score,
     about_aggregate=True,
+    former_names=("level-score",),
 )
 
 RULES: Final = (ES701, ES702, ES703, ES704, ES705, ES706, ES708)

@@ -147,8 +147,11 @@ ES604: Final = Rule(
     evaluation_result_id where the aggregate's results have them, and rows that join no result by
     their evaluation_name where others do.
 
-    Why it matters: such a result stands without the samples it was made of, and such rows
-    support no claim.
+    Why it matters: such a result lacks the samples behind it, and such rows support no claim.
+
+    How to fix: Restore the rows of the result, or convert the source log again so that every row
+    names its result. Where the aggregate lacks the result of these rows, add it with figures
+    computed from them.
 
     Bad:
         row 2:
@@ -183,10 +186,13 @@ ES607: Final = Rule(
     "results of one evaluation are scored over different sets of samples",
     """
     What it finds: results with the same evaluation_name and dataset whose rows score different
-    sets of samples that overlap. Sets that share no sample (the splits of a dataset) are fine.
+    sets of samples that overlap. Sets that share no sample (the splits of a dataset) are allowed.
 
-    Why it matters: metrics of one evaluation that are printed side by side were not measured
-    on the same questions; often rows got lost.
+    Why it matters: metrics of one evaluation that are shown side by side were not measured on the
+    same questions; often rows were lost.
+
+    How to fix: Restore the missing rows from the source log, or score all samples with each
+    metric. If a metric applies to some samples only, give its result another evaluation_name.
 
     Bad:
         Sample arith-001 has a row for the result accuracy and none for f1:
@@ -218,10 +224,14 @@ ES608: Final = Rule(
     Severity.WARNING,
     "the same sample has different choices or output under different results",
     """
-    What it finds: rows that score the same repeat of a sample under different results, and
-    show other choices, another output or another transcript. (Another input is ES407.)
+    What it finds: rows that score the same repeat of a sample under different results, and show
+    other choices, another output or another transcript. (Another input is ES407.)
 
     Why it matters: the metrics were measured on different answers, or a copy was edited.
+
+    How to fix: Convert the source log again, so that all rows of a sample carry the same choices
+    and output. If the answers come from different runs of the model, number them as repeats in
+    metadata.epoch.
 
     Bad:
         row 1:
@@ -255,15 +265,19 @@ ES608: Final = Rule(
 
 ES609: Final = Rule(
     "ES609",
-    "sample-list",
+    "sample-list-mismatch",
     Severity.WARNING,
     "source_data.samples_number or sample_ids disagree with the rows",
     """
-    What it finds: a samples_number that is not the number of samples that the rows score
-    (unless num_samples says that a part was evaluated, and the rows bear that out), and a
-    sample_ids list that is not the set of samples in the rows.
+    What it finds: a samples_number that is not the number of samples that the rows score (unless
+    num_samples says that a part was evaluated, and the rows confirm that), and a sample_ids list
+    that is not the set of samples in the rows.
 
-    Why it matters: the claim is about other samples than those in the file.
+    Why it matters: the claim is about other samples than those in the rows.
+
+    How to fix: Restore missing rows from the source log; if none is missing, list the samples that
+    were scored. samples_number is the size of the data set: where only a part was evaluated, say
+    so in num_samples.
 
     Bad:
         aggregate:
@@ -293,6 +307,7 @@ ES609: Final = Rule(
     """,
     run=_sample_list,
     about_aggregate=True,
+    former_names=("sample-list",),
 )
 
 ES610: Final = Rule(
@@ -305,8 +320,12 @@ ES610: Final = Rule(
     marks (metadata.epoch, repeat, trial or seed) of its rows. Rows that are the same repeat twice
     are ES408 and ES409.
 
-    Why it matters: the mean over the rows weighs samples by their repeats. Rows got lost, or
+    Why it matters: the mean over the rows weighs samples by their repeats. Rows were lost, or
     samples with a good score were added again.
+
+    How to fix: Restore the missing repeats from the source log, or run them again, so that all
+    samples have as many. Then recompute the aggregate's figures from the rows, and run `evalstream
+    seal`.
 
     Bad:
         row 1:

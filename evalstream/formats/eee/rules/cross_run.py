@@ -69,16 +69,18 @@ ES903: Final = Rule(
     "ES903",
     "repeated-aggregate",
     Severity.WARNING,
-    "the same record twice, evaluation_id, retrieved_timestamp, file_path and order aside",
+    "the same record twice, apart from evaluation_id, retrieved_timestamp, file_path and order",
     """
-    What it finds: where several runs are checked in one call, an aggregate that says the same as
-    an earlier one, whatever the order of its keys and of the items of its lists, once
-    evaluation_id and retrieved_timestamp (at any depth) and
-    detailed_evaluation_results.file_path are left out. It names the earlier file. With
-    `--profile datastore` it is an error.
+    What it finds: where several runs are checked in one call, an aggregate with the same content
+    as an earlier one, whatever the order of its keys and of the items of its arrays, once
+    evaluation_id and retrieved_timestamp (at any depth) and detailed_evaluation_results.file_path
+    are left out. The finding names the earlier file. With `--profile datastore` it is an error.
 
     Why it matters: a record that was collected twice counts twice in every statistic. A true
     repetition has at least other rows, and so another checksum.
+
+    How to fix: Keep one of the two records, and remove the other with its rows. If the second is a
+    true repetition, publish its rows and seal them: `evalstream seal`.
 
     Bad:
         first run, aggregate:
@@ -117,17 +119,21 @@ ES904: Final = Rule(
     Severity.WARNING,
     "the same evaluation in several files whose samples overlap",
     """
-    What it finds: where several runs are checked in one call, rows of the same evaluation as
-    those of an earlier file, by the evaluation_id of the aggregate, or else of the rows, where
-    samples (a sample_id under the same evaluation_name and evaluation_result_id) stand in both.
-    Shards of an evaluation that have no sample in common are fine. Two aggregates with the same
-    evaluation_id are told as well if not both have rows of it; a file of rows that goes with
-    two aggregates does not overlap with itself, and counts for the first. ES903 says more where
-    the records are the same. As a remark it says that rows are of so many results (over 10,000)
-    that not all were compared.
+    What it finds: where several runs are checked in one call, rows of the same evaluation as those
+    of an earlier file, by the evaluation_id of the aggregate, or else of the rows, where some
+    samples (a sample_id under the same evaluation_name and evaluation_result_id) are in both.
+    Shards of an evaluation without a common sample are allowed. Two aggregates with the same
+    evaluation_id are reported as well unless both have rows of it; a rows file that belongs to two
+    aggregates does not overlap with itself, and counts for the first. ES903 says more where the
+    records are the same. An info reports rows of so many results (over 10,000) that not all were
+    compared.
 
-    Why it matters: whoever puts the files together counts these samples twice, and every mean
+    Why it matters: a reader who puts the files together counts these samples twice, and every mean
     over them is wrong.
+
+    How to fix: Publish each sample in one file: write the shards again without their overlap, and
+    seal them. If the files are different runs, give each its own evaluation_id, in the aggregate
+    and in its rows.
 
     Bad:
         first run, row 1:
@@ -163,16 +169,20 @@ ES905: Final = Rule(
     "one sample_id with different inputs across runs of one evaluation",
     """
     What it finds: where several runs are checked in one call, a sample with another input (raw,
-    references, choices) than in the first run that has the sample. Runs are held together,
-    whatever their models, where evaluation_name, the first component of the evaluation_id
+    references, choices) than in the first run that has the sample. Runs are compared, whatever
+    their models, where evaluation_name, the first component of the evaluation_id
     (`eval_name/model/timestamp`; the aggregate's, or else the rows'), and dataset_name, hf_repo
-    and hf_split of the result that the rows join are the same, or where they join none. Of
-    several rows of a run with the same sample and input the first is told. A run whose samples
-    and inputs are the very ones of an earlier run that was told so is told as a whole, with
-    their number.
+    and hf_split of the result that the rows join are the same, or where the rows join no result.
+    Of several rows of a run with the same sample and input the first is reported. A run whose
+    samples and inputs are exactly those of an earlier run with such findings is reported once as a
+    whole, with their number.
 
-    Why it matters: scores of models that were asked different things under the same name cannot
-    be compared. The data set changed between the runs, or what numbers its samples.
+    Why it matters: scores of models that received different questions under the same name cannot
+    be compared. The data set, or the way its samples are numbered, changed between the runs.
+
+    How to fix: Run the evaluations on the same version of the data set, with sample_ids from the
+    data set itself. If the versions differ on purpose, say so in evaluation_name or source_data
+    (dataset_name, hf_split).
 
     Bad:
         first run, row 2:
@@ -211,12 +221,16 @@ ES906: Final = Rule(
     "the same UUID names records of different content",
     """
     What it finds: where several runs are checked in one call, an aggregate `<uuid>.json` whose
-    UUID is also the name of an earlier aggregate in another folder, and which says something
-    else. What counts as the same content is what ES903 compares; where the content is the same,
-    ES903 speaks. It names the first file with the UUID. The case of its letters does not matter.
+    UUID is also the name of an earlier aggregate in another folder, and whose content differs. The
+    content is compared as in ES903; where it is the same, ES903 reports it. The finding names the
+    first file with the UUID. The case of the letters does not matter.
 
     Why it matters: a record is addressed by its UUID and never changes under it. A store that
-    files records by UUID keeps one of the two and drops the other.
+    keeps records by UUID keeps one of the two and drops the other.
+
+    How to fix: Give the later record a new version 4 UUID, for the aggregate and its rows file
+    alike. Then run `evalstream seal`, which writes the new file_path. If it is a new version of
+    the old record, keep only one of them.
 
     Bad:
         data/tiny-arithmetic/acme/acorn-7b/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57.json:
@@ -237,14 +251,17 @@ ES908: Final = Rule(
     "ES908",
     "case-collision",
     Severity.WARNING,
-    "two paths that differ in case alone",
+    "two paths that differ only in upper and lower case",
     """
     What it finds: where several runs are checked in one call, a file of a run, or a folder above
-    it, whose path differs from an earlier one in the case of its letters alone. Each further
-    spelling of a name in a folder is reported once, at the first file that shows it.
+    it, whose path differs from an earlier one only in upper and lower case. Each further spelling
+    of a name in a folder is reported once, at the first file that shows it.
 
-    Why it matters: file systems of Windows and macOS do not tell the two apart. Of two files one
-    overwrites the other when the store is copied there, and two folders become one.
+    Why it matters: the usual file systems of Windows and macOS treat the two as one. When the
+    store is copied there, one of two files overwrites the other, and two folders become one.
+
+    How to fix: Rename one of the two paths; for folders of one model, keep the spelling of
+    model_info.id. After that run `evalstream seal`, which writes the new file_path.
 
     Bad:
         data/tiny-arithmetic/acme/acorn-7b/0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57.json:

@@ -241,13 +241,17 @@ ES312: Final = Rule(
     Severity.WARNING,
     "input.raw holds the assistant's turn, or ends in the reference",
     """
-    What it finds: an input.raw that ends in the output, has an assistant's turn within (each of
-    twenty characters or more, on lines of their own or behind a speaker's name), or ends in
-    the reference. A question with choices may end in one, and in a letter. Off unless it is
+    What it finds: an input.raw that ends in the output, contains a turn of the assistant (each of
+    twenty characters or more, on lines of their own or after a speaker's name), or ends in the
+    reference. A question with choices may end in a choice, and in a letter. Off unless it is
     selected.
 
-    Why it matters: the model was shown the answer, or the converter wrote the conversation
-    into the question.
+    Why it matters: the model was shown the answer, or the converter wrote the conversation into
+    the question.
+
+    How to fix: Write into input.raw only what the model received before its answer, and run the
+    converter again. If the model really received the answer, run the evaluation again with a
+    correct prompt.
 
     Bad:
         row 1:
@@ -263,16 +267,20 @@ ES312: Final = Rule(
 
 ES316: Final = Rule(
     "ES316",
-    "credential",
+    "exposed-credential",
     Severity.ERROR,
     "a key or value that looks like a secret; the value is never printed",
     """
-    What it finds: texts of the forms that issuers of keys publish, private keys, bearer tokens,
-    and values under names such as `api_key` or `password`; placeholders and names of variables
-    are none. The value is never shown, nor is the name where the name is the secret. Off
-    unless it is selected.
+    What it finds: strings in the forms that issuers of keys publish, private keys, bearer tokens,
+    and values under names such as `api_key` or `password`; placeholders and names of variables are
+    ignored. The value is never shown, nor is the name where the name is the secret. Off unless it
+    is selected.
 
-    Why it matters: agentic transcripts hold what tools printed; a published key is a key lost.
+    Why it matters: agentic transcripts hold what tools printed, and a published key has to be
+    revoked.
+
+    How to fix: Revoke the credential first, then remove it from the rows and the source log, and
+    run `evalstream seal`. If the value is not a secret, use `--ignore ES316`.
 
     Bad:
         row 1:
@@ -284,6 +292,7 @@ ES316: Final = Rule(
     """,
     row=_credential,
     optional=True,
+    former_names=("credential",),
 )
 
 RULES: Final = (ES312, ES316)

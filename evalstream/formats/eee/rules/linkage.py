@@ -148,12 +148,16 @@ ES601: Final = Rule(
     "ES601",
     "foreign-evaluation",
     Severity.ERROR,
-    "evaluation_id differs from the aggregate's",
+    "evaluation_id differs from that of the aggregate",
     """
     What it finds: a row whose evaluation_id is not the evaluation_id of the aggregate.
 
-    Why it matters: the row belongs to another run, or the converter wrote another key; either
-    way the rows cannot be joined with the claims that they are meant to support.
+    Why it matters: the row belongs to another run, or the converter wrote another key; in both
+    cases the rows cannot be joined with the claims that they are meant to support.
+
+    How to fix: Name the aggregate of these rows with `--aggregate FILE`, or convert the source log
+    again. Some older converters write another key into the rows: a current one writes the same
+    evaluation_id into both files.
 
     Bad:
         row 2:
@@ -175,11 +179,14 @@ ES602: Final = Rule(
     "ES602",
     "foreign-model",
     Severity.ERROR,
-    "model_id differs from the aggregate's model_info.id",
+    "model_id differs from model_info.id of the aggregate",
     """
-    What it finds: a row whose model_id is not model_info.id of the aggregate.
+    What it finds: a row whose model_id is not the model_info.id of the aggregate.
 
     Why it matters: scores of one model would be published under the name of another.
+
+    How to fix: Find out from the source log which model was evaluated, and correct the side that
+    is wrong. If the rows belong to another run, name their aggregate with `--aggregate FILE`.
 
     Bad:
         row 2:
@@ -201,12 +208,16 @@ ES603: Final = Rule(
     "ES603",
     "unknown-result",
     Severity.ERROR,
-    "evaluation_result_id is no result of the aggregate",
+    "evaluation_result_id is not the id of a result in the aggregate",
     """
-    What it finds: a row whose evaluation_result_id is that of no result in the aggregate.
-    Before 0.2.2 the format does not know the key, and it counts only where results have ids.
+    What it finds: a row whose evaluation_result_id is not the id of any result in the aggregate.
+    Before 0.2.2 the format does not define the key, and it counts only where results have ids.
 
     Why it matters: from 0.2.2 on the id joins rows with results; such a row supports no claim.
+
+    How to fix: Convert rows and aggregate together from one source log, so that their
+    evaluation_result_ids agree. If the result was left out of the aggregate, add it with figures
+    computed from its rows.
 
     Bad:
         row 2:
@@ -228,16 +239,20 @@ ES605: Final = Rule(
     "ES605",
     "unknown-evaluation-name",
     Severity.WARNING,
-    "evaluation_name is none of the aggregate's, or that of another result than the id",
+    "evaluation_name is not one of the aggregate's, or belongs to another result than the id",
     """
     What it finds: a row whose evaluation_name is that of another result than the one that its
     evaluation_result_id names, or is neither the name nor the dataset of a result in the
     aggregate, nor the task in a name such as `accuracy on arc_easy for scorer choice`. The dataset
-    may stand with its organisation, and a subtask behind its whole and a slash or colon; rows that
-    join a result by id may name its subtasks in other ways.
+    may include its organisation, and a subtask may follow the name of the whole after a slash or
+    colon; rows that join a result by id may name its subtasks in other ways.
 
-    Why it matters: before 0.2.2 the name is the only key that joins rows with results; a row
-    that joins none supports no claim.
+    Why it matters: before 0.2.2 the name is the only key that joins rows with results; a row that
+    joins no result supports no claim.
+
+    How to fix: Write the evaluation_name of the result that the row belongs to, the same in rows
+    and aggregate. Take it from the source log, and correct the converter. If the rows belong to
+    another run, name their aggregate with `--aggregate FILE`.
 
     Bad:
         row 2:
@@ -273,7 +288,11 @@ ES606: Final = Rule(
     """
     What it finds: an evaluation_result_id that more than one result of the aggregate has.
 
-    Why it matters: its rows cannot be told apart, so that neither claim can be checked.
+    Why it matters: it is not possible to see which rows belong to which result, so neither claim
+    can be checked.
+
+    How to fix: Give each result its own evaluation_result_id, in the aggregate and in its rows. If
+    the same result was written twice, keep one of them.
 
     Bad:
         aggregate:

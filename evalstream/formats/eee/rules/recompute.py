@@ -172,10 +172,14 @@ ES801: Final = Rule(
     info. Rows join by evaluation_result_id, else by an evaluation_name that only one result has.
     The message names another definition that gives the claim, if one does: percent, rows with
     errors left out, the share of is_correct, the mean over subtasks. A metric whose own name
-    (metric_name, metric_id or metric_kind) ends in a standard deviation, standard error or variance
-    is compared with that.
+    (metric_name, metric_id or metric_kind) ends in a standard deviation, standard error or
+    variance is compared with that.
 
-    Why it matters: the number that is published is not what the samples show.
+    Why it matters: the published number is not what the samples show.
+
+    How to fix: Find out which rows the score comes from; if it is these rows, recompute the score
+    from them. If the score is a standard deviation, standard error or variance, say so in
+    metric_name. Never edit rows to match the score.
 
     Bad:
         aggregate:
@@ -205,15 +209,18 @@ ES801: Final = Rule(
 
 ES802: Final = Rule(
     "ES802",
-    "sample-count",
+    "sample-count-mismatch",
     Severity.WARNING,
     "num_samples is not the number of joined rows or of distinct samples",
     """
-    What it finds: a num_samples that is neither the number of rows that join the result, nor
-    that of their distinct samples, nor that of the rows without an error.
+    What it finds: a num_samples that is neither the number of rows that join the result, nor that
+    of their distinct samples, nor that of the rows without an error.
 
-    Why it matters: the claim rests on other samples than those in the file, and its
-    uncertainty on another number.
+    Why it matters: the claim rests on other samples than those in the file, and its uncertainty on
+    another number.
+
+    How to fix: Restore missing rows from the source log; if the rows are complete, recompute
+    num_samples from them. Then recompute the uncertainty as well.
 
     Bad:
         aggregate:
@@ -239,22 +246,26 @@ ES802: Final = Rule(
     """,
     run=_sample_count,
     about_aggregate=True,
+    former_names=("sample-count",),
 )
 
 ES803: Final = Rule(
     "ES803",
     "uncertainty-not-reproduced",
     Severity.WARNING,
-    "deviation, standard error or interval do not follow from the rows",
+    "deviation, standard error or interval does not follow from the rows",
     """
     What it finds: a standard_deviation that is that of the scores neither over n-1 nor over n, an
     analytic standard_error that is not the deviation over the root of n, and a confidence_interval
     that is neither the normal nor the Wilson one. Where every sample has the same number of
-    repeats, n may also be the number of samples, each with the mean of its repeats. A figure of a
-    bootstrap is a finding if it is far from the closed form. Where the score itself is not
-    reproduced, nothing is said.
+    repeats, n may also be the number of samples, each with the mean of its repeats. A bootstrap
+    figure is a finding if it is far from the closed form. Where the score itself is not
+    reproduced, the uncertainty is not compared.
 
-    Why it matters: it decides which differences between models are taken for real.
+    Why it matters: it decides which differences between models count as real.
+
+    How to fix: Recompute the uncertainty from these rows with the harness, or restore the rows
+    that it was computed from. If it was not computed analytically, name its method.
 
     Bad:
         aggregate:
@@ -288,12 +299,16 @@ ES804: Final = Rule(
     """
     What it finds: a result whose figures could not be recomputed: no row joins it, its num_samples
     is larger than the number of its rows, or rows have no score. Also an uncertainty whose method
-    is not known, and one over samples with different numbers of repeats. It is an info where
-    num_samples says that the rows are a part and the score agrees with them. A result with an id
-    that no row has is ES604.
+    is not known, and an uncertainty over samples with different numbers of repeats. It is an info
+    where num_samples says that the rows are a part and the score agrees with them. A result with
+    an id that no row has is ES604.
 
     Why it matters: the claim may be right, but these rows do not show it. The summary counts how
     many claims were recomputed.
+
+    How to fix: Publish all rows of the result, each with its score and the evaluation_result_id
+    that joins it. For an uncertainty, name a known method; where only a part of the rows is
+    published, state the number of all evaluated samples in num_samples.
 
     Bad:
         aggregate:

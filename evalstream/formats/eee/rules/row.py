@@ -447,14 +447,17 @@ _NUMBERS: Final[frozenset[Any]] = frozenset({int, float, bool})
 
 ES301: Final = Rule(
     "ES301",
-    "terminal-answer",
+    "not-one-terminal-answer",
     Severity.WARNING,
-    "not exactly one item of answer_attribution is terminal; an empty list is a remark",
+    "not exactly one item of answer_attribution is terminal; an empty list is an info",
     """
-    What it finds: an answer_attribution in which no item or several are terminal, and, as a
-    remark, rows whose list is empty.
+    What it finds: an answer_attribution in which no item or more than one is terminal, and, as an
+    info, rows whose list is empty.
 
-    Why it matters: nobody can tell which of the extracted values was scored.
+    Why it matters: it is not possible to see which of the extracted values was scored.
+
+    How to fix: Set is_terminal to true in the one item whose value was scored, and to false in the
+    others. Take it from the scorer's log, and correct the converter so that all rows agree.
 
     Bad:
         row 1:
@@ -470,17 +473,21 @@ ES301: Final = Rule(
           }
     """,
     row=_terminal_answer,
+    former_names=("terminal-answer",),
 )
 
 ES302: Final = Rule(
     "ES302",
-    "attribution-turn",
+    "attribution-unknown-turn",
     Severity.ERROR,
-    "turn_idx of an answer is no turn of the transcript, or not 0 in a single_turn row",
+    "turn_idx of an answer is not a turn of the transcript, or not 0 in a single_turn row",
     """
-    What it finds: an answer that is said to come from a turn that the row does not have.
+    What it finds: an answer whose turn_idx names a turn that the row does not have.
 
-    Why it matters: the answer cannot be found again, or the transcript was cut.
+    Why it matters: the answer cannot be found in the row, or the transcript was cut.
+
+    How to fix: Write the turn_idx of the turn that holds the answer, counted from 0; 0 in a
+    single_turn row. If the transcript was cut, restore its turns from the source log.
 
     Bad:
         row 1:
@@ -497,20 +504,24 @@ ES302: Final = Rule(
           }
     """,
     row=_attribution_turn,
+    former_names=("attribution-turn",),
 )
 
 ES303: Final = Rule(
     "ES303",
-    "attribution-source",
+    "attribution-wrong-source",
     Severity.WARNING,
     "source of an answer is not output.raw, or not the content of a turn",
     """
-    What it finds: a source that is meant to be a place in the row and is not the right one:
-    `output.raw` in a single_turn row, `interactions[i].content` or `messages[i].content` of a
-    turn in another row. Sources in other words, and reasoning and tool calls as sources, are
-    remarked once per file.
+    What it finds: a source that looks like a place in the row and is not the right one:
+    `output.raw` in a single_turn row, `interactions[i].content` or `messages[i].content` of a turn
+    in another row. Sources in other words, and reasoning and tool calls as sources, are an info
+    once per file.
 
     Why it matters: a tool that follows the source finds nothing there.
+
+    How to fix: Write `output.raw` in a single_turn row, else the `content` of the turn that holds
+    the answer. In 0.2.0 the path is `interactions[i].content`, later `messages[i].content`.
 
     Bad:
         row 1:
@@ -529,19 +540,26 @@ ES303: Final = Rule(
           }
     """,
     row=_attribution_source,
+    former_names=("attribution-source",),
 )
 
 ES307: Final = Rule(
     "ES307",
-    "correct-versus-score",
+    "correct-contradicts-score",
     Severity.WARNING,
     "is_correct contradicts a score of 0 or 1",
     """
-    What it finds: a score of 1 that is not correct, or one of 0 that is, unless the metric's
-    scale is not 0 to 1, or lower is better. A 1 need not be correct under metrics that grade,
-    such as F1 or ROUGE, and in rows whose metadata.is_correct_applicable is false.
+    What it finds: a score of 1 that is not correct, or a score of 0 that is correct, unless the
+    metric's scale is not 0 to 1, or lower is better. A score of 1 need not be correct under
+    metrics that grade, such as F1 or ROUGE, and in rows whose metadata.is_correct_applicable is
+    false.
 
-    Why it matters: accuracy taken from the one is not that taken from the other.
+    Why it matters: the accuracy computed from is_correct differs from the accuracy computed from
+    the scores.
+
+    How to fix: Score the sample again with the harness, and write both fields from the same
+    result. If lower is better or the scale is not 0 to 1, say so in metric_config
+    (lower_is_better, min_score, max_score).
 
     Bad:
         row 1:
@@ -552,6 +570,7 @@ ES307: Final = Rule(
           {"evaluation": {"score": 1.0, "is_correct": true}}
     """,
     row=_correct_versus_score,
+    former_names=("correct-versus-score",),
 )
 
 ES308: Final = Rule(
@@ -560,12 +579,17 @@ ES308: Final = Rule(
     Severity.ERROR,
     "a score outside the metric's bounds; a warning where the row joins by name only",
     """
-    What it finds: a score below min_score or above max_score of the metric that the row joins,
-    by evaluation_result_id, or, as a warning, by its name. A binary metric without bounds has 0 and
-    1. A score of levels is an index of level_names, or -1 with has_unknown_level. Bounds that are
-    the wrong way round are those of no score.
+    What it finds: a score below min_score or above max_score of the metric that the row joins, by
+    evaluation_result_id, or, as a warning, by its name. A binary metric without bounds has 0 and
+    1. A score of levels is an index of level_names, or -1 with has_unknown_level. Bounds in
+    reversed order are ignored here (ES701 reports them).
 
-    Why it matters: percent were taken for shares, or the row belongs to another metric.
+    Why it matters: the score may be a percentage where the metric uses shares, or the row belongs
+    to another metric.
+
+    How to fix: Write scores and bounds on the same scale: run the converter again, or correct
+    min_score and max_score. Trust the metric's definition in the harness. Where the row belongs to
+    another metric, correct its evaluation_result_id.
 
     Bad:
         row 1:
@@ -594,14 +618,17 @@ ES308: Final = Rule(
 
 ES309: Final = Rule(
     "ES309",
-    "token-sum",
+    "token-sum-mismatch",
     Severity.WARNING,
     "total_tokens is not input_tokens plus output_tokens, nor these with cache or reasoning",
     """
-    What it finds: a total_tokens that is neither the sum of input and output tokens nor that
+    What it finds: a total_tokens that is neither the sum of input and output tokens nor this sum
     with any of the counts of cache writes, cache reads and reasoning tokens.
 
     Why it matters: costs are computed from these counts.
+
+    How to fix: Take all token counts of the row from the same response of the provider, and write
+    them again. If the total is not known, leave token_usage out instead of guessing.
 
     Bad:
         row 1:
@@ -612,19 +639,24 @@ ES309: Final = Rule(
           {"token_usage": {"input_tokens": 20, "output_tokens": 8, "total_tokens": 28}}
     """,
     row=_token_sum,
+    former_names=("token-sum",),
 )
 
 ES310: Final = Rule(
     "ES310",
-    "timing",
+    "time-above-latency",
     Severity.WARNING,
     "time to first token or generation time above latency",
     """
-    What it finds: a time_to_first_token_ms or generation_time_ms above latency_ms. Inspect
-    writes total minus working time as latency; its generation time is left alone, and so is
-    that of rows without an aggregate that names their harness.
+    What it finds: a time_to_first_token_ms or generation_time_ms above latency_ms. Inspect writes
+    total minus working time as latency; its generation time is not checked, nor is that of rows
+    without an aggregate that names their harness.
 
-    Why it matters: a part cannot take longer than the whole; units or columns were mixed up.
+    Why it matters: a part cannot take longer than the whole; units or columns are probably mixed
+    up.
+
+    How to fix: Write all times in milliseconds, each from its own measurement in the source log.
+    If the latency excludes some of the time, leave it out rather than publish it under this name.
 
     Bad:
         row 1:
@@ -635,6 +667,7 @@ ES310: Final = Rule(
           {"performance": {"latency_ms": 210.5, "generation_time_ms": 210.5}}
     """,
     row=_timing,
+    former_names=("timing",),
 )
 
 ES311: Final = Rule(
@@ -646,7 +679,10 @@ ES311: Final = Rule(
     What it finds: an evaluation_id, model_id, sample_id, evaluation_name or input.raw that is
     empty or blank.
 
-    Why it matters: the schema is content with an empty text, and nobody can join rows by one.
+    Why it matters: the schema accepts an empty string, but rows cannot be joined by one.
+
+    How to fix: Write the identifier or the input from the source log, and run the converter again.
+    Do not invent an id: one that differs from the harness joins no other run.
 
     Bad:
         row 1:
@@ -663,12 +699,15 @@ ES313: Final = Rule(
     "ES313",
     "reference-not-a-choice",
     Severity.INFO,
-    "choices are given, and the reference is none of them, nor a letter or number of one",
+    "choices are given, and the reference is not one of them, nor the letter or number of one",
     """
-    What it finds: rows with choices whose reference is neither one of them, nor the letter or
-    the number of one, counted from 0 or from 1.
+    What it finds: rows with choices whose reference is neither one of the choices nor the letter
+    or the number of one, counted from 0 or from 1.
 
-    Why it matters: no answer can be right by comparison with the reference.
+    Why it matters: an answer that is one of the choices can never equal the reference.
+
+    How to fix: Compare the row with the data set, and write the reference as one of the choices,
+    or as its letter or number. If answers are free text, leave input.choices out.
 
     Bad:
         row 1:
@@ -699,9 +738,12 @@ ES314: Final = Rule(
     Severity.WARNING,
     "error is set and is_correct is true",
     """
-    What it finds: a row with an error that is not blank, and that counts as correct.
+    What it finds: a row whose error is not blank and whose is_correct is true.
 
     Why it matters: a time-out or refusal raises the score.
+
+    How to fix: Find out in the source log whether the sample failed, and score it again. Remove
+    error only if the answer was complete and the message did not concern it.
 
     Bad:
         row 1:
@@ -716,13 +758,16 @@ ES314: Final = Rule(
 
 ES317: Final = Rule(
     "ES317",
-    "model-id-shape",
+    "malformed-model-id",
     Severity.INFO,
-    "model_id is not organisation/name",
+    "model_id is not written organisation/name",
     """
     What it finds: a model_id without an organisation, such as `gpt-4`.
 
-    Why it matters: stores and leaderboards file runs by organisation and name.
+    Why it matters: stores and leaderboards order runs by organisation and name.
+
+    How to fix: Write model_id as organisation/name, such as acme/acorn-7b, in every row and in
+    model_info.id. Then run `evalstream seal`, since the bytes have changed.
 
     Bad:
         row 1:
@@ -738,6 +783,7 @@ ES317: Final = Rule(
     """,
     row=_model_id_shape,
     by_ids=True,
+    former_names=("model-id-shape",),
 )
 
 NO_ANSWER: Final = ES301.violation(

@@ -328,13 +328,16 @@ ES401: Final = Rule(
     Severity.ERROR,
     "sample_hash is not the digest of this row's input under the file's recipe",
     """
-    What it finds: a row whose sample_hash is not what the file's recipe gives for its
-    input.raw and input.reference, nor what any other known recipe gives. Where most rows follow
-    one recipe and less than a quarter of them only another one, those are counted in one finding: a
-    further reference that was added to a row later looks like this.
+    What it finds: a row whose sample_hash is not what the file's recipe gives for its input.raw
+    and input.reference, nor what any other known recipe gives. Where most rows follow one recipe
+    and less than a quarter of them only another one, these are counted in one finding: a further
+    reference that was added to a row later has the same effect.
 
-    Why it matters: the hash is what lets two runs be compared sample by sample. If it does
-    not match, the question or the reference was changed after hashing, or the hash was.
+    Why it matters: the hash is what allows comparing two runs sample by sample. If it does not
+    match, the question, the reference or the hash was changed after hashing.
+
+    How to fix: Restore input.raw and input.reference from the source log, and check again. Only if
+    the input is right as it is, run the converter again to compute new hashes.
 
     Bad:
         row 2:
@@ -360,15 +363,18 @@ ES402: Final = Rule(
     "ES402",
     "other-recipe",
     Severity.INFO,
-    "the file is consistent under a recipe that is not the preferred one of its version",
+    "the file follows a recipe that its version does not prefer",
     """
-    What it finds: all hashes agree under one known recipe, but not under the one that the
-    file's version prefers (concat, and json-list from 0.3.0 on). Where rows have several
-    references and only concat-first gives their hashes, which leaves out all but the first, it is a
-    warning, unless the aggregate names HELM, whose converter hashes so.
+    What it finds: all hashes agree under one known recipe, but not under the one that the file's
+    version prefers (concat, and json-list from 0.3.0 on). Where rows have several references and
+    only concat-first, which leaves out all but the first, gives their hashes, the finding is a
+    warning, unless the aggregate names HELM, whose converter uses this recipe.
 
     Why it matters: hashes of different recipes never match, so samples of this file cannot be
-    joined by hash with those of files that follow the preferred recipe.
+    joined by hash with samples of files that follow the preferred recipe.
+
+    How to fix: Convert the source log again with a converter that uses the preferred recipe. To
+    accept the recipe as it is, name it with `--recipe`.
 
     Bad:
         Every hash is that of a JSON text, such as {"raw":"…","reference":["5"]}:
@@ -395,10 +401,13 @@ ES403: Final = Rule(
     Severity.ERROR,
     "rows of one file follow different recipes",
     """
-    What it finds: every hash is right under some recipe, but a quarter of the rows or more
-    follow only another recipe than most do. (Fewer rows are ES401.)
+    What it finds: every hash is right under some recipe, but a quarter of the rows or more follow
+    only another recipe than most rows do. (Fewer rows are ES401.)
 
-    Why it matters: the file was put together from parts; hashes within it cannot be compared.
+    Why it matters: the file was put together from parts, and hashes within it cannot be compared.
+
+    How to fix: Convert all source logs again with one version of one converter, and write one
+    file. Then recompute the aggregate, and run `evalstream seal`.
 
     Bad:
         Row 1 is hashed as raw followed by reference, row 2 as a JSON text of both:
@@ -435,10 +444,13 @@ ES404: Final = Rule(
     Severity.ERROR,
     "rows carry hashes and no known recipe explains any of them",
     """
-    What it finds: well-formed hashes, none of which follows from its row under any of the
-    known recipes.
+    What it finds: well-formed hashes, none of which any known recipe computes from its row.
 
-    Why it matters: nothing ties the hashes to the samples; they cannot be called checked.
+    Why it matters: nothing ties the hashes to the samples, so the inputs are not verified.
+
+    How to fix: Convert the source log again with a converter that uses a known recipe (see the
+    values of `--recipe`). If the hashes follow a private recipe on purpose, use `--ignore ES404`;
+    the inputs then stay unverified.
 
     Bad:
         No known recipe gives this hash or that of another row:
@@ -463,14 +475,18 @@ ES405: Final = Rule(
     "ES405",
     "malformed-hash",
     Severity.ERROR,
-    "sample_hash is no hex digest, or has the wrong length for hash_algorithm",
+    "sample_hash is not a hex digest, or has the wrong length for hash_algorithm",
     """
-    What it finds: a sample_hash that is not 64 (sha256) or 32 (md5) hex digits, or has the
-    length of another algorithm than the rest. Hashes that all follow another algorithm than
-    the aggregate declares are verified, and reported once. Capitals and a `sha256:` prefix are
-    a warning.
+    What it finds: a sample_hash that is not 64 (sha256) or 32 (md5) hex digits, or has the length
+    of another algorithm than the other rows. Hashes that all follow another algorithm than the
+    aggregate declares are verified, and reported once. Upper-case digits and a `sha256:` prefix
+    are a warning.
 
-    Why it matters: tools that join samples compare hashes as text.
+    Why it matters: tools that join samples compare hashes as strings.
+
+    How to fix: Run the converter again, so that sample_hash is the plain lower-case hex digest of
+    hash_algorithm. Where only hash_algorithm is wrong, correct it in the aggregate, then run
+    `evalstream seal`.
 
     Bad:
         row 2:
@@ -493,11 +509,14 @@ ES406: Final = Rule(
     Severity.INFO,
     "rows without sample_hash; a warning where hashes are expected",
     """
-    What it finds: rows that carry no sample_hash, with their number. It is a warning where other
-    rows have one, and where the aggregate names a hash_algorithm.
+    What it finds: rows without a sample_hash, with their number. It is a warning where other rows
+    have one, and where the aggregate names a hash_algorithm.
 
-    Why it matters: without it a changed question or reference does not show, and two runs cannot be
-    compared sample by sample.
+    Why it matters: without a hash, a changed question or reference is not visible, and two runs
+    cannot be compared sample by sample.
+
+    How to fix: Run a current converter again on the source log, so that every row carries
+    sample_hash. Then run `evalstream seal`, since the bytes have changed.
 
     Bad:
         row 1:
@@ -527,15 +546,19 @@ ES407: Final = Rule(
     "ES407",
     "one-id-two-samples",
     Severity.ERROR,
-    "same sample_id, different input, within one evaluation; one input under two ids is a warning",
+    "one sample_id with two inputs within one evaluation; one input under two ids is a warning",
     """
-    What it finds: a row whose input (raw and all references, not the choices) differs from that
-    of the first row with its sample_id under the same evaluation_id and evaluation_name. As a
+    What it finds: a row whose input (raw and all references, not the choices) differs from that of
+    the first row with its sample_id under the same evaluation_id and evaluation_name. As a
     warning, once for each sample: an input that an earlier row shows under another sample_id, in
     the same evaluation_name or under the same result.
 
-    Why it matters: runs are compared sample by sample; with two questions under one id the
-    comparison is between different questions, with one under two ids it counts twice.
+    Why it matters: runs are compared sample by sample. With two questions under one id, different
+    questions are compared; with one question under two ids, it counts twice.
+
+    How to fix: Give each input one sample_id of its own, as the data set numbers it, and run the
+    converter again. If the data set itself repeats a question under two ids, use `--ignore ES407`
+    for the warning.
 
     Bad:
         row 1:
@@ -567,12 +590,15 @@ ES408: Final = Rule(
     "ES408",
     "repeated-row",
     Severity.ERROR,
-    "the very same bytes twice",
+    "a row that repeats an earlier row byte for byte",
     """
-    What it finds: a line that stands in the file already, byte for byte.
+    What it finds: a line that is already in the file, byte for byte.
 
-    Why it matters: the row counts twice in every mean; it comes from a writer that was
-    resumed, or from files that were joined and overlapped.
+    Why it matters: the row counts twice in every mean; it comes from a writer that was resumed, or
+    from overlapping files that were joined.
+
+    How to fix: Write each row once: run the converter again, or join the files without their
+    overlap. Then recompute the aggregate's figures from the rows, and run `evalstream seal`.
 
     Bad:
         row 2:
@@ -608,14 +634,17 @@ ES409: Final = Rule(
     "ES409",
     "repeated-sample",
     Severity.ERROR,
-    "same evaluation, result, sample_id and repeat as an earlier row",
+    "a row with the evaluation, result, sample_id and repeat of an earlier row",
     """
-    What it finds: two rows that score the same sample under the same result with the same
-    repeat mark (metadata.epoch, repeat, trial or seed), also where they have different
-    evaluation_names and show the same input. Where no mark exists and the contents differ (under
-    different names: the scores) it is a warning: the rows may be repeats without a number.
+    What it finds: two rows that score the same sample under the same result with the same repeat
+    mark (metadata.epoch, repeat, trial or seed), also where they have different evaluation_names
+    and show the same input. Where no mark exists and the contents differ (under different names:
+    the scores) it is a warning: the rows may be repeats without a number.
 
     Why it matters: a sample that counts twice shifts the score.
+
+    How to fix: Number true repeats in metadata.epoch, as the source log does; otherwise write each
+    sample once. Then recompute the aggregate's figures from the rows, and run `evalstream seal`.
 
     Bad:
         row 2:

@@ -257,8 +257,8 @@ def _unknown_version(facts: RunFacts) -> Iterator[Violation]:
         yield ES215.violation(message, severity=Severity.WARNING, expected=declared)
 
 
-def _rule(code: str, name: str, summary: str, documentation: str, *, fixable: bool = False) -> Rule:
-    return Rule(code, name, Severity.ERROR, summary, documentation, fixable=fixable)
+def _rule(code: str, name: str, summary: str, documentation: str, **settings: Any) -> Rule:
+    return Rule(code, name, Severity.ERROR, summary, documentation, **settings)
 
 
 ES201: Final = _rule(
@@ -268,7 +268,10 @@ ES201: Final = _rule(
     """
     What it finds: an object without a property that the schema requires.
 
-    Why it matters: readers rely on it.
+    Why it matters: readers rely on the property.
+
+    How to fix: Add the property that the finding names, with its value from the source log. Where
+    many rows lack it, run a current version of the converter again.
 
     Bad:
         row 2:
@@ -284,10 +287,13 @@ ES202: Final = _rule(
     "wrong-type",
     "a value of the wrong JSON type",
     """
-    What it finds: a value that is of none of the types that the schema allows. A text "3" is
-    no integer, true is no number, 1.0 is an integer.
+    What it finds: a value that has none of the types that the schema allows. The string "3" is not
+    an integer, true is not a number, 1.0 is an integer.
 
-    Why it matters: strict readers refuse the row, lenient ones guess.
+    Why it matters: strict readers reject the row, lenient readers guess.
+
+    How to fix: Write the value in the type that the schema expects, and run the converter again.
+    If the finding comes with ES216, another version fits: see there.
 
     Bad:
         row 2:
@@ -301,11 +307,14 @@ ES202: Final = _rule(
 ES203: Final = _rule(
     "ES203",
     "not-allowed-value",
-    "a value outside enum or const",
+    "a value outside the schema's enum or const",
     """
-    What it finds: a value that is none of those listed in the schema.
+    What it finds: a value that is not among those listed in the schema.
 
-    Why it matters: a reader that branches on it falls through.
+    Why it matters: a reader that distinguishes these values has no case for it.
+
+    How to fix: Write one of the values that the finding lists, chosen by what the source log says.
+    Correct it in the converter, so that all rows agree.
 
     Bad:
         row 2:
@@ -321,10 +330,14 @@ ES204: Final = _rule(
     "null-for-absent",
     "null in an optional field that may not be null",
     """
-    What it finds: an explicit null where the schema wants a value or no field at all: the
-    commonest fault of real files.
+    What it finds: an explicit null where the schema wants a value or a missing property: the most
+    frequent error in real files.
 
-    Why it matters: strict readers refuse the row; leaving the field out is enough.
+    Why it matters: strict readers reject the row; leaving the field out is enough.
+
+    How to fix: Leave the field out instead of writing null; then run `evalstream seal`, since the
+    bytes have changed. Older converters write these nulls: run a current one again. Where the
+    source has a value, write the value.
 
     Bad:
         row 2:
@@ -345,12 +358,16 @@ ES204: Final = _rule(
 ES205: Final = _rule(
     "ES205",
     "unknown-property",
-    "a property that the schema does not know",
+    "a property that is unknown to the schema",
     """
-    What it finds: a property where additionalProperties is false; a near miss of a known name
-    is suggested.
+    What it finds: a property that is not in the schema, where additionalProperties is false; where
+    the name is close to a known one, the finding suggests it.
 
-    Why it matters: a misspelt field is a missing field.
+    Why it matters: a misspelt property is a missing property.
+
+    How to fix: Correct the spelling of the property, or move its value into metadata or
+    additional_details, as a string. Where the property belongs to another version, declare that
+    version in schema_version.
 
     Bad:
         row 2:
@@ -368,7 +385,11 @@ ES206: Final = _rule(
     """
     What it finds: a number outside the schema's bounds.
 
-    Why it matters: a negative count or latency was never measured.
+    Why it matters: a value outside the bounds, such as a negative count or latency, cannot come
+    from a measurement.
+
+    How to fix: Recompute the value from the source log, and write the row again. Leave an optional
+    field out where the value was not measured; do not write a placeholder such as -1.
 
     Bad:
         row 2:
@@ -382,11 +403,15 @@ ES206: Final = _rule(
 ES207: Final = _rule(
     "ES207",
     "too-few-items",
-    "a list shorter than minItems",
+    "an array shorter than minItems",
     """
-    What it finds: a list with fewer items than the schema asks for.
+    What it finds: an array with fewer items than the schema requires.
 
-    Why it matters: an empty list of judges names no judge.
+    Why it matters: an empty array gives no information where the schema requires some, such as a
+    list of judges without a judge.
+
+    How to fix: Write the missing items from the source log, or leave the property out where it is
+    optional. Do not write an empty array for an unknown value.
 
     Bad:
         aggregate:
@@ -413,12 +438,15 @@ ES207: Final = _rule(
 ES208: Final = _rule(
     "ES208",
     "non-string-in-string-map",
-    "a value that is no string in a map of strings",
+    "a value that is not a string in a map of strings",
     """
-    What it finds: a number, boolean, null or container in metadata, arguments or
+    What it finds: a number, boolean, null, array or object in metadata, arguments or
     additional_details, which hold only strings from 0.2.1 on.
 
-    Why it matters: typed readers refuse the row.
+    Why it matters: typed readers reject the row.
+
+    How to fix: Write the value as a string: "3" instead of 3, and an array or object as its JSON
+    text. Leave out a key whose value is null.
 
     Bad:
         row 2:
@@ -432,13 +460,16 @@ ES208: Final = _rule(
 )
 ES209: Final = _rule(
     "ES209",
-    "single-turn-shape",
+    "wrong-single-turn-shape",
     "a single_turn row without an output object, or with a transcript",
     """
-    What it finds: a single_turn row whose output is missing or null, or whose transcript is
-    not null.
+    What it finds: a single_turn row whose output is missing or null, or whose transcript is not
+    null.
 
-    Why it matters: there is no answer to read, or two places to read it from.
+    Why it matters: a reader finds no answer, or two places to read it from.
+
+    How to fix: Give a single_turn row an output object, and remove its transcript. If the row has
+    several turns, correct interaction_type instead, and run the converter again.
 
     Bad:
         row 1:
@@ -452,15 +483,21 @@ ES209: Final = _rule(
             "output": {"raw": "The answer is 5."}
           }
     """,
+    former_names=("single-turn-shape",),
 )
 ES210: Final = _rule(
     "ES210",
-    "transcript-shape",
+    "wrong-transcript-shape",
     "a multi_turn or agentic row without a transcript, or with an output",
     """
-    What it finds: a row with several turns that has no list of turns, or an output besides.
+    What it finds: a multi_turn or agentic row that has no array of turns, or that also has an
+    output.
 
-    Why it matters: there is no transcript to read, or two places to read the answer from.
+    Why it matters: a reader finds no transcript, or two places to read the answer from.
+
+    How to fix: Give the row its transcript (`interactions` in 0.2.0, `messages` later), and leave
+    output out. If the row has one turn only, correct interaction_type to single_turn, and run the
+    converter again.
 
     Bad:
         row 3:
@@ -478,16 +515,20 @@ ES210: Final = _rule(
             "output": null
           }
     """,
+    former_names=("transcript-shape",),
 )
 ES211: Final = _rule(
     "ES211",
     "no-variant-fits",
     "a value that fits none of its variants",
     """
-    What it finds: a value under oneOf (source_data, tool_call_id) that fits none of the
-    variants, or more than one; names the nearest and why it fails.
+    What it finds: a value under oneOf (source_data, tool_call_id) that fits none of the variants,
+    or more than one; the finding names the nearest variant and why it fails.
 
-    Why it matters: the reader cannot tell what kind of thing it is.
+    Why it matters: a reader cannot see which kind of value it is.
+
+    How to fix: Complete the value after the variant that the finding names as the nearest. If it
+    fits more than one, remove the properties of the variants that are not meant.
 
     Bad:
         aggregate:
@@ -508,16 +549,19 @@ ES211: Final = _rule(
 )
 ES212: Final = _rule(
     "ES212",
-    "score-type-needs",
-    "a metric lacks what its score_type needs",
+    "score-type-incomplete",
+    "a metric lacks properties that its score_type requires",
     """
-    What it finds: score_type levels without level_names or has_unknown_level, continuous
-    without min_score or max_score. Below 0.2.3 the schema also asks for the levels fields
-    where score_type is absent. From 0.2.3 on the schema allows null for a bound; with
-    `--profile datastore` null under score_type continuous is found, too: a scale without a
-    bound has "Infinity" or "-Infinity" there.
+    What it finds: score_type levels without level_names or has_unknown_level, continuous without
+    min_score or max_score. Below 0.2.3 the schema also requires the levels fields where score_type
+    is absent. From 0.2.3 on the schema allows null for a bound; with `--profile datastore` null
+    under score_type continuous is found, too: a scale without a bound has "Infinity" or
+    "-Infinity" there.
 
     Why it matters: a score on an unknown scale cannot be compared.
+
+    How to fix: Add the property that the finding names to metric_config, as the metric defines it.
+    Below 0.2.3 also write score_type, so that the schema does not require the levels fields.
 
     Bad:
         aggregate:
@@ -535,16 +579,21 @@ ES212: Final = _rule(
             }]
           }
     """,
+    former_names=("score-type-needs",),
 )
 ES213: Final = _rule(
     "ES213",
-    "pattern",
-    "a text that does not match its pattern",
+    "pattern-mismatch",
+    "a string that does not match its pattern",
     """
-    What it finds: a text that does not match the schema's pattern, such as file_path from
-    0.2.3 on.
+    What it finds: a string that does not match the schema's pattern, such as file_path from 0.2.3
+    on.
 
     Why it matters: a datastore finds files by that pattern.
+
+    How to fix: Write the value in the form that the pattern gives. For file_path: move the files
+    to their place in the datastore, then run `evalstream seal ROWS --aggregate FILE`, with
+    `--file-path PATH` where the path is not found.
 
     Bad:
         aggregate:
@@ -562,16 +611,20 @@ ES213: Final = _rule(
             }
           }
     """,
+    former_names=("pattern",),
 )
 ES214: Final = _rule(
     "ES214",
-    "legacy-metrics-rule",
+    "metrics-without-num-turns",
     "the metrics object of a transcript row lacks num_turns",
     """
-    What it finds: a multi_turn or agentic row of 0.2.0 with a metrics object without
-    num_turns. The schema means evaluation.num_turns, but this is what it says.
+    What it finds: a multi_turn or agentic row of 0.2.0 with a metrics object without num_turns.
+    The schema means evaluation.num_turns, but its text requires metrics.num_turns.
 
-    Why it matters: strict validators refuse the row.
+    Why it matters: strict validators reject the row.
+
+    How to fix: Add num_turns to the row's metrics object, with the number of turns in the
+    transcript. Or leave metrics out: from 0.2.1 on the schema does not allow it.
 
     Bad:
         row 3:
@@ -585,6 +638,7 @@ ES214: Final = _rule(
             "metrics": {"num_turns": 2}
           }
     """,
+    former_names=("legacy-metrics-rule",),
 )
 ES215: Final = Rule(
     "ES215",
@@ -592,11 +646,15 @@ ES215: Final = Rule(
     Severity.ERROR,
     "schema_version is missing or unknown; a warning where versions are mixed",
     """
-    What it finds: a row or aggregate whose schema_version is missing or none that is known
-    (it is judged by the nearest), and, as a warning, rows that mix versions, differ from
-    their aggregate, or carry the schema's annotation form instance_level_eval_0.2.0.
+    What it finds: a row or aggregate whose schema_version is missing or unknown (it is checked
+    against the nearest version), and, as a warning, rows that mix versions, differ from their
+    aggregate, or carry the schema's annotation form instance_level_eval_0.2.0.
 
-    Why it matters: without its version a row cannot be judged.
+    Why it matters: without its version it is not certain which schema a row follows.
+
+    How to fix: Write the plain number of the schema that the writer follows, such as "0.2.0", into
+    schema_version. Use the same number in all rows and in the aggregate; `evalstream schema list`
+    names the versions.
 
     Bad:
         row 2:
@@ -617,12 +675,17 @@ ES216: Final = Rule(
     Severity.INFO,
     "a row or aggregate that fails its declared version and passes another",
     """
-    What it finds: a row or an aggregate that fails the version that it declares and fits
-    another one, which it names, beside the faults themselves. 0.2.0+list is the variant of
-    0.2.0 that the public tag v0.2.0 has: texts or lists of texts in references and outputs.
+    What it finds: a row or an aggregate that fails the version that it declares and fits another
+    one, which the finding names, next to the schema findings themselves. 0.2.0+list is the variant
+    of 0.2.0 that the public tag v0.2.0 has: strings or arrays of strings in references and
+    outputs.
 
-    Why it matters: often nothing is wrong but the number; `--schema-version` judges by
-    another version.
+    Why it matters: often only the number is wrong; `--schema-version` checks against another
+    version.
+
+    How to fix: Check against the version that the finding names: `--schema-version VERSION`. If
+    the writer really follows that version, declare it in schema_version; otherwise repair the
+    findings next to this one.
 
     Bad:
         row 1:
@@ -642,13 +705,16 @@ ES216: Final = Rule(
 )
 ES217: Final = _rule(
     "ES217",
-    "schema",
-    "any other keyword of a schema given by the user",
+    "schema-violation",
+    "a violation of any other keyword of a schema given by the user",
     """
-    What it finds: a breach of a keyword that has no code of its own, in a schema given with
+    What it finds: a violation of a keyword that has no code of its own, in a schema given with
     `--schema`.
 
-    Why it matters: it is the user's own rule.
+    Why it matters: the user gave the schema, so its other keywords count as well.
+
+    How to fix: Change the row as the keyword of your schema requires, or correct the schema given
+    with `--schema`.
 
     Bad:
         schema:
@@ -662,6 +728,7 @@ ES217: Final = _rule(
         row 1:
           {"model_id": "acme/acorn-7b"}
     """,
+    former_names=("schema",),
 )
 
 RULES: Final = (

@@ -188,11 +188,15 @@ ES501: Final = Rule(
     Severity.ERROR,
     "the file's digest is not the declared checksum",
     """
-    What it finds: a rows file whose bytes have another digest than the aggregate declares,
-    with a diagnosis where one fits: another algorithm, converted line ends, the final
-    newline, or rows that were appended.
+    What it finds: a rows file whose bytes have another digest than the aggregate declares, with a
+    diagnosis where one fits: another algorithm, converted line ends, the final newline, or
+    appended rows.
 
     Why it matters: these are not the bytes that were published.
+
+    How to fix: Fetch the published rows file again; the checksum says which bytes the claims rest
+    on. Only after a change that you made and can explain, recompute the aggregate's figures and
+    run `evalstream seal`.
 
     Bad:
         The SHA-256 of run.jsonl begins with bec2d955.
@@ -224,12 +228,15 @@ ES502: Final = Rule(
     "ES502",
     "malformed-checksum",
     Severity.ERROR,
-    "the checksum is no hex digest, or has the wrong length for hash_algorithm",
+    "the checksum is not a hex digest, or has the wrong length for hash_algorithm",
     """
-    What it finds: a checksum that no file can have. Capitals, a prefix, and a checksum
-    without hash_algorithm (its length then tells) are warnings.
+    What it finds: a checksum that no file can have. Upper-case digits, a prefix, and a checksum
+    without hash_algorithm (its length then decides) are warnings.
 
-    Why it matters: nothing can be checked against it.
+    Why it matters: the rows cannot be compared with it.
+
+    How to fix: Restore the aggregate from its source; if the rows are known to be right, run
+    `evalstream seal`. It writes checksum and hash_algorithm in the plain form.
 
     Bad:
         aggregate:
@@ -254,10 +261,14 @@ ES503: Final = Rule(
     Severity.ERROR,
     "total_rows is not the number of rows",
     """
-    What it finds: a total_rows that is not the number of lines that are not blank, is
-    negative, or is no whole number; also rows that are not as many as `--expect-rows` says.
+    What it finds: a total_rows that is not the number of lines that are not blank, is negative, or
+    is not a whole number; also a number of rows that differs from `--expect-rows`.
 
     Why it matters: rows were lost or added after the aggregate was written.
+
+    How to fix: Fetch the complete rows file again, or run the writer to its end; rows may be
+    missing or doubled. If the rows are right, recompute the aggregate's figures from them and run
+    `evalstream seal`.
 
     Bad:
         run.jsonl has 8 rows.
@@ -281,7 +292,10 @@ ES504: Final = Rule(
     """
     What it finds: a rows file that is empty or has only blank lines.
 
-    Why it matters: an empty result supports no claim.
+    Why it matters: an empty file supports no claim.
+
+    How to fix: Run the evaluation or the converter again, or fetch the complete file from its
+    source. Then run `evalstream seal`.
 
     Bad:
         run.jsonl is empty.
@@ -301,6 +315,9 @@ ES505: Final = Rule(
     What it finds: a rows file whose layout is not the declared one.
 
     Why it matters: a reader that trusts the declaration cannot read the file.
+
+    How to fix: Run `evalstream seal ROWS --aggregate FILE`: it writes the format that the file
+    has. Or write the rows in the declared format; from 0.2.3 on only jsonl is allowed.
 
     Bad:
         line 1, as bytes:
@@ -324,10 +341,14 @@ ES506: Final = Rule(
     Severity.WARNING,
     "no aggregate, or one without checksum or total_rows",
     """
-    What it finds: rows that nothing seals: there is no aggregate, or it declares no
+    What it finds: rows without a seal: the run has no aggregate, or the aggregate declares no
     detailed_evaluation_results, no checksum or no total_rows.
 
-    Why it matters: rows can be changed, lost or added without anybody noticing.
+    Why it matters: rows can be changed, lost or added without a trace.
+
+    How to fix: Run `evalstream seal ROWS --aggregate FILE` as soon as the rows are complete. If
+    the aggregate exists under another name, give it to the check with `--aggregate FILE`; to begin
+    a new one, seal with `--create`.
 
     Bad:
         aggregate:
@@ -358,14 +379,18 @@ ES507: Final = Rule(
     "ES507",
     "file-path-mismatch",
     Severity.WARNING,
-    "file_path does not name this file, or is absolute or escapes its folder",
+    "file_path does not name this file, is absolute, or leads out of its folder",
     """
-    What it finds: a declared file_path with another file name than the rows file, an
-    absolute one, one with backslashes, or one that leads upwards. With `--profile datastore`
-    it is an error, and the whole path has to be that of the rows from the datastore's root
-    on: `data/<collection>/<developer>/<model>/<uuid4>_samples.jsonl`.
+    What it finds: a declared file_path with another file name than the rows file, an absolute one,
+    one with backslashes, or one that leads upwards. With `--profile datastore` it is an error, and
+    the whole path has to be that of the rows from the datastore's root on:
+    `data/<collection>/<developer>/<model>/<uuid4>_samples.jsonl`.
 
-    Why it matters: on another machine the rows are not found, or others are.
+    Why it matters: on another machine the rows are not found, or other rows are.
+
+    How to fix: Run `evalstream seal ROWS --aggregate FILE`: it writes a path that fits;
+    `--file-path PATH` sets another. First make sure that these rows, and not others, belong to the
+    aggregate.
 
     Bad:
         The rows are in run.jsonl, beside the aggregate.
@@ -389,7 +414,11 @@ ES508: Final = Rule(
     """
     What it finds: an aggregate that seals its rows with md5.
 
-    Why it matters: two different files with the same md5 can be made at will.
+    Why it matters: two different files with the same md5 can be made on purpose.
+
+    How to fix: Write "sha256" into hash_algorithm, then run `evalstream seal`, which computes the
+    checksum anew. Do so only while the md5 still matches. If the rows' sample_hash is md5 as well,
+    run the converter again first.
 
     Bad:
         aggregate:

@@ -166,14 +166,17 @@ def _call_ids(turn: Any) -> Iterator[tuple[int, str]]:
 
 ES304: Final = Rule(
     "ES304",
-    "turn-order",
+    "turns-out-of-order",
     Severity.WARNING,
     "turn_idx is not 0, 1, 2, … in order",
     """
-    What it finds: a transcript whose turns are not numbered from 0 in the order in which they
-    stand; names the first turn that is out of order.
+    What it finds: a transcript whose turns are not numbered from 0 in the order of the array; the
+    finding names the first turn that is out of order.
 
-    Why it matters: turns were lost, doubled or sorted, and answers point at the wrong ones.
+    Why it matters: turns were lost, duplicated or sorted, and answers point at the wrong ones.
+
+    How to fix: Restore the turns in their order from the source log, and number them from 0. Only
+    where the turns are complete and in order is it enough to correct turn_idx.
 
     Bad:
         row 6:
@@ -198,18 +201,23 @@ ES304: Final = Rule(
           }
     """,
     row=_turn_order,
+    former_names=("turn-order",),
 )
 
 ES305: Final = Rule(
     "ES305",
     "dangling-tool-call",
     Severity.ERROR,
-    "a tool_call_id answers no earlier tool call",
+    "a tool_call_id that answers no earlier tool call",
     """
-    What it finds: a turn whose tool_call_id is the id of no tool call of an earlier turn. As a
+    What it finds: a turn whose tool_call_id is not the id of a tool call in an earlier turn. As a
     warning: an id that two calls share, and a tool turn without a tool_call_id.
 
-    Why it matters: a tool's answer without its question; the transcript was cut or edited.
+    Why it matters: a tool's answer without its call means that the transcript was cut or edited.
+
+    How to fix: Restore the turn with the tool call from the source log, or write the id of the
+    call that the tool answered. Give each tool call its own id, and each tool turn the
+    tool_call_id of its call.
 
     Bad:
         row 3:
@@ -245,10 +253,13 @@ ES306: Final = Rule(
     "num_turns or tool_calls_count differ from the transcript",
     """
     What it finds: a num_turns that is not the number of turns in the transcript, or is missing
-    beside one, and a tool_calls_count that is not the number of tool calls.
+    although the row has a transcript, and a tool_calls_count that is not the number of tool calls.
 
     Why it matters: costs and limits are reported by these counts; a transcript that is shorter
-    was cut.
+    than its count was cut.
+
+    How to fix: Compare the transcript with the source log, and restore missing turns. If the
+    transcript is complete, recompute num_turns and tool_calls_count from it.
 
     Bad:
         row 6:
@@ -283,10 +294,13 @@ ES315: Final = Rule(
     Severity.WARNING,
     "agentic without a tool call, or multi_turn with one assistant turn",
     """
-    What it finds: an agentic row in whose transcript no tool is called, and a multi_turn row
-    in which the assistant speaks once or never.
+    What it finds: an agentic row in whose transcript no tool is called, and a multi_turn row in
+    which the assistant has one turn or none.
 
     Why it matters: agentic and conversational results are compared by this label.
+
+    How to fix: Correct interaction_type in the converter, or restore the missing turns and tool
+    calls from the source log. A row with one answer and no tools is single_turn.
 
     Bad:
         row 6:
@@ -319,13 +333,17 @@ ES319: Final = Rule(
     "ES319",
     "two-transcripts",
     Severity.WARNING,
-    "the row holds interactions and messages; the version's own key is judged",
+    "the row holds interactions and messages; only the version's own key is checked",
     """
-    What it finds: a row with both `interactions` and `messages`. Version 0.2.0 calls the transcript
-    `interactions`, every later one `messages`; only that one is judged.
+    What it finds: a row with both `interactions` and `messages`. Version 0.2.0 calls the
+    transcript `interactions`, every later version `messages`; only that key is checked.
 
-    Why it matters: readers that know the other key see another conversation than the one that was
-    checked.
+    Why it matters: readers that know the other key see a different conversation from the one that
+    was checked.
+
+    How to fix: Keep the transcript under the version's own key: `interactions` in 0.2.0,
+    `messages` later. Before you remove the other one, make sure from the source log that the
+    transcript you keep is complete.
 
     Bad:
         row 6:

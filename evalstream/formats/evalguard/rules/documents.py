@@ -188,24 +188,28 @@ def _rule(code: str, name: str, summary: str, documentation: str, **settings: An
 
 EVG101: Final = _rule(
     "EVG101",
-    "document-shape",
-    "a document that is no YAML, is no object, or does not fit its schema",
+    "malformed-document",
+    "a document that is not valid YAML, is not an object, or does not fit its schema",
     """
-    What it finds: a text that YAML 1.2 does not allow, with line, column and an excerpt, and
-    what its core schema does not know: merge keys, tags that would make objects, keys that are
-    no scalars, a second document, aliases that hold themselves or unfold to over a million
-    characters. Then everything that is neither an object nor fits the schema of its kind, and
-    ids of tasks and metrics that are not made of letters, digits, underscores and hyphens. A
-    folder (`tasks`, `metrics`, `thresholds`, `reports`) tells what its documents are, else their
-    members. `label` in the place of `impact` is accepted with a warning, and tasks of a report
-    may stand with or without a name round each: the specification shows both.
+    What it finds: a text that YAML 1.2 does not allow, with line, column and an excerpt, and what
+    its core schema does not know: merge keys, tags that create objects, keys that are not scalars,
+    a second document, aliases that contain themselves or expand to over a million characters. Then
+    every document that is not an object or does not fit the schema of its kind, and ids of tasks
+    and metrics that are not made of letters, digits, underscores and hyphens. The folder (`tasks`,
+    `metrics`, `thresholds`, `reports`) determines the kind of a document; elsewhere its members
+    do. `label` in place of `impact` is accepted with a warning. Tasks of a report are accepted
+    with or without a name round each: the specification shows both forms.
 
-    Plain scalars are read as YAML 1.2 has it: `no`, `on` and dates are texts. Where a text is
-    wanted and reading a number would lose how it is written (`1e3`, `0777`, `1.10`), it stays
-    the text; a plain `5` or `true` there is no text.
+    Plain scalars are read as YAML 1.2 defines them: `no`, `on` and dates are strings. Where the
+    schema requires a string and reading a number would lose how it is written (`1e3`, `0777`,
+    `1.10`), the scalar stays a string; a plain `5` or `true` there is not a string.
 
-    Why it matters: readers of YAML differ in just these places. What one of them takes for the
-    task `no` is false to another, and a tag may run code.
+    Why it matters: YAML readers differ in exactly these cases. One reader takes `no` for the name
+    of a task, another takes it for false, and a tag may run code.
+
+    How to fix: Correct the document at the reported line so that it is plain YAML 1.2 and fits its
+    schema. Print the schema with `evalstream schema show evalguard/v1/task` (or `metric`,
+    `threshold`, `report`). Quote values that are meant as strings, and rename `label` to `impact`.
 
     Bad:
         tasks/sums.yaml:
@@ -234,6 +238,7 @@ EVG101: Final = _rule(
           }
     """,
     record=_shape,
+    former_names=("document-shape",),
 )
 
 EVG102: Final = _rule(
@@ -241,10 +246,13 @@ EVG102: Final = _rule(
     "empty-range",
     "a threshold range without min and max, or whose min is not below its max",
     """
-    What it finds: a range that no value can lie in, as min counts to the range and max does
-    not, and one that has neither.
+    What it finds: a range whose min is not below its max, so that no value lies in it (min belongs
+    to the range, max does not), and a range with neither min nor max.
 
-    Why it matters: its impact is never reported, whatever a model does.
+    Why it matters: the impact of such a range is never reported, for any value.
+
+    How to fix: Give the range a min or a max, and make min smaller than max. Take the limits from
+    the source that defines the thresholds.
 
     Bad:
         thresholds/sums.yaml:
@@ -272,10 +280,13 @@ EVG201: Final = _rule(
     "task-with-unknown-metric",
     "a task lists a metric that no document defines",
     """
-    What it finds: an entry of a task's metrics that is the id of no metric. Of a document by
-    itself, without its folder (`--aggregate DIR`), a warning says that this was not looked at.
+    What it finds: an entry of a task's metrics that is not the id of a metric. When a document is
+    checked without its folder (`--aggregate DIR`), a warning says that this was not checked.
 
-    Why it matters: the metric has no direction, so that its values mean nothing.
+    Why it matters: the metric has no direction, so its values mean nothing.
+
+    How to fix: Correct the id in the task's metrics, or add a metric document that has this id. If
+    the document was checked alone, pass its folder with `--aggregate DIR`.
 
     Bad:
         tasks/sums.yaml:
@@ -301,10 +312,13 @@ EVG202: Final = _rule(
     "threshold-for-unknown-task",
     "thresholds name a task that no document defines",
     """
-    What it finds: a threshold document whose task is the id of no task. Of a document by itself
-    a warning says that this was not looked at.
+    What it finds: a threshold document whose task is not the id of a task. When a document is
+    checked without its folder, a warning says that this was not checked.
 
     Why it matters: the thresholds are never applied.
+
+    How to fix: Correct `task` in the threshold document, or add a task document that has this id.
+    If the document was checked alone, pass its folder with `--aggregate DIR`.
 
     Bad:
         thresholds/sums.yaml:
@@ -324,13 +338,16 @@ EVG202: Final = _rule(
 EVG203: Final = _rule(
     "EVG203",
     "threshold-for-unknown-metric",
-    "thresholds for a metric that does not exist; one that the task does not list is a warning",
+    "thresholds for a metric that does not exist; a warning where the task does not list it",
     """
-    What it finds: a metric with ranges that is the id of no metric, or, as a warning, that is
+    What it finds: a metric with ranges that is not the id of a metric, or, as a warning, that is
     not among the metrics of the task.
 
-    Why it matters: no value is ever held against these ranges, and the metric that they were
-    meant for has none.
+    Why it matters: no value is ever compared with these ranges, and the metric for which they were
+    meant has none.
+
+    How to fix: Correct the metric's id in `thresholds`, or add the metric document that is
+    missing. For the warning, add the metric to the task's metrics, or remove its ranges.
 
     Bad:
         thresholds/sums.yaml:
@@ -358,10 +375,14 @@ EVG204: Final = _rule(
     "repeated-thresholds",
     "one task has several threshold documents",
     """
-    What it finds: each threshold document for a task beyond the one that is named after it, or
-    beyond the first.
+    What it finds: each threshold document for a task except the one that is named after the task,
+    or, if none is named after it, except the first.
 
-    Why it matters: which ranges hold depends on which document is read last.
+    Why it matters: the ranges that apply depend on which document is read last.
+
+    How to fix: Put all ranges of the task into one threshold document, and delete the other
+    documents. If two documents give different ranges for one metric, keep those from the source
+    that defines the thresholds.
 
     Bad:
         thresholds/sums.yaml:
@@ -379,12 +400,18 @@ EVG204: Final = _rule(
 EVG205: Final = _rule(
     "EVG205",
     "repeated-id",
-    "several tasks, or several metrics, have one id; a file with another name is a warning",
+    "several tasks, or several metrics, have one id; a warning where a file has another name",
     """
-    What it finds: each task and each metric whose id another document of its kind has, which is
-    named after it or comes first; and, as a warning, a file that is not named after its id.
+    What it finds: each task and each metric whose id belongs to another document of its kind,
+    which is named after the id or comes first; and, as a warning, a file that is not named after
+    its id.
 
-    Why it matters: what refers to the id means one of them, and nobody knows which.
+    Why it matters: a reference to the id means one of these documents, and it is not possible to
+    see which.
+
+    How to fix: Give each task and each metric an id of its own, and name its file after the id.
+    Delete a document that is only a copy, and correct the documents that refer to an id you
+    change.
 
     Bad:
         tasks/sums.yaml:
@@ -406,12 +433,15 @@ EVG502: Final = _rule(
     "path-outside-folder",
     "a link, an id or a path in a document leads out of the folder",
     """
-    What it finds: links in the folder to what lies outside, which are not followed; ids and
-    references that are absolute paths or climb (`../secrets`), since they are looked up as
-    names of files; a dataset_path or a `$ref` that climbs out of the folder. An absolute
-    dataset_path is a place on the machine that evaluated, and fine.
+    What it finds: links in the folder that lead outside it, which are not followed; ids and
+    references that are absolute paths or climb (`../secrets`), because they are looked up as names
+    of files; a dataset_path or a `$ref` that climbs out of the folder. An absolute dataset_path is
+    a place on the machine that ran the evaluation, and is allowed.
 
-    Why it matters: whoever reads the documents would open files that are not theirs.
+    Why it matters: a program that reads the documents would open files that do not belong to them.
+
+    How to fix: Replace the path by an id or a relative path that stays inside the folder. Replace
+    a link by a copy of the file that it leads to, if that file belongs to the folder.
 
     Bad:
         tasks/sums.yaml:

@@ -184,10 +184,13 @@ EVG301: Final = Rule(
     Severity.WARNING,
     "threshold ranges of one metric overlap",
     """
-    What it finds: two ranges of a metric that share values. A range goes from min up to, but
-    not including, max; without one of them it has no limit there. Ranges that touch are fine.
+    What it finds: two ranges of a metric that share values. A range goes from min up to, but not
+    including, max; without min or max it has no limit on that side. Ranges that touch do not
+    overlap.
 
-    Why it matters: a value in both has two impacts.
+    Why it matters: a value in both ranges has two impacts.
+
+    How to fix: Change the limits so that each range ends (max) where the next one begins (min).
 
     Bad:
         thresholds/sums.yaml:
@@ -218,12 +221,15 @@ EVG302: Final = Rule(
     "EVG302",
     "gap-between-ranges",
     Severity.WARNING,
-    "between threshold ranges of one metric there are values without any",
+    "between threshold ranges of one metric there are values without a range",
     """
-    What it finds: values between two ranges of a metric that no range holds. What lies below
-    the first or above the last range is no gap.
+    What it finds: values between two ranges of a metric that lie in no range. Values below the
+    first or above the last range are not a gap.
 
-    Why it matters: a value in the gap has no impact, and passes whatever asks for one.
+    Why it matters: a value in the gap has no impact, and passes every test that asks for one.
+
+    How to fix: Extend a range or add one, so that each range ends (max) where the next one begins
+    (min). Take the limits from the source that defines the thresholds, not from reported values.
 
     Bad:
         thresholds/sums.yaml:
@@ -256,11 +262,14 @@ EVG303: Final = Rule(
     Severity.WARNING,
     "a better value has the greater impact",
     """
-    What it finds: a range whose impact is greater than that of the next worse one, where the
-    metric's direction says which values are the better ones.
+    What it finds: a range whose impact is greater than that of the next worse one. The direction
+    of the metric says which values are better.
 
-    Why it matters: either the ranges stand upside down or the direction is wrong, and a model
+    Why it matters: either the ranges are in reverse order or the direction is wrong, and a model
     that gets better looks more dangerous.
+
+    How to fix: Correct the impacts of the ranges, or `direction` in the metric document, whichever
+    is wrong. If larger values of the metric are better, `direction` is `higher_is_better`.
 
     Bad:
         metrics/accuracy.yaml:
@@ -295,15 +304,19 @@ EVG401: Final = Rule(
     "EVG401",
     "unsound-report",
     Severity.ERROR,
-    "a report that does not agree with its tasks and metrics, or with itself",
+    "a report does not agree with its tasks and metrics, or with itself",
     """
-    What it finds: a task_ref that is the id of no task (without one, the name round the task
-    counts); results for a metric that does not exist or that the task does not list; a value
-    that is no number, a negative stderr, more effective than original samples. Results and tasks
-    go together by their places; where their numbers differ, a warning says so. A report by
-    itself, without its folder (`--aggregate DIR`), is a warning.
+    What it finds: a task_ref that is not the id of a task (without a task_ref, the name round the
+    task counts); results for a metric that does not exist or that the task does not list; a value
+    that is not a number, a negative stderr, more effective than original samples. Results and
+    tasks are matched by their positions; where their numbers differ, a warning says so. A report
+    that is checked without its folder (`--aggregate DIR`) gives a warning.
 
-    Why it matters: such a value is held against no threshold, or against a wrong one.
+    Why it matters: such a value is compared with no threshold, or with a wrong one.
+
+    How to fix: Generate the report again from the evaluation's own output, and correct ids that no
+    document has. If the report was checked alone, pass its folder with `--aggregate DIR`. Do not
+    replace a value or a stderr by hand.
 
     Bad:
         reports/acorn-7b.yaml:
@@ -332,13 +345,17 @@ EVG402: Final = Rule(
     "EVG402",
     "reported-impact",
     Severity.INFO,
-    "the range that a reported value falls in, and its impact; a warning where it falls in none",
+    "a reported value with its range and impact; a warning where it lies in no range",
     """
-    What it finds: each value of a report, with the range of its task's thresholds that holds it
-    and that range's impact. A value in none of the ranges is a warning, one without thresholds
-    a remark. The raw output of lm-evaluation-harness is read in the same way.
+    What it finds: each value of a report, with the range of its task's thresholds that contains it
+    and the impact of that range. A value in none of the ranges is a warning, a value without
+    thresholds an info. The raw output of lm-evaluation-harness is read in the same way.
 
-    Why it matters: it is what the thresholds are for.
+    Why it matters: thresholds exist to give each reported value its impact.
+
+    How to fix: Add a range for the value to the task's thresholds, or correct a limit that is
+    wrong. Do not change the value to fit a range. An info reports the impact and needs no repair;
+    `--ignore EVG402` hides the infos and the warnings.
 
     Bad:
         reports/acorn-7b.yaml:

@@ -201,14 +201,18 @@ HAR101: Final = Rule(
     "HAR101",
     "lists-not-found",
     Severity.ERROR,
-    "the input holds no list of instances or no list of metrics",
+    "the list of instances or the list of metrics is missing from the input",
     """
-    What it finds: an input of HarpIA Lab in which the list of instances or that of metrics is
-    not to be found, is empty (instances), is no list, or is one of several that could be it.
-    The lists are told by their items, then by their keys; a remark names the keys where they
-    are not `instances` and `metrics`.
+    What it finds: an input of HarpIA Lab in which the list of instances or the list of metrics is
+    not found, is empty (instances), is not a list, or is one of several possible lists. The lists
+    are recognised by their items, then by their keys; an info names the keys where they are not
+    `instances` and `metrics`.
 
-    Why it matters: without both nothing can be said of what was evaluated, nor by what.
+    Why it matters: without both lists it is not possible to see what was evaluated, or by which
+    metrics.
+
+    How to fix: Pass the complete input of the evaluation, with one list of instances and one list
+    of metrics. Where several lists look alike, remove those that the evaluation did not use.
 
     Bad:
         input:
@@ -228,15 +232,19 @@ HAR102: Final = Rule(
     "HAR102",
     "malformed-instance",
     Severity.ERROR,
-    "an instance lacks a member, or one is of the wrong type",
+    "a member of an instance is missing or has the wrong type",
     """
-    What it finds: an instance without id (a text or a whole number), input (a text) or
-    actual-output (a text; a list of texts, as older files have it, is a remark), and an
-    expected-output that is no list of texts (one text is a warning). Hyphens, underscores,
+    What it finds: an instance without id (a string or an integer), input (a string) or
+    actual-output (a string; a list of strings, as in older files, is an info), and an
+    expected-output that is not a list of strings (one string is a warning). Hyphens, underscores,
     spaces and capitals in these names make no difference; one member in two spellings does.
 
-    Why it matters: metrics compute on these texts; what is missing is scored as if it were
+    Why it matters: metrics are computed from these strings; a missing one is scored as if it were
     empty, or not at all.
+
+    How to fix: Complete the instance in the input from its source, then run the evaluation again.
+    Take actual-output from the stored response of the model, never from expected-output. Write a
+    single expected-output as a list of one string.
 
     Bad:
         input:
@@ -267,10 +275,14 @@ HAR103: Final = Rule(
     Severity.ERROR,
     "two instances have the same id",
     """
-    What it finds: an instance whose id is that of another one before it; a warning where one is
-    a number and the other the same number as a text.
+    What it finds: an instance whose id an earlier instance has; a warning where one id is a number
+    and the other is the same number as a string.
 
-    Why it matters: the log names instances by their ids, so that its records are of either.
+    Why it matters: the log names instances by their ids, so its records may belong to either of
+    the two.
+
+    How to fix: Give each instance an id of its own in the input, then run the evaluation again. If
+    the second instance is only a copy, delete it.
 
     Bad:
         input:
@@ -300,12 +312,15 @@ HAR104: Final = Rule(
     "HAR104",
     "malformed-metric",
     Severity.ERROR,
-    "a metric of the input lacks a member, or one is of the wrong type",
+    "a member of a metric in the input is missing or has the wrong type",
     """
-    What it finds: a metric without an id that is a text, without enable that is true or false,
+    What it finds: a metric without an id that is a string, without enable that is true or false,
     or without an object of parameters.
 
-    Why it matters: it does not tell what is to be computed, or whether it is.
+    Why it matters: the metric does not say what is to be computed, or whether it is.
+
+    How to fix: Give the metric a string as id, true or false as enable, and an object as
+    parameters. Write true and false without quotes, then run the evaluation again.
 
     Bad:
         input:
@@ -324,10 +339,13 @@ HAR105: Final = Rule(
     Severity.WARNING,
     "no metric is enabled, or one is listed twice with the same parameters",
     """
-    What it finds: an input of which no metric is enabled, and a metric that is listed again with
+    What it finds: an input in which no metric is enabled, and a metric that is listed again with
     the same parameters (in any order; 1 and 1.0 are the same), enabled or not.
 
-    Why it matters: the evaluation computes nothing, or its output cannot be told apart.
+    Why it matters: the evaluation computes nothing, or its outputs cannot be distinguished.
+
+    How to fix: Set enable to true for the metrics to compute, and list each one once for the same
+    parameters. Then run the evaluation again, because its output follows this list.
 
     Bad:
         input:
@@ -372,12 +390,15 @@ HAR106: Final = Rule(
     Severity.WARNING,
     "a supervised metric is enabled and an instance has no expected-output",
     """
-    What it finds: an instance whose expected-output is missing or empty, where a metric is
-    enabled that compares responses with it, by its name (BLEU, ROUGE, BERTScore, chrF, exact
-    match and their like).
+    What it finds: an instance whose expected-output is missing or empty, where a metric is enabled
+    that compares responses with it. The name of the metric decides (BLEU, ROUGE, BERTScore, chrF,
+    exact match and similar ones).
 
-    Why it matters: there is nothing to compare the response with, and the score of the
-    evaluation is not of all instances.
+    Why it matters: the metric has nothing to compare the response with, and the score of the
+    evaluation does not cover all instances.
+
+    How to fix: Add expected-output to the instance, or disable the metric, then run the evaluation
+    again. Take expected-output from the reference data, never from the response of the model.
 
     Bad:
         input:

@@ -200,14 +200,18 @@ HAR201: Final = Rule(
     "HAR201",
     "faulty-output",
     Severity.ERROR,
-    "the output of a metric is missing, malformed, or of other parameters than the input's",
+    "the output of a metric is missing, malformed, or has other parameters than the input",
     """
-    What it finds: an object in the output without the name of its metric, parameters, a score
-    that holds a value, or an elapsed time that is a number of 0 or more; with the input beside
-    it also an enabled metric without such an object or with two, and parameters that are not
-    those of the input. The output may be a list, hold lists, or be keyed by metric.
+    What it finds: an object in the output without the name of its metric, parameters, a score that
+    holds a value, or an elapsed time that is a number of 0 or more; with the input beside it also
+    an enabled metric without such an object or with two, and parameters that are not those of the
+    input. The output may be a list, hold lists, or be keyed by metric.
 
-    Why it matters: the score is not of what was asked for, or cannot be told to be.
+    Why it matters: the score is not the one that was requested, or it is not possible to see
+    whether it is.
+
+    How to fix: Pass the input of this output with `--inputs`, or run the evaluation again with
+    this input. Do not edit parameters or scores in the output: they say what was computed.
 
     Bad:
         input:
@@ -232,12 +236,15 @@ HAR202: Final = Rule(
     "HAR202",
     "unrequested-output",
     Severity.WARNING,
-    "the output tells of a metric that is not enabled in the input",
+    "the output contains a metric that is not enabled in the input",
     """
     What it finds: an object in the output whose metric the input does not have, does not enable,
     or has with other parameters.
 
-    Why it matters: the output is that of another input, or of one that was changed since.
+    Why it matters: the output belongs to another input, or to one that was changed since.
+
+    How to fix: Pass the input of this output with `--inputs`, or run the evaluation again with
+    this input.
 
     Bad:
         input:
@@ -258,14 +265,18 @@ HAR301: Final = Rule(
     "HAR301",
     "faulty-log-record",
     Severity.ERROR,
-    "a log record lacks a member, or is of no instance or metric that is known",
+    "a log record lacks a member, or names an unknown instance or metric",
     """
     What it finds: a record without the name of its metric, instance_id, parameters, or a result
     that holds a value; an instance_id that no instance of the input has; a metric or parameters
-    that the input has not (without an input: the output). A metric that is not enabled is a
+    that the input does not have (without an input: the output). A metric that is not enabled is a
     warning.
 
-    Why it matters: the record belongs to another evaluation, or to none that can be found.
+    Why it matters: the record belongs to another evaluation, or it is not possible to see to which
+    one.
+
+    How to fix: Pass the input of this log with `--inputs`, or run the evaluation again with this
+    input. Do not edit the records: the log says what was computed.
 
     Bad:
         input:
@@ -290,15 +301,18 @@ HAR302: Final = Rule(
     "HAR302",
     "uneven-log",
     Severity.WARNING,
-    "a metric was applied to an instance twice, or not to all",
+    "a metric was applied to an instance twice, or not to all instances",
     """
-    What it finds: a record with the metric, parameters and instance of one before it, and a
-    metric that has records of some instances but not of all: those of the input, else all that
-    the log names. Metrics without any record are none that log by instance. Nothing is said of
-    missing ones where records could not be read.
+    What it finds: a record with the same metric, parameters and instance as an earlier record, and
+    a metric that has records for some instances but not for all: those of the input, or without an
+    input all that the log names. A metric without records counts as one that does not log by
+    instance. Missing records are not reported where some records could not be read.
 
-    Why it matters: the log was cut off, or written by several runs, and the score is not that
-    of what it shows.
+    Why it matters: the log was cut off, or written by several runs, and the score does not belong
+    to the records that the log shows.
+
+    How to fix: Run the evaluation again to its end with a new log, or pass the log of one complete
+    run.
 
     Bad:
         log, record 2:
@@ -317,18 +331,22 @@ HAR302: Final = Rule(
 
 HAR303: Final = Rule(
     "HAR303",
-    "result-versus-score",
+    "result-score-mismatch",
     Severity.WARNING,
     "a result has another shape than the score, or a score is not the mean of its results",
     """
     What it finds: a result in the log that holds other kinds of values than the score of its
-    metric in the output: an object where that is a number, or other members. Also, as a remark,
-    a number in a score that is not the mean of the results, to the digits it was written with,
-    where the log has the metric's record of each instance, once. Objects are compared member by
-    member, lists are not.
+    metric in the output: an object where the score is a number, or other members. Also, as an
+    info, a number in a score that is not the mean of the results, at the digits with which it is
+    written, where the log has exactly one record of the metric for each instance. Objects are
+    compared member by member, lists are not.
 
-    Why it matters: many metrics are the mean over the instances; one that is not should be
-    known to be computed otherwise.
+    Why it matters: many metrics are the mean over the instances; it is good to know which metric
+    is computed in another way.
+
+    How to fix: Pass a log and an output of the same evaluation, or run it again to write both.
+    Trust the results in the log, and do not edit them or the score. The info needs no repair where
+    the metric is computed over all instances at once.
 
     Bad:
         output:
@@ -343,6 +361,7 @@ HAR303: Final = Rule(
           {"metric": "BLEU NLTK", "instance_id": "weather-1", "result": 1.0}
     """,
     record=_result_versus_score,
+    former_names=("result-versus-score",),
 )
 
 RULES: Final = (HAR201, HAR202, HAR301, HAR302, HAR303)

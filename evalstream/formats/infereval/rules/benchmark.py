@@ -313,15 +313,19 @@ def _vacuous(benchmark: Benchmark) -> Iterator[Violation]:
 
 INF101: Final = Rule(
     "INF101",
-    "infereval-structure",
+    "structure-violation",
     Severity.ERROR,
-    "a benchmark or evaluation that does not have the format's structure",
+    "a benchmark or an evaluation does not have the structure of its format",
     """
-    What it finds: breaches of the schema of benchmarks or evaluations (types, unknown or missing
-    members, values that are not allowed, no analyst at all), and what the package refuses besides:
-    a context builder without kind, n_samples below 1, a date or time that is none.
+    What it finds: violations of the schema of benchmarks or evaluations (types, unknown or missing
+    members, values that are not allowed, no analyst at all), and what the package rejects in
+    addition: a context builder without kind, n_samples below 1, an invalid date or time.
 
     Why it matters: the package does not load the document.
+
+    How to fix: Correct the member at the pointer so that it fits the schema, or write the document
+    again with infereval. Print the schema with `evalstream schema show infereval/1.0/benchmark`
+    (or `evaluation`).
 
     Bad:
         evaluation:
@@ -332,18 +336,22 @@ INF101: Final = Rule(
           {"items": [{"id": "open-street", "model_verdict": "good"}]}
     """,
     record=_beyond_the_schema,
+    former_names=("infereval-structure",),
 )
 
 INF102: Final = Rule(
     "INF102",
     "bare-reference",
     Severity.INFO,
-    "a text among references, which stands for an object with that citation",
+    "a string among references, in place of an object with that citation",
     """
-    What it finds: a text in a list of references. The package reads it as an object whose
-    citation it is; the published schema refuses it.
+    What it finds: a string in a list of references. The package reads it as an object with this
+    string as its citation; the published schema rejects it.
 
-    Why it matters: readers that go by the schema alone refuse the document.
+    Why it matters: readers that follow only the schema reject the document.
+
+    How to fix: Write the reference as an object: {"citation": "the string"}. The hash of the
+    benchmark stays the same.
 
     Bad:
         benchmark:
@@ -362,9 +370,13 @@ INF201: Final = Rule(
     "an item has more or fewer analyst_verdicts than there are analysts",
     """
     What it finds: an item whose analyst_verdicts are not as many as the analysts. Items of an
-    evaluation without its benchmark are counted against its first item.
+    evaluation without its benchmark are compared with its first item.
 
-    Why it matters: verdicts belong to analysts by their place alone.
+    Why it matters: each verdict belongs to an analyst by its position alone.
+
+    How to fix: Give the item one verdict for each analyst, in the order of analysts, from the
+    analysts' records. The benchmark then has another hash, so run its evaluations again. For an
+    evaluation, pass its own benchmark with `--aggregate`.
 
     Bad:
         benchmark:
@@ -389,10 +401,14 @@ INF202: Final = Rule(
     Severity.ERROR,
     "an item has more or fewer analyst_rationales than there are analysts",
     """
-    What it finds: analyst_rationales that are there and not as many as the analysts; in an
+    What it finds: analyst_rationales that are present and not as many as the analysts; in an
     evaluation without its benchmark, not as many as the verdicts beside them.
 
-    Why it matters: rationales belong to analysts by their place alone.
+    Why it matters: each rationale belongs to an analyst by its position alone.
+
+    How to fix: Give the item one rationale for each analyst, in the order of analysts, or remove
+    the list. Write an empty string for an analyst who gave none. The benchmark then has another
+    hash, so run its evaluations again.
 
     Bad:
         benchmark:
@@ -423,10 +439,13 @@ INF203: Final = Rule(
     Severity.ERROR,
     "an item names a factor or a level that the benchmark does not declare",
     """
-    What it finds: a key of factor_levels that is none of the factors, or a value that is none of
-    that factor's levels.
+    What it finds: a key of factor_levels that is not one of the factors, or a value that is not
+    one of that factor's levels.
 
     Why it matters: the item has no place in the design.
+
+    How to fix: Correct the name in factor_levels, or declare the factor or level in `factors`. The
+    benchmark then has another hash, so run its evaluations again.
 
     Bad:
         benchmark:
@@ -455,9 +474,14 @@ INF204: Final = Rule(
     "a cell of the full cross of the factors holds too few items",
     """
     What it finds: cells, that is combinations of one level of each factor, with fewer items than
-    min_items_per_cell, and lists them. An item that does not name every factor belongs to no cell.
+    min_items_per_cell; the finding lists them. An item that does not name every factor belongs to
+    no cell.
 
-    Why it matters: effects of the factors cannot be told from those of single items.
+    Why it matters: effects of the factors cannot be distinguished from effects of single items.
+
+    How to fix: Add items to the listed cells, or name every factor in the items that belong to
+    them. Lower min_items_per_cell only if the design allows fewer items. The benchmark then has
+    another hash, so run its evaluations again.
 
     Bad:
         benchmark:
@@ -488,11 +512,14 @@ INF205: Final = Rule(
     "INF205",
     "undeclared-primary-panel",
     Severity.ERROR,
-    "primary_panel is the panel of no analyst",
+    "no analyst belongs to the panel in primary_panel",
     """
     What it finds: a primary_panel to which no analyst belongs.
 
-    Why it matters: agreement is to be reported against it.
+    Why it matters: agreement is to be reported against this panel.
+
+    How to fix: Correct primary_panel, or the panel of the analysts who belong to it. The benchmark
+    then has another hash, so run its evaluations again.
 
     Bad:
         benchmark:
@@ -525,7 +552,10 @@ INF206: Final = Rule(
     """
     What it finds: analysts without a panel in a benchmark in which others have one.
 
-    Why it matters: agreement between panels leaves their verdicts out.
+    Why it matters: agreement between panels leaves out the verdicts of these analysts.
+
+    How to fix: Add `panel` to every analyst, or remove it from all of them together with
+    primary_panel. The benchmark then has another hash, so run its evaluations again.
 
     Bad:
         benchmark:
@@ -540,14 +570,17 @@ INF206: Final = Rule(
 
 INF207: Final = Rule(
     "INF207",
-    "factor-kind",
+    "invalid-factor-kind",
     Severity.ERROR,
-    "factor_kinds speaks of no factor, or names no known kind",
+    "factor_kinds names an undeclared factor or an unknown kind",
     """
-    What it finds: a key of factor_kinds that is no factor, or a value that is neither substantive
-    nor experimentally_controlled.
+    What it finds: a key of factor_kinds that is not a factor, or a value that is neither
+    substantive nor experimentally_controlled.
 
     Why it matters: the kind decides how a null effect is read.
+
+    How to fix: Correct the factor's name, or set its kind to substantive or
+    experimentally_controlled. The benchmark then has another hash, so run its evaluations again.
 
     Bad:
         benchmark:
@@ -564,6 +597,7 @@ INF207: Final = Rule(
           }
     """,
     record=_factor_kinds,
+    former_names=("factor-kind",),
 )
 
 INF208: Final = Rule(
@@ -572,10 +606,14 @@ INF208: Final = Rule(
     Severity.ERROR,
     "two analysts or two items have one id",
     """
-    What it finds: an id that an earlier analyst, or an earlier item of the same document, has
-    already; in evaluations, too.
+    What it finds: an id that an earlier analyst, or an earlier item of the same document, already
+    has; in evaluations, too.
 
     Why it matters: results are joined by these ids.
+
+    How to fix: Give each analyst and each item of the benchmark an id of its own, and delete
+    copies. The benchmark then has another hash, so run its evaluations again. If only the
+    evaluation repeats an item, write it again from its run.
 
     Bad:
         benchmark:
@@ -602,12 +640,15 @@ INF209: Final = Rule(
     "INF209",
     "unknown-bearer",
     Severity.ERROR,
-    "premises, conclusions or an rsr_target name no bearer",
+    "premises, conclusions or an rsr_target name an unknown bearer",
     """
-    What it finds: an id among premises or conclusions, or in X or A of an rsr_target, that is no
-    key of bearers.
+    What it finds: an id among premises or conclusions, or in X or A of an rsr_target, that is not
+    a key of bearers.
 
-    Why it matters: there is no sentence to show to the model.
+    Why it matters: the benchmark has no sentence for this id that could be shown to the model.
+
+    How to fix: Correct the id in the item, or add the bearer with its expression to `bearers`. The
+    benchmark then has another hash, so run its evaluations again.
 
     Bad:
         benchmark:
@@ -644,14 +685,18 @@ INF210: Final = Rule(
     "INF210",
     "dangling-cross-reference",
     Severity.ERROR,
-    "a member introduced with 0.17 refers to something that is not there",
+    "a member introduced with 0.17 refers to something that does not exist",
     """
-    What it finds: a tier that is no bearer, a family that is not declared (of a bearer, a
+    What it finds: a tier that is not a bearer, a family that is not declared (of a bearer, a
     copresence rule or a monotonicity step), a bearer of an entailment rule or a fixed one that is
     unknown, a step whose tier or tier_index does not fit its family, a target that is not
-    declared, an item of a regularity that is not there.
+    declared, an item of a regularity that does not exist.
 
-    Why it matters: the package refuses the benchmark.
+    Why it matters: the package rejects the benchmark.
+
+    How to fix: Correct the reference at the pointer, or declare what it names in the benchmark. A
+    tier_index is the position of the tier in its family, from 0. The benchmark then has another
+    hash, so run its evaluations again.
 
     Bad:
         benchmark:
@@ -685,12 +730,15 @@ INF211: Final = Rule(
     "INF211",
     "vacuous-item",
     Severity.WARNING,
-    "an item or factor that can tell nothing",
+    "an item or a factor that cannot show anything",
     """
     What it finds: a premise that is also a conclusion, an item with neither premises nor
     conclusions, a factor without levels.
 
     Why it matters: the answer does not depend on what the model knows.
+
+    How to fix: Correct the item's premises or conclusions, or remove the item; give the factor its
+    levels. The benchmark then has another hash, so run its evaluations again.
 
     Bad:
         benchmark:

@@ -240,6 +240,10 @@ INF301: Final = Rule(
 
     Why it matters: agreement with the analysts is computed from the copies.
 
+    How to fix: Pass the evaluated benchmark with `--aggregate`, or run the evaluation again on
+    this benchmark. Trust the benchmark whose hash is benchmark_hash, and do not edit the copies to
+    match another one.
+
     Bad:
         evaluation:
           {
@@ -265,16 +269,20 @@ INF301: Final = Rule(
 
 INF302: Final = Rule(
     "INF302",
-    "benchmark-hash",
+    "benchmark-hash-mismatch",
     Severity.ERROR,
-    "benchmark_hash is not the benchmark's; a warning where it cannot be verified",
+    "benchmark_hash is not the hash of the benchmark; a warning where it is unverified",
     """
     What it finds: a benchmark_hash that is not the SHA-256 of the benchmark in its normal form.
-    The form is chosen by framework_version (releases since 0.17.0 write five empty members more),
-    and the other one is tried before it is called a mismatch. A warning where the hash is absent
-    or not spelled as the package does, or where no benchmark was given.
+    framework_version decides the form (releases since 0.17.0 write five more empty members), and
+    the other form is tried before a mismatch is reported. A warning where the hash is absent or
+    not spelled as the package spells it, or where no benchmark was given.
 
     Why it matters: the benchmark was changed after the model was asked, or is another one.
+
+    How to fix: Pass the evaluated benchmark with `--aggregate`, or run the evaluation again on
+    this benchmark. Do not copy the expected hash into the evaluation of a changed benchmark. A
+    hash in another spelling may be written as `sha256:` and 64 hex digits in lower case.
 
     Bad:
         benchmark:
@@ -293,18 +301,24 @@ INF302: Final = Rule(
           }
     """,
     record=_benchmark_hash,
+    former_names=("benchmark-hash",),
 )
 
 INF303: Final = Rule(
     "INF303",
-    "sample-indices",
+    "wrong-sample-indices",
     Severity.ERROR,
     "the samples of an item are not those from 0 to n_samples - 1",
     """
     What it finds: an item with more or fewer samples than endorsement_config.n_samples, or whose
-    sample_index are not 0, 1, 2 and so on; a warning where they are all there but out of order.
+    values of sample_index are not 0, 1, 2 and so on; a warning where they are all present but out
+    of order.
 
     Why it matters: answers were lost or counted twice.
+
+    How to fix: Write the evaluation again from the stored samples of its run, or run the item
+    again. Do not renumber samples to close a gap. Samples that are only out of order may be sorted
+    by sample_index.
 
     Bad:
         evaluation:
@@ -325,6 +339,7 @@ INF303: Final = Rule(
           }
     """,
     record=_sample_indices,
+    former_names=("sample-indices",),
 )
 
 INF304: Final = Rule(
@@ -334,11 +349,14 @@ INF304: Final = Rule(
     "majority_vote or model_verdict does not follow from the samples",
     """
     What it finds: counts in majority_vote that are not those of the samples' parsed verdicts, a
-    verdict that does not win, a wrong tie_broken, and a model_verdict that is another one.
-    Samples with a provider_error do not vote. A tie with abstain in it gives abstain, one of good
-    and bad is broken by tie_break.
+    verdict that does not win, a wrong tie_broken, and a model_verdict that differs from the
+    verdict. Samples with a provider_error do not vote. A tie that includes abstain gives abstain,
+    a tie of good and bad is broken by tie_break.
 
     Why it matters: the verdict is what the evaluation is about.
+
+    How to fix: Trust the samples: compute majority_vote and model_verdict again from their parsed
+    verdicts. Do not edit samples to match the vote.
 
     Bad:
         evaluation:
@@ -380,6 +398,9 @@ INF305: Final = Rule(
 
     Why it matters: a failure of the instrument is counted as an answer, or the reverse.
 
+    How to fix: Trust raw_response and provider_error: parse the sample again, then count the votes
+    again. If the two contradict each other, run the item again.
+
     Bad:
         evaluation:
           {
@@ -413,10 +434,14 @@ INF306: Final = Rule(
     Severity.WARNING,
     "an abstention that looks like a failure of the provider",
     """
-    What it finds: a sample that abstains with an empty response, or with no wall_time_ms or one of
-    0, and without a provider_error.
+    What it finds: a sample that abstains with an empty response, or with a wall_time_ms that is
+    missing or 0, and without a provider_error.
 
     Why it matters: releases before 0.15.0 counted failed calls as abstentions.
+
+    How to fix: Run the item again with infereval 0.15.0 or later, or find the call in the logs of
+    the provider. Add a provider_error only if the call is known to have failed. If the model did
+    abstain, ignore the rule for this file with `--ignore INF306`.
 
     Bad:
         evaluation:
@@ -453,7 +478,11 @@ INF307: Final = Rule(
     """
     What it finds: a finished_at before started_at. A time without a zone counts as UTC.
 
-    Why it matters: one of them was written by another clock, or by hand.
+    Why it matters: one of the two times comes from another clock, or was written by hand.
+
+    How to fix: Compare both times with the logs of the run, and correct the one that is wrong or
+    lacks its zone. If the logs are lost, leave the times and ignore the rule with `--ignore
+    INF307`.
 
     Bad:
         evaluation:
