@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any, Final
 from evalstream.discovery.inputs import find_all
 from evalstream.discovery.overlap import apart
 from evalstream.engine.routing import check_routing, outputs_of
-from evalstream.formats import NAMES as FORMATS
 from evalstream.formats.eee import row_view
+from evalstream.formats.registry import CATALOGUE
+from evalstream.formats.registry import NAMES as FORMATS
 from evalstream.io.digest import RECIPES
 from evalstream.io.overwriting import Outputs, journaled
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options, RowRouting
-from evalstream.model.report import Report, Reporter
+from evalstream.model.report import Report
 from evalstream.parsing import json
 from evalstream.parsing.json_schema import ENGINES, compile_schema
 from evalstream.parsing.linear_regex import linear_search
-from evalstream.rules.catalogue import enabled_main_codes
+from evalstream.reporters.base import Reporter
 from evalstream.rules.profiles import PROFILES
 from evalstream.session import Call
 
@@ -149,7 +150,7 @@ def checked_options(options: Options, settings: dict[str, Any]) -> Options:
     for name in ("max_line_bytes", "max_depth", "memory_limit"):
         if getattr(options, name) < 1:
             raise UsageError(f"{name} must be at least 1")
-    enabled_main_codes(options)
+    CATALOGUE.check_prefixes(options)
     _check_routing_values(options.routing)
     return _with_pattern(_with_schema(options))
 

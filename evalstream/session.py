@@ -12,9 +12,10 @@ from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding
 from evalstream.model.finding_list import FindingList
 from evalstream.model.options import Options
-from evalstream.model.report import Report, Reporter, RunSummary, Totals
+from evalstream.model.report import Report, RunSummary, Totals
 from evalstream.model.run import NoInput, Run
 from evalstream.model.signals import STOPPING
+from evalstream.reporters.base import Reporter
 
 if TYPE_CHECKING:
     from evalstream.batch.parts import Part

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from evalstream.formats.eee import row_view
+from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_reader import RowReader
-from evalstream.formats.eee.rules.schema import explain
+from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options
 from evalstream.parsing.json_schema import Validator, builtin_schema, compile_schema
-from evalstream.rules.base import CheckContext
-from evalstream.rules.catalogue import enabled_codes
+from evalstream.rules.schema import explain
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 CORPUS = REPOSITORY.parent / "shared" / "corpus"
@@ -60,7 +60,7 @@ def reader_of(version: str, engine: str) -> RowReader:
     options = Options(schema_version=version, engine=engine)
     fallback = row_view.DEFAULT_VERSION if version == "auto" else version
     return RowReader(
-        CheckContext(options=options, enabled=enabled_codes(options), version=fallback)
+        RowContext(options=options, selection=CATALOGUE.selection(options), version=fallback)
     )
 
 

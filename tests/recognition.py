@@ -1,7 +1,7 @@
 """What the formats make of files, for the tests of each."""
 
 from evalstream.discovery import find_runs
-from evalstream.discovery.detect_format import beginning_of
+from evalstream.io.beginning import beginning_of
 from evalstream.model.run import Run
 
 __all__ = ["beginning_of", "shown"]

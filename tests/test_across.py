@@ -23,7 +23,7 @@ import evalstream
 from evalstream.batch.cross_run import compare
 from evalstream.batch.cross_run.index import CrossRunFinding, CrossRunIndex
 from evalstream.batch.single import check_any
-from evalstream.formats.eee.aggregate import Aggregate, Result
+from evalstream.formats.eee.record_digest import record_digest
 from evalstream.formats.eee.rules.cross_run import ES903, ES904, ES905
 from evalstream.io.progress import Progress
 from evalstream.model.errors import CannotCheck
@@ -49,6 +49,7 @@ from evalstream.stats.run_links import (
     encode_words,
 )
 
+NO_DATA = (None, None, None)
 CODES = frozenset({"ES903", "ES904", "ES905", "ES906", "ES908"})
 UUID = "0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57"
 
@@ -607,7 +608,7 @@ def test_both_speeds_and_all_block_sizes_gather_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from evalstream.engine import row_pass
-    from evalstream.formats.eee import row_engine
+    from evalstream.formats.eee import context, row_engine
 
     rows = sound_rows(count=2000) + sound_rows("0.3.0", count=500)
     rows[5]["input"]["choices"] = ["a", "ü"]
@@ -616,7 +617,7 @@ def test_both_speeds_and_all_block_sizes_gather_the_same(
     data = bytes_of(rows)
     slowly = linked(data, tmp_path, engine="portable")
     monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", 1)
-    row_engine._compiled.cache_clear()
+    context._compiled.cache_clear()
     assert linked(data, tmp_path) == slowly
     monkeypatch.setattr(row_pass, "BLOCK_BYTES", 10_000)
     monkeypatch.setattr(links_module, "IN_MEMORY_BYTES", 1000)
@@ -664,7 +665,7 @@ def test_an_aggregate_that_nests_too_deep_has_no_record() -> None:
     for _ in range(100_000):
         value = [value]
     run = RunLinks()
-    run.claim(Aggregate("a", {"evaluation_id": "e", "x": value}))
+    run.claim(record_digest({"evaluation_id": "e", "x": value}), "e")
     assert run.record is None
     assert run.evaluation is not None
     while value:
@@ -787,26 +788,25 @@ def test_words_tell_samples_and_inputs_apart() -> None:
     assert len({input_hash64(sample, *one) for sample in (1, 2) for one in asked[1:3]}) == 4
 
 
-def test_link_key_know_the_benchmark_whatever_the_model() -> None:
+def test_link_keys_know_the_benchmark_whatever_the_model() -> None:
     row = {"evaluation_id": "b/m/1", "evaluation_name": "n"}
     other = {**row, "evaluation_id": "b/other/org/2"}
-    result = Result(0, None, "n", "d", "r", None, None, False, None, None, None, None, None)
     link_key = [
-        link_key_of(row, None, 0, None),
-        link_key_of(other, " ", 0, None),
-        link_key_of(row, None, 1, result),
+        link_key_of(row, None, 0, NO_DATA),
+        link_key_of(other, " ", 0, NO_DATA),
+        link_key_of(row, None, 1, ("d", "r", None)),
     ]
     link_key += [
-        link_key_of(row, None, 0, result._replace(split="test")),
-        link_key_of(other, None, 1, result),
+        link_key_of(row, None, 0, ("d", "r", "test")),
+        link_key_of(other, None, 1, ("d", "r", None)),
     ]
     benchmarks = [one.benchmark for one in link_key if one is not None]
     assert benchmarks[0] == benchmarks[1] != benchmarks[2] == benchmarks[4] != benchmarks[3]
     assert len({one.evaluation for one in link_key if one is not None}) == 2
     assert len({one.result for one in link_key if one is not None}) == 4
     stray = {**row, "evaluation_id": "the-name-of-a-file"}
-    assert link_key_of(stray, "b/m/1", 0, None) == link_key[0]
-    assert link_key_of({"evaluation_name": "n"}, "b/m/1", 0, None) == link_key[0]
+    assert link_key_of(stray, "b/m/1", 0, NO_DATA) == link_key[0]
+    assert link_key_of({"evaluation_name": "n"}, "b/m/1", 0, NO_DATA) == link_key[0]
 
 
 def test_the_aggregate_says_whose_the_rows_are(tmp_path: Path) -> None:

@@ -26,16 +26,16 @@ from rows import (
 import evalstream
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.claims import claims_of
+from evalstream.formats.eee.context import RowContext
+from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.options import Options
-from evalstream.rules.base import CheckContext
-from evalstream.rules.catalogue import RULES
 
 ERROR, WARNING, INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
 LEVELS = {"score_type": "levels", "level_names": ["wrong", "partly", "right"]}
 HUGE = 10**400
 RESAMPLED = {"method": "bootstrap"}
-AGGREGATE_RULES = sorted(code for code, rule in RULES.items() if rule.aggregate)
+AGGREGATE_RULES = sorted(code for code, rule in CATALOGUE.items() if rule.aggregate)
 LINK_RULES = ("ES603", "ES605")
 
 
@@ -47,7 +47,7 @@ def read(document: Any) -> Aggregate:
 
 def said(code: str, document: Any) -> list[tuple[str | None, Severity]]:
     """Return the places at which a rule finds fault with an aggregate, and how bad it is."""
-    rule = RULES[code]
+    rule = CATALOGUE[code]
     assert rule.aggregate is not None
     violations = list(rule.aggregate(read(document)))
     assert {violation.code for violation in violations} <= {code}
@@ -451,10 +451,10 @@ def violations_of_row(
     code: str, results: Any, row: dict[str, Any], version: str = ""
 ) -> list[Violation]:
     """Return what a rule says of a row beside an aggregate with some results."""
-    rule, aggregate = RULES[code], read({"evaluation_id": "e", "evaluation_results": results})
+    rule, aggregate = CATALOGUE[code], read({"evaluation_id": "e", "evaluation_results": results})
     assert rule.row is not None
     check = rule.row(
-        CheckContext(
+        RowContext(
             Options(),
             version=version,
             evaluation_id=aggregate.evaluation_id,
@@ -549,9 +549,9 @@ def test_an_id_of_no_result_is_unknown(
 
 @pytest.mark.parametrize("code", LINK_RULES)
 def test_without_an_aggregate_no_name_is_unknown(code: str) -> None:
-    rule = RULES[code]
+    rule = CATALOGUE[code]
     assert rule.row is not None
-    assert rule.row(CheckContext(Options())) is None
+    assert rule.row(RowContext(Options())) is None
 
 
 ODD_NUMBERS = st.sampled_from(
@@ -596,7 +596,7 @@ def spoilt_aggregates(draw: st.DrawFn) -> Any:
 def test_no_rule_raises_whatever_the_aggregate_is(document: Any, row: Any, odd: Any) -> None:
     aggregate = read(document)
     for code in AGGREGATE_RULES:
-        rule = RULES[code]
+        rule = CATALOGUE[code]
         assert rule.aggregate is not None
         for violation in rule.aggregate(aggregate):
             assert violation.code == code

@@ -28,6 +28,7 @@ from evalstream.executors.base import run_in_order
 from evalstream.executors.dask import backend as dask
 from evalstream.executors.dask import cluster as connection
 from evalstream.executors.dask import connect, worker
+from evalstream.formats.eee.context import RowContext
 from evalstream.io.file import FileSource, digest_whole, read_lines
 from evalstream.io.progress import Progress
 from evalstream.model.block import Block
@@ -36,7 +37,6 @@ from evalstream.model.finding import Finding
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import Run
-from evalstream.rules.base import CheckContext
 
 pytestmark = [
     # Not imported here: who imports it before we do keeps its own way of logging.
@@ -338,7 +338,7 @@ def test_a_worker_that_comes_later_is_asked_by_its_first_task(
     shared: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backend = joined(shared)
-    cluster = dask._CLUSTERS.joined(connect.Place(shared.address, None, 1), 1)
+    cluster = dask._CLUSTERS.joined(connect.ClusterAddress(shared.address, None, 1), 1)
     monkeypatch.setitem(cluster._versions, "evalstream", "0.0.0")
     with pytest.raises(ExecutorLost, match=r"the worker tcp://\S+ has evalstream \S+, where"):
         list(run_in_order(backend, slow, blocks(3)))
@@ -520,7 +520,7 @@ def test_who_checks_a_small_file_is_what_the_options_say(
     rows.write_bytes(bytes_of(sound_rows()))
     options = Options(**settings)
     opened = open_rows(str(rows), "rows.jsonl", options, ["sha256"])
-    backend, _ = backend_for(opened, CheckContext(options))
+    backend, _ = backend_for(opened, RowContext(options))
     assert backend.name == name
     opened.source.close()
 
@@ -534,5 +534,5 @@ def test_a_large_file_stays_in_one_process_if_that_is_wanted(
     for executor, name in (("serial", "serial"), ("auto", "pool")):
         options = Options(executor=executor, jobs=2)
         opened = open_rows(str(rows), "rows.jsonl", options, ["sha256"])
-        assert backend_for(opened, CheckContext(options))[0].name == name
+        assert backend_for(opened, RowContext(options))[0].name == name
         opened.source.close()

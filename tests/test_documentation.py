@@ -13,7 +13,7 @@ import pytest
 
 from evalstream.batch.ledger.export import FORMS
 from evalstream.cli.options import REPORTERS
-from evalstream.rules.catalogue import RULES
+from evalstream.formats.registry import CATALOGUE
 
 CHECKOUT = Path(__file__).parent.parent
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
@@ -58,7 +58,7 @@ def test_links_lead_somewhere(link: str) -> None:
 
 def test_the_readme_names_only_what_exists() -> None:
     for code in re.findall(r"\b(?:ES|INF|HAR|EVG)\d{3}\b", README + DECISIONS + SECURITY):
-        assert code in RULES
+        assert code in CATALOGUE
     for line in README.splitlines():
         known = FORMS if "evalstream ledger" in line else {one.value for one in REPORTERS}
         for name in re.findall(r"--format (\w+)", line):

@@ -20,9 +20,9 @@ from evalstream.engine.result import BlockResult
 from evalstream.engine.row_pass import check_block
 from evalstream.executors import pool, serial
 from evalstream.executors.base import Backend, run_in_order
+from evalstream.formats.eee.context import RowContext
 from evalstream.model.block import Block
 from evalstream.model.errors import WorkerLost
-from evalstream.rules.base import CheckContext
 
 GONE_SECONDS = 8.0
 SLEEPER = """
@@ -71,7 +71,7 @@ def failing(block: Block) -> int:
     return block.offset
 
 
-def check_or_die(context: CheckContext, block: Block) -> BlockResult:
+def check_or_die(context: RowContext, block: Block) -> BlockResult:
     """Check a block, unless it is one that kills its worker."""
     if block.offset:
         os.kill(os.getpid(), signal.SIGKILL)

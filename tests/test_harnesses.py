@@ -18,7 +18,8 @@ from rows import REPOSITORY
 
 import evalstream
 from evalstream.engine.harness_logs import log_of
-from evalstream.parsing.peek import PEEK_BYTES, Beginning
+from evalstream.io.beginning import Beginning
+from evalstream.parsing.peek import PEEK_BYTES
 
 EXAMPLES = REPOSITORY / "examples"
 

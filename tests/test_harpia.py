@@ -18,8 +18,9 @@ from recognition import beginning_of, shown
 from rows import ODD_KEYS, ODD_VALUES, at, bounded, places, spoilt_bytes
 
 import evalstream
+from evalstream.engine.record_engine import RecordContext
 from evalstream.engine.result import BlockResult
-from evalstream.formats.eee.row_engine import engine_for
+from evalstream.formats.harpia.catalogue import CATALOGUE
 from evalstream.formats.harpia.documents import (
     holds_records,
     kind_of,
@@ -35,7 +36,6 @@ from evalstream.model.block import Lines
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import Options
-from evalstream.rules.base import CheckContext
 
 Seen = set[tuple[str, str, int | None, str | None]]
 """Codes with their severities, lines and pointers."""
@@ -737,8 +737,7 @@ def test_spoilt_bytes_end_in_a_verdict(
 def results_of(data: bytes, cuts: list[int], options: Options) -> tuple[list[Any], Any, int]:
     """Check a log in blocks cut at newlines, and return faults by line, counts and rows."""
     record = LogRecordChecker(Log(Known()))
-    codes_ = frozenset({"ES102", "ES103", "ES109", "ES110", "ES111", "HAR301", "HAR302"})
-    engine = engine_for(CheckContext(options=options, enabled=codes_, record=record))
+    engine = RecordContext(options, CATALOGUE.selection(options), record=record).checker()
     bounds = sorted({0, *cuts, len(data)})
     violations: list[Any] = []
     counts: dict[Any, int] = {}

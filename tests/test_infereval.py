@@ -26,9 +26,9 @@ from evalstream.formats.infereval import documents as infereval
 from evalstream.formats.infereval.benchmark_hash import framework, hashes_of, normalised
 from evalstream.formats.infereval.dates import date_time, is_date
 from evalstream.formats.infereval.votes import vote, voting
+from evalstream.io.beginning import Beginning
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding, Severity
-from evalstream.parsing.peek import Beginning
 
 FOLDER = CORPUS / "infereval"
 REFERENCES = CORPUS.parent / "reference-schemas" / "infereval"

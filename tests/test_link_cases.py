@@ -8,9 +8,9 @@ import pytest
 from corpus import CORPUS, expectations, needs_corpus
 
 import evalstream
+from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Severity
 from evalstream.model.report import Report
-from evalstream.rules.catalogue import RULES
 
 pytestmark = needs_corpus
 
@@ -166,7 +166,7 @@ def expected_findings(case: str) -> set[tuple[str, Severity]]:
     severities = {"E": Severity.ERROR, "W": Severity.WARNING}
     marks = EXPECTED[case].split()
     expected = {(f"ES{mark[1:]}", severities[mark[0]]) for mark in marks}
-    return {(code, severity) for code, severity in expected if code in RULES}
+    return {(code, severity) for code, severity in expected if code in CATALOGUE}
 
 
 every_case = pytest.mark.parametrize("case", CASES)

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,13 @@ import pytest
 from edits import DETAILS, REPOSITORY
 
 import evalstream
+from evalstream.formats.eee.catalogue import CATALOGUE as OF_ROWS
 from evalstream.formats.eee.datastore import place_of, unportable
+from evalstream.formats.registry import CATALOGUE
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import Options
-from evalstream.rules import catalogue
-from evalstream.rules.catalogue import RULES, enabled_codes, severity_of
+from evalstream.rules.catalogue import Catalogue
 from evalstream.rules.profiles import DATASTORE, DEFAULT, PROFILES
 
 UUID = "0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57"
@@ -64,8 +66,8 @@ def said(report: Iterable[Any]) -> list[tuple[str, str, str]]:
 def test_profiles_name_rules_that_exist_and_add_only_optional_ones() -> None:
     assert PROFILES[DEFAULT] == type(PROFILES[DEFAULT])()
     for profile in PROFILES.values():
-        assert profile.codes | profile.severities.keys() <= RULES.keys()
-        assert all(RULES[code].optional for code in profile.codes)
+        assert profile.codes | profile.severities.keys() <= CATALOGUE.keys()
+        assert all(CATALOGUE[code].optional for code in profile.codes)
 
 
 def test_an_unknown_profile_is_refused_and_the_known_are_named() -> None:
@@ -75,34 +77,50 @@ def test_an_unknown_profile_is_refused_and_the_known_are_named() -> None:
 
 
 def test_a_profile_adds_its_rules_and_select_and_ignore_have_the_last_word() -> None:
-    usual, stricter = enabled_codes(Options()), enabled_codes(Options(profile=DATASTORE))
+    usual, stricter = (
+        CATALOGUE.selection(Options()).enabled,
+        CATALOGUE.selection(Options(profile=DATASTORE)).enabled,
+    )
     assert stricter - usual == {"ES901", "ES902"}
     assert usual < stricter
-    assert enabled_codes(Options(profile=DATASTORE, ignore=("ES902",))) == stricter - {"ES902"}
+    assert _codes(Options(profile=DATASTORE, ignore=("ES902",))) == stricter - {"ES902"}
     for profile in PROFILES:
         chosen = Options(profile=profile, select=("ES901", "ES5"), ignore=("ES506",))
-        names = {code for code in RULES if code.startswith("ES5")} | {"ES901"}
-        assert enabled_codes(chosen) == names - {"ES506"}
+        names = {code for code in CATALOGUE if code.startswith("ES5")} | {"ES901"}
+        assert _codes(chosen) == names - {"ES506"}
 
 
 def test_a_profiles_severity_gives_way_to_the_findings_own() -> None:
-    violation = RULES["ES507"].violation("elsewhere")
-    assert severity_of(violation, DEFAULT) is Severity.WARNING
-    assert severity_of(violation, DATASTORE) is Severity.ERROR
-    assert severity_of(violation._replace(severity=Severity.INFO), DATASTORE) is Severity.INFO
-    changed = {code for code in RULES if RULES[code].severity is not _severity(code)}
+    violation = CATALOGUE["ES507"].violation("elsewhere")
+    assert CATALOGUE.selection(Options(profile=DEFAULT)).severity(violation) is Severity.WARNING
+    assert CATALOGUE.selection(Options(profile=DATASTORE)).severity(violation) is Severity.ERROR
+    assert (
+        CATALOGUE.selection(Options(profile=DATASTORE)).severity(
+            violation._replace(severity=Severity.INFO)
+        )
+        is Severity.INFO
+    )
+    changed = {code for code in CATALOGUE if CATALOGUE[code].severity is not _severity(code)}
     assert changed == {"ES007", "ES507", "ES903", "ES910"}
 
 
+def _codes(options: Options) -> frozenset[str]:
+    return CATALOGUE.selection(options).enabled
+
+
 def _severity(code: str) -> Severity:
-    return severity_of(RULES[code].violation(""), DATASTORE)
+    return CATALOGUE.selection(Options(profile=DATASTORE)).severity(CATALOGUE[code].violation(""))
 
 
 def test_a_profiles_severity_holds_in_rows_findings_and_totals(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     Path("run.jsonl").write_bytes((EXAMPLE / "run.jsonl").read_bytes() + b"\n\n")
-    monkeypatch.setitem(catalogue._SEVERITIES[DATASTORE], "ES110", Severity.ERROR)
+    stricter = {**PROFILES[DATASTORE].severities, "ES110": Severity.ERROR}
+    profiles = {**PROFILES, DATASTORE: replace(PROFILES[DATASTORE], severities=stricter)}
+    monkeypatch.setattr("evalstream.rules.catalogue.PROFILES", profiles)
+    own = Catalogue({"ES": OF_ROWS.values})
+    monkeypatch.setattr("evalstream.formats.eee.probe.CATALOGUE", own)
     for profile, severity, code in (
         (DEFAULT, Severity.WARNING, 0),
         (DATASTORE, Severity.ERROR, 1),

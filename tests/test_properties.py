@@ -40,8 +40,10 @@ from evalstream.engine.result import Counts
 from evalstream.engine.row_pass import check_block
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.probe import probe_context
 from evalstream.formats.eee.row_reader import RowReader
+from evalstream.formats.registry import CATALOGUE
 from evalstream.io import stream
 from evalstream.io.stream import Descriptor, StreamSource
 from evalstream.model.block import Block
@@ -50,8 +52,6 @@ from evalstream.model.options import Options
 from evalstream.parsing import json as parsing
 from evalstream.parsing.json_schema import builtin_schema
 from evalstream.parsing.strict_json import parse_exactly
-from evalstream.rules.base import CheckContext
-from evalstream.rules.catalogue import enabled_codes
 from evalstream.stats.tally import Tally
 
 LONGEST = 1500
@@ -86,7 +86,7 @@ def odd_files(draw: st.DrawFn) -> bytes:
     return (MARK if draw(st.booleans()) else b"") + data
 
 
-def outcome(context: CheckContext, blocks: Iterable[Block]) -> Outcome:
+def outcome(context: RowContext, blocks: Iterable[Block]) -> Outcome:
     """Check blocks one by one, as the driver does, and return all that comes of it."""
     found: list[Finding] = []
     collector = Collector(context, "rows.jsonl", found.append)
@@ -97,7 +97,7 @@ def outcome(context: CheckContext, blocks: Iterable[Block]) -> Outcome:
     return found, collector.counts, collector.tally
 
 
-def context_for(data: bytes, most: int, limit: int = 1 << 28, engine: str = "auto") -> CheckContext:
+def context_for(data: bytes, most: int, limit: int = 1 << 28, engine: str = "auto") -> RowContext:
     """Return the context that a sealed aggregate gives."""
     options = Options(max_line_bytes=LONGEST, max_findings=most, memory_limit=limit, engine=engine)
     return probe_context(options, Aggregate("a.json", aggregate_of("0.2.0", data, 0)), data)
@@ -213,7 +213,9 @@ def _force_pool(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _reader(version: str, engine: str) -> RowReader:
     options = Options(schema_version=version, engine=engine)
-    return RowReader(CheckContext(options=options, enabled=enabled_codes(options), version=version))
+    return RowReader(
+        RowContext(options=options, selection=CATALOGUE.selection(options), version=version)
+    )
 
 
 READER = {(version, engine): _reader(version, engine) for version in VERSIONS for engine in ENGINES}

@@ -15,22 +15,22 @@ from test_scanner import agreed, bare, passed_over, written
 
 import evalstream
 from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.fast_path import FAST_PATH_RULES
 from evalstream.formats.eee.probe import probe_context
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.formats.eee.row_groups import notice_key
 from evalstream.formats.eee.row_view import INSTANCE_VERSIONS
 from evalstream.formats.eee.rules.row import FOREIGN_SOURCE
+from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.options import Options
-from evalstream.rules.base import CheckContext
-from evalstream.rules.catalogue import RULES, enabled_codes
 
 OPTIONAL = ("ES312", "ES316")
-LAYER = [code for code in RULES if code.startswith("ES3")]
+LAYER = [code for code in CATALOGUE if code.startswith("ES3")]
 
 
-def context(version: str = "0.2.0", **changes: Any) -> CheckContext:
+def context(version: str = "0.2.0", **changes: Any) -> RowContext:
     """Return the context of a run with an aggregate, its first result changed."""
     document = aggregate_of(version, b"", 0)
     document["evaluation_results"][0].update(changes)
@@ -41,13 +41,13 @@ ALONE = probe_context(Options(select=("ES3",)), None, b"")
 CONTEXTS = [ALONE, context("0.2.0"), context("0.3.0")]
 
 
-def said(row: Row, within: CheckContext) -> list[Violation]:
+def said(row: Row, within: RowContext) -> list[Violation]:
     """Return everything that the rules of the layer say of a row, one by one."""
-    bound = [rule.row(within) for code in LAYER if (rule := RULES[code]).row is not None]
+    bound = [rule.row(within) for code in LAYER if (rule := CATALOGUE[code]).row is not None]
     return [violation for check in bound if check is not None for violation in check(row)]
 
 
-def codes(row: Row, within: CheckContext = CONTEXTS[1]) -> set[str]:
+def codes(row: Row, within: RowContext = CONTEXTS[1]) -> set[str]:
     """Return what is said of a row: codes, with W or I where the severity is not the rule's."""
     marks = {Severity.WARNING: "W", Severity.INFO: "I", None: "", Severity.ERROR: "E"}
     return {violation.code + marks[violation.severity] for violation in said(row, within)}
@@ -396,7 +396,7 @@ def test_a_question_with_choices_leaks_only_what_was_said(
     changes: dict[str, Any], leaks: bool
 ) -> None:
     within = context()
-    check = RULES["ES312"].row(within) if RULES["ES312"].row else None
+    check = CATALOGUE["ES312"].row(within) if CATALOGUE["ES312"].row else None
     assert check is not None
     assert bool(list(check(changed(SINGLE, changes)))) is leaks
 
@@ -456,19 +456,19 @@ def test_a_secret_is_never_shown(tmp_path: Path) -> None:
     assert not [finding for finding in report if secret in json.dumps(finding.as_dict())]
 
 
-def judged_by(within: CheckContext, version: str) -> CheckContext:
+def judged_by(within: RowContext, version: str) -> RowContext:
     """Return a context in which rows are judged by a version."""
     options = replace(within.options, schema_version=version if "+" in version else "auto")
     return replace(within, version=version, options=options)
 
 
-def usual(within: CheckContext) -> CheckContext:
+def usual(within: RowContext) -> RowContext:
     """Return a context with the rules that are on unless others are asked for."""
     options = Options(max_findings=0)
-    return replace(within, options=options, enabled=enabled_codes(options))
+    return replace(within, options=options, selection=CATALOGUE.selection(options))
 
 
-def quietly(row: Row, within: CheckContext) -> set[tuple[str, str, str]] | None:
+def quietly(row: Row, within: RowContext) -> set[tuple[str, str, str]] | None:
     """Return what is remarked of a row that the scanner takes, None if it does not take it."""
     line = written(bare(row))
     tallies = (passed_over(judged_by(within, version), line) for version in INSTANCE_VERSIONS)
@@ -476,7 +476,7 @@ def quietly(row: Row, within: CheckContext) -> set[tuple[str, str, str]] | None:
     return None if taken is None else {key for key, _, _ in taken.notices}
 
 
-def assert_quiet_is_right(row: Row, within: CheckContext) -> bool:
+def assert_quiet_is_right(row: Row, within: RowContext) -> bool:
     """Require the scanner to take only rows of which nothing else is said."""
     accepted = quietly(row, within)
     judged = [violation for violation in said(row, within) if violation.code in FAST_PATH_RULES]
@@ -490,7 +490,7 @@ def assert_quiet_is_right(row: Row, within: CheckContext) -> bool:
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("within", CONTEXTS)
-def test_usual_rows_are_accepted_quickly(version: str, within: CheckContext) -> None:
+def test_usual_rows_are_accepted_quickly(version: str, within: RowContext) -> None:
     for row in sound_rows(version):
         assert assert_quiet_is_right(row, within)
         assert assert_quiet_is_right({**row, "answer_attribution": []}, within)

@@ -44,6 +44,7 @@ from test_properties import outcome as collected
 import evalstream
 from evalstream.formats.eee import fast_path, row_engine, row_view
 from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.fast_path import FastPath, fast_path_for
 from evalstream.formats.eee.probe import probe_context
 from evalstream.formats.eee.row_engine import RowEngine
@@ -53,7 +54,6 @@ from evalstream.model.row_record import RowRecord, RowRecords
 from evalstream.parsing.json_schema import builtin_schema
 from evalstream.parsing.native import binding, schema_tables
 from evalstream.parsing.native.schema_tables import NotTabled, pinned, tables_of
-from evalstream.rules.base import CheckContext
 from evalstream.stats.tally import Tally
 
 SOURCES = REPOSITORY / "evalstream" / "parsing" / "native"
@@ -67,7 +67,7 @@ def context(
     algorithm: str = "sha256",
     aggregate: Row | None = None,
     **settings: Any,
-) -> CheckContext:
+) -> RowContext:
     """Return a context of rows that all follow one recipe, or have no hash."""
     seen = None if aggregate is None else Aggregate("a.json", aggregate)
     settled = probe_context(Options(max_findings=0, **settings), seen, b"")
@@ -102,26 +102,26 @@ CONTEXTS = [
 ]
 
 
-def slowly(within: CheckContext) -> CheckContext:
+def slowly(within: RowContext) -> RowContext:
     """Return the same context without a scanner."""
     return replace(within, options=replace(within.options, engine="rust"))
 
 
 @lru_cache(maxsize=512)
-def engine_of(within: CheckContext) -> RowEngine:
+def engine_of(within: RowContext) -> RowEngine:
     """Return the engine of a context."""
     return RowEngine(within)
 
 
 @lru_cache(maxsize=512)
-def swift_of(within: CheckContext) -> FastPath:
+def swift_of(within: RowContext) -> FastPath:
     """Return what takes the usual rows of a context."""
     found = fast_path_for(within)
     assert found is not None
     return found
 
 
-def outcome(within: CheckContext | RowEngine, data: bytes, **lines: Any) -> Any:
+def outcome(within: RowContext | RowEngine, data: bytes, **lines: Any) -> Any:
     """Return all that comes of a block; links of one group are in the order of their lines."""
     subject = within if isinstance(within, RowEngine) else engine_of(within)
     result = subject.run(Lines(data, **{"final": True, **lines}))
@@ -138,7 +138,7 @@ def rows_of(words: bytes) -> list[tuple[int, ...]]:
     return list(zip(columns, columns, columns, columns, strict=True))
 
 
-def passed_over(within: CheckContext, line: bytes) -> Tally | None:
+def passed_over(within: RowContext, line: bytes) -> Tally | None:
     """Return what is tallied of a line, None where the scanner does not take it."""
     tally = Tally()
     subject = swift_of(within).pass_over(engine_of(within).groups(), tally, line + b"\n", 0, None)
@@ -147,12 +147,12 @@ def passed_over(within: CheckContext, line: bytes) -> Tally | None:
     return None if left else tally
 
 
-def taken(within: CheckContext, line: bytes) -> bool:
+def taken(within: RowContext, line: bytes) -> bool:
     """Tell whether the scanner takes a line."""
     return passed_over(within, line) is not None
 
 
-def agreed(within: CheckContext, *lines: bytes, **settings: Any) -> bool:
+def agreed(within: RowContext, *lines: bytes, **settings: Any) -> bool:
     """Require that both ways make the same of lines; tell whether all of them are taken."""
     data = b"".join(line + b"\n" for line in lines)
     assert outcome(within, data, **settings) == outcome(slowly(within), data, **settings)
@@ -174,7 +174,7 @@ def bare(row: Row) -> Row:
     return {name: value for name, value in row.items() if name != "sample_hash"}
 
 
-def rehashed(row: Row, within: CheckContext) -> Row:
+def rehashed(row: Row, within: RowContext) -> Row:
     """Return a row with the hash that its context wants, as far as its input has one."""
     if not within.recipes:
         return bare(row)
@@ -196,7 +196,7 @@ def changed(row: Row, place: str, value: Any) -> Row:
     return row
 
 
-def asking(row: Row, within: CheckContext, **sample: Any) -> Row:
+def asking(row: Row, within: RowContext, **sample: Any) -> Row:
     """Return a row with another input, rightly hashed."""
     return rehashed({**row, "input": {**row["input"], **sample}}, within)
 
@@ -276,7 +276,7 @@ def test_both_languages_know_the_same_structures() -> None:
     assert members_of(text, "row") == [*binding.COLUMNS]
     assert members_of(text, "record") == [*RowRecord._fields]
     for name, known in (
-        ("demands", binding.Demands),
+        ("demands", binding.RowConstraints),
         ("hasher", binding.Hasher),
         ("tables", binding._Tables),
         ("scope", binding._Scope),
@@ -285,7 +285,7 @@ def test_both_languages_know_the_same_structures() -> None:
         assert members_of(text, name) == [field[0] for field in known._fields_]
     flags = {name: value for name, value in vars(binding.Flag).items() if name.isupper()}
     assert constants_of(text, "flag") == flags
-    assert constants_of(text, "pause") == dict(binding.Pause.__members__)
+    assert constants_of(text, "pause") == dict(binding.StopReason.__members__)
     assert binding.slots()[: len(IDS)] == fast_path._IDS == IDS
     assert binding.recipes() == ("", *COVERED)
     assert tuple(constants_of(text, "interaction")) == tuple(
@@ -358,7 +358,7 @@ MANNERS: dict[str, Callable[[Row], bytes]] = {
 
 @pytest.mark.parametrize("manner", MANNERS)
 @pytest.mark.parametrize(("version", "within"), CONTEXTS)
-def test_every_sound_row_is_taken(version: str, within: CheckContext, manner: str) -> None:
+def test_every_sound_row_is_taken(version: str, within: RowContext, manner: str) -> None:
     lines = [MANNERS[manner](rehashed(row, within)) for row in sound_rows(version)]
     assert agreed(within, *lines)
 
@@ -387,7 +387,7 @@ def shuffled(value: Any, chance: random.Random) -> Any:
 
 
 @pytest.mark.parametrize(("version", "within"), CONTEXTS)
-def test_members_may_come_in_any_order(version: str, within: CheckContext) -> None:
+def test_members_may_come_in_any_order(version: str, within: RowContext) -> None:
     chance = random.Random(7)
     rows = [rehashed(row, within) for row in sound_rows(version, 48)]
     assert agreed(within, *(written(shuffled(row, chance)) for row in rows))
@@ -656,7 +656,7 @@ def references(text: str) -> Iterator[list[str]]:
 
 
 def asked_rows(
-    version: str, within: CheckContext, writing: str
+    version: str, within: RowContext, writing: str
 ) -> Iterator[tuple[Row, list[str], bytes]]:
     """Return inputs of all kinds, the references of each, and the row, written and hashed."""
     base = changed(sound(OPEN, version), "input/formatted", ...)
@@ -794,7 +794,7 @@ def test_ids_of_any_length(length: int) -> None:
 
 
 @pytest.mark.parametrize("within", [BARE["0.3.0"], JOINED["0.3.0"]])
-def test_ids_may_be_written_in_several_ways(within: CheckContext) -> None:
+def test_ids_may_be_written_in_several_ways(within: RowContext) -> None:
     rows = [rehashed(row, within) for row in sound_rows("0.3.0", 12)]
     lines = [
         written({**row, "evaluation_result_id": "another", "evaluation_name": "another"})
@@ -842,10 +842,10 @@ def test_scopes_that_alternate(picks: list[tuple[str, str]], violations: set[int
 
 
 @pytest.fixture
-def rooms(monkeypatch: pytest.MonkeyPatch) -> Callable[[CheckContext, int, int], RowEngine]:
+def rooms(monkeypatch: pytest.MonkeyPatch) -> Callable[[RowContext, int, int], RowEngine]:
     """Make engines whose scanner has room for so many rows and bytes of text."""
 
-    def made(within: CheckContext, rows: int, size: int) -> RowEngine:
+    def made(within: RowContext, rows: int, size: int) -> RowEngine:
         monkeypatch.setattr(binding, "MOST_ROWS", rows)
         monkeypatch.setattr(binding, "TEXT_BYTES", size)
         # Scanners of other sizes are idle there.
@@ -855,7 +855,7 @@ def rooms(monkeypatch: pytest.MonkeyPatch) -> Callable[[CheckContext, int, int],
     return made
 
 
-Rooms = Callable[[CheckContext, int, int], RowEngine]
+Rooms = Callable[[RowContext, int, int], RowEngine]
 
 
 def spoilt_rows(count: int, faulty: Iterable[int]) -> bytes:
@@ -891,9 +891,7 @@ def test_blocks_of_as_many_rows_as_go_together(count: int) -> None:
 
 
 @pytest.mark.parametrize("within", [BARE["0.3.0"], JOINED["0.3.0"], context("0.3.0", "json-str")])
-def test_how_much_room_there_is_for_texts_changes_nothing(
-    rooms: Rooms, within: CheckContext
-) -> None:
+def test_how_much_room_there_is_for_texts_changes_nothing(rooms: Rooms, within: RowContext) -> None:
     row = changed(sound(SINGLE, "0.3.0"), "input/choices", ...)
     row = asking(row, within, raw='a"\u00fc\U0001f600', reference=["b\x7f", "cd"])
     lines = [
@@ -1240,7 +1238,7 @@ def test_deep_values_are_left_to_others(form: str, depth: int) -> None:
 
 
 @lru_cache(maxsize=1)
-def unbounded() -> CheckContext:
+def unbounded() -> RowContext:
     """Return a context that bounds no scores, and sums them up."""
     document = claiming("0.2.0")
     for result in document["evaluation_results"]:

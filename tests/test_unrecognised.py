@@ -16,10 +16,10 @@ import evalstream
 from evalstream.api import merge
 from evalstream.discovery import find_runs
 from evalstream.discovery.unrecognised import NAMED, Leftovers
+from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.report import Report
 from evalstream.model.run import Run
-from evalstream.rules.catalogue import RULES
 
 PAIR = REPOSITORY / "tests" / "pairs" / "0.3.0"
 
@@ -375,7 +375,7 @@ def test_found_is_what_lies_there(store: Path) -> None:
     finding = left_in(evalstream.check(store))
     assert finding is not None
     assert (finding.found, finding.expected, finding.pointer) == ({JSON: 1}, None, None)
-    assert RULES["ES007"].severity is Severity.WARNING
+    assert CATALOGUE["ES007"].severity is Severity.WARNING
 
 
 def test_a_named_file_is_never_left_over(store: Path) -> None:

@@ -18,13 +18,13 @@ from evalstream.batch.results import ResultStore
 from evalstream.batch.scheduler import BatchScheduler
 from evalstream.batch.shards import Shard
 from evalstream.formats.eee.rules import cross_run
+from evalstream.formats.registry import CATALOGUE
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import RunSummary, Totals
 from evalstream.model.run import NoInput, Run
 from evalstream.model.signals import STOPPING, Stopped
-from evalstream.rules.catalogue import enabled_codes
 
 if TYPE_CHECKING:
     from evalstream.batch.ledger.ledger import Ledger
@@ -112,7 +112,7 @@ def _opened(ledger: str | None, options: Options, *, overwrite: bool) -> Ledger 
 
 
 def _are_held_together(plan: RunPlan, options: Options) -> bool:
-    wanted = bool(LINKING & enabled_codes(options))
+    wanted = bool(LINKING & CATALOGUE.selection(options).enabled)
     return wanted and plan.runs > 1 and options.routing == RowRouting()
 
 

@@ -14,6 +14,7 @@ from evalstream.batch.single import UNCHECKED, check_any, not_checked
 from evalstream.discovery.unrecognised import Unrecognised
 from evalstream.engine.collector import finding_of
 from evalstream.executors.base import Backend, run_in_order
+from evalstream.formats.registry import CATALOGUE
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.block import MEBIBYTE
@@ -23,7 +24,6 @@ from evalstream.model.finding_list import FindingList
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import ForeignLog, NoInput, Run
-from evalstream.rules.catalogue import enabled_codes
 from evalstream.rules.inputs import ES001, ES005, ES008
 
 PACK_RUNS: Final = 32
@@ -139,8 +139,9 @@ def _left(planned: PlannedRun, found: Unrecognised, options: Options) -> Checked
         name, None, found.format, incomplete_reason=incomplete_reason, excluded=found.excluded
     )
     findings = []
-    if violation is not None and violation.code in enabled_codes(options):
-        finding = finding_of(violation, name, options.profile)
+    selection = CATALOGUE.selection(options)
+    if violation is not None and violation.code in selection:
+        finding = finding_of(violation, name, selection)
         summary.count(violation.code, finding.severity, 1)
         findings.append(finding)
         if finding.severity >= options.threshold:

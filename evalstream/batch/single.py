@@ -8,10 +8,11 @@ from typing import Final
 
 from evalstream.discovery.unused_options import refuse_idle
 from evalstream.engine.collector import finding_of
-from evalstream.formats import UNKNOWN
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.checker import prepare
 from evalstream.formats.eee.late_aggregate import check_run
+from evalstream.formats.registry import CATALOGUE, UNKNOWN
+from evalstream.io.beginning import Beginning
 from evalstream.io.compression import compression_of
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
@@ -21,8 +22,7 @@ from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import STDIN, Run
 from evalstream.model.signals import Stopped
-from evalstream.parsing.peek import ARRAY, NOTHING, OBJECT, PEEK_BYTES, Beginning, peek
-from evalstream.rules.catalogue import enabled_codes
+from evalstream.parsing.peek import ARRAY, NOTHING, OBJECT, PEEK_BYTES, peek
 from evalstream.rules.inputs import ES005
 
 _PLACES: Final = {
@@ -86,8 +86,9 @@ def not_checked(
     )
     summary = RunSummary(rows, aggregate, run.format, incomplete_reason=incomplete_reason)
     summary.selected, summary.ignored = options.select, options.ignore
-    if violation.code in enabled_codes(options):
-        finding = finding_of(violation, rows or aggregate or "", options.profile)
+    selection = CATALOGUE.selection(options)
+    if violation.code in selection:
+        finding = finding_of(violation, rows or aggregate or "", selection)
         summary.count(violation.code, finding.severity, 1)
         show(finding)
     return summary

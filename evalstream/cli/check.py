@@ -43,7 +43,7 @@ from evalstream.cli.options import (
 )
 from evalstream.cli.output import Target, report_of
 from evalstream.engine.routing import SIDECAR
-from evalstream.formats import NAMES as FORMATS
+from evalstream.formats.registry import NAMES as FORMATS
 from evalstream.io.overwriting import is_same_file
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity

@@ -17,8 +17,9 @@ from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDERR, STDOUT, journaled, refuse_overwriting
 from evalstream.model.options import Options, RowRouting
-from evalstream.model.report import Report, Reporter
+from evalstream.model.report import Report
 from evalstream.model.signals import STOPPING, Stopped
+from evalstream.reporters.base import Reporter
 from evalstream.reporters.text import LiveTextReporter
 
 

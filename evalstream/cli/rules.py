@@ -14,13 +14,12 @@ from evalstream.batch.ledger.export import FORMS, export, wrote
 from evalstream.cli.main import command_group, guarded
 from evalstream.cli.options import codes_of
 from evalstream.cli.replaceable import refuse_foreign
-from evalstream.formats import NAMES
+from evalstream.formats.registry import CATALOGUE, NAMES
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDOUT, journaled, refuse_overwriting
 from evalstream.model.errors import UsageError
 from evalstream.model.report import VERDICTS
 from evalstream.parsing.json_schema import schema_documents, schema_text
-from evalstream.rules.catalogue import RULES
 
 commands = command_group()
 
@@ -30,13 +29,13 @@ def rules(
     code: Annotated[str | None, typer.Argument(help="A code, or the beginning of some.")] = None,
 ) -> None:
     """List the rules, or explain one."""
-    matching = [rule for rule in RULES.values() if rule.code.startswith((code or "").upper())]
+    matching = CATALOGUE.find(code) if code else list(CATALOGUE.values())
     if not matching:
-        raise UsageError(f"no rule has the code {code!r}; see: evalstream rules")
+        raise UsageError(f"no rule has the code or the name {code!r}; see: evalstream rules")
     with guarded():
         for rule in matching:
             line = f"{rule.code}  {rule.severity.label:8}{rule.name:30}{rule.summary}"
-            typer.echo(rule.explained() if rule.code == (code or "").upper() else line)
+            typer.echo(rule.explained() if code and len(matching) == 1 else line)
 
 
 @commands.command()

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, Final
 
-from evalstream.formats import NAMES
 from evalstream.formats.evalguard import documents
+from evalstream.formats.registry import NAMES
 from evalstream.io.spill_table import SpillTable, restored, stored
 from evalstream.model.run import NoInput, Run
 

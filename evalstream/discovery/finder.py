@@ -9,7 +9,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 from evalstream.discovery.patterns import expanded
-from evalstream.formats import NAMES
+from evalstream.formats.registry import NAMES
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
 

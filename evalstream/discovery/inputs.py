@@ -9,8 +9,8 @@ from itertools import chain, islice
 
 from evalstream.discovery import checked_inputs, find_runs, is_many
 from evalstream.discovery.unused_options import refuse_idle
-from evalstream.formats import NAMES
 from evalstream.formats.eee import row_view
+from evalstream.formats.registry import NAMES
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options
@@ -77,7 +77,9 @@ def _joined(
 
 def _shown_by(*paths: str | None) -> str:
     """Return the first system that one of some files shows; the main one where none does."""
-    from evalstream.discovery.detect_format import FOREIGN, beginning_of, kind_of
+    from evalstream.discovery.detect_format import kind_of
+    from evalstream.engine.harness_logs import FOREIGN
+    from evalstream.io.beginning import beginning_of
 
     for path in paths:
         if path is None or path == STDIN or is_remote(path):

@@ -8,17 +8,16 @@ from contextlib import ExitStack, closing
 from itertools import islice
 from typing import Any, Final
 
-from evalstream.discovery.detect_format import beginning_of
 from evalstream.discovery.document_sets import Gathered
 from evalstream.discovery.pairing import FoundRuns
 from evalstream.discovery.search_folder import identified
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.io.beginning import Beginning, beginning_of
 from evalstream.io.remote import is_remote
 from evalstream.io.spill_table import SpillTable, stored
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.parsing.json import fast
-from evalstream.parsing.peek import Beginning
 
 ROWS: Final = "rows"
 CLAIMS: Final = "claims"

@@ -8,26 +8,21 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from evalstream.discovery.detect_format import (
-    FOREIGN,
-    LARGEST_LOOK,
-    Kind,
-    beginning_of,
-    kind_of,
-    lines_of,
-)
+from evalstream.discovery.detect_format import Kind, kind_of
 from evalstream.discovery.ignored_files import are_all_aside, aside_by_members, members_of
 from evalstream.discovery.unrecognised import EVENTS, INDEX, REPORT, UNREADABLE
+from evalstream.engine.harness_logs import FOREIGN
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.row_view import AGGREGATE_KEYS, AGGREGATE_MEMBERS
 from evalstream.formats.evalguard import documents as evalguard
 from evalstream.formats.harpia import documents as harpia
 from evalstream.formats.infereval import documents as infereval
+from evalstream.io.beginning import LARGEST_LOOK, Beginning, beginning_of, lines_of
 from evalstream.io.file_names import is_packed_json_name, is_rows_name
 from evalstream.model.errors import CannotCheck
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.limits import MOST_JSON_BYTES
-from evalstream.parsing.peek import ARRAY, LINES, OBJECT, PEEK_BYTES, Beginning
+from evalstream.parsing.peek import ARRAY, LINES, OBJECT, PEEK_BYTES
 
 AGGREGATE: Final = 1
 OTHER: Final = 2

@@ -17,6 +17,7 @@ from evalstream.discovery.peek import (
 )
 from evalstream.discovery.unrecognised import OTHER as OTHER_KIND
 from evalstream.discovery.unrecognised import ROWS_LIKE, Leftovers
+from evalstream.io.beginning import Beginning
 from evalstream.io.exclusion import Exclusion
 from evalstream.io.file_names import (
     ALL_ROWS_ENDINGS,
@@ -33,7 +34,7 @@ from evalstream.io.remote import Listed, as_prefix, exists, listed, read_each
 from evalstream.model.errors import CannotCheck
 from evalstream.model.run import NoInput
 from evalstream.parsing.limits import MOST_JSON_BYTES
-from evalstream.parsing.peek import PEEK_BYTES, Beginning
+from evalstream.parsing.peek import PEEK_BYTES
 
 
 class Prefix:

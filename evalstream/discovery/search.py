@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import Final
 
 from evalstream.discovery.counterpart import Neighbourhood
-from evalstream.discovery.detect_format import beginning_of
 from evalstream.discovery.local import Folder
 from evalstream.discovery.named_files import NamedDocument
 from evalstream.discovery.pairing import FileTree, FoundRuns
@@ -32,11 +31,12 @@ from evalstream.discovery.remote import Prefix
 from evalstream.discovery.remote_object import found_at, stands_for_prefix
 from evalstream.discovery.search_folder import TOO_LARGE_REASON, identified, log_found, runs_in
 from evalstream.discovery.walk import real_path
-from evalstream.formats import UNKNOWN
 from evalstream.formats.eee import row_view
 from evalstream.formats.evalguard import documents as evalguard
 from evalstream.formats.harpia import documents as harpia
 from evalstream.formats.infereval import documents as infereval
+from evalstream.formats.registry import UNKNOWN
+from evalstream.io.beginning import beginning_of
 from evalstream.io.exclusion import Exclusion
 from evalstream.io.file_names import (
     NO_ENDING,

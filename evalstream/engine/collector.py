@@ -4,40 +4,35 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Generic, TypeVar
 
+from evalstream.engine.context import CheckContext
 from evalstream.engine.result import BlockResult, Counts, LocatedViolation, shorten_values
-from evalstream.formats.eee.rules import coverage, sample_hash
 from evalstream.io.line_index import LineIndex
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.finding_list import FindingList
 from evalstream.model.text import counted
-from evalstream.rules.base import CheckContext, Where, place_in
-from evalstream.rules.catalogue import RULES, severity_of
+from evalstream.rules.base import place_in
+from evalstream.rules.catalogue import Selection
 from evalstream.rules.syntax import TORN
 from evalstream.stats.duplicate_index import DuplicateIndex
-from evalstream.stats.duplicates import Coverage, DuplicateKind, DuplicateMatch
+from evalstream.stats.duplicates import Coverage, DuplicateMatch
 from evalstream.stats.run_links import RunLinks
 from evalstream.stats.tally import Tally
 
-SAYINGS: Final[Mapping[DuplicateKind, Callable[[DuplicateMatch, Where], Violation]]] = {
-    **sample_hash.DUPLICATE_RULES,
-    **coverage.DUPLICATE_RULES,
-}
-"""What the rules say of a row that has to do with an earlier one."""
+C = TypeVar("C", bound=CheckContext)
 
 
-class Collector:
+class Collector(Generic[C]):
     """Collects one run: merges tallies, finds repeats, and hands findings on in order.
 
     Findings go to `show` as soon as no later one can come before them. Once the identities
     are on disk, repeats come late, and so the findings of other rules wait for them.
     """
 
-    def __init__(self, context: CheckContext, file: str, show: Callable[[Finding], None]) -> None:
+    def __init__(self, context: C, file: str, show: Callable[[Finding], None]) -> None:
         self.context = context
-        self._profile = context.options.profile
         self.counts: Counts = {}
         self.tally = Tally()
         self.links = RunLinks() if context.links else None
@@ -91,7 +86,7 @@ class Collector:
             return
         violation = shorten_values(violation, show_values=self.context.options.show_values)
         self._count(violation)
-        self._pass_on(finding_of(violation, file or self._file, self._profile, line=line))
+        self._pass_on(finding_of(violation, file or self._file, self.context.selection, line=line))
 
     def fails(self) -> bool:
         """Tell whether something fails that was found so far."""
@@ -112,7 +107,7 @@ class Collector:
     def _duplicates(self, notices: Iterable[DuplicateMatch]) -> Iterator[Finding]:
         where = place_in("jsonl" if self._places is None else "json")
         for notice in notices:
-            violation = SAYINGS[notice.kind](notice, where)
+            violation = self.context.duplicate(notice, where)
             if violation.code in self.context.enabled:
                 self._count(violation)
                 yield self._placed(violation, notice.line, notice.offset)
@@ -134,7 +129,12 @@ class Collector:
             violation = violation._replace(pointer=f"/{number - 1}{violation.pointer or ''}")
             number = self._places.line(number)
         return finding_of(
-            violation, self._file, self._profile, line=number, offset=offset, sample_id=sample_id
+            violation,
+            self._file,
+            self.context.selection,
+            line=number,
+            offset=offset,
+            sample_id=sample_id,
         )
 
     def _pass_on(self, finding: Finding) -> None:
@@ -153,7 +153,7 @@ class Collector:
         return True
 
     def _count(self, violation: Violation) -> None:
-        key = (violation.code, severity_of(violation, self._profile))
+        key = (violation.code, self.context.selection.severity(violation))
         self.counts[key] = self.counts.get(key, 0) + (
             1 if violation.count is None else violation.count
         )
@@ -168,18 +168,18 @@ def _element_order(finding: Finding) -> tuple[float, str, str]:
 def finding_of(
     violation: Violation,
     file: str,
-    profile: str,
+    selection: Selection,
     *,
     line: int | None = None,
     offset: int | None = None,
     sample_id: str | int | None = None,
 ) -> Finding:
-    """Stamp a violation with its rule's name, its severity under a profile, and its place."""
+    """Stamp a violation with its rule's name, its severity in a selection, and its place."""
     # By position: by name it takes twice as long, and a file may have a finding in every row.
     return Finding(
         violation.code,
-        RULES[violation.code].name,
-        severity_of(violation, profile),
+        selection.name(violation.code),
+        selection.severity(violation),
         file,
         line,
         offset,

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from evalstream.engine.collector import Collector
+from evalstream.engine.context import CheckContext
 from evalstream.engine.row_pass import reason_of
-from evalstream.formats.eee.rules.schema import explain
 from evalstream.io.document import document_bytes
 from evalstream.io.file_state import Watch
 from evalstream.io.names import printable
@@ -20,9 +20,9 @@ from evalstream.model.run import Run
 from evalstream.parsing.json_schema import builtin_validator
 from evalstream.parsing.limits import Held, refuse_many_values
 from evalstream.parsing.schema_errors_in_parts import error_parts
-from evalstream.rules.base import CheckContext
-from evalstream.rules.catalogue import enabled_codes
+from evalstream.rules.catalogue import Catalogue
 from evalstream.rules.inputs import ES001, changed_while_read
+from evalstream.rules.schema import explain
 from evalstream.rules.syntax import read_document
 
 
@@ -35,10 +35,16 @@ class DocumentCheck:
     that looks otherwise in the end leaves the verdict open.
     """
 
-    def __init__(self, run: Run, options: Options, show: Callable[[Finding], None]) -> None:
+    def __init__(
+        self,
+        run: Run,
+        options: Options,
+        show: Callable[[Finding], None],
+        catalogue: Catalogue,
+    ) -> None:
         self._started = time.perf_counter()
         self.run, self.options = run, options
-        self.context = CheckContext(options=options, enabled=enabled_codes(options))
+        self.context = CheckContext(options, catalogue.selection(options))
         self.name = printable(run.rows or run.aggregate or run.inputs or "")
         self.collector = Collector(self.context, self.name, show)
         self.incomplete_reason: str | None = None

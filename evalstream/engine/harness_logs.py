@@ -12,7 +12,8 @@ import re
 import shlex
 from typing import Final, NamedTuple
 
-from evalstream.parsing.peek import ARRAY, LINES, OBJECT, Beginning
+from evalstream.io.beginning import Beginning
+from evalstream.parsing.peek import ARRAY, LINES, OBJECT
 
 INSPECT: Final = "Inspect"
 LM_EVAL: Final = "lm-evaluation-harness"
@@ -138,3 +139,7 @@ _SIGNS: Final = (
     _sign(SIMPLE_EVALS, "a file of results", _ONE, "score metrics htmls convos"),
     _sign(SIMPLE_EVALS, "a file of results", _ONE, "score score:std"),
 )
+
+
+FOREIGN: Final = "foreign"
+"""What stands for the format of a log that a harness wrote."""

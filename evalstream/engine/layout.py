@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from evalstream.engine.harness_logs import log_of
-from evalstream.formats.eee.row_view import AGGREGATE_KEYS
+from evalstream.io.beginning import Beginning
 from evalstream.parsing.json import fast
-from evalstream.parsing.peek import PEEK_BYTES, Beginning
+from evalstream.parsing.peek import PEEK_BYTES
 
 JSONL: Final = "jsonl"
 JSON_ARRAY: Final = "json"
@@ -42,12 +43,19 @@ _NEAR: Final = 1 << 14
 """How far into a file its first row begins at the latest, in most files."""
 
 
-def layout_of(head: bytes, size: int, path: str | None = None, *, any_rows: bool = False) -> Layout:
+def layout_of(
+    head: bytes,
+    size: int,
+    path: str | None = None,
+    *,
+    any_rows: bool = False,
+    of_aggregates: Collection[str] = (),
+) -> Layout:
     """Recognise the layout of an unpacked file of `size` bytes by its first bytes.
 
     Whatever is not surely something else counts as rows, so that its lines are looked at. `path`
     is that of the file, None for a stream, for what is to be said of a harness's log; with
-    `any_rows` such a log is one of rows.
+    `any_rows` such a log is one of rows. `of_aggregates` are members of aggregates alone.
     """
     if not any_rows and not any(member in head[:_NEAR] for member in _ROW_MEMBERS):
         log = log_of(Beginning("", head[:PEEK_BYTES]))
@@ -61,7 +69,7 @@ def layout_of(head: bytes, size: int, path: str | None = None, *, any_rows: bool
         return Layout(JSON_ARRAY) if _is_array(head, size) else Layout(JSONL)
     if start.startswith(b"{") and size <= len(head) and _BETWEEN_ROWS not in head:
         document = _parsed(head)
-        if isinstance(document, dict) and not AGGREGATE_KEYS.isdisjoint(document):
+        if isinstance(document, dict) and any(member in document for member in of_aggregates):
             return Layout(AGGREGATE)
     return Layout(JSONL)
 

@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -183,25 +183,32 @@ def open_rows(
     taps: Sequence[Sink] = (),
     *,
     streamed: bool = False,
+    of_aggregates: Collection[str] = (),
 ) -> OpenRows:
     """Open the rows of a run and recognise what they are; `name` is what reports call them.
 
     Everything that is stored passes `taps` as it is read. With `streamed` the bytes of rows
     pass through here, even those that workers could read themselves, and what is cut off long
-    lines is kept on disk. Raises OSError where they cannot be
-    opened, and MissingExtra where a library is needed that is not installed.
+    lines is kept on disk. `of_aggregates` are members that show an aggregate. Raises OSError where
+    the rows cannot be opened, and MissingExtra where a library is needed that is not installed.
     """
     if not (streamed or taps or _must_stream(path, options)):
         source = FileSource(path)
         head = _head(source)
-        found = layout.layout_of(head, source.size, path, any_rows=options.schema is not None)
+        found = layout.layout_of(
+            head,
+            source.size,
+            path,
+            any_rows=options.schema is not None,
+            of_aggregates=of_aggregates,
+        )
         if compression_of(head) is None and found.kind != layout.JSON_ARRAY:
             return OpenRows(source, head, found, origin=source)
         source.close()
     keeps_rests = streamed or options.routing.rejected is not None or options.skip_noise
     reader = _reader(path, options)
     try:
-        return _streamed(reader, name, options, algorithms, taps, keeps_rests)
+        return _streamed(reader, name, options, algorithms, taps, keeps_rests, of_aggregates)
     except BaseException:
         reader.close()
         raise
@@ -246,6 +253,7 @@ def _streamed(
     algorithms: Sequence[str],
     taps: Sequence[Sink],
     keeps_rests: bool,
+    of_aggregates: Collection[str],
 ) -> OpenRows:
     origin = reader
     reader = Stoppable(reader)
@@ -267,7 +275,7 @@ def _streamed(
     head = _head(source)
     shown = None if name == STDIN else name
     size, any_rows = source.size if source.ended else sys.maxsize, options.schema is not None
-    found = layout.layout_of(head, size, shown, any_rows=any_rows)
+    found = layout.layout_of(head, size, shown, any_rows=any_rows, of_aggregates=of_aggregates)
     if found.kind == layout.JSON_ARRAY:
         from evalstream.parsing.array_splitter import ArraySplitter
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
 
+from evalstream.engine.context import CheckContext
 from evalstream.engine.result import BlockFindings, BlockResult, LineStatus, last_line
 from evalstream.model.block import Lines
 from evalstream.model.finding import Violation
 from evalstream.model.row_record import RowRecords
 from evalstream.parsing import json
 from evalstream.parsing.json_schema import finite_check
-from evalstream.rules.base import CheckContext, RecordChecker
 from evalstream.rules.inputs import ES003, noise_check
 from evalstream.rules.syntax import (
     BEGINS_WITH_MARK,
@@ -30,6 +31,42 @@ from evalstream.stats.tally import Tally
 JSON_BLANK: Final = b" \t\r"
 UNCERTAIN: Final = frozenset({ES107.code, ES108.code})
 """Violations after which the values of a record are not those that its writer meant."""
+
+
+class RecordChecker(Protocol):
+    """Checks records of a format without rows, one after the other and in their order.
+
+    Two checkers are never equal: each keeps what its records amount to. They run in the process
+    that made them. `noun` is what a record is called, with its article.
+    """
+
+    @property
+    def noun(self) -> str:
+        """What a record is called, with its article."""
+
+    def violations(self, record: Mapping[str, Any], *, certain: bool) -> Iterable[Violation]:
+        """Say what is wrong with a record; its values may be others unless it is `certain`."""
+
+    def sample(self, record: Mapping[str, Any]) -> Any:
+        """Return what the record calls its sample, of any type."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordContext(CheckContext):
+    """The context of records: `record` checks them, and knows everything else about them."""
+
+    record: RecordChecker | None = None
+
+    @property
+    def is_ordered(self) -> bool:
+        """A checker has to see all records itself, in their order."""
+        return True
+
+    def checker(self) -> RecordEngine:
+        """Return what checks the blocks of these records."""
+        if self.record is None:
+            raise TypeError("records need what checks them")
+        return RecordEngine(self, self.record)
 
 
 class RecordEngine:

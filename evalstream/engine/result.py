@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from evalstream.engine.context import CheckContext
 from evalstream.model.finding import Excerpt, Severity, Violation
 from evalstream.model.row_record import RowRecords
 from evalstream.parsing import json
-from evalstream.rules.base import CheckContext
-from evalstream.rules.catalogue import severity_of
 from evalstream.rules.syntax import ES110
 from evalstream.stats.link_keys import LinkKey
 from evalstream.stats.tally import Tally
@@ -87,7 +86,7 @@ class BlockFindings:
     """The violations of a block's lines as they are found: kept, counted, and the lines' fates."""
 
     def __init__(self, context: CheckContext) -> None:
-        self._enabled, self._options = context.enabled, context.options
+        self._selection, self._options = context.selection, context.options
         self._most = 0 if self._options.routing.rejected else self._options.max_findings
         self._threshold = self._options.threshold
         self.violations: list[LocatedViolation] = []
@@ -97,13 +96,13 @@ class BlockFindings:
     def add(self, number: int, offset: int, sample: Any, violations: Sequence[Violation]) -> None:
         """Take the violations of a line; `sample` is its sample_id, of any type."""
         shown_sample = _sample(sample)
-        profile, show_values = self._options.profile, self._options.show_values
+        show_values = self._options.show_values
         if len(violations) > 1:
             violations = sorted(violations, key=_code_and_pointer)
         for violation in violations:
-            if violation.code not in self._enabled:
+            if violation.code not in self._selection.enabled:
                 continue
-            severity = severity_of(violation, profile)
+            severity = self._selection.severity(violation)
             if severity >= self._threshold and violation.code != ES110.code:
                 self.fates[number] = LineStatus.REJECTED
             key = (violation.code, severity)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine import layout
 from evalstream.engine.collector import Collector
+from evalstream.engine.context import CheckContext
 from evalstream.engine.open_rows import OpenRows, Source, open_rows
 from evalstream.engine.result import BlockResult
 from evalstream.engine.routing import RowRouter
 from evalstream.executors import serial
 from evalstream.executors.base import Backend, run_in_order
-from evalstream.formats.eee.row_engine import engine_for
 from evalstream.io.block_digests import digest_of_lines
 from evalstream.io.file import FileSource, read_lines
 from evalstream.io.progress import Progress
@@ -28,7 +28,7 @@ from evalstream.model.finding import PlacedViolation, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.signals import Stopped
 from evalstream.model.text import counted
-from evalstream.rules.base import CheckContext, Rule
+from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES001, ES002, ES003, ES005, ES008
 from evalstream.rules.syntax import ES102, ES103, ES104, ES113
 
@@ -73,12 +73,20 @@ class RowPass:
     incomplete_reason: str | None = None
     lacks: bool = False
     size: int = 0
+    of_aggregates: Collection[str] = ()
 
     def open(self, path: str) -> bytes:
         """Open the rows and return their first bytes."""
         try:
             taps = self.outlets.taps()
-            self.opened = open_rows(path, self.name, self.options, self.algorithms, taps)
+            self.opened = open_rows(
+                path,
+                self.name,
+                self.options,
+                self.algorithms,
+                taps,
+                of_aggregates=self.of_aggregates,
+            )
         except MissingExtra as error:
             self.lacks = True
             self._fail(ES001 if is_remote(path) else ES002, str(error))
@@ -93,7 +101,7 @@ class RowPass:
         """Where the rows come from, None where they could not be opened."""
         return None if self.opened is None else self.opened.source
 
-    def run(self, collector: Collector) -> None:
+    def run(self, collector: Collector[Any]) -> None:
         """Check the rows, and hand what was found to the collector."""
         opened = self.opened
         if opened is None:
@@ -130,7 +138,7 @@ class RowPass:
         if self.opened is not None:
             self.opened.source.close()
 
-    def _check(self, opened: OpenRows, collector: Collector) -> None:
+    def _check(self, opened: OpenRows, collector: Collector[Any]) -> None:
         try:
             for block, result in self._results(opened, collector.context):
                 if isinstance(opened.source, FileSource):
@@ -152,7 +160,7 @@ class RowPass:
         """Check the blocks of an input, and return each with what became of it."""
         source = opened.source
         backend, length = backend_for(opened, context)
-        engine_for(context).expect(source.size)
+        context.checker().expect(source.size)
         if isinstance(source, FileSource):
             blocks = self._ranges(source, backend, length)
         else:
@@ -217,7 +225,7 @@ def check_block(context: CheckContext, block: Block) -> BlockResult:
     """Check one block in whatever process this is; the task that executors run."""
     if block.data is None:
         lines = read_lines(block, context.options.max_line_bytes)
-        return engine_for(context).run(lines)._replace(read=digest_of_lines(lines))
+        return context.checker().run(lines)._replace(read=digest_of_lines(lines))
     lines = Lines(
         block.data,
         base=block.offset,
@@ -225,7 +233,7 @@ def check_block(context: CheckContext, block: Block) -> BlockResult:
         places=block.places,
         overlong=block.overlong,
     )
-    return engine_for(context).run(lines)
+    return context.checker().run(lines)
 
 
 def reason_of(error: Exception) -> str:
@@ -240,7 +248,7 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _how_far(opened: OpenRows, collector: Collector) -> str:
+def _how_far(opened: OpenRows, collector: Collector[Any]) -> str:
     """Say how much of an input was checked when it was stopped."""
     lines = counted(collector.tally.lines, "line")
     begun = len(opened.source.unfinished) if isinstance(opened.source, StreamSource) else 0
@@ -265,11 +273,11 @@ def backend_for(opened: OpenRows, context: CheckContext) -> tuple[Backend, int]:
 
     A file can be cut anywhere and read by the workers of a cluster; what passes through here stays
     on this machine. Rows that trickle in and are waited for are checked where they come in:
-    starting workers would keep the first ones. A judge has to see all records itself. Raises
+    starting workers would keep the first ones. An ordered context is checked here. Raises
     MissingExtra and EngineLost where there are no such workers.
     """
     options, source = context.options, opened.source
-    if options.executor == "serial" or context.record is not None:
+    if options.executor == "serial" or context.is_ordered:
         return serial.backend(), BLOCK_BYTES
     jobs = options.jobs or usable_cores()
     if options.executor == "dask" and isinstance(source, FileSource):

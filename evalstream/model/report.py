@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from evalstream.model.finding import Finding, Severity
 
@@ -263,13 +263,3 @@ class Report:
         """Whether every run was checked in full and has no finding that fails it."""
         totals = self.totals
         return totals.verdicts.get("passed", 0) == totals.runs > 0 and not totals.unreached
-
-
-class Reporter(Protocol):
-    """Takes findings one by one and then the outcome."""
-
-    def finding(self, finding: Finding) -> None:
-        """Take one finding; they come in order."""
-
-    def finish(self, report: Report) -> None:
-        """Take the outcome and write what is left to write."""

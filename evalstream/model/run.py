@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from evalstream.formats.eee import row_view
-
 STDIN: Final = "-"
+
+MAIN_FORMAT: Final = "eee"
+"""The format of rows where nothing shows another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Run:
     rows: str | None
     aggregate: str | None
     missing: str | None = None
-    format: str = row_view.NAME
+    format: str = MAIN_FORMAT
     inputs: str | None = None
     size: int | None = None
     mark: str | None = None
@@ -37,7 +38,7 @@ class NoInput:
     path: str
     reason: str
     readable: bool = True
-    format: str = row_view.NAME
+    format: str = MAIN_FORMAT
 
 
 @dataclass(frozen=True, slots=True)

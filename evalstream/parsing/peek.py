@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from evalstream.io.file_names import is_rows_name
-from evalstream.parsing.json import UTF8_MARK, fast
+from evalstream.parsing.json import UTF8_MARK
 
 PEEK_BYTES: Final = 1 << 18
 """How much of a file is looked at: members that tell a system stand near the beginning."""
@@ -38,35 +35,6 @@ class Peek(NamedTuple):
 
 
 NOTHING: Final = Peek(OTHER, frozenset())
-
-
-class Beginning:
-    """The beginning of a file, unpacked, as formats look at it to tell whether it is theirs.
-
-    `name` is that of the file, "" for a stream. `whole` returns all of its bytes, None where
-    they cannot be had or are too many to be held.
-    """
-
-    def __init__(
-        self, name: str, head: bytes, whole: Callable[[], bytes | None] = lambda: None
-    ) -> None:
-        self.name, self.head = name, head
-        self._whole = whole
-
-    @cached_property
-    def seen(self) -> Peek:
-        """Return what the first bytes show."""
-        seen = peek(self.head)
-        return seen._replace(kind=LINES) if is_rows_name(self.name) else seen
-
-    @cached_property
-    def document(self) -> Any:
-        """Return what the fast parser makes of the whole file, None for nothing."""
-        text = self._whole()
-        try:
-            return None if text is None else fast(text.removeprefix(UTF8_MARK))
-        except ValueError:
-            return None
 
 
 def peek(head: bytes) -> Peek:

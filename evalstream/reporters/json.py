@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from evalstream.io.output import Output
 from evalstream.model.finding import Finding
 from evalstream.model.finding_list import FindingList
 from evalstream.model.report import Report
 from evalstream.parsing.json import dumps
+from evalstream.reporters.base import Sink
 from evalstream.reporters.summary import closing, outcome
 
 _BEGINNING: Final = re.compile(rb'\{"schema":\d+,"tool":\{"name":"evalstream"')
@@ -18,7 +18,7 @@ _BEGINNING: Final = re.compile(rb'\{"schema":\d+,"tool":\{"name":"evalstream"')
 class JsonReporter:
     """Keeps the findings, since the runs come first, and writes at the end."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Sink) -> None:
         self._output = output
         self._findings = FindingList()
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from evalstream.io.output import Output
 from evalstream.model.finding import Finding
 from evalstream.model.report import Report
 from evalstream.parsing.json import dumps
+from evalstream.reporters.base import Sink
 from evalstream.reporters.summary import closing, outcome
 
 _BEGINNING: Final = re.compile(
@@ -20,7 +20,7 @@ _BEGINNING: Final = re.compile(
 class JsonLinesReporter:
     """Writes each finding as it comes."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Sink) -> None:
         self._output = output
 
     @staticmethod

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from evalstream.io.output import Output
 from evalstream.model.finding import Excerpt, Finding
 from evalstream.model.finding_list import FindingList
 from evalstream.model.report import Report
 from evalstream.parsing.json import dumps
+from evalstream.reporters.base import Sink
 from evalstream.reporters.summary import occurrences, result_lines, run_line, total_lines
 
 IN_MEMORY: Final = 1_000
@@ -28,7 +28,7 @@ _BEGINNING: Final = re.compile(
 class TextReporter:
     """Keeps the findings by code and writes at the end."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Sink) -> None:
         self._output = output
         self._groups: dict[str, FindingList] = {}
 
@@ -59,7 +59,7 @@ class TextReporter:
 class LiveTextReporter:
     """Writes each finding as it comes, and in the end a line per run."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Sink) -> None:
         self._output = output
 
     def finding(self, finding: Finding) -> None:

@@ -1,141 +1,35 @@
-"""What a rule is, and the facts that rules look at."""
+"""What a rule is, and the facts about a file that the rules of all formats look at."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cache, cached_property
+from dataclasses import dataclass
+from functools import cache
 from textwrap import dedent
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
-from evalstream.formats.eee import row_view
-from evalstream.formats.eee.aggregate import Aggregate, Result
-from evalstream.formats.eee.recompute import Recomputed, recomputed
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.options import Options
-from evalstream.stats.duplicates import Coverage
 from evalstream.stats.tally import Tally
 
 
-class RecordChecker(Protocol):
-    """Judges the records of another system, one after the other and in their order.
-
-    Two judges are never equal: each keeps what its records amount to. They are judged in the
-    process that made it. `noun` is what a record is called, with its article.
-    """
-
-    @property
-    def noun(self) -> str:
-        """What a record is called, with its article."""
-
-    def violations(self, record: Mapping[str, Any], *, certain: bool) -> Iterable[Violation]:
-        """Say what is wrong with a record; its values may be others unless it is `certain`."""
-
-    def sample(self, record: Mapping[str, Any]) -> Any:
-        """Return what the record calls its sample, of whatever type."""
-
-
-@dataclass(frozen=True, slots=True)
-class CheckContext:
-    """What is known before the rows are looked at; equal contexts give equal results.
-
-    `version` judges rows that declare none, `algorithm` is the one in force for sample_hash,
-    `recipes` the ones that the file can follow, best first (empty: not settled), `enabled`
-    the codes that are to be reported. What the aggregate demands is None without one;
-    `results` are the aggregate's results, which rows are joined with, and `library` names the
-    harness that wrote the run, as the aggregate does. A `record` judges records of another system,
-    and stands for everything else that is known of them. With `links` it is gathered what ties
-    rows to those of other runs.
-    """
-
-    options: Options
-    enabled: frozenset[str] = frozenset()
-    version: str = ""
-    algorithm: str = "sha256"
-    recipes: tuple[str, ...] = ()
-    evaluation_id: str | None = None
-    model_id: str | None = None
-    evaluation_names: frozenset[str] | None = None
-    results: tuple[Result, ...] = ()
-    library: str | None = None
-    record: RecordChecker | None = None
-    links: bool = False
-
-    def version_of(self, row: Mapping[str, Any]) -> str:
-        """Return the version that judges a row: the one that was asked for, else the declared."""
-        if self.options.schema_version != "auto":
-            return self.options.schema_version
-        declared = row.get("schema_version")
-        if isinstance(declared, str):
-            return row_view.nearest_version(declared, instance=True)
-        return self.version
-
-
 @dataclass(frozen=True)
-class RunFacts:
-    """What is known of a run once all its rows were looked at.
+class FileFacts:
+    """What is known of a file of rows or records once all of them were looked at.
 
-    `path` is None for a stream, `aggregate_path` without a readable aggregate; `beside` are the
-    rows files that lie beside the aggregate under its name, and `missing` says which rows it
-    declares that are not there. `checksums` holds the digests of the stored bytes by
-    algorithm; `diagnosis` says why a checksum differs, where that could be found out;
-    `layout` is `jsonl` where the rows were looked at, `json` where they were in one JSON array,
-    and another word for what was not looked at; `coverage` says which samples the rows score.
-    `packed` names the compression of the file, None where there is none.
+    `changed` says how the file changed while it was read. `layout` is `jsonl` where the rows were
+    looked at, `json` where they were in one JSON array, and another word for what was not looked
+    at.
     """
 
     file: str
-    context: CheckContext
     tally: Tally
-    path: str | None = None
-    aggregate: Aggregate | None = None
-    checksums: Mapping[str, str] = field(default_factory=dict)
-    diagnose: Callable[[str], str | None] = lambda _: None
     changed: str | None = None
     layout: str = "jsonl"
-    coverage: Coverage = field(default_factory=Coverage)
-    aggregate_path: str | None = None
-    beside: tuple[str, ...] = ()
-    missing: str | None = None
-    packed: str | None = None
-
-    @cached_property
-    def recomputed(self) -> list[Recomputed]:
-        """Every result of the aggregate with what its rows amount to."""
-        if self.aggregate is None:
-            return []
-        return recomputed(self.aggregate, self.tally.scores, self.coverage.covers)
-
-    @cached_property
-    def rowless(self) -> frozenset[int]:
-        """The places of results with an id that no row has, in runs whose rows have such ids."""
-        tally = self.tally
-        if not tally.is_whole or tally.without_result.total() == tally.rows:
-            return frozenset()
-        return frozenset(
-            result.place
-            for result in self.context.results
-            # Rows cannot be told apart by an id that several results carry.
-            if result.id is not None
-            and self.ids[result.id] == 1
-            and result.place not in tally.scores
-        )
-
-    @cached_property
-    def ids(self) -> Counter[str | None]:
-        """How many results have each evaluation_result_id."""
-        return Counter(result.id for result in self.context.results)
-
-    @cached_property
-    def names(self) -> Counter[str | None]:
-        """How many results have each evaluation_name."""
-        return Counter(result.name for result in self.context.results)
 
     def at(self, line: int) -> str:
-        """Say where a row stands that is known by the number of its line."""
+        """Say where a row is that is known by the number of its line."""
         return place_in(self.layout)(line)
 
 
@@ -158,10 +52,6 @@ def _in_row(number: int) -> str:
 
 RowCheck = Callable[[Mapping[str, Any]], Iterable[Violation]]
 """Returns the violations of one row; the empty tuple where there are none."""
-
-RowRule = Callable[[CheckContext], RowCheck | None]
-RunRule = Callable[[RunFacts], Iterable[Violation]]
-AggregateRule = Callable[[Aggregate], Iterable[Violation]]
 
 
 FOUND: Final = "What it finds"
@@ -210,9 +100,9 @@ class Rule(NamedTuple):
     severity: Severity
     summary: str
     documentation: str
-    row: RowRule | None = None
-    run: RunRule | None = None
-    aggregate: AggregateRule | None = None
+    row: Callable[[Any], RowCheck | None] | None = None
+    run: Callable[[Any], Iterable[Violation]] | None = None
+    aggregate: Callable[[Any], Iterable[Violation]] | None = None
     record: Callable[[Any], Iterable[Violation]] | None = None
     fixable: bool = False
     optional: bool = False

@@ -1,28 +1,13 @@
-"""All rules by code: list, explain, select and ignore."""
+"""The catalogue: rules by code, which of them a check selects, and how severe each is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib import import_module
 from operator import attrgetter
-from types import MappingProxyType
-from typing import Any, Final
+from typing import Final, NamedTuple
 
-from evalstream.formats.eee.rules import (
-    aggregate,
-    coverage,
-    cross_run,
-    datastore,
-    leak,
-    linkage,
-    recompute,
-    row,
-    sample_hash,
-    schema,
-    seal,
-    transcript,
-)
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.options import Options
@@ -30,128 +15,108 @@ from evalstream.rules import inputs, syntax
 from evalstream.rules.base import Rule
 from evalstream.rules.profiles import PROFILES
 
-_LAYERS: Final = (
-    inputs,
-    syntax,
-    schema,
-    row,
-    transcript,
-    leak,
-    sample_hash,
-    seal,
-    linkage,
-    coverage,
-    aggregate,
-    recompute,
-    datastore,
-    cross_run,
-)
+SHARED_RULES: Final = (*inputs.RULES, *syntax.RULES)
+"""The rules that all formats share: about inputs (ES0) and about bytes and JSON (ES1)."""
 
-_MAIN: Final = "ES"
-_SYSTEMS: Final = {
-    _MAIN: (),
-    "EVG": ("evalguard.rules.documents", "evalguard.rules.scores"),
-    "HAR": ("harpia.rules.input", "harpia.rules.results"),
-    "INF": ("infereval.rules.benchmark", "infereval.rules.evaluation"),
-}
-"""The systems by the letters of their codes, in order, with the modules of rules that are loaded
-only once they are asked for: the main system's are loaded with this one."""
+Family = Callable[[], Iterable[Rule]]
+"""Returns the rules whose codes begin with the same letters."""
 
 
-def _by_code(layers: Iterable[Any]) -> Mapping[str, Rule]:
-    rules = sorted((rule for layer in layers for rule in layer.RULES), key=attrgetter("code"))
-    return MappingProxyType({rule.code: rule for rule in rules})
+class Stamp(NamedTuple):
+    """What a violation gets from its rule: a name, and the severity under a profile."""
+
+    name: str
+    severity: Severity
 
 
-MAIN_RULES: Final = _by_code(_LAYERS)
-"""The rules of the main system by code: those that look at rows, and at runs of rows."""
+@dataclass(frozen=True)
+class Selection:
+    """The rules that hold in a check: the codes that are reported, and what findings get of them.
+
+    Equal selections report the same. It travels to workers with the context of a check.
+    """
+
+    enabled: frozenset[str] = frozenset()
+    profile: str = "default"
+    _stamps: Mapping[str, Stamp] = field(default_factory=dict, compare=False, repr=False)
+
+    def __contains__(self, code: str) -> bool:
+        """Tell whether a code is reported."""
+        return code in self.enabled
+
+    def name(self, code: str) -> str:
+        """Return the name of a rule. Raises KeyError for a code of another catalogue."""
+        return self._stamps[code].name
+
+    def severity(self, violation: Violation) -> Severity:
+        """Return how severe a violation is: as it says itself, else its rule under the profile."""
+        said = violation.severity
+        return self._stamps[violation.code].severity if said is None else said
 
 
-@lru_cache(maxsize=len(_SYSTEMS))
-def _rules_of(system: str) -> Mapping[str, Rule]:
-    """Return the rules of a system by code. Raises KeyError where there is no such system."""
-    if system == _MAIN:
-        return MAIN_RULES
-    return _by_code(import_module(f"evalstream.formats.{name}") for name in _SYSTEMS[system])
+class Catalogue(Mapping[str, Rule]):
+    """Rules by code, in the order of the codes; families of codes are loaded when asked for."""
 
-
-def _letters_of(code: str) -> str:
-    return code.rstrip("0123456789")
-
-
-class _Rules(Mapping[str, Rule]):
-    """All rules by code, in the order of the codes."""
+    def __init__(self, families: Mapping[str, Family]) -> None:
+        """Take what returns the rules of a family, by the letters that its codes begin with."""
+        self._families = dict(families)
+        self._loaded: dict[str, dict[str, Rule]] = {}
+        self._selection = lru_cache(maxsize=16)(self._select)
 
     def __getitem__(self, code: str) -> Rule:
-        return MAIN_RULES[code] if code in MAIN_RULES else _rules_of(_letters_of(code))[code]
+        return self._family(code.rstrip("0123456789"))[code]
 
     def __iter__(self) -> Iterator[str]:
-        return (code for system in _SYSTEMS for code in _rules_of(system))
+        return (code for letters in self._families for code in self._family(letters))
 
     def __len__(self) -> int:
-        return sum(map(len, map(_rules_of, _SYSTEMS)))
+        return sum(len(self._family(letters)) for letters in self._families)
 
+    def find(self, text: str) -> list[Rule]:
+        """Return the rules that a code, the beginning of one, a name or a former name means."""
+        named = [rule for rule in self.values() if text in (rule.name, *rule.former_names)]
+        return named or [self[code] for code in self._beginning_with(text)]
 
-RULES: Final[Mapping[str, Rule]] = _Rules()
+    def check_prefixes(self, options: Options) -> None:
+        """Raise UsageError where the options select or ignore what is in no code and no name."""
+        for prefix in (*options.select, *options.ignore):
+            if not prefix or not self.find(prefix):
+                raise UsageError(
+                    f"no rule has a code that begins with {prefix!r}, or that name; "
+                    "see: evalstream rules"
+                )
 
+    def selection(self, options: Options) -> Selection:
+        """Return the rules that the options select and do not ignore.
 
-class _Severities(dict[str, Severity]):
-    """How bad the rules are under a profile, by code; each is noted once it is asked for."""
+        Without a selection every rule holds that is not optional, and those that the profile adds.
+        """
+        return self._selection(tuple(options.select), tuple(options.ignore), options.profile)
 
-    def __missing__(self, code: str) -> Severity:
-        return self.setdefault(code, RULES[code].severity)
+    def _select(self, select: tuple[str, ...], ignore: tuple[str, ...], profile: str) -> Selection:
+        chosen = self._codes(select) if select else self._default(profile)
+        severities = PROFILES[profile].severities
+        stamps = {
+            code: Stamp(rule.name, severities.get(code, rule.severity))
+            for code, rule in self.items()
+        }
+        return Selection(frozenset(chosen) - frozenset(self._codes(ignore)), profile, stamps)
 
+    def _default(self, profile: str) -> Iterator[str]:
+        added = PROFILES[profile].codes
+        return (code for code, rule in self.items() if not rule.optional or code in added)
 
-_SEVERITIES: Final = {name: _Severities(profile.severities) for name, profile in PROFILES.items()}
+    def _codes(self, prefixes: Iterable[str]) -> Iterator[str]:
+        return (rule.code for prefix in prefixes for rule in self.find(prefix))
 
-
-def enabled_codes(options: Options) -> frozenset[str]:
-    """Return the codes that the options select and do not ignore.
-
-    Without a selection every rule holds that is not optional, and those that the profile adds.
-    Raises UsageError for a prefix that no code begins with.
-    """
-    return _enabled(tuple(options.select), tuple(options.ignore), options.profile, tuple(_SYSTEMS))
-
-
-def enabled_main_codes(options: Options) -> frozenset[str]:
-    """Return those of the enabled codes that are the main system's. Raises UsageError, too."""
-    return _enabled(tuple(options.select), tuple(options.ignore), options.profile, (_MAIN,))
-
-
-@lru_cache(maxsize=64)
-def _enabled(
-    select: tuple[str, ...], ignore: tuple[str, ...], profile: str, systems: tuple[str, ...]
-) -> frozenset[str]:
-    chosen = set(_matching(select)) if select else set(_usual(profile, systems))
-    enabled = chosen.difference(_matching(ignore))
-    return frozenset(code for code in enabled if _letters_of(code) in systems)
-
-
-def severity_of(violation: Violation, profile: str) -> Severity:
-    """Return how bad a violation is: its own severity, else its rule's under a profile."""
-    return (
-        _SEVERITIES[profile][violation.code] if violation.severity is None else violation.severity
-    )
-
-
-def _usual(profile: str, systems: Iterable[str]) -> Iterator[str]:
-    added = PROFILES[profile].codes
-    for system in systems:
-        for code, rule in _rules_of(system).items():
-            if not rule.optional or code in added:
-                yield code
-
-
-def _matching(prefixes: Iterable[str]) -> Iterator[str]:
-    for prefix in prefixes:
+    def _beginning_with(self, prefix: str) -> Iterator[str]:
         wanted = prefix.upper()
-        systems = (name for name in _SYSTEMS if name.startswith(wanted) or wanted.startswith(name))
-        codes = [
-            code for system in systems for code in _rules_of(system) if code.startswith(wanted)
-        ]
-        if not codes or not prefix:
-            raise UsageError(
-                f"no rule has a code that begins with {prefix!r}; see: evalstream rules"
-            )
-        yield from codes
+        for letters in self._families:
+            if letters.startswith(wanted) or wanted.startswith(letters):
+                yield from (code for code in self._family(letters) if code.startswith(wanted))
+
+    def _family(self, letters: str) -> dict[str, Rule]:
+        if letters not in self._loaded:
+            rules = sorted(self._families[letters](), key=attrgetter("code"))
+            self._loaded[letters] = {rule.code: rule for rule in rules}
+        return self._loaded[letters]

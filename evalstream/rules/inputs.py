@@ -8,10 +8,10 @@ from typing import Final
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.options import Options
 from evalstream.parsing.linear_regex import linear_search
-from evalstream.rules.base import Rule, RunFacts
+from evalstream.rules.base import FileFacts, Rule
 
 
-def _changed_while_read(facts: RunFacts) -> Iterator[Violation]:
+def _changed_while_read(facts: FileFacts) -> Iterator[Violation]:
     if facts.changed:
         yield changed_while_read(facts.changed)
 
@@ -38,7 +38,7 @@ def noise_check(options: Options) -> Callable[[bytes], bool]:
     return lambda line: not line.lstrip().startswith(b"{") and ROW_MARK not in line
 
 
-def _noise_skipped(facts: RunFacts) -> Iterator[Violation]:
+def _noise_skipped(facts: FileFacts) -> Iterator[Violation]:
     for _, count, line in facts.tally.noise:
         message = f"lines between the rows that hold none were skipped (first {facts.at(line)})"
         yield ES006.violation(message, count=count)

@@ -12,7 +12,7 @@ from evalstream.parsing.limits import (
     refuse_many_values,
 )
 from evalstream.parsing.strict_json import SyntaxIssue, parse_exactly
-from evalstream.rules.base import Rule, RunFacts
+from evalstream.rules.base import FileFacts, Rule
 
 BEGINS_WITH_MARK: Final = "the file begins with a UTF-8 byte order mark"
 
@@ -78,7 +78,7 @@ def _with_article(kind: str) -> str:
     return kind if kind == "null" else f"an {kind}" if kind[0] in "aio" else f"a {kind}"
 
 
-def _carriage_return(facts: RunFacts) -> Iterator[Violation]:
+def _carriage_return(facts: FileFacts) -> Iterator[Violation]:
     for _, count, line in facts.tally.carriage_returns:
         message = f"lines end in CR LF (first {facts.at(line)}); LF alone is usual"
         yield ES112.violation(message, count=count)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeGuard
 
 from xxhash import xxh64_intdigest
 
-from evalstream.formats.eee.aggregate import Result
-from evalstream.io.digest import Reference
 from evalstream.parsing import json
 
 UNSHOWN: Final = 0
@@ -37,19 +35,19 @@ class LinkKey(NamedTuple):
 
 
 def link_key_of(
-    row: Mapping[str, Any], claimed: str | None, result: int, joined: Result | None
+    row: Mapping[str, Any], claimed: str | None, result: int, data: Sequence[str | None]
 ) -> LinkKey | None:
     """Return the ties of a row, None where its ids are no texts or blank.
 
     `claimed` is the evaluation_id of the row's aggregate, which is the evaluation's even where
     rows carry others: converters put names of files there. `result` digests the row's
-    evaluation_result_id, and `joined` is the result that it joins.
+    evaluation_result_id, and `data` is the dataset, repository and split of the result that it
+    joins.
     """
     evaluation = claimed if is_name(claimed) else row.get("evaluation_id")
     name = row.get("evaluation_name")
     if not is_name(evaluation) or not is_name(name):
         return None
-    data = (None,) * 3 if joined is None else (joined.dataset, joined.repository, joined.split)
     return LinkKey(
         hash64(evaluation),
         xxh64_intdigest(json.canonical([evaluation, name, result])),
@@ -67,7 +65,7 @@ def sample_hash64(sample: str | int) -> int:
         return hash64(sample)
 
 
-def input_hash64(sample: int, raw: str, reference: Reference, choices: str) -> int:
+def input_hash64(sample: int, raw: str, reference: str | Sequence[str], choices: str) -> int:
     """Return the digest of an input that is shown for a sample, given by its own digest.
 
     It depends on the sample since inputs are only compared within one, and sums of such digests

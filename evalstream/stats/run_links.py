@@ -10,8 +10,6 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Any, Final, NamedTuple
 
-from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.record_digest import record_digest
 from evalstream.model.block import MEBIBYTE
 from evalstream.stats.link_keys import GREATEST_HASH64, LinkKey, element_place, hash64, is_name
 
@@ -56,12 +54,9 @@ class RunLinks:
         self._most, self._held = in_memory, 0
         self._file: IO[bytes] | None = None
 
-    def claim(self, aggregate: Aggregate | None) -> None:
-        """Take what the aggregate says of the run."""
-        if aggregate is None:
-            return
-        self.record = record_digest(aggregate.document)
-        evaluation = aggregate.evaluation_id
+    def claim(self, record: str | None, evaluation: Any) -> None:
+        """Take what the aggregate says of the run: the digest of its record, and its id."""
+        self.record = record
         self.evaluation = hash64(evaluation) if is_name(evaluation) else None
 
     def take(

@@ -10,11 +10,11 @@ import pytest
 import yaml
 from edits import CASES, apply_case
 
+from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.parsing.json import shorten
 from evalstream.reporters.summary import run_line
 from evalstream.rules.base import Rule
-from evalstream.rules.catalogue import RULES
 
 FILES = {"bad.txt", "good.txt", "findings.json"}
 
@@ -27,7 +27,7 @@ ALSO_WRONG = {
 }
 """Errors of other rules that the bad case of a rule brings with it, and why."""
 
-every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
+every_rule = pytest.mark.parametrize("rule", CATALOGUE.values(), ids=CATALOGUE.keys())
 
 
 @pytest.fixture
@@ -108,6 +108,6 @@ def test_golden(rule: Rule, here: Path, compare_json: Callable[[Path, Any], None
 
 
 def test_every_rule_has_a_folder_of_cases_and_no_other_is_there() -> None:
-    assert {path.name for path in CASES.iterdir()} == set(RULES)
+    assert {path.name for path in CASES.iterdir()} == set(CATALOGUE)
     for folder in CASES.iterdir():
         assert {path.name for path in folder.iterdir()} == FILES

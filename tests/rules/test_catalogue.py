@@ -7,10 +7,11 @@ import pytest
 from edits import CASES, REPOSITORY
 
 from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.eee.context import RowContext
+from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options
-from evalstream.rules.base import CheckContext, Rule
-from evalstream.rules.catalogue import RULES
+from evalstream.rules.base import Rule
 
 PAIRS = REPOSITORY / "tests" / "pairs"
 HEADINGS = ["What it finds", "Why it matters", "How to fix", "Bad", "Good"]
@@ -37,7 +38,7 @@ FIELDS = [
 ]
 """Every field that a finding may carry, sorted."""
 
-every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
+every_rule = pytest.mark.parametrize("rule", CATALOGUE.values(), ids=CATALOGUE.keys())
 
 
 @every_rule
@@ -69,14 +70,14 @@ def test_rules_by_ids_look_at_nothing_else() -> None:
     line = (PAIRS / "0.3.0-two-results").rglob("*.jsonl")
     row = json.loads(next(line).read_bytes().splitlines()[0])
     results = Aggregate("a", {"evaluation_results": [{"evaluation_name": "n"}]}).joinable()
-    context = CheckContext(
+    context = RowContext(
         Options(),
         evaluation_id="another",
         model_id="another",
         evaluation_names=frozenset({"another"}),
         results=(results[0]._replace(id="another"),),
     )
-    by_ids = [rule for rule in RULES.values() if rule.by_ids and rule.row]
+    by_ids = [rule for rule in CATALOGUE.values() if rule.by_ids and rule.row]
     assert by_ids
     for rule in by_ids:
         check = rule.row(context) if rule.row else None
@@ -85,8 +86,8 @@ def test_rules_by_ids_look_at_nothing_else() -> None:
 
 
 def test_codes_and_names_are_unique() -> None:
-    assert len({rule.name for rule in RULES.values()}) == len(RULES)
-    assert [rule.code for rule in RULES.values()] == sorted(RULES)
+    assert len({rule.name for rule in CATALOGUE.values()}) == len(CATALOGUE)
+    assert [rule.code for rule in CATALOGUE.values()] == sorted(CATALOGUE)
 
 
 def test_findings_carry_the_fields_of_the_contract() -> None:

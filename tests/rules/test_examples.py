@@ -7,8 +7,8 @@ import pytest
 from edits import apply_case
 from rule_examples import Block, blocks, contains, document, shows_line
 
+from evalstream.formats.registry import CATALOGUE
 from evalstream.rules.base import Rule
-from evalstream.rules.catalogue import RULES
 
 NOT_JSON_ALONE = {
     "ES001": "the file is missing",
@@ -46,7 +46,7 @@ NOT_JSON_ALONE = {
 """Rules whose examples have prose or bytes, and why JSON alone does not show the defect."""
 
 both_sides = pytest.mark.parametrize("side", ["bad", "good"])
-every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
+every_rule = pytest.mark.parametrize("rule", CATALOGUE.values(), ids=CATALOGUE.keys())
 
 
 def shown(rule: Rule, side: str) -> list[Block]:
@@ -84,7 +84,7 @@ def test_the_two_examples_differ_and_are_short(rule: Rule) -> None:
 
 
 def test_only_known_rules_have_a_reason() -> None:
-    assert set(NOT_JSON_ALONE) <= set(RULES)
+    assert set(NOT_JSON_ALONE) <= set(CATALOGUE)
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from evalstream.batch.cross_run.index import CrossRunFinding, CrossRunIndex
 from evalstream.batch.results import ResultStore
 from evalstream.engine.collector import finding_of
 from evalstream.engine.result import Counts, shorten_values
+from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
-from evalstream.rules.catalogue import enabled_codes
 
 
 def report_cross_run(
@@ -21,7 +21,9 @@ def report_cross_run(
 ) -> None:
     """Show what runs have to do with each other, and count it among what is said of each."""
     most = options.max_findings
-    for number, some in groupby(across.violations(enabled_codes(options)), lambda one: one.number):
+    for number, some in groupby(
+        across.violations(CATALOGUE.selection(options).enabled), lambda one: one.number
+    ):
         counts: Counts = {}
         shown: dict[str, int] = {}
         for linked in some:
@@ -37,7 +39,7 @@ def report_cross_run(
 def _finding(linked: CrossRunFinding, options: Options) -> Finding:
     violation = shorten_values(linked.violation, show_values=options.show_values)
     return finding_of(
-        violation, linked.file, options.profile, line=linked.line, offset=linked.offset
+        violation, linked.file, CATALOGUE.selection(options), line=linked.line, offset=linked.offset
     )
 
 

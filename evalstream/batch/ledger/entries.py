@@ -10,13 +10,13 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.batch.ledger.database import opened_for_reading, snapshot
 from evalstream.batch.ledger.records import COLUMNS, Damaged, LedgerRecord, unpacked
+from evalstream.formats.registry import CATALOGUE
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import Options
 from evalstream.model.report import VERDICTS
-from evalstream.rules.catalogue import enabled_codes
 
 DAMAGED: Final = "damaged"
 """The verdict of an entry that is not what was written; its run will be checked again."""
@@ -68,7 +68,7 @@ def entries(
         known = ", ".join((*VERDICTS, DAMAGED))
         raise UsageError(f"unknown verdict {verdict!r}; known are: {known}")
     prefixes = tuple(code.upper() for code in codes)
-    enabled_codes(Options(select=prefixes))
+    CATALOGUE.check_prefixes(Options(select=prefixes))
     with opened_for_reading(path):
         pass  # what is no ledger is refused here, not at the first entry
     return _matching(path, verdict, prefixes, None if under is None else _place_of(under))

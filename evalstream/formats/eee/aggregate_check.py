@@ -9,9 +9,8 @@ from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.claims import claims_of
 from evalstream.formats.eee.rules.aggregate import ES702
-from evalstream.formats.eee.rules.schema import ES215, fits_another, null_bounds
-from evalstream.formats.eee.rules.schema import explain as explain_schema
 from evalstream.formats.eee.rules.seal import ES502, ES503, ES505
+from evalstream.formats.eee.rules.version import ES215, MISSING, fits_another, null_bounds
 from evalstream.formats.eee.version_fit import versions_that_fit
 from evalstream.model.finding import PlacedViolation, Violation, one_of
 from evalstream.model.options import Options
@@ -22,6 +21,7 @@ from evalstream.parsing.limits import (
 )
 from evalstream.parsing.schema_errors_in_parts import error_parts
 from evalstream.rules.profiles import PROFILES
+from evalstream.rules.schema import explain as explain_schema
 from evalstream.rules.syntax import (
     ES108,
     ES113,
@@ -79,7 +79,7 @@ def _schema_violations(aggregate: Aggregate, options: Options) -> Iterator[Viola
     said: set[str | None] = set()
     fails = False
     for part in error_parts(validator, document):
-        violations = explain_schema(part, own=True, version=version)
+        violations = explain_schema(part, own=True, version=version, missing=MISSING)
         fails = fails or bool(violations)
         said.update(
             violation.pointer

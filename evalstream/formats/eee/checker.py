@@ -15,10 +15,13 @@ from evalstream.engine.row_pass import RowPass, reason_of
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import DETAILS, Aggregate
 from evalstream.formats.eee.aggregate_check import Reading, in_order, read_aggregate
+from evalstream.formats.eee.catalogue import CATALOGUE
+from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.expectations import unmet_expectations
+from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.file_violations import FileViolations
 from evalstream.formats.eee.probe import probe_context
-from evalstream.formats.eee.row_engine import engine_for
+from evalstream.formats.eee.record_digest import record_digest
 from evalstream.formats.eee.rules.datastore import ES902, are_undeclared
 from evalstream.formats.eee.rules.recompute import summaries
 from evalstream.formats.eee.rules.sample_hash import file_recipe, verified_hashes
@@ -37,13 +40,14 @@ from evalstream.model.options import Options
 from evalstream.model.report import NOT_CHECKED, NOT_SEALED, RunSummary, Verified
 from evalstream.model.run import STDIN, Run
 from evalstream.parsing.limits import held_of
-from evalstream.rules.base import RunFacts, place_in
-from evalstream.rules.catalogue import MAIN_RULES, RULES, enabled_codes
+from evalstream.rules.base import place_in
 from evalstream.rules.inputs import ES001, ES002, ES009, changed_while_read
 from evalstream.rules.syntax import ES108
 
 if TYPE_CHECKING:
     from evalstream.formats.eee.seal import Refusal, Seal
+
+RowCollector = Collector[RowContext]
 
 FILE_PATH: Final = "/detailed_evaluation_results/file_path"
 CHANGED: Final = "changed while it was checked"
@@ -52,8 +56,8 @@ OUTSIDE: Final = "the path leads out of what was named; it was not opened"
 JOINING: Final = ("ES6", "ES8")
 """The layers of rules that need rows which were joined with their aggregate."""
 
-RUN_RULES: Final = tuple(rule for rule in MAIN_RULES.values() if rule.run is not None)
-AGGREGATE_RULES: Final = tuple(rule for rule in MAIN_RULES.values() if rule.aggregate is not None)
+RUN_RULES: Final = tuple(rule for rule in CATALOGUE.values() if rule.run is not None)
+AGGREGATE_RULES: Final = tuple(rule for rule in CATALOGUE.values() if rule.aggregate is not None)
 
 
 class RunCheck:
@@ -111,7 +115,14 @@ class RunCheck:
 
     def _row_pass(self, outlets: RowRouter) -> RowPass:
         name = self._rows_name or self._aggregate_name or ""
-        rows = RowPass(name, self._options, self._algorithms(), outlets, self._progress)
+        rows = RowPass(
+            name,
+            self._options,
+            self._algorithms(),
+            outlets,
+            self._progress,
+            of_aggregates=row_view.AGGREGATE_KEYS,
+        )
         if self._run.rows is None and self._missing is None:
             rows.layout = NO_ROWS
         return rows
@@ -194,10 +205,10 @@ class RunCheck:
         leads_out = self._run.leads_out
         if leads_out is not None:
             yield ES009.violation(OUTSIDE, pointer=FILE_PATH, found=printable(leads_out))
-        elif ES902.code not in enabled_codes(self._options):
+        elif ES902.code not in CATALOGUE.selection(self._options):
             yield ES001.violation(missing, pointer=FILE_PATH if self._run.missing else DETAILS)
 
-    def _judged(self, rows: RowPass, collector: Collector) -> tuple[RunFacts, FileViolations]:
+    def _judged(self, rows: RowPass, collector: RowCollector) -> tuple[RunFacts, FileViolations]:
         """Judge the files as a whole: as they will be if they are sealed, else as they stand."""
         routing, seal = self._options.routing, self._prepared_seal(rows, collector)
         self._state = state = Reading(self._aggregate, self._aggregate_violations)
@@ -227,7 +238,7 @@ class RunCheck:
                 self._cannot(violation.message)
         return facts, violations if self._refusal is None else self._refusal.added_to(violations)
 
-    def _prepared_seal(self, rows: RowPass, collector: Collector) -> Seal | None:
+    def _prepared_seal(self, rows: RowPass, collector: RowCollector) -> Seal | None:
         """Return the aggregate as it will be when it is sealed, None where it cannot be."""
         if self._options.routing.seal_to is None:
             return None
@@ -252,7 +263,9 @@ class RunCheck:
             seal.write()
             summary.sealed = printable(seal.path)
 
-    def _facts(self, rows: RowPass, collector: Collector, sealed_as: str | None = None) -> RunFacts:
+    def _facts(
+        self, rows: RowPass, collector: RowCollector, sealed_as: str | None = None
+    ) -> RunFacts:
         """Gather what is known; `sealed_as` names the rows as a seal is to name them."""
         aggregate, source = self._aggregate, rows.source
         algorithm = checksum_algorithms(aggregate)[0]
@@ -309,14 +322,14 @@ class RunCheck:
             map(PlacedViolation, held_of(self._aggregate_rule_violations(facts)))
         )
         for violation in held_of(self._run_violations(facts)):
-            about = RULES[violation.code].about_aggregate and not violation.about_rows
+            about = CATALOGUE[violation.code].about_aggregate and not violation.about_rows
             if about and facts.aggregate is not None:
                 about_aggregate.append(PlacedViolation(violation))
             else:
                 about_rows.append(violation)
         return FileViolations(about_rows, about_aggregate)
 
-    def _speak(self, violations: FileViolations, collector: Collector) -> None:
+    def _speak(self, violations: FileViolations, collector: RowCollector) -> None:
         """Hand on what concerns whole files: the rows file first, then its aggregate."""
         for violation in sorted(
             violations.rows, key=lambda violation: (violation.code, violation.pointer or "")
@@ -380,7 +393,7 @@ class RunCheck:
     def _cannot(self, reason: str | None) -> None:
         self._incomplete_reason = self._incomplete_reason or reason
 
-    def _failed(self, collector: Collector) -> bool:
+    def _failed(self, collector: RowCollector) -> bool:
         threshold = self._options.threshold
         excused = NOT_CHECKED | {ES002.code} if self._lacks else NOT_CHECKED
         return any(
@@ -393,7 +406,7 @@ class RunCheck:
             return True
         return any(unmet_expectations(facts))
 
-    def _summarised(self, rows: RowPass, facts: RunFacts, collector: Collector) -> RunSummary:
+    def _summarised(self, rows: RowPass, facts: RunFacts, collector: RowCollector) -> RunSummary:
         summary = RunSummary(
             file=self._rows_name,
             aggregate=self._aggregate_name,
@@ -429,8 +442,8 @@ class RunCheck:
         summary.declared = declared if isinstance(declared, str) else None
         summary.verified = self._verified(facts, summary) if self._rows_name else None
         summary.links = collector.links
-        if collector.links is not None:
-            collector.links.claim(aggregate)
+        if collector.links is not None and aggregate is not None:
+            collector.links.claim(record_digest(aggregate.document), aggregate.evaluation_id)
         return summary
 
     def _verified(self, facts: RunFacts, summary: RunSummary) -> Verified:
@@ -454,7 +467,7 @@ class RunCheck:
 
 def prepare(options: Options, aggregate: Aggregate | None = None) -> None:
     """Load and compile what checks rows before the first one comes, as something waits for it."""
-    engine_for(probe_context(options, aggregate, b"")).run(Lines(b"{}\n"))
+    probe_context(options, aggregate, b"").checker().run(Lines(b"{}\n"))
 
 
 def _is_file_or_link(path: str) -> bool:

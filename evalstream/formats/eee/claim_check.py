@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.formats.eee.aggregate import Result
 from evalstream.formats.eee.claims import Agreement, Claims, Method, agreement, method_of
+from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.recompute import USUAL_LEVEL, Recomputed, as_float, fits
 from evalstream.model.text import counted
-from evalstream.rules.base import RunFacts
 
 SCORE: Final = "score_details/score"
 UNCERTAINTY: Final = "score_details/uncertainty"

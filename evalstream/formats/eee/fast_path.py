@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evalstream.engine.result import AcceptedRows
 from evalstream.formats.eee import row_view
+from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_digests import answer_digest
 from evalstream.formats.eee.row_groups import RowGroup, RowGroups, notice_key
 from evalstream.formats.eee.rules.row import FOREIGN_SOURCE, NO_ANSWER, common_bounds, timed_members
@@ -35,7 +36,7 @@ from evalstream.parsing.native.binding import (
 from evalstream.parsing.native.binding import recipes as known_recipes
 from evalstream.parsing.native.binding import slots as known_slots
 from evalstream.parsing.native.schema_tables import NotTabled, Tables, pinned, tables_of
-from evalstream.rules.base import CheckContext, Rule
+from evalstream.rules.base import Rule
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def needs_slow_path(rule: Rule) -> bool:
     return rule.code not in FAST_PATH_RULES and not rule.by_ids
 
 
-def fast_path_for(context: CheckContext) -> FastPath | None:
+def fast_path_for(context: RowContext) -> FastPath | None:
     """Return what takes the usual rows of a context, None where none are to be taken so."""
     options, loaded = context.options, library()
     if loaded is None or options.schema is not None or options.engine != "auto":
@@ -162,7 +163,7 @@ def _is_double(number: float) -> bool:
         return False
 
 
-def _lists_samples(context: CheckContext) -> bool:
+def _lists_samples(context: RowContext) -> bool:
     """Tell whether a result lists the samples that it is made of."""
     return any(result.sample_ids is not None for result in context.results)
 
@@ -178,7 +179,7 @@ class FastPath:
     """
 
     def __init__(
-        self, context: CheckContext, loaded: CDLL, setting: ScannerConfig, *, checks_hashes: bool
+        self, context: RowContext, loaded: CDLL, setting: ScannerConfig, *, checks_hashes: bool
     ) -> None:
         self.context, self.setting, self.checks_hashes = context, setting, checks_hashes
         self.compute: Callable[[bytes], Any] = getattr(hashlib, context.algorithm)

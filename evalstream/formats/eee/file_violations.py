@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from evalstream.formats.eee.context import RowContext
 from evalstream.model.finding import PlacedViolation, Violation
-from evalstream.rules.base import CheckContext
-from evalstream.rules.catalogue import severity_of
 
 Key = tuple[str, str | None]
 
@@ -22,14 +21,14 @@ class FileViolations(NamedTuple):
         """Return what tells each violation."""
         return {key_of(violation) for violation in self._all()}
 
-    def failing(self, context: CheckContext) -> list[Violation]:
+    def failing(self, context: RowContext) -> list[Violation]:
         """Return the violations that fail a run."""
         options = context.options
         return [
             violation
             for violation in self._all()
             if violation.code in context.enabled
-            and severity_of(violation, options.profile) >= options.threshold
+            and context.selection.severity(violation) >= options.threshold
         ]
 
     def with_those(self, violations: Iterable[Violation]) -> FileViolations:

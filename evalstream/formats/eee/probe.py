@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.eee.catalogue import CATALOGUE
+from evalstream.formats.eee.context import RowContext
 from evalstream.io.digest import (
     ALGORITHM_OF_LENGTH,
     RECIPES,
@@ -22,8 +24,6 @@ from evalstream.io.digest import (
 )
 from evalstream.model.options import Options
 from evalstream.parsing import json
-from evalstream.rules.base import CheckContext
-from evalstream.rules.catalogue import enabled_main_codes
 
 PROBED_ROWS: Final = 256
 """How many rows at the head of a file are probed: enough to meet an unusual reference."""
@@ -32,14 +32,14 @@ UNANIMOUS: Final = 32
 """How many rows settle what a file follows where none says otherwise."""
 
 
-def probe_context(options: Options, aggregate: Aggregate | None, head: bytes) -> CheckContext:
+def probe_context(options: Options, aggregate: Aggregate | None, head: bytes) -> RowContext:
     """Return what the rows are to be judged by, from the options, the aggregate and the head."""
     rows = _Rows(head)
     version = _version(options, aggregate, rows)
     algorithm, recipes = _recipes(options, version, aggregate, rows)
-    context = CheckContext(
+    context = RowContext(
         options=options,
-        enabled=enabled_main_codes(options),
+        selection=CATALOGUE.selection(options),
         version=version,
         algorithm=algorithm,
         recipes=recipes,

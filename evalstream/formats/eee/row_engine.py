@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import groupby
 from json import loads
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from evalstream.engine.record_engine import RecordEngine
 from evalstream.engine.result import AcceptedRows, BlockFindings, BlockResult, LineStatus, last_line
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import Join
+from evalstream.formats.eee.catalogue import CATALOGUE
+from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_digests import (
     Shown,
     answer_digest,
@@ -24,13 +25,12 @@ from evalstream.formats.eee.row_digests import (
 from evalstream.formats.eee.row_groups import RowGroup, RowGroups, is_aggregated_notice, notice_key
 from evalstream.formats.eee.row_reader import Row, RowReader, parse
 from evalstream.formats.eee.rules import sample_hash
-from evalstream.formats.eee.rules.schema import ES216
+from evalstream.formats.eee.rules.version import ES216
 from evalstream.model.block import Lines
 from evalstream.model.finding import Violation
 from evalstream.model.row_record import RECORD_BYTES, UNJOINED, RowRecords
 from evalstream.parsing import json
-from evalstream.rules.base import CheckContext, RowCheck, Rule
-from evalstream.rules.catalogue import MAIN_RULES, severity_of
+from evalstream.rules.base import RowCheck, Rule
 from evalstream.rules.inputs import ES003, noise_check
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES107, ES108, ES110, ES111, ES114
 from evalstream.stats.link_keys import UNSHOWN, input_hash64, sample_hash64
@@ -55,22 +55,12 @@ BLANKS: Final = re.compile(rb"(?:[ \t]{0,%d}+\n){16,}+" % (LONGEST_BLANK - 1))
 """Many lines without anything on them, one after the other."""
 
 
-def engine_for(context: CheckContext) -> RowEngine | RecordEngine:
-    """Return the engine of a context: for rows compiled once per process, else its records'."""
-    return _compiled(context) if context.record is None else RecordEngine(context, context.record)
-
-
-@lru_cache(maxsize=8)
-def _compiled(context: CheckContext) -> RowEngine:
-    return RowEngine(context)
-
-
 class RowEngine:
     """A pure function of (bytes, context): holds compiled rules and no state between blocks."""
 
     _expected: ClassVar[int] = 0
 
-    def __init__(self, context: CheckContext) -> None:
+    def __init__(self, context: RowContext) -> None:
         self.context = context
         self.reader = RowReader(context)
         self._by_ids = list(_bound(context, lambda rule: rule.by_ids))
@@ -129,10 +119,10 @@ class RowEngine:
         return violations
 
 
-ROW_RULES: Final = tuple(rule for rule in MAIN_RULES.values() if rule.row is not None)
+ROW_RULES: Final = tuple(rule for rule in CATALOGUE.values() if rule.row is not None)
 
 
-def _bound(context: CheckContext, wanted: Callable[[Rule], bool]) -> Iterator[RowCheck]:
+def _bound(context: RowContext, wanted: Callable[[Rule], bool]) -> Iterator[RowCheck]:
     for rule in ROW_RULES:
         if rule.row is not None and rule.code in context.enabled and wanted(rule):
             check = rule.row(context)
@@ -244,7 +234,7 @@ class _Pass:
             self._noted.add(number, base + start, None, [violation])
             start = data.find(b"\n", start) + 1
         if ES110.code in self._engine.context.enabled:
-            key = (ES110.code, severity_of(violation, self._options.profile))
+            key = (ES110.code, self._engine.context.selection.severity(violation))
             counts = self._noted.counts
             counts[key] = counts.get(key, 0) + count - told
 

@@ -9,11 +9,12 @@ from typing import Any, Final
 import xxhash
 
 from evalstream.formats.eee import row_view
-from evalstream.formats.eee.aggregate import Join
+from evalstream.formats.eee.aggregate import Join, Result
+from evalstream.formats.eee.catalogue import CATALOGUE
+from evalstream.formats.eee.context import RowContext
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.row_record import UNJOINED
-from evalstream.rules.base import CheckContext, RowCheck
-from evalstream.rules.catalogue import RULES
+from evalstream.rules.base import RowCheck
 from evalstream.stats.link_keys import LinkKey, link_key_of
 from evalstream.stats.score_sums import ScoreSums
 from evalstream.stats.tally import Tally
@@ -52,7 +53,7 @@ class RowGroup:
         "violations",
     )
 
-    def __init__(self, row: Row, line: int, context: CheckContext, join: Join) -> None:
+    def __init__(self, row: Row, line: int, context: RowContext, join: Join) -> None:
         version, result = row.get("schema_version"), row.get("evaluation_result_id")
         joined, name = join.result(row), row.get("evaluation_name")
         self.rows, self.first = 0, line
@@ -72,7 +73,9 @@ class RowGroup:
         self.is_foreign = row.get("evaluation_id") != context.evaluation_id
         self.scores: dict[tuple[Any, Any, bool], int] = {}
         claimed = context.evaluation_id
-        self.link_key = link_key_of(row, claimed, self.result, joined) if context.links else None
+        self.link_key = (
+            link_key_of(row, claimed, self.result, _data_of(joined)) if context.links else None
+        )
         self.links: list[int] | None = None if self.link_key is None else []
 
     def sums(self, name: Any) -> ScoreSums:
@@ -86,7 +89,7 @@ class RowGroup:
 class RowGroups:
     """The scopes of one block."""
 
-    def __init__(self, context: CheckContext, join: Join, checks: Sequence[RowCheck]) -> None:
+    def __init__(self, context: RowContext, join: Join, checks: Sequence[RowCheck]) -> None:
         self._context, self._join, self._checks = context, join, checks
         self._known: dict[tuple[Any, ...], RowGroup] = {}
         self._all: list[tuple[RowGroup, Any]] = []
@@ -163,7 +166,9 @@ def named(row: Row) -> bool:
 
 def is_aggregated_notice(violation: Violation) -> bool:
     """Tell whether a row rule only notices something, which is said once for all rows."""
-    severity = RULES[violation.code].severity if violation.severity is None else violation.severity
+    severity = (
+        CATALOGUE[violation.code].severity if violation.severity is None else violation.severity
+    )
     return severity is Severity.INFO
 
 
@@ -173,3 +178,10 @@ def notice_key(violation: Violation) -> tuple[str, str, str]:
 
 
 _PLAIN: Final = frozenset({str, type(None)})
+
+
+def _data_of(joined: Result | None) -> tuple[str | None, str | None, str | None]:
+    """Return what a result says of its data, None for what it leaves out."""
+    return (
+        (None, None, None) if joined is None else (joined.dataset, joined.repository, joined.split)
+    )

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from evalstream.formats.eee import row_view
-from evalstream.formats.eee.rules import schema
-from evalstream.formats.eee.rules.schema import ES215, ES216
+from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.rules.version import ES215, ES216, MISSING, fits_another
 from evalstream.formats.eee.version_fit import versions_that_fit
 from evalstream.model.finding import Violation, one_of
 from evalstream.parsing import json
@@ -17,8 +17,7 @@ from evalstream.parsing.json_schema import (
     compile_schema,
     finite_check,
 )
-from evalstream.rules import syntax
-from evalstream.rules.base import CheckContext
+from evalstream.rules import schema, syntax
 from evalstream.rules.syntax import ES113
 
 Row = dict[str, Any]
@@ -27,7 +26,7 @@ Row = dict[str, Any]
 class RowReader:
     """Reads rows as a context wants them judged."""
 
-    def __init__(self, context: CheckContext) -> None:
+    def __init__(self, context: RowContext) -> None:
         self._context = context
         options = context.options
         self._own_schema = options.schema is None
@@ -88,7 +87,12 @@ class RowReader:
         options = self._context.options
         if self._only is not None:
             version = "" if options.schema else options.schema_version
-            return schema.explain(self._only.errors(row), own=self._own_schema, version=version)
+            return schema.explain(
+                self._only.errors(row),
+                own=self._own_schema,
+                version=version,
+                missing=MISSING if self._own_schema else {},
+            )
         declared = row.get("schema_version")
         version = self._context.version
         unknown: list[Violation] = []
@@ -102,12 +106,12 @@ class RowReader:
                 )
         validator = self._validator(version)
         found = list(validator.errors(row))
-        violations = schema.explain(found, own=True, version=version)
+        violations = schema.explain(found, own=True, version=version, missing=MISSING)
         if violations and ES216.code in self._context.enabled:
             fitting = versions_that_fit(
                 row, version, options.engine, instance=True, violations=found
             )
-            unknown.extend(schema.fits_another(version, fitting))
+            unknown.extend(fits_another(version, fitting))
         return unknown + violations
 
     def _validator(self, version: str) -> Validator:

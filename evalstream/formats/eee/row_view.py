@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from evalstream.io.beginning import Beginning
 from evalstream.io.digest import RECIPES, Reference
-from evalstream.parsing.peek import Beginning
 
 NAME: Final = "eee"
 TITLE: Final = "Every Eval Ever: one row per sample, and the aggregate that sums them up"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evalstream.formats.eee.aggregate import Result
-from evalstream.rules.base import RunFacts
+from evalstream.formats.eee.facts import RunFacts
 from evalstream.stats.duplicates import Cover
 
 

@@ -14,8 +14,10 @@ from evalstream.engine.collector import Collector
 from evalstream.engine.row_pass import RowPass
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.aggregate_check import Reading, read_aggregate
+from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.datastore import place_of
 from evalstream.formats.eee.expectations import unmet_expectations
+from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.file_violations import FileViolations, key_of
 from evalstream.formats.eee.rules.seal import LOOKED_AT
 from evalstream.formats.eee.seal_refusals import uncovered, unfit, without_advice, would_be
@@ -30,7 +32,6 @@ from evalstream.model.run import Run
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.model.text import counted
 from evalstream.parsing.json import fast
-from evalstream.rules.base import RunFacts
 
 MEMBER: Final = "detailed_evaluation_results"
 FORCED: Final = " (--force seals all the same)"
@@ -105,7 +106,7 @@ def seal_of(
     aggregate: Aggregate | None,
     text: bytes | None,
     rows: RowPass,
-    collector: Collector,
+    collector: Collector[RowContext],
 ) -> Seal | None:
     """Return the seal of rows that were read to their end, None where none is wanted.
 

@@ -7,16 +7,17 @@ from typing import Final
 
 from evalstream.formats.eee.aggregate import DETAILS, RESULTS, Aggregate, Result
 from evalstream.formats.eee.datastore import PATTERN
+from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.file_violations import key_of
 from evalstream.formats.eee.rules.coverage import ES609
 from evalstream.formats.eee.rules.recompute import ES802
-from evalstream.formats.eee.rules.schema import ES213, ES216
 from evalstream.formats.eee.rules.seal import ES503
+from evalstream.formats.eee.rules.version import ES216
 from evalstream.formats.eee.sample_groups import is_even, samples_beside
 from evalstream.model.finding import PlacedViolation, Severity, Violation
 from evalstream.model.row_record import UNJOINED
 from evalstream.model.text import counted
-from evalstream.rules.base import RunFacts
+from evalstream.rules.schema import ES213
 from evalstream.stats.score_sums import ScoreSums
 
 FILE_PATH: Final = f"{DETAILS}/file_path"
@@ -177,7 +178,7 @@ def _error(violation: Violation) -> Violation:
 def _path_wanted(violation: Violation) -> Violation:
     """Say which path a seal wants, and how it is given."""
     message = (
-        f'file_path would be "{violation.found}", and this version wants {ROWS_PATTERN}: give such a '
-        f"path with --file-path, as in --file-path {EXAMPLE}"
+        f'file_path would be "{violation.found}", and this version wants {ROWS_PATTERN}: '
+        f"give such a path with --file-path, as in --file-path {EXAMPLE}"
     )
     return violation._replace(message=message, expected=ROWS_PATTERN, found=None)

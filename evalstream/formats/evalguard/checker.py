@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
+from evalstream.formats.evalguard.catalogue import CATALOGUE
 from evalstream.formats.evalguard.document import (
     LARGEST_DOCUMENT,
     Reading,
@@ -82,7 +83,7 @@ class _Check:
 
     def __init__(self, run: Run, options: Options, show: Callable[[Finding], None]) -> None:
         self._run, self._options = run, options
-        self._documents = DocumentCheck(run, options, show)
+        self._documents = DocumentCheck(run, options, show, CATALOGUE)
         self._enabled = self._documents.context.enabled
         self._folder = Folder()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from evalstream.discovery.detect_format import FOREIGN, kind_of
-from evalstream.engine.harness_logs import LM_EVAL
+from evalstream.discovery.detect_format import kind_of
+from evalstream.engine.harness_logs import FOREIGN, LM_EVAL
 from evalstream.formats.evalguard.documents import (
     JSON_ENDING,
     KINDS,
@@ -18,6 +18,7 @@ from evalstream.formats.evalguard.documents import (
 from evalstream.formats.evalguard.files import File
 from evalstream.formats.evalguard.rules.documents import EVG101
 from evalstream.formats.evalguard.shapes import with_shapes
+from evalstream.io.beginning import Beginning
 from evalstream.io.document import document_bytes
 from evalstream.io.file_names import is_yaml_name
 from evalstream.io.file_state import Watch
@@ -25,7 +26,7 @@ from evalstream.model.finding import Excerpt, Severity, Violation
 from evalstream.parsing.json import UTF8_MARK, fast, type_name
 from evalstream.parsing.json_schema import builtin_schema
 from evalstream.parsing.limits import TooLarge, refuse_many_values
-from evalstream.parsing.peek import PEEK_BYTES, Beginning
+from evalstream.parsing.peek import PEEK_BYTES
 from evalstream.parsing.strict_json import SyntaxIssue
 from evalstream.parsing.yaml import INVALID, OLDER, Yaml, line_at, read_yaml
 from evalstream.parsing.yaml_scalars import Mark, settle

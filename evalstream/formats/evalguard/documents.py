@@ -10,8 +10,9 @@ import re
 from collections.abc import Sequence, Set
 from typing import Final
 
+from evalstream.io.beginning import Beginning
 from evalstream.io.file_names import YAML_ENDINGS, is_yaml_name
-from evalstream.parsing.peek import OBJECT, Beginning, Peek
+from evalstream.parsing.peek import OBJECT, Peek
 
 NAME: Final = "evalguard"
 TITLE: Final = "EvalGuard: tasks, metrics, thresholds and reports in a folder"

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from evalstream.formats import NAMES
 from evalstream.formats.evalguard.documents import ENDINGS, SCHEMA_ENDING, is_document_name, stem_of
+from evalstream.formats.registry import NAMES
 from evalstream.io.containment import Inside, LeadsOut
 from evalstream.io.exclusion import Exclusion
 from evalstream.io.remote import is_remote

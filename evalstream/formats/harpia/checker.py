@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
+from evalstream.formats.harpia.catalogue import CATALOGUE
 from evalstream.formats.harpia.documents import INPUT, LOG, OUTPUT, kind_of
 from evalstream.formats.harpia.files import paired, runs_of
 from evalstream.formats.harpia.log import LogCheck, said
@@ -79,7 +80,7 @@ def check(
         raise UsageError("a log of HarpIA Lab is not sealed: its output has no place for a seal")
     if run.rows is None and options.routing != RowRouting():
         raise UsageError("where records go can be said of a log alone, and none was named")
-    documents = DocumentCheck(run, options, show)
+    documents = DocumentCheck(run, options, show, CATALOGUE)
     read = _input(documents, run.inputs)
     output = _document(documents, run.aggregate, OUTPUT)
     claims = _claims(documents, output, read)

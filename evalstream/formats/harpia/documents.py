@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from evalstream.io.beginning import Beginning
 from evalstream.parsing.json import UTF8_MARK, fast, pointer
-from evalstream.parsing.peek import ARRAY, OBJECT, Beginning, peek
+from evalstream.parsing.peek import ARRAY, OBJECT, peek
 
 NAME: Final = "harpia"
 TITLE: Final = "HarpIA Lab: the input of an evaluation, its output and its log"

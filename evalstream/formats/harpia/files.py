@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import Final
 
-from evalstream.discovery.detect_format import beginning_of
-from evalstream.formats import NAMES
 from evalstream.formats.harpia.documents import INPUT, LOG, NAME, OUTPUT, recognised
+from evalstream.formats.registry import NAMES
+from evalstream.io.beginning import beginning_of
 from evalstream.io.file_names import is_json_name, is_packed_name, is_rows_name
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote

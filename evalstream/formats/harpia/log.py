@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from evalstream.engine.collector import Collector
 from evalstream.engine.documents import DocumentCheck
+from evalstream.engine.record_engine import RecordContext
 from evalstream.engine.routing import RowRouter
 from evalstream.engine.row_pass import RowPass
 from evalstream.formats.eee.recompute import as_float
@@ -20,7 +21,7 @@ from evalstream.io.progress import Progress
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options
 from evalstream.model.report import Figures, ResultSummary
-from evalstream.rules.base import Rule, RunFacts
+from evalstream.rules.base import FileFacts, Rule
 from evalstream.rules.inputs import ES005, ES006
 from evalstream.rules.syntax import ES112
 
@@ -63,8 +64,8 @@ class LogCheck:
     def run(self, path: str, show: Callable[[Finding], None]) -> None:
         """Check the records, and note what is wrong with the log as a whole."""
         documents, outlets = self._documents, RowRouter(self._options, DIGESTS)
-        context = replace(
-            documents.context, options=self._options, record=LogRecordChecker(self.log)
+        context = RecordContext(
+            self._options, documents.context.selection, record=LogRecordChecker(self.log)
         )
         documents.collector = Collector(context, documents.name, show)
         rows = RowPass(documents.name, self._options, DIGESTS, outlets, self._progress)
@@ -112,7 +113,7 @@ class LogCheck:
         changed = rows.opened.changed() if rows.opened is not None else None
         if changed is not None:
             documents.note_change(changed)
-        facts = RunFacts(documents.name, documents.context, tally, layout=rows.layout)
+        facts = FileFacts(documents.name, tally, layout=rows.layout)
         for rule in ABOUT_LINES:
             documents.note_all(() if rule.run is None else rule.run(facts))
         if rows.incomplete_reason is None and not tally.unread:

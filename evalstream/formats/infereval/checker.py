@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.infereval.benchmark import read_benchmark
+from evalstream.formats.infereval.catalogue import CATALOGUE
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME
 from evalstream.formats.infereval.evaluation import EvaluationCheck
 from evalstream.formats.infereval.files import NOT_OURS, comes_once, kind_of
@@ -67,7 +68,7 @@ def check(
     run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
 ) -> RunSummary:
     """Check one run and hand its findings to `show`, in order."""
-    documents = DocumentCheck(run, options, show)
+    documents = DocumentCheck(run, options, show, CATALOGUE)
     if run.rows is not None:
         return EvaluationCheck(documents, progress).summary()
     read = read_benchmark(documents, run.aggregate or "")

@@ -11,13 +11,13 @@ from typing import IO, Any, Final
 
 from xxhash import xxh3_128
 
-from evalstream.formats import NAMES
 from evalstream.formats.infereval.documents import (
     ITEMS,
     NAME,
     kind_by_members,
     kind_by_signs,
 )
+from evalstream.formats.registry import NAMES
 from evalstream.io.compression import Unpacked, compression_of
 from evalstream.io.file_state import Watch
 from evalstream.io.remote import RemoteReader, is_remote

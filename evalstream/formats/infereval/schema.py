@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
-from evalstream.formats.eee.rules.schema import explain
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME, VERSION
 from evalstream.formats.infereval.rules.benchmark import INF101, INF102, INF207
 from evalstream.model.finding import Violation
@@ -19,6 +18,7 @@ from evalstream.parsing.json_schema import (
 from evalstream.parsing.limits import held_of
 from evalstream.parsing.schema_errors import SchemaError
 from evalstream.parsing.schema_errors_in_parts import error_parts
+from evalstream.rules.schema import explain
 from evalstream.rules.syntax import ES113
 
 _ITEM: Final = "EvaluationItem"

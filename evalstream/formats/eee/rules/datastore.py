@@ -17,8 +17,9 @@ from evalstream.formats.eee.datastore import (
     place_of,
     unportable,
 )
+from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation
-from evalstream.rules.base import Rule, RunFacts
+from evalstream.rules.base import Rule
 from evalstream.rules.profiles import PROFILES
 
 AGGREGATE: Final = ".json"

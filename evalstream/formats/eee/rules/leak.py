@@ -8,9 +8,10 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.eee import row_view
+from evalstream.formats.eee.context import RowContext
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
-from evalstream.rules.base import CheckContext, RowCheck, Rule
+from evalstream.rules.base import RowCheck, Rule
 
 Row = Mapping[str, Any]
 
@@ -71,7 +72,7 @@ _CHARACTERS_OF_A_KEY: Final = 12
 """How many different characters a key has at least; `sk-aaaaaaaaaaaaaaaaaaaaaaaa` is none."""
 
 
-def _answer_leak(context: CheckContext) -> RowCheck:
+def _answer_leak(context: RowContext) -> RowCheck:
     def check(row: Row) -> Iterable[Violation]:
         sample: Any = row.get("input")
         raw = sample.get("raw") if sample.__class__ is dict else None
@@ -143,7 +144,7 @@ def _texts(value: Any) -> Iterator[str]:
     return (text for text in listed if text.__class__ is str)
 
 
-def _credential(context: CheckContext) -> RowCheck:
+def _credential(context: RowContext) -> RowCheck:
     del context
 
     def check(row: Row) -> Iterable[Violation]:

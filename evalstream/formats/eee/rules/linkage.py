@@ -7,25 +7,26 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate
+from evalstream.formats.eee.context import RowContext
 from evalstream.model.finding import Severity, Violation, one_of
-from evalstream.rules.base import CheckContext, RowCheck, Rule
+from evalstream.rules.base import RowCheck, Rule
 
 
-def _foreign_evaluation(context: CheckContext) -> RowCheck | None:
+def _foreign_evaluation(context: RowContext) -> RowCheck | None:
     if context.evaluation_id is None:
         return None
     message = "evaluation_id is not the aggregate's"
     return _expecting(ES601, "evaluation_id", {context.evaluation_id}, message)
 
 
-def _foreign_model(context: CheckContext) -> RowCheck | None:
+def _foreign_model(context: RowContext) -> RowCheck | None:
     if context.model_id is None:
         return None
     message = "model_id is not the aggregate's model_info.id"
     return _expecting(ES602, "model_id", {context.model_id}, message)
 
 
-def _unknown_result(context: CheckContext) -> RowCheck | None:
+def _unknown_result(context: RowContext) -> RowCheck | None:
     if not context.results and context.evaluation_id is None and context.model_id is None:
         # There is no aggregate; one without any result knows none of the rows' results.
         return None
@@ -46,7 +47,7 @@ def _unknown_result(context: CheckContext) -> RowCheck | None:
     return check
 
 
-def _unknown_evaluation_name(context: CheckContext) -> RowCheck | None:
+def _unknown_evaluation_name(context: RowContext) -> RowCheck | None:
     """Judge rows by the names that writers use.
 
     Converters before 0.3.0 name results after metric and scorer, and rows after the dataset,

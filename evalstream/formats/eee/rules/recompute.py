@@ -18,12 +18,13 @@ from evalstream.formats.eee.claim_check import (
     without_verdict,
 )
 from evalstream.formats.eee.claims import Agreement
+from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.recompute import Recomputed, as_float, fits
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.report import Figures, ResultSummary
 from evalstream.model.text import counted
 from evalstream.parsing.json import resolve
-from evalstream.rules.base import Rule, RunFacts
+from evalstream.rules.base import Rule
 
 
 def summaries(facts: RunFacts) -> Iterator[ResultSummary]:

@@ -10,9 +10,10 @@ from typing import Any, Final
 
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import LEVELS, UNKNOWN_LEVEL, Join, Result, is_alike, number
+from evalstream.formats.eee.context import RowContext
 from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import counted
-from evalstream.rules.base import CheckContext, RowCheck, Rule
+from evalstream.rules.base import RowCheck, Rule
 
 Row = Mapping[str, Any]
 
@@ -44,7 +45,7 @@ _ROUNDING: Final = 1e-9
 """How far two times may differ that were computed from the same clock."""
 
 
-def _terminal_answer(context: CheckContext) -> RowCheck:
+def _terminal_answer(context: RowContext) -> RowCheck:
     del context
 
     def check(row: Row) -> Iterable[Violation]:
@@ -63,7 +64,7 @@ def _terminal_answer(context: CheckContext) -> RowCheck:
     return check
 
 
-def _attribution_turn(context: CheckContext) -> RowCheck:
+def _attribution_turn(context: RowContext) -> RowCheck:
     def check(row: Row) -> Iterable[Violation]:
         answers = row.get("answer_attribution")
         turns = _turns(row, context.version_of(row))
@@ -83,7 +84,7 @@ def _attribution_turn(context: CheckContext) -> RowCheck:
     return check
 
 
-def _attribution_source(context: CheckContext) -> RowCheck:
+def _attribution_source(context: RowContext) -> RowCheck:
     def check(row: Row) -> Iterable[Violation]:
         answers, kind = row.get("answer_attribution"), row.get("interaction_type")
         if answers.__class__ is not list or not answers or kind not in row_view.INTERACTION_TYPES:
@@ -112,7 +113,7 @@ def _attribution_source(context: CheckContext) -> RowCheck:
     return check
 
 
-def _correct_versus_score(context: CheckContext) -> RowCheck:
+def _correct_versus_score(context: RowContext) -> RowCheck:
     join = Join(context.results)
 
     def check(row: Row) -> Iterable[Violation]:
@@ -145,7 +146,7 @@ def _is_extreme(score: Any, result: Result) -> bool:
     return lowest > -1 if score == 0 else highest < 2
 
 
-def _score_out_of_bounds(context: CheckContext) -> RowCheck | None:
+def _score_out_of_bounds(context: RowContext) -> RowCheck | None:
     if not context.results:
         return None
     join = Join(context.results)
@@ -169,7 +170,7 @@ def _score_out_of_bounds(context: CheckContext) -> RowCheck | None:
     return check
 
 
-def common_bounds(context: CheckContext) -> tuple[float, float]:
+def common_bounds(context: RowContext) -> tuple[float, float]:
     """Return the bounds within which a score is sound whatever result its row joins.
 
     Where results contradict each other, and where one has levels, the lower bound is above the
@@ -236,7 +237,7 @@ def _grades(row: Row, result: Result | None) -> bool:
     return name.__class__ is str and _GRADED.search(name) is not None
 
 
-def _token_sum(context: CheckContext) -> RowCheck:
+def _token_sum(context: RowContext) -> RowCheck:
     del context
 
     def check(row: Row) -> Iterable[Violation]:
@@ -265,7 +266,7 @@ def sums_up(usage: Mapping[str, Any]) -> bool:
     return total in _sums(taken + given, extras)
 
 
-def _timing(context: CheckContext) -> RowCheck:
+def _timing(context: RowContext) -> RowCheck:
     members = timed_members(context)
 
     def check(row: Row) -> Iterable[Violation]:
@@ -288,7 +289,7 @@ def _timing(context: CheckContext) -> RowCheck:
     return check
 
 
-def timed_members(context: CheckContext) -> tuple[str, ...]:
+def timed_members(context: RowContext) -> tuple[str, ...]:
     """Return the times that may not be above the latency.
 
     Inspect's latency is total minus working time, and its generation time is above it in
@@ -300,7 +301,7 @@ def timed_members(context: CheckContext) -> tuple[str, ...]:
     return ("time_to_first_token_ms", "generation_time_ms")
 
 
-def _empty_identifier(context: CheckContext) -> RowCheck:
+def _empty_identifier(context: RowContext) -> RowCheck:
     del context
 
     def check(row: Row) -> Iterable[Violation]:
@@ -316,7 +317,7 @@ def _empty_identifier(context: CheckContext) -> RowCheck:
     return check
 
 
-def _reference_not_a_choice(context: CheckContext) -> RowCheck:
+def _reference_not_a_choice(context: RowContext) -> RowCheck:
     del context
 
     def check(row: Row) -> Iterable[Violation]:
@@ -334,7 +335,7 @@ def _reference_not_a_choice(context: CheckContext) -> RowCheck:
     return check
 
 
-def _error_yet_correct(context: CheckContext) -> RowCheck:
+def _error_yet_correct(context: RowContext) -> RowCheck:
     del context
 
     def check(row: Row) -> Iterable[Violation]:
@@ -348,7 +349,7 @@ def _error_yet_correct(context: CheckContext) -> RowCheck:
     return check
 
 
-def _model_id_shape(context: CheckContext) -> RowCheck:
+def _model_id_shape(context: RowContext) -> RowCheck:
     del context
 
     def check(row: Row) -> Iterable[Violation]:

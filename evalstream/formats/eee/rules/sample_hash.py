@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evalstream.formats.eee import row_view
+from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.facts import RunFacts
 from evalstream.io.digest import (
     ALGORITHM_OF_LENGTH,
     RECIPES,
@@ -16,7 +18,7 @@ from evalstream.io.digest import (
     normalised,
 )
 from evalstream.model.finding import Severity, Violation
-from evalstream.rules.base import CheckContext, Rule, RunFacts, Where
+from evalstream.rules.base import Rule, Where
 from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch
 from evalstream.stats.tally import Tally
 
@@ -31,7 +33,7 @@ HashCheck = Callable[[Mapping[str, Any], int, Tally], Violation | None]
 """Returns what is wrong with a row's hash."""
 
 
-def hash_check(context: CheckContext) -> HashCheck:
+def hash_check(context: RowContext) -> HashCheck:
     """Return the function that judges a row's sample_hash, counts it, and says what is wrong.
 
     The recipe that the file follows is tried first; one digest settles a sound row. Only a
@@ -67,7 +69,7 @@ def hash_check(context: CheckContext) -> HashCheck:
 SlowCheck = Callable[[Mapping[str, Any], int, Tally, tuple[bytes, str] | None], Violation | None]
 
 
-def _slow_check(context: CheckContext) -> SlowCheck:
+def _slow_check(context: RowContext) -> SlowCheck:
     """Return the judge that tries every recipe and names what is wrong.
 
     It is told the bytes that the file's recipe covers and their digest where these are known.
@@ -111,7 +113,7 @@ def _bare(digest: str, line: int, tally: Tally) -> str:
     return bare
 
 
-def _malformed(bare: str, digest: str, context: CheckContext) -> Violation | None:
+def _malformed(bare: str, digest: str, context: RowContext) -> Violation | None:
     if not is_hex_digest(bare):
         message = "sample_hash is no digest: not 64 (sha256) or 32 (md5) hex digits"
         return ES405.violation(message, pointer=POINTER, found=digest)

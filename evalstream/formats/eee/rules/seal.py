@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import DETAILS, Aggregate
 from evalstream.formats.eee.datastore import place_of
+from evalstream.formats.eee.facts import RunFacts
 from evalstream.io.digest import ALGORITHM_OF_LENGTH
 from evalstream.model.finding import Severity, Violation
-from evalstream.rules.base import Rule, RunFacts
+from evalstream.rules.base import Rule
 from evalstream.rules.profiles import DATASTORE
 
 CHECKSUM: Final = f"{DETAILS}/checksum"

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.eee import row_view
+from evalstream.formats.eee.context import RowContext
 from evalstream.model.finding import Severity, Violation
-from evalstream.rules.base import CheckContext, RowCheck, Rule
+from evalstream.rules.base import RowCheck, Rule
 
 Row = Mapping[str, Any]
 
@@ -18,7 +19,7 @@ _OTHER_ROLES: Final = frozenset({"system", "developer", "user", "human", "tool",
 """Who speaks in a transcript besides the model."""
 
 
-def _turn_order(context: CheckContext) -> RowCheck:
+def _turn_order(context: RowContext) -> RowCheck:
     def check(row: Row) -> Iterable[Violation]:
         transcript = row_view.transcript(row, context.version_of(row))
         if transcript is None:
@@ -37,7 +38,7 @@ def _turn_order(context: CheckContext) -> RowCheck:
     return check
 
 
-def _dangling_tool_call(context: CheckContext) -> RowCheck:
+def _dangling_tool_call(context: RowContext) -> RowCheck:
     def check(row: Row) -> Iterable[Violation]:
         transcript = row_view.transcript(row, context.version_of(row))
         return () if transcript is None else list(_tool_violations(*transcript))
@@ -77,7 +78,7 @@ def _answer_violations(
             yield ES305.violation(message, pointer=where, found=identity)
 
 
-def _miscounted_turns(context: CheckContext) -> RowCheck:
+def _miscounted_turns(context: RowContext) -> RowCheck:
     def check(row: Row) -> Iterable[Violation]:
         transcript = row_view.transcript(row, context.version_of(row))
         evaluation = row.get("evaluation")
@@ -114,7 +115,7 @@ def _miscounted_calls(evaluation: Mapping[str, Any], turns: list[Any]) -> Iterat
         yield ES306.violation(message, pointer=pointer, expected=calls, found=claimed)
 
 
-def _mislabelled_interaction(context: CheckContext) -> RowCheck:
+def _mislabelled_interaction(context: RowContext) -> RowCheck:
     def check(row: Row) -> Iterable[Violation]:
         kind = row.get("interaction_type")
         transcript = row_view.transcript(row, context.version_of(row))
@@ -133,7 +134,7 @@ def _mislabelled_interaction(context: CheckContext) -> RowCheck:
     return check
 
 
-def _two_transcripts(context: CheckContext) -> RowCheck:
+def _two_transcripts(context: RowContext) -> RowCheck:
     def check(row: Row) -> Iterable[Violation]:
         if any(row.get(key) is None for key in row_view.TRANSCRIPT_KEYS):
             return ()

@@ -1,0 +1,49 @@
+"""The rules of Every Eval Ever by code, with those that all formats share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from evalstream.formats.eee.rules import (
+    aggregate,
+    coverage,
+    cross_run,
+    datastore,
+    leak,
+    linkage,
+    recompute,
+    row,
+    sample_hash,
+    seal,
+    transcript,
+    version,
+)
+from evalstream.rules import schema
+from evalstream.rules.base import Rule
+from evalstream.rules.catalogue import SHARED_RULES, Catalogue
+
+_MODULES: Final = (
+    schema,
+    version,
+    row,
+    transcript,
+    leak,
+    sample_hash,
+    seal,
+    linkage,
+    coverage,
+    aggregate,
+    recompute,
+    datastore,
+    cross_run,
+)
+
+
+def rules() -> Iterator[Rule]:
+    """Iterate over the rules of rows, aggregates and runs."""
+    for module in _MODULES:
+        yield from module.RULES
+
+
+CATALOGUE: Final = Catalogue({"ES": lambda: (*SHARED_RULES, *rules())})

@@ -1,0 +1,69 @@
+"""What is known of a run once all its rows were looked at: what rules about files look at."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.recompute import Recomputed, recomputed
+from evalstream.rules.base import FileFacts
+from evalstream.stats.duplicates import Coverage
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFacts(FileFacts):
+    """What is known of a run once all its rows were looked at.
+
+    `path` is None for a stream, `aggregate_path` without a readable aggregate; `beside` are the
+    rows files that lie beside the aggregate under its name, and `missing` says which rows it
+    declares that are not there. `checksums` holds the digests of the stored bytes by algorithm;
+    `diagnose` says why a checksum differs, where that could be found out; `coverage` says which
+    samples the rows score. `packed` names the compression of the file, None where there is none.
+    """
+
+    context: RowContext
+    path: str | None = None
+    aggregate: Aggregate | None = None
+    checksums: Mapping[str, str] = field(default_factory=dict)
+    diagnose: Callable[[str], str | None] = lambda _: None
+    coverage: Coverage = field(default_factory=Coverage)
+    aggregate_path: str | None = None
+    beside: tuple[str, ...] = ()
+    missing: str | None = None
+    packed: str | None = None
+
+    @cached_property
+    def recomputed(self) -> list[Recomputed]:
+        """Every result of the aggregate with what its rows amount to."""
+        if self.aggregate is None:
+            return []
+        return recomputed(self.aggregate, self.tally.scores, self.coverage.covers)
+
+    @cached_property
+    def rowless(self) -> frozenset[int]:
+        """The places of results with an id that no row has, in runs whose rows have such ids."""
+        tally = self.tally
+        if not tally.is_whole or tally.without_result.total() == tally.rows:
+            return frozenset()
+        return frozenset(
+            result.place
+            for result in self.context.results
+            # Rows cannot be told apart by an id that several results carry.
+            if result.id is not None
+            and self.ids[result.id] == 1
+            and result.place not in tally.scores
+        )
+
+    @cached_property
+    def ids(self) -> Counter[str | None]:
+        """How many results have each evaluation_result_id."""
+        return Counter(result.id for result in self.context.results)
+
+    @cached_property
+    def names(self) -> Counter[str | None]:
+        """How many results have each evaluation_name."""
+        return Counter(result.name for result in self.context.results)

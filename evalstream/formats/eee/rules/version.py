@@ -1,0 +1,150 @@
+"""ES215, ES216: the version that a document declares, and those whose schema it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from evalstream.formats.eee import row_view
+from evalstream.formats.eee.aggregate import RESULTS, Aggregate
+from evalstream.formats.eee.facts import RunFacts
+from evalstream.model.finding import Severity, Violation, one_of
+from evalstream.rules.base import Rule
+from evalstream.rules.schema import ES212
+
+
+def null_bounds(aggregate: Aggregate) -> Iterator[Violation]:
+    """Find continuous metrics without a bound, where a profile demands what the schema does not."""
+    for place, result in aggregate.indexed_results():
+        metric = result.get("metric_config")
+        if not isinstance(metric, dict) or metric.get("score_type") != "continuous":
+            continue
+        for member in ("min_score", "max_score"):
+            if member in metric and metric[member] is None:
+                message = (
+                    f"{member} is null; a datastore asks a continuous metric for a number,"
+                    ' or for "Infinity" or "-Infinity"'
+                )
+                where = f"{RESULTS}/{place}/metric_config/{member}"
+                yield ES212.violation(message, pointer=where)
+
+
+def fits_another(version: str, fitting: Sequence[str]) -> Iterator[Violation]:
+    """Name the versions that a document fits which fails the version that judges it."""
+    if fitting:
+        message = f"fits {_listed(fitting)}, though not {version}; {_check_by(fitting[0])}"
+        yield ES216.violation(message, pointer="/schema_version", expected=one_of(fitting))
+
+
+def _file_fits_another(facts: RunFacts) -> Iterator[Violation]:
+    """Say it once of a file of which every row fits one other version and none its own."""
+    fitting = list(facts.tally.fitting)
+    common = frozenset.intersection(*(names for names, _, _ in fitting)) if fitting else frozenset()
+    if not common or facts.tally.rows < 2 or facts.tally.fitting.total() != facts.tally.rows:
+        return
+    names = [name for name in row_view.INSTANCE_VERSIONS if name in common]
+    message = f"every row fits {_listed(names)}, and none its own version; {_check_by(names[0])}"
+    yield ES216.violation(message, expected=one_of(names))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(names)
+
+
+def _check_by(version: str) -> str:
+    return f"--schema-version {version} judges by it"
+
+
+def _unknown_version(facts: RunFacts) -> Iterator[Violation]:
+    """Speak of versions over the whole file: mixed, unlike the aggregate's, in annotation form."""
+    if facts.context.options.schema_version != "auto" or facts.context.options.schema:
+        return
+    versions = facts.tally.versions
+    annotated = [
+        (name, n) for name, n, _ in versions if name.startswith(row_view.ANNOTATION_PREFIX)
+    ]
+    for name, count in annotated:
+        plain = name.removeprefix(row_view.ANNOTATION_PREFIX)
+        message = f"schema_version is written {name}; rows carry the plain number {plain}"
+        yield ES215.violation(message, count=count, severity=Severity.WARNING)
+    plain_names = {name.removeprefix(row_view.ANNOTATION_PREFIX) for name, _, _ in versions}
+    if len(plain_names) > 1:
+        parts = [f"{name} on {count:,} (first {facts.at(line)})" for name, count, line in versions]
+        message = f"rows declare different versions: {'; '.join(parts[:5])}"
+        yield ES215.violation(message, severity=Severity.WARNING)
+    declared = facts.aggregate.version if facts.aggregate else None
+    if len(plain_names) == 1 and declared and plain_names != {declared}:
+        message = f"rows are {plain_names.pop()}, their aggregate is {declared}"
+        yield ES215.violation(message, severity=Severity.WARNING, expected=declared)
+
+
+ES215: Final = Rule(
+    "ES215",
+    "unknown-version",
+    Severity.ERROR,
+    "schema_version is missing or unknown; a warning where versions are mixed",
+    """
+    What it finds: a row or aggregate whose schema_version is missing or unknown (it is checked
+    against the nearest version), and, as a warning, rows that mix versions, differ from their
+    aggregate, or carry the schema's annotation form instance_level_eval_0.2.0.
+
+    Why it matters: without its version it is not certain which schema a row follows.
+
+    How to fix: Write the plain number of the schema that the writer follows, such as "0.2.0", into
+    schema_version. Use the same number in all rows and in the aggregate; `evalstream schema list`
+    names the versions.
+
+    Bad:
+        row 2:
+          {"schema_version": "9.9", "evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000"}
+
+    Good:
+        row 2:
+          {
+            "schema_version": "0.2.0",
+            "evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000"
+          }
+    """,
+    run=_unknown_version,
+)
+
+
+ES216: Final = Rule(
+    "ES216",
+    "fits-another-version",
+    Severity.INFO,
+    "a row or aggregate that fails its declared version and passes another",
+    """
+    What it finds: a row or an aggregate that fails the version that it declares and fits another
+    one, which the finding names, next to the schema findings themselves. 0.2.0+list is the variant
+    of 0.2.0 that the public tag v0.2.0 has: strings or arrays of strings in references and
+    outputs.
+
+    Why it matters: often only the number is wrong; `--schema-version` checks against another
+    version.
+
+    How to fix: Check against the version that the finding names: `--schema-version VERSION`. If
+    the writer really follows that version, declare it in schema_version; otherwise repair the
+    findings next to this one.
+
+    Bad:
+        row 1:
+          {
+            "schema_version": "0.2.0",
+            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": ["5"]}
+          }
+
+    Good:
+        row 1:
+          {
+            "schema_version": "0.2.0",
+            "input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}
+          }
+    """,
+    run=_file_fits_another,
+)
+
+RULES: Final = (ES215, ES216)
+
+MISSING: Final = {"schema_version": ES215}
+"""Rules of their own for members that are missing in a document."""
