@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalstream.parsing.json_edit import LONGEST_LINE, change_shown, with_members
+from evalstream.parsing.json_edit import LONGEST_LINE, change_shown, set_members
 
 AGGREGATE = Path(__file__).parent.parent / "examples" / "aggregate.json"
 HELD = "detailed_evaluation_results"
@@ -40,7 +40,7 @@ WANTED: dict[str, Any] = {"rows": 8, "checksum": "ab"}
 
 
 def edited(document: str, members: Mapping[str, Any] = WANTED) -> str:
-    return with_members(document.encode(), "x", members).decode()
+    return set_members(document.encode(), "x", members).decode()
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_no_members_make_an_empty_object_or_no_change() -> None:
 
 def test_the_aggregate_of_the_examples_keeps_all_but_one_line() -> None:
     before = AGGREGATE.read_bytes()
-    after = with_members(before, HELD, {"format": "jsonl", "total_rows": 9})
+    after = set_members(before, HELD, {"format": "jsonl", "total_rows": 9})
     assert after == before.replace(b'"total_rows": 8', b'"total_rows": 9')
 
 
@@ -213,7 +213,7 @@ def test_names_that_repeat_where_nothing_is_set_survive() -> None:
 )
 def test_what_cannot_be_edited_is_refused(document: bytes, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
-        with_members(document, "x", WANTED)
+        set_members(document, "x", WANTED)
 
 
 @pytest.mark.parametrize("value", [math.nan, -math.inf, {1: 2}, "\ud83d\ude00"])
@@ -351,10 +351,10 @@ def told(value: Any, depth: int = 2) -> Any:
 @settings(deadline=None, max_examples=300)
 @given(texts(DOCUMENTS), OBJECTS)
 def test_the_result_reads_as_the_document_updated(text: bytes, members: dict[str, Any]) -> None:
-    result = with_members(text, "x", members)
+    result = set_members(text, "x", members)
     expected = updated(json.loads(text), members)
     assert told(json.loads(result)) == told(expected)
-    assert with_members(result, "x", members) == result
+    assert set_members(result, "x", members) == result
     assert text.startswith(codecs.BOM_UTF8) == result.startswith(codecs.BOM_UTF8)
     assert (b"\r\n" in text) >= (b"\r\n" in result)
 
@@ -368,8 +368,8 @@ def test_setting_back_gives_the_bytes_that_were(text: bytes, data: st.DataObject
         if not isinstance(value, dict | list)
     }
     members = {name: data.draw(SCALARS) for name in before}
-    result = with_members(text, "x", members)
-    assert with_members(result, "x", before) == text
+    result = set_members(text, "x", members)
+    assert set_members(result, "x", before) == text
     start = text.index(b'"x"')
     assert result[:start] == text[:start]
 
@@ -384,14 +384,14 @@ def test_layout_of_new_members_is_that_of_the_standard_writer(
     whole = {"a": [], "x": held, "b": 1}
     text = json.dumps(whole, indent=indent).encode()
     expected = json.dumps(updated(whole, scalars), indent=indent)
-    assert with_members(text, "x", scalars).decode() == expected
+    assert set_members(text, "x", scalars).decode() == expected
 
 
 @settings(deadline=None, max_examples=100)
 @given(st.binary(max_size=30) | texts(DOCUMENTS).map(lambda text: text[:-2]))
 def test_any_bytes_are_edited_or_refused(text: bytes) -> None:
     try:
-        result = with_members(text, "x", WANTED)
+        result = set_members(text, "x", WANTED)
     except ValueError:
         return
     assert json.loads(result)["x"]["rows"] == 8
@@ -400,5 +400,5 @@ def test_any_bytes_are_edited_or_refused(text: bytes) -> None:
 @settings(deadline=None, max_examples=100)
 @given(texts(DOCUMENTS), OBJECTS)
 def test_a_difference_is_empty_only_without_one(text: bytes, members: dict[str, Any]) -> None:
-    result = with_members(text, "x", members)
+    result = set_members(text, "x", members)
     assert (change_shown(text, result, "a.json") == "") == (text == result)
