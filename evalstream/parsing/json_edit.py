@@ -12,6 +12,7 @@ from itertools import pairwise, takewhile
 from typing import Any, Final, NamedTuple
 
 from evalstream.parsing.json import UTF8_MARK, shorten
+from evalstream.parsing.strict_json import SURROGATE
 
 LONGEST_LINE: Final = 400
 """The longest line, in characters, that a difference shows whole."""
@@ -42,9 +43,7 @@ def set_members(text: bytes, name: str, members: Mapping[str, Any]) -> bytes:
     mark = UTF8_MARK if text.startswith(UTF8_MARK) else b""
     characters = _decoded(text)
     try:
-        before = _document(characters)
-        edited = _applied(characters, _edits(before, name, members))
-        _verify(before, _document(edited), name, members)
+        edited = _applied(characters, _edits(_document(characters), name, members))
     except json.JSONDecodeError as error:
         raise ValueError(f"no valid JSON: {error}") from error
     except RecursionError as error:
@@ -112,14 +111,6 @@ class _Object(NamedTuple):
         if member is None or not isinstance(member.value, dict | _Repeated):
             return None
         return _object_at(self.characters, member.value_start)
-
-    def names(self) -> list[str]:
-        return [member.name for member in self.members]
-
-    def spellings_without(self, names: Sequence[str]) -> list[str]:
-        """Return the text of all members but those."""
-        others = (member for member in self.members if member.name not in names)
-        return [self.characters[member.start : member.end] for member in others]
 
 
 class _Repeated(NamedTuple):
@@ -302,12 +293,15 @@ def _addition(found: _Object, layout: _Layout, added: Sequence[str]) -> _Edit:
 
 
 def _written(value: Any, ascii_only: bool) -> str:
-    """Write a value as JSON on one line; what UTF-8 cannot hold is escaped in any case."""
+    """Write a value as JSON on one line; what UTF-8 cannot hold is escaped in any case.
+
+    Raises ValueError for a value that does not read the same.
+    """
     written = json.dumps(value, ensure_ascii=ascii_only, allow_nan=False)
-    try:
-        written.encode()
-    except UnicodeEncodeError:
-        return json.dumps(value, allow_nan=False)
+    if not ascii_only and SURROGATE.search(written):
+        written = json.dumps(value, allow_nan=False)
+    if not _is_equal(_DECODER.decode(written), value):
+        raise ValueError("a member cannot be set: what would be written reads otherwise")
     return written
 
 
@@ -337,33 +331,6 @@ def _is_equal(found: Any, wanted: Any) -> bool:
             and all(map(_is_equal, found, wanted))
         )
     return isinstance(found, bool) == isinstance(wanted, bool) and bool(found == wanted)
-
-
-def _verify(before: _Object, after: _Object, name: str, members: Mapping[str, Any]) -> None:
-    """Raise ValueError unless the members are set and all others stand as they stood."""
-    old, new = before.held(before.sole(name)), after.held(after.sole(name))
-    if old is None:
-        old = _Object("", 0, 0, ())
-    if (
-        new is None
-        or not _differs_only_in(before, after, [name])
-        or not _differs_only_in(old, new, list(members))
-        or not all(
-            _is_equal(member.value, members[member.name])
-            for member in new.members
-            if member.name in members
-        )
-    ):
-        raise ValueError("a member cannot be set: what would be written reads otherwise")
-
-
-def _differs_only_in(before: _Object, after: _Object, names: Sequence[str]) -> bool:
-    """Tell whether all other members are spelled as before, and new names follow the old."""
-    there = before.names()
-    return (
-        before.spellings_without(names) == after.spellings_without(names)
-        and [*there, *(name for name in names if name not in there)] == after.names()
-    )
 
 
 def _diff(old: Sequence[str], new: Sequence[str], name: str, how: str = "") -> list[str]:
