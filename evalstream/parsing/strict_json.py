@@ -8,6 +8,7 @@ import re
 import sys
 from typing import Any, Final, NamedTuple
 
+from evalstream.model.text import on_one_line
 from evalstream.parsing.json import fast, pointer, shorten
 
 MAX_INTEGER_DIGITS: Final = 4300
@@ -72,8 +73,7 @@ def excerpt(characters: str, position: int) -> tuple[str, int]:
     """Return the text round a position on one line, and the position's place in it."""
     start = max(0, position - EXCERPT_CHARACTERS // 2)
     shown = characters[start : start + EXCERPT_CHARACTERS]
-    visible = "".join(letter if letter.isprintable() else "·" for letter in shown)
-    return visible, position - start
+    return on_one_line(shown), position - start
 
 
 def _unreadable(issue: SyntaxIssue) -> Parsed:

@@ -12,7 +12,7 @@ from evalstream.batch.ledger.entries import DAMAGED, Entry
 from evalstream.io.output import Output
 from evalstream.model.errors import UsageError
 from evalstream.model.report import VERDICTS
-from evalstream.model.text import counted
+from evalstream.model.text import counted, on_one_line
 from evalstream.parsing.json import dumps
 
 _HEADINGS: Final = (
@@ -52,7 +52,7 @@ def _text(entries: Iterable[Entry], output: Output) -> None:
             output.write(f"{_HEADINGS}\n")
         totals[entry.verdict] = totals.get(entry.verdict, 0) + 1
         unsettled += not entry.settled
-        output.write(f"{_printable(_line(entry))}\n")
+        output.write(f"{on_one_line(_line(entry))}\n")
     parts = [f"{count:,} {verdict}" for verdict, count in totals.items() if count]
     total = counted(sum(totals.values()), "run")
     again = f"; {unsettled:,} to be checked again in any case" if unsettled else ""
@@ -100,18 +100,13 @@ def _cell(value: Any) -> Any:
         return str(value).lower()
     if not isinstance(value, str):
         return value
-    shown = _printable(value)
+    shown = on_one_line(value)
     return f"'{shown}" if shown.lstrip().startswith(_BEGINS_A_FORMULA) else shown
 
 
 def _flat(entry: Entry) -> dict[str, Any]:
     """Return an entry whose counts are one text."""
     return {**entry._asdict(), "counts": dumps(entry.counts).decode()}
-
-
-def _printable(text: str) -> str:
-    """Keep a table on its lines whatever names files have."""
-    return "".join(letter if letter.isprintable() else "·" for letter in text)
 
 
 FORMS: Final[Mapping[str, Callable[[Iterable[Entry], Output], None]]] = {
