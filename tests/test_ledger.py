@@ -599,7 +599,9 @@ WRITER = """
 import hashlib, os, signal, sqlite3, sys, time
 from evalstream.batch.ledger import ledger
 from evalstream.batch.ledger.ledger import Ledger
-from evalstream.model.report import Finding, Options, RunSummary, Severity
+from evalstream.model.finding import Finding, Severity
+from evalstream.model.options import Options
+from evalstream.model.report import RunSummary
 from evalstream.batch.ledger.run_state import RunState
 
 path, first, last, dies = sys.argv[1], *map(int, sys.argv[2:])
