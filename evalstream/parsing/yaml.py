@@ -220,7 +220,7 @@ class _Reader:
         except ValueError as error:
             self._refuse(str(error), event, path)
         if is_plain and text == "<<" and is_key:
-            message = "merge keys (<<) are no part of YAML 1.2; write the members out"
+            message = "YAML 1.2 has no merge keys (<<); write the members out"
             self._refuse(message, event, path)
         mark = Mark(line, None, spelling_of(text, value) if is_plain else None)
         return _Node(value, mark, len(text) + 1, key=text)
@@ -273,7 +273,7 @@ class _Reader:
         is_flat = isinstance(event, self._yaml.ScalarEvent | self._yaml.AliasEvent)
         node = self._node(event, path, is_key=True) if is_flat else _Node(None, NOWHERE)
         if node.key is None:
-            message = "a list or an object stands in the place of a key"
+            message = "a list or an object cannot be a key"
             self._refuse(message, event, path, stop=True)
         key = node.key or ""
         times[key] += 1

@@ -59,16 +59,16 @@ def tagged(text: str, tag: str) -> Any:
     if tag not in _TYPES:
         raise ValueError(unknown_tag(tag))
     if type(value) not in _TYPES[tag]:
-        raise ValueError(f"the text is no {kind}, as which it is tagged")
+        raise ValueError(f"the text is tagged as {kind} and has another type")
     if not is_finite(value):
-        raise ValueError("it is tagged as a number and is not a finite one")
+        raise ValueError("the text is tagged as a number and is not finite")
     return value
 
 
 def unknown_tag(tag: str) -> str:
     """Say that a tag is not one of the core schema."""
     shown = shorten(tag.replace(CORE_TAGS, "!!", 1))
-    return f"the tag {shown} is none of YAML 1.2's core schema; no object is made of it"
+    return f"the tag {shown} is unknown: YAML 1.2's core schema does not have it"
 
 
 def spelling_of(text: str, value: Any) -> str | None:
