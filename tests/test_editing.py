@@ -258,32 +258,34 @@ def test_a_difference_cuts_long_lines_that_stay() -> None:
     lines = change_shown(before.encode(), edited(before).encode(), "a.json").splitlines()
     assert max(map(len, lines)) == LONGEST_LINE
     assert lines[4].startswith('   "a": "bbb')
-    assert lines[4].endswith("b…")
+    assert lines[4].endswith("…" + "b" * 197 + '",')
     assert '+    "rows": 8,' in lines
 
 
-def test_a_difference_of_a_long_line_shows_what_is_round_each_change() -> None:
+def test_a_difference_of_a_long_line_breaks_it_at_its_commas() -> None:
     long = "r" * 200
     before = f'{{"a":"{"b" * 400}","x":{{"rows":7,"path":"{long}","checksum":"cd"}}}}\n'
     shown = change_shown(before.encode(), edited(before).encode(), "a.json")
     assert shown.splitlines() == [
-        *("--- a.json", "+++ a.json", "@@ line 1, column 421 @@"),
-        f'-…{"b" * 16}","x":{{"rows":7,"path":"{"r" * 21}…',
-        f'+…{"b" * 16}","x":{{"rows":8,"path":"{"r" * 21}…',
-        "@@ line 1, column 645 @@",
-        f'-…{"r" * 16}","checksum":"cd"}}}}',
-        f'+…{"r" * 16}","checksum":"ab"}}}}',
+        *("--- a.json\tbroken at commas", "+++ a.json\tbroken at commas", "@@ -1,4 +1,4 @@"),
+        f' {{"a":"{"b" * 193}…{"b" * 197}",',
+        *('-"x":{"rows":7,', '+"x":{"rows":8,'),
+        f' "path":"{long}",',
+        *('-"checksum":"cd"}}', '+"checksum":"ab"}}'),
     ]
 
 
-def test_a_difference_joins_excerpts_that_would_overlap() -> None:
-    before = f'{{"a":"{"b" * 400}","x":{{"rows":7,"checksum":"cd"}}}}'
-    shown = change_shown(before.encode(), edited(before).encode(), "a.json")
-    assert shown.splitlines()[2:] == [
-        "@@ line 1, column 421 @@",
-        f'-…{"b" * 16}","x":{{"rows":7,"checksum":"cd"}}}}',
-        f'+…{"b" * 16}","x":{{"rows":8,"checksum":"ab"}}}}',
-    ]
+def test_a_difference_counts_the_lines_that_stay() -> None:
+    before = '{\n"a": [\n' + "1,\n" * 300_000 + '1],\n"x": {"rows": 7},\n"b": 2\n}\n'
+    shown = change_shown(before.encode(), edited(before, {"rows": 8}).encode(), "a.json")
+    assert shown.splitlines()[2] == "@@ -300001,6 +300001,6 @@"
+
+
+def test_a_difference_over_very_many_lines_is_not_compared() -> None:
+    many = "1,\n" * 30_000
+    before = f'{{"x": {{"rows": 7,\n"a": [{many}1],\n"checksum": "cd"}}}}\n'
+    shown = change_shown(before.encode(), edited(before).encode(), "a.json").splitlines()
+    assert shown[2] == "@@ 30,003 lines from line 1 on: too many to compare @@"
 
 
 def test_a_difference_cuts_a_long_value() -> None:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -36,8 +36,6 @@ from evalstream.io.progress import Progress
 from evalstream.model.errors import (
     CannotCheck,
     CannotWrite,
-    EvalstreamError,
-    MissingExtra,
     UsageError,
 )
 from evalstream.model.finding import Excerpt, Finding, Severity
@@ -601,7 +599,9 @@ WRITER = """
 import hashlib, os, signal, sqlite3, sys, time
 from evalstream.batch.ledger import ledger
 from evalstream.batch.ledger.ledger import Ledger
-from evalstream.model.report import Finding, Options, RunSummary, Severity
+from evalstream.model.finding import Finding, Severity
+from evalstream.model.options import Options
+from evalstream.model.report import RunSummary
 from evalstream.batch.ledger.run_state import RunState
 
 path, first, last, dies = sys.argv[1], *map(int, sys.argv[2:])
@@ -1070,71 +1070,8 @@ def test_unknown_forms_are_refused(path: str, capsysbinary: Any) -> None:
         export(entries(path), "xlsx", output)
 
 
-def test_parquet_is_written_in_row_groups(
-    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With a stand-in for pyarrow, which is too large to be there for every test."""
-    tables: list[list[dict[str, Any]]] = []
-
-    class Writer:
-        def __init__(self, target: Any, schema: Any) -> None:
-            self._target = target
-            assert [name for name, _ in schema] == list(Entry._fields)
-            assert dict(schema)["rows"] == "int64"
-            assert dict(schema)["settled"] == "bool_"
-            assert dict(schema)["file"] == dict(schema)["counts"] == "string"
-
-        def __enter__(self) -> "Writer":
-            return self
-
-        def write_table(self, table: Any) -> None:
-            tables.append(table)
-            self._target.write(memoryview(b"PAR1"))
-
-        def __exit__(self, *error: object) -> None:
-            self._target.flush()
-
-    kinds = {name: (lambda name=name: name) for name in ("int64", "float64", "bool_", "string")}
-    table = SimpleNamespace(from_pylist=lambda rows, schema: rows)
-    arrow: Any = ModuleType("pyarrow")
-    arrow.__dict__.update(kinds, schema=list, Table=table)
-    parquet: Any = ModuleType("pyarrow.parquet")
-    parquet.ParquetWriter = Writer
-    monkeypatch.setitem(sys.modules, "pyarrow", arrow)
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", parquet)
-    monkeypatch.setattr("evalstream.batch.ledger.export.ROW_GROUP", 2)
+def test_half_a_character_is_written_in_every_form(path: str, tmp_path: Path) -> None:
     listing(path, tmp_path)
-    assert exported(path, "parquet") == "PAR1PAR1"
-    assert [len(some) for some in tables] == [2, 1]
-    assert tables[0][1]["counts"] == '{"ES202":3,"ES401":1}'
     for form in FORMS:
         with Output(str(tmp_path / form)) as output:
             export([next(entries(path))._replace(version="half \ud800")], form, output)
-    assert tables[2][0]["version"] == "half ?"
-
-
-def test_parquet_can_be_read_back(path: str, tmp_path: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
-    listing(path, tmp_path)
-    target = tmp_path / "exported"
-    with Output(str(target)) as output:
-        export(entries(path), "parquet", output)
-    seen = parquet.read_table(target).to_pylist()
-    assert seen == [
-        {**one._asdict(), "counts": json.dumps(one.counts, separators=(",", ":"))}
-        for one in entries(path)
-    ]
-    with Output(str(target)) as output:
-        export([next(entries(path))._replace(version="half \ud800")], "parquet", output)
-    with Output(str(target)) as output:
-        export(iter(()), "parquet", output)
-    assert parquet.read_table(target).column_names == list(Entry._fields)
-
-
-def test_parquet_names_what_to_install(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    Ledger(path, Options()).close()
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    said = r"pyarrow is not installed; install it with: pip install 'evalstream\[parquet\]'"
-    with pytest.raises(MissingExtra, match=said):
-        exported(path, "parquet")
-    assert issubclass(MissingExtra, EvalstreamError)

@@ -118,7 +118,7 @@ class _Overheard:
         self._reporter.finish(report)
 
 
-def _is_report(head: bytes, _tail: bytes) -> bool:
+def _is_report(head: bytes) -> bool:
     """Tell whether a file is a report in any form, or a part of one."""
     from evalstream.batch.parts import PartReporter
 

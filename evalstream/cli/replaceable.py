@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Final
 
@@ -11,24 +10,22 @@ from evalstream.io.overwriting import is_device
 from evalstream.model.errors import UsageError
 
 LOOKED_AT: Final = 1 << 16
-"""How many bytes at the beginning and at the end of a file tell what it is."""
+"""How many bytes at the beginning of a file tell what it is."""
 
 
-def refuse_foreign(path: str, wrote: Callable[[bytes, bytes], bool], noun: str) -> None:
+def refuse_foreign(path: str, wrote: Callable[[bytes], bool], noun: str) -> None:
     """Raise UsageError where a file that is not of evalstream would be replaced.
 
-    `wrote` is shown the first and the last bytes of it, and `noun` says what is expected.
+    `wrote` takes its first bytes, and `noun` says what is expected.
     """
     if is_device(path):
         return
     try:
         with open(path, "rb") as file:
             head = file.read(LOOKED_AT)
-            file.seek(max(0, os.fstat(file.fileno()).st_size - LOOKED_AT))
-            tail = file.read(LOOKED_AT)
     except FileNotFoundError:
         return
-    if head and not wrote(head, tail):
+    if head and not wrote(head):
         raise UsageError(
             f"{printable(path)} exists and is not {noun} of evalstream; name another file, or "
             "replace it with --force"

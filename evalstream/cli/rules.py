@@ -104,8 +104,6 @@ def ledger(
     refuse_overwriting([STDOUT if output is None else output], journaled(file))
     if output is not None and not force:
         refuse_foreign(output, wrote, "an export of a ledger")
-    elif output is None and form == "parquet" and sys.stdout.isatty():
-        raise UsageError("Parquet is no text for a terminal: name a file with --output")
     with guarded(), Output(output) as target:
         export(entries(file, verdict, codes_of(code), under), form, target)
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, Final
 
+from evalstream.io.names import printable
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN
 
@@ -29,7 +30,7 @@ def inputs_from(path: str) -> Iterator[str]:
 
     Raises UsageError where the list cannot be read or names nothing, and where it is no list.
     """
-    shown = "the list on standard input" if path == STDIN else f"the list {_shown(path)}"
+    shown = "the list on standard input" if path == STDIN else f"the list {printable(path)}"
     try:
         file = _standard_input() if path == STDIN else open(path, "rb", buffering=0)  # noqa: SIM115 - closed when it ends
     except (OSError, ValueError) as error:
@@ -95,7 +96,3 @@ def _standard_input() -> BinaryIO:
 def _unreadable(shown: str, error: Exception) -> UsageError:
     reason = (error.strerror if isinstance(error, OSError) else None) or error
     return UsageError(f"{shown} cannot be read: {reason}")
-
-
-def _shown(path: str) -> str:
-    return os.fsencode(path).decode(errors="replace")

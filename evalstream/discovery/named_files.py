@@ -17,7 +17,7 @@ from evalstream.io.beginning import Beginning, beginning_of
 from evalstream.io.remote import is_remote
 from evalstream.io.spill_table import SpillTable, stored
 from evalstream.model.run import STDIN, NoInput, Run
-from evalstream.parsing.json import fast
+from evalstream.parsing.json import fast, member, text_or_none
 
 ROWS: Final = "rows"
 CLAIMS: Final = "claims"
@@ -202,5 +202,4 @@ def _id_of(run: Run) -> str | None:
         document = fast(file.head.split(b"\n", 1)[0]) if run.rows is not None else file.document
     except ValueError:
         return None
-    found = document.get("evaluation_id") if isinstance(document, dict) else None
-    return found if isinstance(found, str) else None
+    return text_or_none(member(document, "evaluation_id"))

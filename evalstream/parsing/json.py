@@ -59,6 +59,16 @@ def resolve(value: Any, path: Any) -> Any:
     return value
 
 
+def member(holder: Any, name: str) -> Any:
+    """Return a member of an object, None where it is missing or `holder` is not an object."""
+    return holder.get(name) if isinstance(holder, dict) else None
+
+
+def text_or_none(value: Any) -> str | None:
+    """Return a text, None for a value of another type."""
+    return value if isinstance(value, str) else None
+
+
 def type_name(value: Any) -> str:
     """Return the JSON type of a value, in JSON Schema's words."""
     return JSON_TYPE_NAMES.get(type(value).__name__, type(value).__name__)

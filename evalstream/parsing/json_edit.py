@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from difflib import SequenceMatcher, unified_diff
-from itertools import accumulate, pairwise
+from difflib import unified_diff
+from itertools import pairwise, takewhile
 from typing import Any, Final, NamedTuple
 
 from evalstream.parsing.json import UTF8_MARK, shorten
+from evalstream.parsing.strict_json import SURROGATE
 
 LONGEST_LINE: Final = 400
 """The longest line, in characters, that a difference shows whole."""
 
-AROUND: Final = 30
-"""How many characters an excerpt shows on either side of a change."""
+CONTEXT: Final = 3
+"""How many lines a difference shows on either side of a change."""
+
+MOST_COMPARED: Final = 20_000
+"""How many lines may lie between the first and the last change for a difference to show them."""
 
 _SPACE: Final = (" ", "\t", "\n", "\r")
-_AFTER_COMMA: Final = re.compile("(?<=,)")
+_LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
+"""A line ends at a line feed only: a JSON string may hold other marks that break lines."""
+
+_PIECE: Final = re.compile(r"[^\n,]*(?:,\n?|\n)|[^\n,]+")
+_START: Final = re.compile(r"(?<= [-+])\d+")
 
 
 def set_members(text: bytes, name: str, members: Mapping[str, Any]) -> bytes:
@@ -36,9 +43,7 @@ def set_members(text: bytes, name: str, members: Mapping[str, Any]) -> bytes:
     mark = UTF8_MARK if text.startswith(UTF8_MARK) else b""
     characters = _decoded(text)
     try:
-        before = _document(characters)
-        edited = _applied(characters, _edits(before, name, members))
-        _verify(before, _document(edited), name, members)
+        edited = _applied(characters, _edits(_document(characters), name, members))
     except json.JSONDecodeError as error:
         raise ValueError(f"no valid JSON: {error}") from error
     except RecursionError as error:
@@ -49,14 +54,13 @@ def set_members(text: bytes, name: str, members: Mapping[str, Any]) -> bytes:
 def change_shown(before: bytes, after: bytes, name: str) -> str:
     """Return what changed in the file `name` as a unified diff, empty if nothing did.
 
-    Where a changed line is too long to be read, excerpts round the changes stand instead.
+    Where a changed line is too long to be read, the lines are broken behind their commas.
     """
     old, new = before.decode(errors="replace"), after.decode(errors="replace")
-    lines = list(unified_diff(_lines(old), _lines(new), name, name))
-    heading, body = lines[:2], lines[2:]
-    if any(line[0] in "-+" and len(line) > LONGEST_LINE for line in body):
-        return "".join((*heading, *_excerpts(old, new)))
-    return "".join((*heading, *map(_shown, body)))
+    lines = _diff(_LINE.findall(old), _LINE.findall(new), name)
+    if any(line[0] in "-+" and len(line) > LONGEST_LINE for line in lines[2:]):
+        lines = _diff(_pieces(old), _pieces(new), name, "broken at commas")
+    return "".join((*lines[:2], *map(_shown, lines[2:])))
 
 
 class _Number(NamedTuple):
@@ -108,14 +112,6 @@ class _Object(NamedTuple):
             return None
         return _object_at(self.characters, member.value_start)
 
-    def names(self) -> list[str]:
-        return [member.name for member in self.members]
-
-    def spellings_without(self, names: Sequence[str]) -> list[str]:
-        """Return the text of all members but those."""
-        others = (member for member in self.members if member.name not in names)
-        return [self.characters[member.start : member.end] for member in others]
-
 
 class _Repeated(NamedTuple):
     """An object in which a key stands more than once: it equals no value."""
@@ -159,15 +155,6 @@ class _Edit(NamedTuple):
     start: int
     end: int
     text: str
-
-
-class _Change(NamedTuple):
-    """A stretch of characters that differs: its place in the old text and in the new one."""
-
-    start: int
-    end: int
-    new_start: int
-    new_end: int
 
 
 def _decoded(text: bytes) -> str:
@@ -306,12 +293,15 @@ def _addition(found: _Object, layout: _Layout, added: Sequence[str]) -> _Edit:
 
 
 def _written(value: Any, ascii_only: bool) -> str:
-    """Write a value as JSON on one line; what UTF-8 cannot hold is escaped in any case."""
+    """Write a value as JSON on one line; what UTF-8 cannot hold is escaped in any case.
+
+    Raises ValueError for a value that does not read the same.
+    """
     written = json.dumps(value, ensure_ascii=ascii_only, allow_nan=False)
-    try:
-        written.encode()
-    except UnicodeEncodeError:
-        return json.dumps(value, allow_nan=False)
+    if not ascii_only and SURROGATE.search(written):
+        written = json.dumps(value, allow_nan=False)
+    if not _is_equal(_DECODER.decode(written), value):
+        raise ValueError("a member cannot be set: what would be written reads otherwise")
     return written
 
 
@@ -343,105 +333,40 @@ def _is_equal(found: Any, wanted: Any) -> bool:
     return isinstance(found, bool) == isinstance(wanted, bool) and bool(found == wanted)
 
 
-def _verify(before: _Object, after: _Object, name: str, members: Mapping[str, Any]) -> None:
-    """Raise ValueError unless the members are set and all others stand as they stood."""
-    old, new = before.held(before.sole(name)), after.held(after.sole(name))
-    if old is None:
-        old = _Object("", 0, 0, ())
-    if (
-        new is None
-        or not _differs_only_in(before, after, [name])
-        or not _differs_only_in(old, new, list(members))
-        or not all(
-            _is_equal(member.value, members[member.name])
-            for member in new.members
-            if member.name in members
-        )
-    ):
-        raise ValueError("a member cannot be set: what would be written reads otherwise")
+def _diff(old: Sequence[str], new: Sequence[str], name: str, how: str = "") -> list[str]:
+    """Compare texts in pieces, and only from the first to the last piece that differs.
+
+    The time of the comparison grows with the square of what is compared.
+    """
+    head = _shared(old, new)
+    tail = min(_shared(old[::-1], new[::-1]), len(old) - head, len(new) - head)
+    start, end = max(0, head - CONTEXT), max(0, tail - CONTEXT)
+    inner, new_inner = old[start : len(old) - end], new[start : len(new) - end]
+    size = max(len(inner), len(new_inner))
+    if size > MOST_COMPARED:
+        note = f"@@ {size:,} lines from line {start + 1:,} on: too many to compare @@\n"
+        return [f"--- {name}\n", f"+++ {name}\n", note]
+    lines = list(unified_diff(inner, new_inner, name, name, how, how, n=CONTEXT))
+    return [
+        _START.sub(lambda found: str(int(found.group()) + start), line)
+        if line.startswith("@@")
+        else line
+        for line in lines
+    ]
 
 
-def _differs_only_in(before: _Object, after: _Object, names: Sequence[str]) -> bool:
-    """Tell whether all other members are spelled as before, and new names follow the old."""
-    there = before.names()
-    return (
-        before.spellings_without(names) == after.spellings_without(names)
-        and [*there, *(name for name in names if name not in there)] == after.names()
-    )
+def _pieces(text: str) -> list[str]:
+    """Break the lines of a text behind their commas as well."""
+    return [piece if piece.endswith("\n") else f"{piece}\n" for piece in _PIECE.findall(text)]
 
 
-def _lines(characters: str) -> list[str]:
-    """Split at line feeds only: a JSON string may hold other marks that break lines."""
-    lines = characters.split("\n")
-    return [f"{line}\n" for line in lines[:-1]] + [line for line in lines[-1:] if line]
+def _shared(one: Sequence[str], other: Sequence[str]) -> int:
+    """Count the pieces with which both texts begin."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _shown(line: str) -> str:
-    bare = line.removesuffix("\n")
-    cut = bare if len(bare) <= LONGEST_LINE else f"{bare[: LONGEST_LINE - 1]}…"
-    return f"{cut}\n" if bare != line else f"{cut}\n\\ No newline at end of file\n"
-
-
-def _excerpts(old: str, new: str) -> Iterator[str]:
-    for change in _joined(_changes(old, new)):
-        line = old.count("\n", 0, change.start) + 1
-        column = change.start - old.rfind("\n", 0, change.start)
-        yield f"@@ line {line}, column {column} @@\n"
-        yield f"-{_excerpt(old, change.start, change.end)}\n"
-        yield f"+{_excerpt(new, change.new_start, change.new_end)}\n"
-
-
-def _changes(old: str, new: str) -> Iterator[_Change]:
-    """Find what differs, comparing only the pieces between commas where it does."""
-    whole = _trimmed(old, new, _Change(0, len(old), 0, len(new)))
-    pieces = _AFTER_COMMA.split(old[whole.start : whole.end])
-    new_pieces = _AFTER_COMMA.split(new[whole.new_start : whole.new_end])
-    places, new_places = _places(pieces, whole.start), _places(new_pieces, whole.new_start)
-    matcher = SequenceMatcher(None, pieces, new_pieces)
-    for kind, start, end, new_start, new_end in matcher.get_opcodes():
-        if kind != "equal":
-            change = _Change(places[start], places[end], new_places[new_start], new_places[new_end])
-            yield _trimmed(old, new, change)
-
-
-def _trimmed(old: str, new: str, change: _Change) -> _Change:
-    """Leave off what both texts have at the ends of a change."""
-    was, now = old[change.start : change.end], new[change.new_start : change.new_end]
-    head = _shared(was, now)
-    tail = _shared(was[head:][::-1], now[head:][::-1])
-    return _Change(
-        change.start + head, change.end - tail, change.new_start + head, change.new_end - tail
-    )
-
-
-def _shared(one: str, other: str) -> int:
-    """Count the characters with which both texts begin."""
-    sizes = range(1, min(len(one), len(other)) + 1)
-    return bisect_left(sizes, True, key=lambda size: one[:size] != other[:size])
-
-
-def _places(pieces: Sequence[str], start: int) -> list[int]:
-    """Return where each piece begins, and where the last one ends."""
-    return list(accumulate(map(len, pieces), initial=start))
-
-
-def _joined(changes: Iterable[_Change]) -> list[_Change]:
-    """Make one of the changes whose excerpts would overlap."""
-    joined: list[_Change] = []
-    for change in changes:
-        if joined and change.start - joined[-1].end <= 2 * AROUND:
-            last = joined.pop()
-            joined.append(_Change(last.start, change.end, last.new_start, change.new_end))
-        else:
-            joined.append(change)
-    return joined
-
-
-def _excerpt(characters: str, start: int, end: int) -> str:
-    """Show a stretch of characters and what is round it on one line of bearable length."""
-    first, last = max(0, start - AROUND), end + AROUND
-    shown = characters[first:last].rstrip("\r\n")
-    if len(shown) > LONGEST_LINE:
-        shown = f"{shown[: LONGEST_LINE // 2]}…{shown[-LONGEST_LINE // 2 :]}"
-    visible = "".join(letter if letter.isprintable() else "·" for letter in shown)
-    return f"{'…' if first else ''}{visible}{'…' if last < len(characters) else ''}"
+    """Cut a line in the middle to a length that can be read."""
+    end = "\n" if line.endswith("\n") else "\n\\ No newline at end of file\n"
+    bare, half = line.removesuffix("\n"), LONGEST_LINE // 2
+    return f"{bare}{end}" if len(bare) <= LONGEST_LINE else f"{bare[:half]}…{bare[1 - half :]}{end}"

@@ -8,6 +8,7 @@ import re
 import sys
 from typing import Any, Final, NamedTuple
 
+from evalstream.model.text import on_one_line
 from evalstream.parsing.json import fast, pointer, shorten
 
 MAX_INTEGER_DIGITS: Final = 4300
@@ -18,7 +19,7 @@ SPLICE_CANDIDATES: Final = 64
 
 _RAW_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]+")
 _STRUCTURE = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]|[^\s\[\]{}",:]+', re.DOTALL)
-_SURROGATE = re.compile("[\ud800-\udfff]")
+SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _FIRST_KEY = re.compile(r'\s*+(\{\s*+"(?:[^"\\]++|\\.)*+"\s*+:)')
 _LARGEST_FLOAT = sys.float_info.max
 
@@ -68,12 +69,11 @@ def parse_exactly(text: bytes, max_depth: int) -> Parsed:
     return _decode(characters)
 
 
-def _excerpt(characters: str, position: int) -> tuple[str, int]:
+def excerpt(characters: str, position: int) -> tuple[str, int]:
     """Return the text round a position on one line, and the position's place in it."""
     start = max(0, position - EXCERPT_CHARACTERS // 2)
     shown = characters[start : start + EXCERPT_CHARACTERS]
-    visible = "".join(letter if letter.isprintable() else "·" for letter in shown)
-    return visible, position - start
+    return on_one_line(shown), position - start
 
 
 def _unreadable(issue: SyntaxIssue) -> Parsed:
@@ -83,7 +83,7 @@ def _unreadable(issue: SyntaxIssue) -> Parsed:
 def _undecodable(text: bytes, error: UnicodeDecodeError) -> SyntaxIssue:
     start = error.start
     around = text[max(0, start - EXCERPT_CHARACTERS // 2) : start + EXCERPT_CHARACTERS // 2]
-    shown, _ = _excerpt(around.decode(errors="replace"), 0)
+    shown, _ = excerpt(around.decode(errors="replace"), 0)
     return SyntaxIssue(
         "invalid-utf8",
         f"byte {text[start]:#04x} at byte {start} of the line is no UTF-8: {error.reason}",
@@ -98,7 +98,7 @@ def _undecodable(text: bytes, error: UnicodeDecodeError) -> SyntaxIssue:
 def _control_bytes(characters: str, found: re.Match[str]) -> SyntaxIssue:
     start, length = found.start(), len(found.group())
     offset = len(characters[:start].encode())
-    shown, caret = _excerpt(characters, start)
+    shown, caret = excerpt(characters, start)
     kind = "NUL" if set(found.group()) == {"\0"} else "raw control"
     noun = "byte" if length == 1 else "bytes"
     message = f"{length} {kind} {noun} at byte {offset} of the line"
@@ -259,17 +259,17 @@ def _cleaned_members(
 
 
 def _cleaned_text(text: str, path: tuple[Any, ...], issues: list[SyntaxIssue]) -> str:
-    if not _SURROGATE.search(text):
+    if not SURROGATE.search(text):
         return text
-    cleaned = _SURROGATE.sub("\ufffd", text)
-    place = pointer(_SURROGATE.sub("\ufffd", str(key)) for key in path)
+    cleaned = SURROGATE.sub("\ufffd", text)
+    place = pointer(SURROGATE.sub("\ufffd", str(key)) for key in path)
     message = "half of a surrogate pair: no UTF-8 text can hold it, so its hash is undefined"
     issues.append(SyntaxIssue("unpaired-surrogate", message, pointer=place))
     return cleaned
 
 
 def _syntax(characters: str, error: json.JSONDecodeError) -> SyntaxIssue:
-    shown, caret = _excerpt(characters, error.pos)
+    shown, caret = excerpt(characters, error.pos)
     offset = len(characters[: error.pos].encode())
     at_end = not characters[error.pos :].strip() or error.msg.startswith("Unterminated string")
     described = error.msg[0].lower() + error.msg[1:]

@@ -1,9 +1,14 @@
-"""YAML in: the only home of PyYAML, whose events are read here by the rules of YAML 1.2."""
+"""YAML in: the only home of PyYAML, whose events are read here by the rules of YAML 1.2.
+
+The events are composed here and not by `yaml.compose`: with libyaml that one recurses in C, so a
+text of deep brackets ends the process, and it builds all nodes before any bound can stop it.
+"""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
@@ -12,19 +17,18 @@ from evalstream.model.errors import MissingExtra
 from evalstream.model.signals import STOPPING
 from evalstream.parsing.json import pointer, shorten
 from evalstream.parsing.limits import MOST_YAML_BYTES, MOST_YAML_NODES, TooLarge
-from evalstream.parsing.strict_json import EXCERPT_CHARACTERS, SyntaxIssue
+from evalstream.parsing.strict_json import SURROGATE, SyntaxIssue, excerpt
 from evalstream.parsing.yaml_scalars import (
     CORE_TAGS,
     Mark,
-    NotOfTag,
-    is_finite,
     resolved,
     spelling_of,
     tagged,
+    unknown_tag,
 )
 
 INVALID: Final = "invalid-yaml"
-"""The name of troubles that no text in JSON can have."""
+"""The name of issues that no text in JSON can have."""
 
 OLDER: Final = "older-yaml"
 """The name of the notice that a document declares an older version of YAML."""
@@ -33,30 +37,32 @@ MOST_UNFOLDED: Final = 1_000_000
 """How many characters and nodes all aliases of a document may stand for together."""
 
 _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff]+")
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _OLD_BREAKS: Final = "\x85\u2028\u2029"
 """Line breaks in YAML 1.1, and so to the library, but plain characters in YAML 1.2."""
 
 _STAND_INS: Final = range(0x10F000, 0x10FFFD)
 _WIDE: Final = (b"\xff\xfe", b"\xfe\xff")
 
+NOWHERE: Final = Mark(0)
+"""The mark of a node without a known line."""
+
+_Path = tuple[str | int, ...]
+
 
 class Yaml(NamedTuple):
-    """What was read: the value, the marks of its nodes, and all troubles.
+    """What was read: the value, the marks of its nodes, and all issues.
 
-    Without `readable` there is no value that other rules could look at. `spelled` says that
-    the value holds numbers to be settled (`yaml_scalars.settle`).
+    Without `readable` there is no value that other rules could look at.
     """
 
     value: Any
     mark: Mark
     readable: bool
     issues: list[SyntaxIssue]
-    spelled: bool = False
 
 
 def read_yaml(text: bytes, max_depth: int) -> Yaml:
-    """Read the one document in a text, and say everything that is wrong with it.
+    """Read the one document in a text, and report everything that is wrong with it.
 
     No tag makes an object, aliases unfold to at most a million characters, and time and memory
     grow with the text alone. Raises MissingExtra where PyYAML is not installed, TooLarge for a
@@ -68,11 +74,11 @@ def read_yaml(text: bytes, max_depth: int) -> Yaml:
     try:
         characters = text.decode()
     except UnicodeDecodeError as error:
-        return _unreadable(_undecodable(text, error))
+        return Yaml(None, NOWHERE, False, [_undecodable(text, error)])
     controls = _CONTROL.search(characters)
     if controls:
-        return _unreadable(_controls(characters, controls))
-    return _Composer(characters, max_depth).read()
+        return Yaml(None, NOWHERE, False, [_controls(characters, controls)])
+    return _Reader(characters, max_depth).read()
 
 
 def line_at(mark: Mark, path: str | None) -> int | None:
@@ -95,319 +101,231 @@ def line_at(mark: Mark, path: str | None) -> int | None:
     return mark.line or None
 
 
-def _unreadable(issue: SyntaxIssue) -> Yaml:
-    return Yaml(None, Mark(0), False, [issue])
-
-
 def _undecodable(text: bytes, error: UnicodeDecodeError) -> SyntaxIssue:
     start = error.start
-    line = text.count(b"\n", 0, start) + 1
     if text.startswith(_WIDE):
         message = "the document is in UTF-16 or UTF-32, not UTF-8"
         return SyntaxIssue("byte-order-mark", message, line=1)
     message = f"byte {text[start]:#04x} at byte {start:,} is no UTF-8: {error.reason}"
-    return SyntaxIssue("invalid-utf8", message, offset=start, line=line)
+    return SyntaxIssue("invalid-utf8", message, offset=start, line=text.count(b"\n", 0, start) + 1)
 
 
 def _controls(characters: str, found: re.Match[str]) -> SyntaxIssue:
-    offset, length = len(characters[: found.start()].encode()), len(found.group())
+    start, length = found.start(), len(found.group())
     kind = "NUL" if set(found.group()) == {"\0"} else "raw control"
     noun = "character" if length == 1 else "characters"
-    message = f"{length} {kind} {noun} at byte {offset:,}"
-    line = characters.count("\n", 0, found.start()) + 1
-    return _placed("nul-bytes", message, characters, found.start(), line)
+    message = f"{length} {kind} {noun} at byte {len(characters[:start].encode()):,}"
+    return _placed("nul-bytes", message, characters, start)
 
 
 def _placed(
-    name: str, message: str, characters: str, position: int, line: int, path: Any = None
+    name: str, message: str, characters: str, position: int, path: _Path | None = None
 ) -> SyntaxIssue:
-    """Return a trouble with its line and an excerpt."""
-    start = max(characters.rfind("\n", 0, position) + 1, position - EXCERPT_CHARACTERS // 2)
-    shown = characters[start : start + EXCERPT_CHARACTERS].partition("\n")[0].rstrip("\r")
-    return SyntaxIssue(
-        name,
-        message,
-        line=line,
-        pointer=None if path is None else pointer(path),
-        excerpt="".join(letter if letter.isprintable() else "·" for letter in shown),
-        caret=position - start,
-    )
+    """Return a issue with its line and an excerpt of that line."""
+    start = characters.rfind("\n", 0, position) + 1
+    shown, caret = excerpt(characters[start:].partition("\n")[0].rstrip("\r"), position - start)
+    line = characters.count("\n", 0, position) + 1
+    place = None if path is None else pointer(path)
+    return SyntaxIssue(name, message, line=line, pointer=place, excerpt=shown, caret=caret)
 
 
-class _Anchored(NamedTuple):
-    """A node that aliases can stand for: how much it unfolds to, and how deep it nests.
+class _Node(NamedTuple):
+    """A node with what it weighs where an alias stands for it.
 
-    `key` is its text, where it is a scalar; `nodes` counts it and those in it, aliases unfolded.
+    `key` is the text of a scalar; `weight` counts characters, and `nodes` nodes, aliases unfolded;
+    `height` is how deep a container nests.
     """
 
     value: Any
     mark: Mark
-    weight: int
-    height: int
-    key: str | None
+    weight: int = 1
+    height: int = 0
     nodes: int = 1
-
-
-class _Frame:
-    """A container that is being read."""
-
-    def __init__(self, line: int, anchor: str | None, *, is_map: bool) -> None:
-        self.line, self.anchor, self.is_map = line, anchor, is_map
-        self.value: Any = {} if is_map else []
-        self.marks: Any = {} if is_map else []
-        self.weight, self.height, self.nodes = 1, 1, 1
-        self.key: str | None = None
-        self.waits_for_key = is_map
-        self.times: dict[str, int] = {}
-
-    @property
-    def step(self) -> str | int:
-        """The key or index of the node that comes next."""
-        return (self.key or "") if self.is_map else len(self.value)
+    key: str | None = None
 
 
 class _StopReading(Exception):
-    """What follows in the text cannot be told, or is not worth reading."""
+    """The rest of the text cannot be read, or is not worth reading."""
 
 
-class _Composer:
-    """Makes a value of the events of one document, without recursion."""
+class _Reader:
+    """Makes a value of the events of one document; it recurses to the depth that is allowed."""
 
     def __init__(self, characters: str, max_depth: int) -> None:
         self._characters, self._max_depth = characters, max_depth
         self._breaks = [found.start() for found in re.finditer("\n", characters)]
-        self._text, self._restored = _without_old_breaks(characters)
-        self._frames: list[_Frame] = []
-        self._anchors: dict[str, _Anchored | None] = {}
+        self._yaml = _library()
+        text, self._restored = _without_old_breaks(characters)
+        # With libyaml where PyYAML was built with it.
+        loader = getattr(self._yaml, "CSafeLoader", self._yaml.SafeLoader)
+        self._events: Iterator[Any] = self._yaml.parse(text, Loader=loader)
+        self._anchors: dict[str, _Node | None] = {}
         self._unfolded = self._nodes = 0
-        self._documents = 0
-        self._spelled = False
         self._readable = True
         self._issues: list[SyntaxIssue] = []
-        self._root: tuple[Any, Mark] = (None, Mark(1))
 
     def read(self) -> Yaml:
         """Read the text."""
-        yaml = _library()
-        actions: dict[type, Callable[[Any], None]] = {
-            yaml.ScalarEvent: self._scalar,
-            yaml.AliasEvent: self._alias,
-            yaml.MappingStartEvent: self._mapping,
-            yaml.SequenceStartEvent: self._sequence,
-            yaml.MappingEndEvent: self._end,
-            yaml.SequenceEndEvent: self._end,
-            yaml.DocumentStartEvent: self._document,
-        }
+        yaml = self._yaml
+        root, documents = _Node(None, Mark(1)), 0
         try:
-            for event in _events(yaml, self._text):
-                STOPPING.check()
-                action = actions.get(type(event))
-                if action is not None:
-                    action(event)
+            for event in self._events:
+                if isinstance(event, yaml.NodeEvent):
+                    root = self._node(event, ())
+                elif isinstance(event, yaml.DocumentStartEvent):
+                    documents += 1
+                    self._begin(event, documents)
         except _StopReading:
             pass
         except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
             self._broken(error)
-        value, mark = self._root
-        return Yaml(value, mark, self._readable, self._issues, self._spelled)
+        return Yaml(root.value, root.mark, self._readable, self._issues)
 
-    def _document(self, event: Any) -> None:
-        self._documents += 1
-        if self._documents > 1:
+    def _begin(self, event: Any, documents: int) -> None:
+        if documents > 1:
             message = "a second document begins; one file holds one document"
-            self._refuse(message, event, path=None, stop=True)
+            self._refuse(message, event, None, stop=True)
         if event.version is not None and tuple(event.version) < (1, 2):
             version = ".".join(map(str, event.version))
             message = f"declares YAML {version} and is read as YAML 1.2, in which no is a text"
-            self._issues.append(self._issue(OLDER, message, event, None))
+            position = event.start_mark.index
+            self._issues.append(_placed(OLDER, message, self._characters, position))
 
-    def _scalar(self, event: Any) -> None:
-        text = self._restored(event.value)
-        if _SURROGATE.search(text):
-            message = "half of a surrogate pair: no UTF-8 text can hold it"
-            self._note("unpaired-surrogate", message, event)
-            text = _SURROGATE.sub("\ufffd", text)
-        value = self._meaning(text, event)
-        is_plain = event.implicit[0] and event.tag is None
-        spelling = spelling_of(text, value) if is_plain else None
-        self._spelled = self._spelled or spelling is not None
-        if not is_plain and not is_finite(value):
-            self._refuse("it is tagged as a number and is not a finite one", event)
-        if is_plain and text == "<<" and self._wants_key():
-            self._refuse("merge keys (<<) are no part of YAML 1.2; write the members out", event)
-        mark = Mark(self._line(event), None, spelling)
-        self._count()
-        self._take(_Anchored(value, mark, len(text) + 1, 0, text), event.anchor)
-
-    def _meaning(self, text: str, event: Any) -> Any:
-        tag = event.tag
-        if tag is None:
-            return resolved(text) if event.implicit[0] else text
-        try:
-            return tagged(text, tag)
-        except NotOfTag:
-            self._refuse(
-                f"the text is no {tag.removeprefix(CORE_TAGS)}, as which it is tagged", event
-            )
-        except KeyError:
-            self._refuse(_unknown_tag(tag), event)
-        return text
-
-    def _alias(self, event: Any) -> None:
-        known = self._anchors.get(event.anchor)
-        if known is None:
-            is_open = event.anchor in self._anchors
-            reason = "stands for a node that it is a part of" if is_open else "has no anchor"
-            self._refuse(f"the alias {shorten(event.anchor)!r} {reason}", event)
-            known = _Anchored(None, Mark(self._line(event)), 1, 0, None)
-        self._unfolded += known.weight
-        self._nodes += known.nodes
-        if self._unfolded > MOST_UNFOLDED or self._nodes > MOST_YAML_NODES:
-            most = f"{MOST_UNFOLDED:,} characters or {MOST_YAML_NODES:,} nodes"
-            self._refuse(f"the aliases unfold to more than {most}", event, stop=True)
-        if len(self._frames) + known.height > self._max_depth:
-            self._too_deep(event)
-        self._take(known, None)
-
-    def _mapping(self, event: Any) -> None:
-        self._open(event, "map", is_map=True)
-
-    def _sequence(self, event: Any) -> None:
-        self._open(event, "seq", is_map=False)
-
-    def _open(self, event: Any, kind: str, *, is_map: bool) -> None:
-        if event.tag not in (None, "!", CORE_TAGS + kind):
-            self._refuse(_unknown_tag(event.tag), event)
-        if self._wants_key():
-            self._refuse("a list or an object stands in the place of a key", event)
-        if len(self._frames) >= self._max_depth:
-            self._too_deep(event)
-        if event.anchor is not None:
-            self._anchors[event.anchor] = None
-        self._count()
-        self._frames.append(_Frame(self._line(event), event.anchor, is_map=is_map))
-
-    def _end(self, event: Any) -> None:
-        del event
-        frame = self._frames.pop()
-        mark = Mark(frame.line, frame.marks)
-        weight, height, nodes = frame.weight, frame.height, frame.nodes
-        anchored = _Anchored(frame.value, mark, weight, height, None, nodes)
-        self._take(anchored, frame.anchor)
-
-    def _take(self, node: _Anchored, anchor: str | None) -> None:
-        """Put a finished node where it belongs."""
-        if anchor is not None:
-            self._anchors[anchor] = node
-        if not self._frames:
-            self._root = (node.value, node.mark)
-            return
-        frame = self._frames[-1]
-        frame.weight += node.weight
-        frame.nodes += node.nodes
-        frame.height = max(frame.height, node.height + 1)
-        if not frame.is_map:
-            frame.value.append(node.value)
-            frame.marks.append(node.mark)
-        elif frame.waits_for_key:
-            frame.waits_for_key = False
-            frame.key = node.key if node.key is not None else ""
-            self._repeated(frame, node.mark.line)
-        else:
-            frame.waits_for_key = True
-            frame.value[frame.key], frame.marks[frame.key] = node.value, node.mark
-
-    def _repeated(self, frame: _Frame, line: int) -> None:
-        """Count a key that stands again in its object; it is told of once."""
-        key = frame.key or ""
-        if key not in frame.value:
-            return
-        frame.times[key] = frame.times.get(key, 1) + 1
-        if frame.times[key] == 2:
-            message = f"the key {shorten(key)!r} stands more than once in one object"
-            place = pointer(self._path())
-            self._issues.append(SyntaxIssue("duplicate-key", message, line=line, pointer=place))
-
-    def _count(self) -> None:
-        """Count one more node. Raises TooLarge."""
+    def _node(self, event: Any, path: _Path, *, is_key: bool = False) -> _Node:
+        """Return the node that begins with an event, read to its end. Raises TooLarge."""
+        STOPPING.check()
+        if isinstance(event, self._yaml.AliasEvent):
+            return self._alias(event, path)
         self._nodes += 1
         if self._nodes > MOST_YAML_NODES:
             message = f"it has more than {MOST_YAML_NODES:,} nodes, the most that YAML may have"
             raise TooLarge(message)
+        if isinstance(event, self._yaml.ScalarEvent):
+            node = self._scalar(event, path, is_key)
+        else:
+            node = self._container(event, path)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = node
+        return node
 
-    def _wants_key(self) -> bool:
-        return bool(self._frames) and self._frames[-1].waits_for_key
+    def _scalar(self, event: Any, path: _Path, is_key: bool) -> _Node:
+        text, line = self._restored(event.value), self._line(event)
+        if SURROGATE.search(text):
+            message = "half of a surrogate pair: no UTF-8 text can hold it"
+            self._note("unpaired-surrogate", message, event, path)
+            text = SURROGATE.sub("\ufffd", text)
+        is_plain, value = event.implicit[0] and event.tag is None, text
+        try:
+            value = resolved(text) if is_plain else tagged(text, event.tag or "!")
+        except ValueError as error:
+            self._refuse(str(error), event, path)
+        if is_plain and text == "<<" and is_key:
+            message = "YAML 1.2 has no merge keys (<<); write the members out"
+            self._refuse(message, event, path)
+        mark = Mark(line, None, spelling_of(text, value) if is_plain else None)
+        return _Node(value, mark, len(text) + 1, key=text)
 
-    def _path(self) -> list[str | int]:
-        """Return the path of the node that comes next, of its object where it is a key."""
-        steps = [frame.step for frame in self._frames]
-        return steps[:-1] if self._wants_key() else steps
+    def _alias(self, event: Any, path: _Path) -> _Node:
+        known = self._anchors.get(event.anchor)
+        if known is None:
+            is_open = event.anchor in self._anchors
+            reason = "stands for a node that it is a part of" if is_open else "has no anchor"
+            self._refuse(f"the alias {shorten(event.anchor)!r} {reason}", event, path)
+            known = _Node(None, Mark(self._line(event)), key="")
+        self._unfolded += known.weight
+        self._nodes += known.nodes
+        if self._unfolded > MOST_UNFOLDED or self._nodes > MOST_YAML_NODES:
+            most = f"{MOST_UNFOLDED:,} characters or {MOST_YAML_NODES:,} nodes"
+            self._refuse(f"the aliases unfold to more than {most}", event, path, stop=True)
+        self._refuse_deeper(len(path) + known.height, event)
+        return known
+
+    def _container(self, event: Any, path: _Path) -> _Node:
+        """Read a list or an object to its end."""
+        self._refuse_deeper(len(path) + 1, event)
+        is_map = isinstance(event, self._yaml.MappingStartEvent)
+        if event.tag not in (None, "!", CORE_TAGS + ("map" if is_map else "seq")):
+            self._refuse(unknown_tag(event.tag), event, path)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = None
+        ends = self._yaml.MappingEndEvent, self._yaml.SequenceEndEvent
+        keys: list[_Node] = []
+        nodes: list[_Node] = []
+        times: Counter[str] = Counter()
+        while not isinstance(inner := next(self._events), ends):
+            step: str | int = len(nodes)
+            if is_map:
+                keys.append(self._key(inner, path, times))
+                step, inner = keys[-1].key or "", next(self._events)
+            nodes.append(self._node(inner, (*path, step)))
+        value, marks = [node.value for node in nodes], [node.mark for node in nodes]
+        names = [node.key or "" for node in keys]
+        return _Node(
+            dict(zip(names, value, strict=True)) if is_map else value,
+            Mark(self._line(event), dict(zip(names, marks, strict=True)) if is_map else marks),
+            weight=1 + sum(node.weight for node in (*keys, *nodes)),
+            height=1 + max((node.height for node in nodes), default=0),
+            nodes=1 + sum(node.nodes for node in (*keys, *nodes)),
+        )
+
+    def _key(self, event: Any, path: _Path, times: Counter[str]) -> _Node:
+        """Read a key; one that repeats is reported once. `times` counts those of the object."""
+        is_flat = isinstance(event, self._yaml.ScalarEvent | self._yaml.AliasEvent)
+        node = self._node(event, path, is_key=True) if is_flat else _Node(None, NOWHERE)
+        if node.key is None:
+            message = "a list or an object cannot be a key"
+            self._refuse(message, event, path, stop=True)
+        key = node.key or ""
+        times[key] += 1
+        if times[key] == 2:
+            message = f"the key {shorten(key)!r} stands more than once in one object"
+            self._note("duplicate-key", message, event, (*path, key))
+        return node
 
     def _line(self, event: Any) -> int:
-        return self._line_at(event.start_mark.index)
+        return bisect_right(self._breaks, event.start_mark.index - 1) + 1
 
-    def _line_at(self, position: int) -> int:
-        return bisect_right(self._breaks, position - 1) + 1
+    def _note(self, name: str, message: str, event: Any, path: _Path | None) -> None:
+        place = None if path is None else pointer(path)
+        self._issues.append(SyntaxIssue(name, message, line=self._line(event), pointer=place))
 
-    def _issue(self, name: str, message: str, event: Any, path: Any) -> SyntaxIssue:
-        position = min(event.start_mark.index, len(self._characters))
-        return _placed(name, message, self._characters, position, self._line(event), path)
-
-    def _note(self, name: str, message: str, event: Any) -> None:
-        place = pointer(self._path())
-        line = self._line(event)
-        self._issues.append(SyntaxIssue(name, message, line=line, pointer=place))
-
-    def _refuse(self, message: str, event: Any, *, stop: bool = False, path: Any = ()) -> None:
-        """Note what makes the document no value that could be judged."""
-        place = self._path() if path == () else path
-        self._issues.append(self._issue(INVALID, message, event, place))
+    def _refuse(self, message: str, event: Any, path: _Path | None, *, stop: bool = False) -> None:
+        """Note what leaves the document without a value that could be checked."""
+        position = event.start_mark.index
+        self._issues.append(_placed(INVALID, message, self._characters, position, path))
         self._readable = False
         if stop:
             raise _StopReading
 
-    def _too_deep(self, event: Any) -> None:
-        message = f"nested deeper than {self._max_depth} levels"
-        self._issues.append(SyntaxIssue("too-deep-or-too-big", message, line=self._line(event)))
-        self._readable = False
-        raise _StopReading
+    def _refuse_deeper(self, depth: int, event: Any) -> None:
+        if depth > self._max_depth:
+            message = f"nested deeper than {self._max_depth} levels"
+            self._note("too-deep-or-too-big", message, event, None)
+            self._readable = False
+            raise _StopReading
 
     def _broken(self, error: Exception) -> None:
         """Note where and why the library could read no further."""
         self._readable = False
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        position = len(self._characters) if mark is None else mark.index
-        position = min(position, len(self._characters))
+        position = min(len(self._characters) if mark is None else mark.index, len(self._characters))
         said = self._restored(str(getattr(error, "problem", None) or "it cannot be read"))
         if self._characters[position : position + 1] == "\t" and "token" in said:
             said = "a tab stands where only spaces may indent"
         context = getattr(error, "context", None)
         column = position - self._characters.rfind("\n", 0, position)
         message = f"{said} at column {column}" + (f", {context}" if context else "")
-        line = self._line_at(position)
-        self._issues.append(_placed(INVALID, message, self._characters, position, line))
-
-
-def _unknown_tag(tag: str) -> str:
-    shown = tag.replace(CORE_TAGS, "!!", 1)
-    return f"the tag {shorten(shown)} is none of YAML 1.2's core schema; no object is made of it"
+        self._issues.append(_placed(INVALID, message, self._characters, position))
 
 
 def _without_old_breaks(characters: str) -> tuple[str, Callable[[str], str]]:
-    """Return a text without line breaks that are none in YAML 1.2, and what brings them back."""
+    """Replace the line breaks of YAML 1.1 alone; return the text and what brings them back."""
     if not any(letter in characters for letter in _OLD_BREAKS):
         return characters, str
     free: Iterator[int] = (code for code in _STAND_INS if chr(code) not in characters)
     stand_ins = {ord(letter): next(free) for letter in _OLD_BREAKS}
     back = {code: letter for letter, code in stand_ins.items()}
     return characters.translate(stand_ins), lambda text: text.translate(back)
-
-
-def _events(yaml: Any, text: str) -> Iterator[Any]:
-    """Return the events of a text, from libyaml where PyYAML was built with it."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    events: Iterator[Any] = yaml.parse(text, Loader=loader)
-    return events
 
 
 def _library() -> Any:

@@ -9,6 +9,7 @@ from typing import Final
 from evalstream.model.finding import Excerpt, Finding
 from evalstream.model.finding_list import FindingList
 from evalstream.model.report import Report
+from evalstream.model.text import on_one_line
 from evalstream.parsing.json import dumps
 from evalstream.reporters.base import Sink
 from evalstream.reporters.summary import occurrences, result_lines, run_line, total_lines
@@ -45,11 +46,11 @@ class TextReporter:
         """Write the groups in the order of their codes, then the runs."""
         for code, findings in sorted(self._groups.items()):
             for line in _group(findings, report.counts.get(code, 0)):
-                self._output.write(f"{_printable(line)}\n")
+                self._output.write(f"{on_one_line(line)}\n")
             self._output.write("\n")
         for run in report.runs:
             for line in (run_line(run), *result_lines(run)):
-                self._output.write(f"{_printable(line)}\n")
+                self._output.write(f"{on_one_line(line)}\n")
             if run.change is not None:
                 self._output.write("\n" + (run.change or "nothing would change\n"))
         for line in total_lines(report):
@@ -66,13 +67,13 @@ class LiveTextReporter:
         """Write one finding, its code before its lines."""
         first, *others = _lines(finding)
         for line in (f"{finding.code} {finding.name}: {first.lstrip()}", *others):
-            self._output.write(f"{_printable(line)}\n")
+            self._output.write(f"{on_one_line(line)}\n")
 
     def finish(self, report: Report) -> None:
         """Write the runs."""
         for run in report.runs:
             for line in (run_line(run), *result_lines(run)):
-                self._output.write(f"{_printable(line)}\n")
+                self._output.write(f"{on_one_line(line)}\n")
         for line in total_lines(report):
             self._output.write(f"\n{line}\n")
 
@@ -130,8 +131,3 @@ _LIMITS: Final = {
     "exclusiveMinimum": "more than",
     "exclusiveMaximum": "less than",
 }
-
-
-def _printable(text: str) -> str:
-    """Keep a report on its lines whatever stands in the data."""
-    return "".join(letter if letter.isprintable() else "·" for letter in text)

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.model.finding import Excerpt, Severity, Violation
 from evalstream.model.options import Options
+from evalstream.model.text import with_article
 from evalstream.parsing.json import UTF8_MARK, type_name
 from evalstream.parsing.limits import (
     refuse_many_values,
@@ -47,7 +48,7 @@ def read_object(
     if not parsed.readable or (replaced and not isinstance(parsed.value, dict)):
         return ObjectReading(None, violations)
     if not isinstance(parsed.value, dict):
-        message = f"{noun} must be an object, this is {_with_article(type_name(parsed.value))}"
+        message = f"{noun} must be an object, this is {with_article(type_name(parsed.value))}"
         violations.append((ES109.violation(message, found=parsed.value), None))
         return ObjectReading(None, violations)
     return ObjectReading(parsed.value, violations, replaced)
@@ -72,10 +73,6 @@ def explain(
         if issue.excerpt is not None:
             found = Excerpt(issue.excerpt, issue.caret)
         yield rule.violation(message, pointer=issue.pointer, found=found)
-
-
-def _with_article(kind: str) -> str:
-    return kind if kind == "null" else f"an {kind}" if kind[0] in "aio" else f"a {kind}"
 
 
 def _carriage_return(facts: FileFacts) -> Iterator[Violation]:

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final, TypeVar
 from urllib.parse import quote
 
+from evalstream.io.names import printable
 from evalstream.model.errors import CannotCheck, CannotWrite, EvalstreamError
 from evalstream.model.signals import STOPPING
 
@@ -138,7 +139,7 @@ def translate_sqlite_errors(path: str, kind: type[EvalstreamError]) -> Iterator[
     try:
         yield
     except SQLITE_ERRORS as error:
-        raise kind(f"{_printable(path)}: {_reason(error)}") from error
+        raise kind(f"{printable(path)}: {_reason(error)}") from error
 
 
 def is_damage(error: Exception) -> bool:
@@ -148,7 +149,7 @@ def is_damage(error: Exception) -> bool:
 
 def _refuse_others(path: str, kind: type[EvalstreamError], *, may_begin: bool) -> None:
     """Refuse what is no ledger by its first bytes, before SQLite touches it. Raises `kind`."""
-    name = _printable(path)
+    name = printable(path)
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise kind(f"{name}: the ledger must be a file")
@@ -194,7 +195,7 @@ def _refuse_journal(path: str, kind: type[EvalstreamError], *, is_left: bool = F
     is_sqlites = head.startswith(_JOURNAL_MAGIC) or not head.strip(b"\0")
     if head and not (is_left and is_sqlites):
         raise kind(
-            f"{_printable(journal)}: this is there without a ledger, and beginning one would "
+            f"{printable(journal)}: this is there without a ledger, and beginning one would "
             "delete it; name another ledger, or remove it"
         )
 
@@ -218,7 +219,7 @@ def _remove_other(path: str) -> None:
                 os.unlink(journal)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise CannotWrite(f"{_printable(path)}: it cannot be replaced: {reason}") from error
+        raise CannotWrite(f"{printable(path)}: it cannot be replaced: {reason}") from error
 
 
 def _head(path: str) -> bytes:
@@ -241,10 +242,10 @@ def _begin(connection: sqlite3.Connection, path: str) -> None:
     (layout,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application == APPLICATION:
-        _refuse_layout(layout, _printable(path), CannotWrite)
+        _refuse_layout(layout, printable(path), CannotWrite)
         connection.execute(_MARK_LAYOUT)
     elif tables or application or layout:
-        raise CannotWrite(f"{_printable(path)}: this is no ledger of evalstream")
+        raise CannotWrite(f"{printable(path)}: this is no ledger of evalstream")
     else:
         for statement in _MAKING:
             connection.execute(statement)
@@ -280,10 +281,6 @@ def _reason(error: Exception) -> str:
         return "the ledger is damaged; remove it, and everything is checked again"
     name = getattr(error, "sqlite_errorname", type(error).__name__)
     return _REASONS.get(_code(error), f"the ledger could not be used ({name})")
-
-
-def _printable(path: str) -> str:
-    return path.encode(errors="replace").decode()
 
 
 _SETTINGS: Final = ("cell_size_check = ON", "trusted_schema = OFF", "cache_size = -8000")

@@ -17,6 +17,7 @@ from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import Options
 from evalstream.model.report import VERDICTS
+from evalstream.parsing.json import text_or_none
 
 DAMAGED: Final = "damaged"
 """The verdict of an entry that is not what was written; its run will be checked again."""
@@ -131,7 +132,7 @@ def _entry(record: LedgerRecord) -> Entry:
 
 
 def _damaged(record: LedgerRecord) -> Entry:
-    name = record.name if isinstance(record.name, str) else None
+    name = text_or_none(record.name)
     return Entry(name, None, None, None, DAMAGED, 0, 0, 0, 0, 0, {}, None, None, 0.0, settled=False)
 
 

@@ -5,52 +5,41 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from importlib import import_module
-from itertools import islice
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from evalstream.batch.ledger.entries import DAMAGED, Entry
 from evalstream.io.output import Output
-from evalstream.model.errors import MissingExtra, UsageError
+from evalstream.model.errors import UsageError
 from evalstream.model.report import VERDICTS
-from evalstream.model.text import counted
+from evalstream.model.text import counted, on_one_line
 from evalstream.parsing.json import dumps
-
-INSTALL: Final = "pip install 'evalstream[parquet]'"
-
-ROW_GROUP: Final = 10_000
-"""How many entries of a Parquet file are held in memory, and lie together in it."""
 
 _HEADINGS: Final = (
     f"{'verdict':10}  {'rows':>13}  {'errors':>10}  {'warnings':>10}  {'remarks':>10}"
     f"  {'checked':20}  {'tool':8}  run"
 )
-_PARQUET: Final = b"PAR1"
 _BEGINNING: Final = re.compile(
     rb'verdict +rows +errors +warnings |0 runs\n|\{"file":[^\n]*"settled":(?:true|false)\}|'
     + ",".join(Entry._fields).encode()
 )
-"""How the other forms begin: a heading, a total without entries, or an entry."""
+"""How exports begin: a heading, a total without entries, or an entry."""
 
 _BEGINS_A_FORMULA: Final = ("=", "+", "-", "@")
 
 
 def export(entries: Iterable[Entry], form: str, output: Output) -> None:
-    """Write entries in one of `FORMS`, in flat memory.
+    """Write entries in one of `FORMS`, in constant memory.
 
-    Raises UsageError for a form that is unknown, MissingExtra where the library that writes
-    Parquet is not installed, OSError where the output cannot be written.
+    Raises UsageError for a form that is unknown, OSError where the output cannot be written.
     """
     if form not in FORMS:
         raise UsageError(f"unknown form {form!r}; known are: {', '.join(FORMS)}")
     FORMS[form](entries, output)
 
 
-def wrote(head: bytes, tail: bytes) -> bool:
-    """Tell by its first and last bytes whether a file is an export of a ledger."""
-    if head.startswith(_PARQUET):
-        return all(name.encode() in tail for name in Entry._fields)
+def wrote(head: bytes) -> bool:
+    """Tell by its first bytes whether a file is an export of a ledger."""
     return _BEGINNING.match(head) is not None
 
 
@@ -63,7 +52,7 @@ def _text(entries: Iterable[Entry], output: Output) -> None:
             output.write(f"{_HEADINGS}\n")
         totals[entry.verdict] = totals.get(entry.verdict, 0) + 1
         unsettled += not entry.settled
-        output.write(f"{_printable(_line(entry))}\n")
+        output.write(f"{on_one_line(_line(entry))}\n")
     parts = [f"{count:,} {verdict}" for verdict, count in totals.items() if count]
     total = counted(sum(totals.values()), "run")
     again = f"; {unsettled:,} to be checked again in any case" if unsettled else ""
@@ -111,30 +100,8 @@ def _cell(value: Any) -> Any:
         return str(value).lower()
     if not isinstance(value, str):
         return value
-    shown = _printable(value)
+    shown = on_one_line(value)
     return f"'{shown}" if shown.lstrip().startswith(_BEGINS_A_FORMULA) else shown
-
-
-def _parquet(entries: Iterable[Entry], output: Output) -> None:
-    try:
-        arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise MissingExtra(f"pyarrow is not installed; install it with: {INSTALL}") from error
-    kinds = ((name, _KINDS.get(name, "string")) for name in Entry._fields)
-    schema = arrow.schema([(name, getattr(arrow, kind)()) for name, kind in kinds])
-    with parquet.ParquetWriter(_Written(output), schema) as writer:
-        for some in _groups(entries):
-            writer.write_table(arrow.Table.from_pylist(some, schema=schema))
-
-
-def _groups(entries: Iterable[Entry]) -> Iterator[list[dict[str, Any]]]:
-    rows = ({name: _whole(value) for name, value in _flat(entry).items()} for entry in entries)
-    return iter(lambda: list(islice(rows, ROW_GROUP)), [])
-
-
-def _whole(value: Any) -> Any:
-    """Return a value that UTF-8 can hold; a declared version may hold half a character."""
-    return value.encode(errors="replace").decode() if isinstance(value, str) else value
 
 
 def _flat(entry: Entry) -> dict[str, Any]:
@@ -142,38 +109,8 @@ def _flat(entry: Entry) -> dict[str, Any]:
     return {**entry._asdict(), "counts": dumps(entry.counts).decode()}
 
 
-class _Written(io.RawIOBase):
-    """An output as a file that is only written to."""
-
-    def __init__(self, output: Output) -> None:
-        self._output = output
-
-    def writable(self) -> bool:
-        """Say that it can be written to."""
-        return True
-
-    def write(self, data: Any) -> int:
-        """Write bytes."""
-        piece = bytes(data)
-        self._output.write(piece)
-        return len(piece)
-
-
-def _printable(text: str) -> str:
-    """Keep a table on its lines whatever names files have."""
-    return "".join(letter if letter.isprintable() else "·" for letter in text)
-
-
-_KINDS: Final = {
-    **dict.fromkeys(("rows", "bytes", "errors", "warnings", "remarks"), "int64"),
-    "seconds": "float64",
-    "settled": "bool_",
-}
-"""The Arrow types of the columns that hold no text."""
-
 FORMS: Final[Mapping[str, Callable[[Iterable[Entry], Output], None]]] = {
     "text": _text,
     "jsonl": _json_lines,
     "csv": _csv,
-    "parquet": _parquet,
 }

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.formats.eee.claims import NOTHING, ROUNDING, Claims
 from evalstream.io.digest import ALGORITHMS, is_hex_digest, normalised
+from evalstream.parsing.json import member, text_or_none
 
 DETAILS: Final = "/detailed_evaluation_results"
 RESULTS: Final = "/evaluation_results"
@@ -66,22 +67,22 @@ class Aggregate:
     @property
     def version(self) -> str | None:
         """The schema_version it declares."""
-        return _text(self.document.get("schema_version"))
+        return text_or_none(self.document.get("schema_version"))
 
     @property
     def evaluation_id(self) -> str | None:
         """The id that its rows must carry."""
-        return _text(self.document.get("evaluation_id"))
+        return text_or_none(self.document.get("evaluation_id"))
 
     @property
     def model_id(self) -> str | None:
         """The model that its rows must name: model_info.id."""
-        return _text(_member(self.document.get("model_info"), "id"))
+        return text_or_none(member(self.document.get("model_info"), "id"))
 
     @property
     def developer(self) -> Any:
         """The organisation that provides the model, of whatever type; None where absent."""
-        return _member(self.document.get("model_info"), "developer")
+        return member(self.document.get("model_info"), "developer")
 
     @cached_property
     def evaluation_names(self) -> frozenset[str] | None:
@@ -117,12 +118,12 @@ class Aggregate:
     @property
     def file_path(self) -> str | None:
         """The declared path of the rows file."""
-        return _text(self.claim("file_path"))
+        return text_or_none(self.claim("file_path"))
 
     @property
     def is_documentation(self) -> bool:
         """Whether it reports published figures, and declares no rows that would bear them out."""
-        source = _member(self.document.get("source_metadata"), "source_type")
+        source = member(self.document.get("source_metadata"), "source_type")
         return source == "documentation" and not self.document.get("detailed_evaluation_results")
 
     def claim(self, member: str) -> Any:
@@ -132,8 +133,8 @@ class Aggregate:
     @property
     def library(self) -> str | None:
         """The harness that wrote the run: eval_library.name, before 0.2.1 the source's name."""
-        for member, key in (("eval_library", "name"), ("source_metadata", "source_name")):
-            name = _text(_member(self.document.get(member), key))
+        for holder, key in (("eval_library", "name"), ("source_metadata", "source_name")):
+            name = text_or_none(member(self.document.get(holder), key))
             if name:
                 return name
         return None
@@ -209,23 +210,23 @@ def _result(index: int, result: dict[str, Any]) -> Result:
     metric = result.get("metric_config")
     metric = metric if isinstance(metric, dict) else {}
     levels = metric.get("level_names")
-    samples = _member(result.get("source_data"), "samples_number")
-    listed = _member(result.get("source_data"), "sample_ids")
+    samples = member(result.get("source_data"), "samples_number")
+    listed = member(result.get("source_data"), "sample_ids")
     return Result(
         place=index,
-        id=_text(result.get("evaluation_result_id")),
-        name=_text(result.get("evaluation_name")),
-        dataset=_text(_member(result.get("source_data"), "dataset_name")),
-        repository=_text(_member(result.get("source_data"), "hf_repo")),
+        id=text_or_none(result.get("evaluation_result_id")),
+        name=text_or_none(result.get("evaluation_name")),
+        dataset=text_or_none(member(result.get("source_data"), "dataset_name")),
+        repository=text_or_none(member(result.get("source_data"), "hf_repo")),
         minimum=bound(metric.get("min_score")),
         maximum=bound(metric.get("max_score")),
         lower_is_better=metric.get("lower_is_better") is True,
-        score_type=_text(metric.get("score_type")),
-        metric=next(filter(None, (_text(metric.get(name)) for name in METRIC_NAMES)), None),
+        score_type=text_or_none(metric.get("score_type")),
+        metric=next(filter(None, (text_or_none(metric.get(name)) for name in METRIC_NAMES)), None),
         levels=len(levels) if isinstance(levels, list) else None,
         samples_number=_whole(samples),
         sample_ids=frozenset(map(str, listed)) if isinstance(listed, list) else None,
-        split=_text(_member(result.get("source_data"), "hf_split")),
+        split=text_or_none(member(result.get("source_data"), "hf_split")),
         has_unknown_level=metric.get("has_unknown_level") is True,
     )
 
@@ -240,11 +241,3 @@ def _unambiguous(pairs: Iterator[tuple[str | None, Result]]) -> dict[str, Result
     known = [(key, result) for key, result in pairs if key is not None]
     times = Counter(key for key, _ in known)
     return {key: result for key, result in known if times[key] == 1}
-
-
-def _member(holder: Any, name: str) -> Any:
-    return holder.get(name) if isinstance(holder, dict) else None
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None

@@ -39,6 +39,7 @@ from evalstream.model.finding import Finding, PlacedViolation, Severity, Violati
 from evalstream.model.options import Options
 from evalstream.model.report import NOT_CHECKED, NOT_SEALED, RunSummary, Verified
 from evalstream.model.run import STDIN, Run
+from evalstream.parsing.json import text_or_none
 from evalstream.parsing.limits import held_of
 from evalstream.rules.base import place_in
 from evalstream.rules.inputs import ES001, ES002, ES009, changed_while_read
@@ -439,7 +440,7 @@ class RunCheck:
             # A seal that is only shown is not declared yet.
             facts = replace(facts, aggregate=self._state.aggregate)
         declared = facts.aggregate.claim("checksum") if facts.aggregate else None
-        summary.declared = declared if isinstance(declared, str) else None
+        summary.declared = text_or_none(declared)
         summary.verified = self._verified(facts, summary) if self._rows_name else None
         summary.links = collector.links
         if collector.links is not None and aggregate is not None:

@@ -11,6 +11,8 @@ from enum import Enum, IntEnum
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
+from evalstream.parsing.json import member, text_or_none
+
 LARGEST_EXPONENT: Final = 400
 """Numbers that are larger than 10 to this are infinite for all readers, which ES108 says."""
 
@@ -137,7 +139,7 @@ def claims_of(text: bytes) -> dict[int, Claims]:
         document = json.loads(text, parse_float=_read, parse_int=_read)
     except (ValueError, RecursionError):
         return {}
-    results = _member(document, "evaluation_results")
+    results = member(document, "evaluation_results")
     if not isinstance(results, list):
         return {}
     return {
@@ -255,20 +257,20 @@ def _squares(span: Span) -> Span:
 
 
 def _claims(result: Mapping[str, Any]) -> Claims:
-    details = _member(result, "score_details")
-    uncertainty = _member(details, "uncertainty")
-    error = _member(uncertainty, "standard_error")
-    interval = _member(uncertainty, "confidence_interval")
+    details = member(result, "score_details")
+    uncertainty = member(details, "uncertainty")
+    error = member(uncertainty, "standard_error")
+    interval = member(uncertainty, "confidence_interval")
     return Claims(
         score=_decimal(details, "score"),
         num_samples=_count(uncertainty, "num_samples"),
         deviation=_decimal(uncertainty, "standard_deviation"),
         error=_decimal(error, "value"),
-        error_method=_text(error, "method"),
+        error_method=text_or_none(member(error, "method")),
         lower=_decimal(interval, "lower"),
         upper=_decimal(interval, "upper"),
         level=_decimal(interval, "confidence_level"),
-        interval_method=_text(interval, "method"),
+        interval_method=text_or_none(member(interval, "method")),
         resamples=_count(uncertainty, "num_bootstrap_samples"),
     )
 
@@ -283,7 +285,7 @@ def _read(digits: str) -> Decimal | None:
 
 def _decimal(holder: Any, name: str) -> Decimal | None:
     """Return a number as it is written; one that is nothing for all readers is 0."""
-    value = _member(holder, name)
+    value = member(holder, name)
     if not isinstance(value, Decimal) or not value.is_finite():
         return None
     if not value or value.adjusted() < -LARGEST_EXPONENT:
@@ -297,12 +299,3 @@ def _count(holder: Any, name: str) -> int | None:
     if number is None or number == int(number):
         return None if number is None else int(number)
     return int(float(number)) if float(number).is_integer() else None
-
-
-def _text(holder: Any, name: str) -> str | None:
-    value = _member(holder, name)
-    return value if isinstance(value, str) else None
-
-
-def _member(holder: Any, name: str) -> Any:
-    return holder.get(name) if isinstance(holder, dict) else None

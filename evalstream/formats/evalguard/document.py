@@ -28,7 +28,7 @@ from evalstream.parsing.json_schema import builtin_schema
 from evalstream.parsing.limits import TooLarge, refuse_many_values
 from evalstream.parsing.peek import PEEK_BYTES
 from evalstream.parsing.strict_json import SyntaxIssue
-from evalstream.parsing.yaml import INVALID, OLDER, Yaml, line_at, read_yaml
+from evalstream.parsing.yaml import INVALID, NOWHERE, OLDER, Yaml, line_at, read_yaml
 from evalstream.parsing.yaml_scalars import Mark, settle
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES109, explain, read_object
 
@@ -40,8 +40,6 @@ LARGEST_PLACED: Final = 1 << 20
 
 DEEPEST: Final = 200
 """The nesting beyond which no document is read, whatever is allowed: sound ones have a dozen."""
-
-NOWHERE: Final = Mark(0)
 
 PlacedFault = tuple[Violation, int | None]
 
@@ -143,21 +141,17 @@ def _marks(text: bytes, max_depth: int) -> Mark:
 
 def _read_yaml(file: File, text: bytes, max_depth: int) -> Reading:
     seen = read_yaml(text, max_depth)
-    violations = [
-        (_violation(incomplete_reason), incomplete_reason.line) for incomplete_reason in seen.issues
-    ]
+    violations = [(_violation(issue), issue.line) for issue in seen.issues]
     if not seen.readable:
         return Reading(_kind(file, None), None, seen.mark, violations)
     if not isinstance(seen.value, dict):
         violations.append((_no_object(seen), seen.mark.line))
         return Reading(_kind(file, None), None, seen.mark, violations)
-    kind, value = _kind(file, seen.value), seen.value
-    replaced: frozenset[str | None] = frozenset()
-    if seen.spelled:
-        schema = {} if kind is None else with_shapes(kind, builtin_schema(schema_name(kind)))
-        value, issues = settle(value, seen.mark, schema)
-        violations += [(_violation(incomplete_reason), line) for incomplete_reason, line in issues]
-        replaced = frozenset(incomplete_reason.pointer for incomplete_reason, _ in issues)
+    kind = _kind(file, seen.value)
+    schema = {} if kind is None else with_shapes(kind, builtin_schema(schema_name(kind)))
+    value, issues = settle(seen.value, seen.mark, schema)
+    violations += [(_violation(issue), line) for issue, line in issues]
+    replaced = frozenset(issue.pointer for issue, _ in issues)
     return Reading(kind, value, seen.mark, violations, replaced)
 
 
@@ -168,19 +162,19 @@ def _no_object(seen: Yaml) -> Violation:
     return EVG101.violation(message, pointer="", keyword="type", expected="object", found=kind)
 
 
-def _violation(incomplete_reason: SyntaxIssue) -> Violation:
-    """Turn a trouble into a violation, under the code that all formats share where there is one."""
-    if incomplete_reason.name in (INVALID, OLDER):
-        severity = Severity.WARNING if incomplete_reason.name == OLDER else None
-        found = Excerpt(incomplete_reason.excerpt or "", incomplete_reason.caret)
+def _violation(issue: SyntaxIssue) -> Violation:
+    """Turn an issue into a violation, under the code that all formats share where there is one."""
+    if issue.name in (INVALID, OLDER):
+        severity = Severity.WARNING if issue.name == OLDER else None
+        found = Excerpt(issue.excerpt or "", issue.caret)
         return EVG101.violation(
-            incomplete_reason.message,
-            pointer=incomplete_reason.pointer,
+            issue.message,
+            pointer=issue.pointer,
             found=found,
             severity=severity,
         )
-    (violation,) = explain([incomplete_reason], torn=False)
-    if incomplete_reason.name == "byte-order-mark":
+    (violation,) = explain([issue], torn=False)
+    if issue.name == "byte-order-mark":
         violation = violation._replace(severity=Severity.ERROR)
     return violation
 

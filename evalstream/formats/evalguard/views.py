@@ -17,7 +17,7 @@ from evalstream.formats.evalguard.documents import (
     TASK,
     THRESHOLD,
 )
-from evalstream.parsing.json import pointer
+from evalstream.parsing.json import pointer, text_or_none
 
 REFERRING: Final = {
     TASK: ("metrics",),
@@ -166,8 +166,7 @@ def number_in(value: Any) -> float | None:
 
 def text_in(value: Mapping[str, Any], member: str) -> str | None:
     """Return a member that is a text."""
-    found = value.get(member)
-    return found if isinstance(found, str) else None
+    return text_or_none(value.get(member))
 
 
 def texts_in(value: Mapping[str, Any], member: str) -> list[str]:

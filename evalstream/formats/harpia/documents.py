@@ -26,9 +26,6 @@ LOG: Final = "log"
 METRIC_NAMES: Final = ("metric", "metric_id", "metric_name", "id", "name")
 """What may name the metric of an output or of a log record, the surest first."""
 
-DOCUMENT_ENDINGS: Final = (".json",)
-LINES_ENDINGS: Final = (".jsonl", ".ndjson")
-
 _LINES_LOOKED_AT: Final = 64
 _RECORD_KEYS: Final = frozenset(
     {"instanceid", "metric", "metricid", "metricname", "parameters", "result"}

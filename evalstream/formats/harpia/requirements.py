@@ -7,7 +7,10 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.formats.harpia.documents import Member, member, members, metric_of, spelled
 from evalstream.formats.harpia.views import Metric
+from evalstream.model.finding import Violation
+from evalstream.model.text import with_article
 from evalstream.parsing.json import pointer, short_text, type_name
+from evalstream.rules.base import Rule
 
 INSTANCE_MEMBERS: Final = ("id", "input", "actual-output", "expected-output")
 METRIC_MEMBERS: Final = ("id", "enable", "parameters")
@@ -22,6 +25,17 @@ class RequirementViolation(NamedTuple):
     pointer: str
     expected: Any = None
     found: Any = None
+
+
+def violation_of(rule: Rule, requirement: RequirementViolation) -> Violation:
+    """Return what a rule reports where a requirement is not met."""
+    message, place, expected, found = requirement
+    return rule.violation(message, pointer=place, expected=expected, found=found)
+
+
+def violations_of(rule: Rule, requirements: Iterable[RequirementViolation]) -> Iterator[Violation]:
+    """Return what a rule reports where some requirements are not met."""
+    return (violation_of(rule, requirement) for requirement in requirements)
 
 
 def spelled_once(place: str, value: Any, names: Iterable[str]) -> Iterator[RequirementViolation]:
@@ -117,11 +131,6 @@ _TYPES: Final[Mapping[str, str | list[str]]] = {
 def is_empty(value: Any) -> bool:
     """Tell whether a score or result holds nothing."""
     return value is None or value in ({}, [], "")
-
-
-def with_article(kind: str) -> str:
-    """Put the article before the name of a JSON type."""
-    return kind if kind == "null" else f"an {kind}" if kind[0] in "aio" else f"a {kind}"
 
 
 def at(place: str, found: Member) -> str:

@@ -16,7 +16,7 @@ from evalstream.io.names import printable
 from evalstream.io.spill_table import SpillTable, restored, stored
 from evalstream.model.errors import CannotCheck
 from evalstream.model.run import NoInput, Run
-from evalstream.parsing.json import canonical
+from evalstream.parsing.json import canonical, text_or_none
 
 NAMED: Final = 5
 """How many benchmarks are named that have one id."""
@@ -71,7 +71,7 @@ class _Documents:
             row = (stored(path), None, None, None, one.reason, one.readable)
         else:
             id_ = None if one.id is None else canonical(one.id)
-            declared = one.declared if isinstance(one.declared, str) else None
+            declared = text_or_none(one.declared)
             row = (stored(path), one.kind, id_, declared, None, None)
         self._kept.change(
             "INSERT INTO document (path, kind, id, declared, reason, readable) "

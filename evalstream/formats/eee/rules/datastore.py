@@ -18,7 +18,9 @@ from evalstream.formats.eee.datastore import (
     unportable,
 )
 from evalstream.formats.eee.facts import RunFacts
+from evalstream.io.names import printable
 from evalstream.model.finding import Severity, Violation
+from evalstream.parsing.json import text_or_none
 from evalstream.rules.base import Rule
 from evalstream.rules.profiles import PROFILES
 
@@ -79,7 +81,7 @@ def _apart(aggregate: DatastorePath, rows: DatastorePath) -> Iterator[Violation]
 
 
 def _violation(message: str, expected: str | None, found: str | None, **details: Any) -> Violation:
-    shown = None if found is None else _printable(found)
+    shown = None if found is None else printable(found)
     return ES901.violation(message, expected=expected, found=shown, **details)
 
 
@@ -138,7 +140,7 @@ def _address(aggregate: Aggregate) -> Address | Unaddressable | None:
     identity, developer = aggregate.model_id, aggregate.developer
     if identity is None or not ("/" in identity or developer is None or isinstance(developer, str)):
         return None
-    return address_of(identity, developer if isinstance(developer, str) else None)
+    return address_of(identity, text_or_none(developer))
 
 
 def _is_in_a_datastore(place: DatastorePath, facts: RunFacts) -> bool:
@@ -170,11 +172,7 @@ def _target(path: str) -> str:
 
 
 def _name(path: str) -> str:
-    return _printable(os.path.basename(path))
-
-
-def _printable(name: str) -> str:
-    return os.fsencode(name).decode(errors="replace")
+    return printable(os.path.basename(path))
 
 
 ES901: Final = Rule(

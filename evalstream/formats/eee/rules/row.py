@@ -13,6 +13,7 @@ from evalstream.formats.eee.aggregate import LEVELS, UNKNOWN_LEVEL, Join, Result
 from evalstream.formats.eee.context import RowContext
 from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import counted
+from evalstream.parsing.json import member
 from evalstream.rules.base import RowCheck, Rule
 
 Row = Mapping[str, Any]
@@ -54,7 +55,7 @@ def _terminal_answer(context: RowContext) -> RowCheck:
             return ()
         if not answers:
             return (NO_ANSWER,)
-        marks = [_member(answer, "is_terminal") for answer in answers]
+        marks = [member(answer, "is_terminal") for answer in answers]
         terminal = marks.count(True)
         if terminal == 1 or not all(mark.__class__ is bool for mark in marks):
             return ()
@@ -78,7 +79,7 @@ def _attribution_turn(context: RowContext) -> RowCheck:
                 found=turn,
             )
             for place, answer in enumerate(answers)
-            if _is_number(turn := _member(answer, "turn_idx")) and turn not in turns
+            if _is_number(turn := member(answer, "turn_idx")) and turn not in turns
         ]
 
     return check
@@ -94,7 +95,7 @@ def _attribution_source(context: RowContext) -> RowCheck:
         turns = None if transcript is None else len(transcript[1])
         violations, foreign = [], False
         for place, answer in enumerate(answers):
-            source = _member(answer, "source")
+            source = member(answer, "source")
             if source.__class__ is not str:
                 continue
             doubt = source_doubt(source, turns, single=single)
@@ -118,7 +119,7 @@ def _correct_versus_score(context: RowContext) -> RowCheck:
 
     def check(row: Row) -> Iterable[Violation]:
         evaluation = row.get("evaluation")
-        score, correct = _member(evaluation, "score"), _member(evaluation, "is_correct")
+        score, correct = member(evaluation, "score"), member(evaluation, "is_correct")
         if correct.__class__ is not bool or score.__class__ not in _NUMBERS:
             return ()
         if score not in (0, 1) or bool(score) is correct:
@@ -153,7 +154,7 @@ def _score_out_of_bounds(context: RowContext) -> RowCheck | None:
     lowest, highest = common_bounds(context)
 
     def check(row: Row) -> Iterable[Violation]:
-        score: Any = _member(row.get("evaluation"), "score")
+        score: Any = member(row.get("evaluation"), "score")
         if score.__class__ not in _NUMBERS or lowest <= score <= highest:
             return ()
         result = join.result(row)
@@ -229,7 +230,7 @@ def _grades(row: Row, result: Result | None) -> bool:
     So it is under metrics that grade, and in rows that say so: those of OpenEval have
     metadata.is_correct_applicable.
     """
-    if _member(row.get("metadata"), "is_correct_applicable") in (False, "false"):
+    if member(row.get("metadata"), "is_correct_applicable") in (False, "false"):
         return True
     name = row.get("evaluation_result_id")
     if result is not None:
@@ -271,7 +272,7 @@ def _timing(context: RowContext) -> RowCheck:
 
     def check(row: Row) -> Iterable[Violation]:
         performance: Any = row.get("performance")
-        latency = number(_member(performance, "latency_ms"))
+        latency = number(member(performance, "latency_ms"))
         if latency is None or latency < 0:
             return ()
         longest = latency + latency * _ROUNDING
@@ -310,7 +311,7 @@ def _empty_identifier(context: RowContext) -> RowCheck:
             for name in _IDENTIFIERS
             if _is_blank(row.get(name))
         ]
-        if _is_blank(_member(row.get("input"), "raw")):
+        if _is_blank(member(row.get("input"), "raw")):
             violations.append(ES311.violation("input.raw is empty", pointer="/input/raw"))
         return violations
 
@@ -322,7 +323,7 @@ def _reference_not_a_choice(context: RowContext) -> RowCheck:
 
     def check(row: Row) -> Iterable[Violation]:
         sample = row.get("input")
-        choices, reference = _member(sample, "choices"), _member(sample, "reference")
+        choices, reference = member(sample, "choices"), member(sample, "reference")
         if choices.__class__ is not list or not choices:
             return ()
         references = [reference] if reference.__class__ is str else reference
@@ -342,7 +343,7 @@ def _error_yet_correct(context: RowContext) -> RowCheck:
         error = row.get("error")
         if error.__class__ is not str or not error or error.isspace():
             return ()
-        if _member(row.get("evaluation"), "is_correct") is True:
+        if member(row.get("evaluation"), "is_correct") is True:
             return (ES314.violation("error is set, and is_correct is true", pointer="/error"),)
         return ()
 
@@ -374,7 +375,7 @@ def _turns(row: Row, version: str) -> set[Any] | None:
     transcript = row_view.transcript(row, version)
     if kind not in row_view.INTERACTION_TYPES or transcript is None:
         return None
-    numbers = [_member(turn, "turn_idx") for turn in transcript[1]]
+    numbers = [member(turn, "turn_idx") for turn in transcript[1]]
     return set(numbers) if all(map(_is_number, numbers)) else set(range(len(numbers)))
 
 
@@ -437,11 +438,6 @@ def _is_blank(value: Any) -> bool:
 
 def _is_number(value: Any) -> bool:
     return value.__class__ is int or value.__class__ is float
-
-
-def _member(holder: Any, name: str) -> Any:
-    member: Any = holder.get(name) if holder.__class__ is dict else None
-    return member
 
 
 _NUMBERS: Final[frozenset[Any]] = frozenset({int, float, bool})

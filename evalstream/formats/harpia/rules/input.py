@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from evalstream.formats.harpia import requirements as demands
 from evalstream.formats.harpia.documents import member, misplaced
-from evalstream.formats.harpia.requirements import RequirementViolation, at, with_article
+from evalstream.formats.harpia.requirements import at, violation_of, violations_of
 from evalstream.formats.harpia.values import identifier, is_supervised
 from evalstream.formats.harpia.views import Input, Instance
 from evalstream.model.finding import Severity, Violation
+from evalstream.model.text import with_article
 from evalstream.parsing.json import pointer, short_text, type_name
 from evalstream.rules.base import Rule
 
@@ -54,15 +55,15 @@ def _malformed_instance(read: Input) -> Iterator[Violation]:
     older: list[str] = []
     for instance in read.instances or ():
         if not isinstance(instance.value, dict):
-            yield _broken(
+            yield violation_of(
                 HAR102, demands.no_object("an instance", instance.pointer, instance.value)
             )
             continue
-        yield from _all_broken(
+        yield from violations_of(
             HAR102, demands.spelled_once(instance.pointer, instance.value, demands.INSTANCE_MEMBERS)
         )
         yield from _identity(instance)
-        yield from _all_broken(HAR102, demands.text(instance.pointer, instance.value, "input"))
+        yield from violations_of(HAR102, demands.text(instance.pointer, instance.value, "input"))
         yield from _response(instance, older)
         yield from _references(instance)
     if older:
@@ -76,7 +77,9 @@ def _identity(instance: Instance) -> Iterator[Violation]:
     if found is None:
         yield HAR102.violation("id is missing", pointer=instance.pointer)
     elif identifier(found.value) is None:
-        yield _broken(HAR102, demands.wrong_type(instance.pointer, found, "a string or an integer"))
+        yield violation_of(
+            HAR102, demands.wrong_type(instance.pointer, found, "a string or an integer")
+        )
     elif found.value == "":
         place = at(instance.pointer, found)
         yield HAR102.violation("id is empty", pointer=place, severity=Severity.WARNING)
@@ -93,9 +96,9 @@ def _response(instance: Instance, older: list[str]) -> Iterator[Violation]:
             yield HAR102.violation(f"{found.key} holds no response", pointer=place)
         elif all(isinstance(text, str) for text in found.value):
             older.append(place)
-        yield from _all_broken(HAR102, demands.texts(place, found.value, found.key))
+        yield from violations_of(HAR102, demands.texts(place, found.value, found.key))
     elif not isinstance(found.value, str):
-        yield _broken(HAR102, demands.wrong_type(instance.pointer, found, "a string"))
+        yield violation_of(HAR102, demands.wrong_type(instance.pointer, found, "a string"))
 
 
 def _references(instance: Instance) -> Iterator[Violation]:
@@ -108,9 +111,9 @@ def _references(instance: Instance) -> Iterator[Violation]:
         message = f"{found.key} is one string; a list of strings is expected"
         yield HAR102.violation(message, pointer=place, severity=Severity.WARNING)
     elif isinstance(found.value, list):
-        yield from _all_broken(HAR102, demands.texts(place, found.value, found.key))
+        yield from violations_of(HAR102, demands.texts(place, found.value, found.key))
     else:
-        yield _broken(HAR102, demands.wrong_type(instance.pointer, found, "a list of strings"))
+        yield violation_of(HAR102, demands.wrong_type(instance.pointer, found, "a list of strings"))
 
 
 def _repeated_instance(read: Input) -> Iterator[Violation]:
@@ -138,20 +141,20 @@ def _same_id(one: Any, other: Any) -> bool:
 def _malformed_metric(read: Input) -> Iterator[Violation]:
     for metric in read.metrics or ():
         if not isinstance(metric.value, dict):
-            yield _broken(HAR104, demands.no_object("a metric", metric.pointer, metric.value))
+            yield violation_of(HAR104, demands.no_object("a metric", metric.pointer, metric.value))
             continue
-        yield from _all_broken(
+        yield from violations_of(
             HAR104, demands.spelled_once(metric.pointer, metric.value, demands.METRIC_MEMBERS)
         )
-        yield from _all_broken(
+        yield from violations_of(
             HAR104, demands.text(metric.pointer, metric.value, "id", filled=True)
         )
         enable = member(metric.value, "enable")
         if enable is None:
             yield HAR104.violation("enable is missing", pointer=metric.pointer)
         elif not isinstance(enable.value, bool):
-            yield _broken(HAR104, demands.wrong_type(metric.pointer, enable, "true or false"))
-        yield from _all_broken(HAR104, demands.parameters(metric))
+            yield violation_of(HAR104, demands.wrong_type(metric.pointer, enable, "true or false"))
+        yield from violations_of(HAR104, demands.parameters(metric))
 
 
 def _idle_or_repeated_metric(read: Input) -> Iterator[Violation]:
@@ -186,15 +189,6 @@ def _missing_reference(read: Input) -> Iterator[Violation]:
             )
             place = instance.pointer if found is None else at(instance.pointer, found)
             yield HAR106.violation(message, pointer=place)
-
-
-def _all_broken(rule: Rule, violations: Iterable[RequirementViolation]) -> Iterator[Violation]:
-    return (_broken(rule, violation) for violation in violations)
-
-
-def _broken(rule: Rule, violation: RequirementViolation) -> Violation:
-    message, place, expected, found = violation
-    return rule.violation(message, pointer=place, expected=expected, found=found)
 
 
 HAR101: Final = Rule(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
@@ -11,7 +11,7 @@ from evalstream.formats.eee.recompute import as_float
 from evalstream.formats.harpia import requirements as demands
 from evalstream.formats.harpia.documents import member, metric_of
 from evalstream.formats.harpia.log_tally import Amount, Log, Path, Record, claimed
-from evalstream.formats.harpia.requirements import RequirementViolation, at, is_empty
+from evalstream.formats.harpia.requirements import at, is_empty, violation_of, violations_of
 from evalstream.formats.harpia.values import below, difference, shape_of, shape_text
 from evalstream.formats.harpia.views import Claim, Metric, Outcome
 from evalstream.model.finding import Severity, Violation
@@ -36,21 +36,21 @@ def _faulty_claim(claim: Claim) -> Iterator[Violation]:
     """Say what is wrong with the output of one metric by itself."""
     metric = claim.metric
     if not isinstance(metric.value, dict):
-        yield _broken(
+        yield violation_of(
             HAR201, demands.no_object("what is said of a metric", metric.pointer, metric.value)
         )
         return
-    yield from _all_broken(
+    yield from violations_of(
         HAR201, demands.spelled_once(metric.pointer, metric.value, demands.OUTPUT_MEMBERS)
     )
-    yield from _all_broken(HAR201, demands.named(metric))
-    yield from _all_broken(HAR201, demands.parameters(metric))
-    yield from _all_broken(HAR201, demands.filled(metric, claim.score, "score"))
+    yield from violations_of(HAR201, demands.named(metric))
+    yield from violations_of(HAR201, demands.parameters(metric))
+    yield from violations_of(HAR201, demands.filled(metric, claim.score, "score"))
     elapsed = member(metric.value, "elapsed time")
     if elapsed is None:
         yield HAR201.violation("elapsed time is missing", pointer=metric.pointer)
     elif isinstance(elapsed.value, bool) or not isinstance(elapsed.value, (int, float)):
-        yield _broken(HAR201, demands.wrong_type(metric.pointer, elapsed, "a number"))
+        yield violation_of(HAR201, demands.wrong_type(metric.pointer, elapsed, "a number"))
     elif elapsed.value < 0:
         place = at(metric.pointer, elapsed)
         yield HAR201.violation("elapsed time is negative", pointer=place, found=elapsed.value)
@@ -81,15 +81,15 @@ def _unrequested_output(outcome: Outcome) -> Iterator[Violation]:
 
 
 def _faulty_record(record: Record) -> Iterator[Violation]:
-    yield from _all_broken(HAR301, demands.spelled_once("", record.value, demands.RECORD_MEMBERS))
-    yield from _all_broken(HAR301, demands.named(record.metric))
-    yield from _all_broken(HAR301, demands.parameters(record.metric))
-    yield from _all_broken(HAR301, demands.filled(record.metric, record.result, "result"))
+    yield from violations_of(HAR301, demands.spelled_once("", record.value, demands.RECORD_MEMBERS))
+    yield from violations_of(HAR301, demands.named(record.metric))
+    yield from violations_of(HAR301, demands.parameters(record.metric))
+    yield from violations_of(HAR301, demands.filled(record.metric, record.result, "result"))
     found, known = record.instance, record.known.instances
     if found is None:
         yield HAR301.violation("instance_id is missing", pointer="")
     elif record.instance_id is None:
-        yield _broken(HAR301, demands.wrong_type("", found, "a string or an integer"))
+        yield violation_of(HAR301, demands.wrong_type("", found, "a string or an integer"))
     elif known is not None and record.instance_id not in known:
         message = f"{found.key} is no instance of the input"
         yield HAR301.violation(message, pointer=at("", found), found=found.value)
@@ -185,15 +185,6 @@ def _shown(metric: Metric) -> str:
     """Name a metric by id and parameters, as far as they take little room."""
     parameters = short_text(metric.values) if metric.values else ""
     return f"{short_text(metric.id)} {parameters}".strip()
-
-
-def _all_broken(rule: Rule, violations: Iterable[RequirementViolation]) -> Iterator[Violation]:
-    return (_broken(rule, violation) for violation in violations)
-
-
-def _broken(rule: Rule, violation: RequirementViolation) -> Violation:
-    message, place, expected, found = violation
-    return rule.violation(message, pointer=place, expected=expected, found=found)
 
 
 HAR201: Final = Rule(
