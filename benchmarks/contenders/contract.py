@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from benchmarks.generate import Run
-from benchmarks.measure import Measurement
+from benchmarks.generate.runs import Run
+from benchmarks.harness.measure import Measurement
 
 ROOT = Path(__file__).resolve().parents[2]
 
