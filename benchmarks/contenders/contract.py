@@ -1,4 +1,4 @@
-"""What a contender is: a program that judges rows, how to call it, and when to believe it."""
+"""The contract of a contender: a program that checks rows, and when to accept its answer."""
 
 from __future__ import annotations
 

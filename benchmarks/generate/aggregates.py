@@ -1,4 +1,4 @@
-"""Composes the aggregate that seals a generated rows file and states what its rows amount to."""
+"""Composes the aggregate that seals a generated rows file and claims what its rows amount to."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Written:
     checksum: str
 
 
-def identity_of(number: int) -> Identity:
-    """Name the run with this number, counted from 0, apart from all others."""
+def identity_of(number: int, collection: str = COLLECTION, model: str = MODEL) -> Identity:
+    """Return the identity of the run with this number, which counts from 0."""
     return Identity(
-        evaluation_id=f"{COLLECTION}/{DEVELOPER}/{MODEL}/{RETRIEVED + number}",
-        evaluation_name=COLLECTION,
-        model_id=f"{DEVELOPER}/{MODEL}",
-        result_id=f"{COLLECTION}/accuracy",
+        evaluation_id=f"{collection}/{DEVELOPER}/{model}/{RETRIEVED + number}",
+        evaluation_name=collection,
+        model_id=f"{DEVELOPER}/{model}",
+        result_id=f"{collection}/accuracy",
     )
 
 
@@ -39,6 +39,7 @@ def aggregate_of(
     dialect: Dialect, identity: Identity, file_path: str, written: Written
 ) -> Document:
     """Describe the run and seal its rows file."""
+    details = {"deployment_type": "self_deployed", "model_availability": "open_weights"}
     aggregate: Document = {
         "schema_version": dialect.version,
         "evaluation_id": identity.evaluation_id,
@@ -54,10 +55,7 @@ def aggregate_of(
             "name": MODEL,
             "id": identity.model_id,
             "developer": DEVELOPER,
-            "additional_details": {
-                "deployment_type": "self_deployed",
-                "model_availability": "open_weights",
-            },
+            "additional_details": details,
         },
         "evaluation_results": [_result(dialect, identity, written)],
         "detailed_evaluation_results": {
@@ -68,7 +66,7 @@ def aggregate_of(
             "total_rows": written.rows,
         },
     }
-    if dialect.has_result_ids:
+    if dialect.is_current:
         aggregate["eval_library"] = {"name": "inspect_ai", "version": "0.3.100"}
     return aggregate
 
@@ -78,6 +76,7 @@ def _result(dialect: Dialect, identity: Identity, written: Written) -> Document:
     mean = written.score_sum / written.rows
     squares = max(written.square_sum - written.rows * mean**2, 0.0)
     deviation = math.sqrt(squares / max(written.rows - 1, 1))
+    error = {"value": deviation / math.sqrt(written.rows), "method": "analytic"}
     metric: Document = {"lower_is_better": False, "score_type": "continuous"}
     metric |= {"min_score": 0, "max_score": 1}
     result: Document = {
@@ -93,17 +92,14 @@ def _result(dialect: Dialect, identity: Identity, written: Written) -> Document:
         "score_details": {
             "score": round(mean, 6),
             "uncertainty": {
-                "standard_error": {
-                    "value": deviation / math.sqrt(written.rows),
-                    "method": "analytic",
-                },
+                "standard_error": error,
                 "standard_deviation": deviation,
                 "num_samples": written.rows,
             },
         },
         "generation_config": {"generation_args": {"temperature": 0.0, "max_tokens": 4096}},
     }
-    if dialect.has_result_ids:
+    if dialect.is_current:
         metric |= {"metric_id": "accuracy", "metric_name": "Accuracy", "metric_kind": "accuracy"}
         result["evaluation_result_id"] = identity.result_id
     return result

@@ -1,4 +1,4 @@
-"""Encodes rows block by block, several processes at a time, in order and in flat memory."""
+"""Encodes rows block by block, in worker processes where it pays, in order and constant memory."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from dataclasses import dataclass
 from itertools import count
 
 from benchmarks.generate.dialect import DIALECTS
-from benchmarks.generate.faults import spoil
+from benchmarks.generate.faults import spoil_row
 from benchmarks.generate.rows import MIXES, Identity, RowComposer
 
 BLOCK_BYTES = 4_000_000
 """About how many bytes of rows a block holds."""
 
 WORTH_WORKERS = 5 * BLOCK_BYTES
-"""From which size on, in bytes, the start of worker processes pays."""
+"""From how many bytes of rows on worker processes save more than their start takes."""
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """What rows to write; the same recipe gives the same rows, whoever writes them."""
+class Plan:
+    """Which rows to write; the same plan gives the same rows for any number of workers."""
 
     mix: str
     version: str
     identity: Identity
-    is_faulty: bool
     seed: int
+    is_faulty: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,38 +40,33 @@ class Line:
     score: float
 
 
-def lines(recipe: Recipe, size: int) -> Generator[Line]:
+def lines(plan: Plan, size: int) -> Generator[Line]:
     """Yield rows without end; `size` is about how many bytes of them are wanted."""
-    length = max(BLOCK_BYTES // MIXES[recipe.mix].mean_bytes(), 1)
-    blocks = _in_workers if size >= WORTH_WORKERS else _in_turn
-    for block in blocks(recipe, length):
-        yield from block
+    length = max(BLOCK_BYTES // MIXES[plan.mix].mean_bytes(), 1)
+    if size >= WORTH_WORKERS:
+        yield from _from_workers(plan, length)
+    for number in count():
+        yield from block_of(plan, number, length)
 
 
-def block_of(recipe: Recipe, number: int, length: int) -> list[Line]:
-    """Encode the block with this number, counted from 0: `length` rows."""
+def block_of(plan: Plan, number: int, length: int) -> list[Line]:
+    """Encode the block with this number, which counts from 0: `length` rows."""
     escaped, raw = json.JSONEncoder(), json.JSONEncoder(ensure_ascii=False)
-    dialect = DIALECTS[recipe.version]
-    source = f"{recipe.seed} {number}"
-    composer = RowComposer(MIXES[recipe.mix], dialect, recipe.identity, recipe.seed, source)
+    dialect = DIALECTS[plan.version]
+    source = f"{plan.seed} {number}"
+    composer = RowComposer(MIXES[plan.mix], dialect, plan.identity, plan.seed, source)
     encoded = []
     for index in range(number * length, (number + 1) * length):
-        composed = composer.compose(index)
-        if recipe.is_faulty:
-            spoil(composed.row, index, dialect)
-        encoder = escaped if composed.is_escaped else raw
-        encoded.append(Line(encoder.encode(composed.row).encode() + b"\n", composed.score))
+        row, score, is_escaped = composer.compose(index)
+        if plan.is_faulty:
+            spoil_row(row, index, dialect)
+        encoder = escaped if is_escaped else raw
+        encoded.append(Line(encoder.encode(row).encode() + b"\n", score))
     return encoded
 
 
-def _in_turn(recipe: Recipe, length: int) -> Iterator[list[Line]]:
-    """Encode blocks here, one after the other."""
-    for number in count():
-        yield block_of(recipe, number, length)
-
-
-def _in_workers(recipe: Recipe, length: int) -> Iterator[list[Line]]:
-    """Encode blocks in worker processes, a few ahead of the reader and never more."""
+def _from_workers(plan: Plan, length: int) -> Iterator[Line]:
+    """Yield rows that worker processes encode, a few blocks ahead of the reader."""
     workers = os.cpu_count() or 1
     numbers = count()
     ahead: deque[Future[list[Line]]] = deque()
@@ -79,7 +74,7 @@ def _in_workers(recipe: Recipe, length: int) -> Iterator[list[Line]]:
         try:
             while True:
                 while len(ahead) <= workers:
-                    ahead.append(pool.submit(block_of, recipe, next(numbers), length))
-                yield ahead.popleft().result()
+                    ahead.append(pool.submit(block_of, plan, next(numbers), length))
+                yield from ahead.popleft().result()
         finally:
             pool.shutdown(cancel_futures=True)

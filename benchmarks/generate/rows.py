@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from benchmarks.generate.dialect import Dialect, Document
 from benchmarks.generate.text import text_pool
 
 Interaction = Literal["single_turn", "multi_turn", "agentic"]
 
-# Bytes of a row that are not its long texts.
 FRAME_BYTES = 1_200
+"""About how many bytes of a row are not its long texts."""
+
 TURN_BYTES = 60
+SHARE_CORRECT = 0.62
+SHARE_WITH_TRACE = 0.4
 TOOLS = ("bash", "python", "web_search", "read_file")
 
 
@@ -30,7 +32,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Mix:
-    """A make-up of rows: its parts, and how often and how densely text is not ASCII."""
+    """A mixture of rows: its parts, and how often and how densely text is not ASCII."""
 
     parts: tuple[Part, ...]
     foreign_rows: float
@@ -44,28 +46,19 @@ class Mix:
         return round(sizes / weights)
 
 
-SHARE_CORRECT = 0.62
-SHARE_WITH_TRACE = 0.4
-
+USUAL = (
+    Part(0.925, "single_turn", 2_000, 3_700),
+    Part(0.07, "multi_turn", 3_000, 6_000),
+    Part(0.005, "agentic", 20_000, 45_000),
+)
+SINGLE = (Part(1, "single_turn", 2_900, 3_100),)
+AGENTIC = (Part(1, "agentic", 110_000, 470_000),)
+UNICODE = (Part(0.95, "single_turn", 2_000, 4_000), Part(0.05, "multi_turn", 3_000, 6_000))
 MIXES = {
-    "mixed": Mix(
-        (
-            Part(0.925, "single_turn", 2_000, 3_700),
-            Part(0.07, "multi_turn", 3_000, 6_000),
-            Part(0.005, "agentic", 20_000, 45_000),
-        ),
-        foreign_rows=0.1,
-        foreign_sentences=0.2,
-        escaped=0.5,
-    ),
-    "single": Mix((Part(1, "single_turn", 2_900, 3_100),), 0.1, 0.2, 0.5),
-    "agentic": Mix((Part(1, "agentic", 110_000, 470_000),), 0.05, 0.2, 0.0),
-    "unicode": Mix(
-        (Part(0.95, "single_turn", 2_000, 4_000), Part(0.05, "multi_turn", 3_000, 6_000)),
-        foreign_rows=1.0,
-        foreign_sentences=0.85,
-        escaped=0.0,
-    ),
+    "mixed": Mix(USUAL, foreign_rows=0.1, foreign_sentences=0.2, escaped=0.5),
+    "single": Mix(SINGLE, foreign_rows=0.1, foreign_sentences=0.2, escaped=0.5),
+    "agentic": Mix(AGENTIC, foreign_rows=0.05, foreign_sentences=0.2, escaped=0.0),
+    "unicode": Mix(UNICODE, foreign_rows=1.0, foreign_sentences=0.85, escaped=0.0),
 }
 
 
@@ -79,9 +72,8 @@ class Identity:
     result_id: str
 
 
-@dataclass(frozen=True)
-class Composed:
-    """A row before it is written, its score, and whether non-ASCII text is to be escaped."""
+class Composed(NamedTuple):
+    """A row before it is written, its score, and whether to escape non-ASCII text."""
 
     row: Document
     score: float
@@ -105,14 +97,9 @@ class RowComposer:
         self._plain = text_pool(seed, 0.0)
         self._foreign = text_pool(seed, mix.foreign_sentences)
         self._pool = self._plain
-        self._fillers: dict[Interaction, Callable[[Document, str, int], None]] = {
-            "single_turn": self._fill_single_turn,
-            "multi_turn": self._fill_multi_turn,
-            "agentic": self._fill_agentic,
-        }
 
     def compose(self, index: int) -> Composed:
-        """Compose the row with this index, counted from 0."""
+        """Compose the row with this index, which counts from 0."""
         random = self._random
         part = random.choices(self._mix.parts, self._weights)[0]
         size = random.randint(part.smallest, part.largest) - FRAME_BYTES
@@ -123,7 +110,14 @@ class RowComposer:
         row = self._head(index, part.interaction, min(size // 2, 6_000))
         answer = self._answer(row, is_correct=is_correct)
         row["evaluation"] = {"score": score, "is_correct": is_correct}
-        self._fillers[part.interaction](row, answer, size - len(row["input"]["raw"].encode()))
+        left = size - len(row["input"]["raw"].encode())
+        match part.interaction:
+            case "single_turn":
+                self._fill_single_turn(row, answer, left)
+            case "multi_turn":
+                self._fill_multi_turn(row, answer, left)
+            case "agentic":
+                self._fill_agentic(row, answer, left)
         self._add_accounts(row, size)
         return Composed(row, score, is_foreign and random.random() < self._mix.escaped)
 
@@ -140,7 +134,7 @@ class RowComposer:
             "model_id": identity.model_id,
             "evaluation_name": identity.evaluation_name,
         }
-        if dialect.has_result_ids:
+        if dialect.is_current:
             row["evaluation_result_id"] = identity.result_id
         row["sample_id"] = f"{identity.evaluation_name}-{index:07d}"
         row["sample_hash"] = dialect.sample_hash(raw, reference)
@@ -151,10 +145,9 @@ class RowComposer:
     def _answer(self, row: Document, *, is_correct: bool) -> str:
         """Choose what the model answers: the reference, or another choice."""
         reference = row["input"]["reference"]
-        right = reference[0] if isinstance(reference, list) else reference
-        if is_correct:
-            return str(right)
-        return str(self._random.choice([text for text in row["input"]["choices"] if text != right]))
+        right = str(reference[0] if isinstance(reference, list) else reference)
+        others = [str(text) for text in row["input"]["choices"] if text != right]
+        return right if is_correct else self._random.choice(others)
 
     def _fill_single_turn(self, row: Document, answer: str, size: int) -> None:
         """Give the row one output, sometimes with a reasoning trace."""
@@ -221,12 +214,10 @@ class RowComposer:
         """Let the last turn answer, number the turns and count what they hold."""
         turns[-1]["content"] += f"\n\nAnswer: {answer}"
         key, last = self._dialect.transcript, len(turns) - 1
+        calls = sum(len(turn.get("tool_calls", ())) for turn in turns)
         row["output"] = None
         row[key] = [{"turn_idx": index} | turn for index, turn in enumerate(turns)]
-        row["evaluation"] |= {
-            "num_turns": len(turns),
-            "tool_calls_count": sum(len(turn.get("tool_calls", ())) for turn in turns),
-        }
+        row["evaluation"] |= {"num_turns": len(turns), "tool_calls_count": calls}
         row["answer_attribution"] = [_attribution(last, f"{key}[{last}].content", answer)]
 
     def _add_accounts(self, row: Document, size: int) -> None:
@@ -235,12 +226,8 @@ class RowComposer:
         read, written = len(row["input"]["raw"]) // 4 + 12, size // 8 + random.randint(1, 99)
         first_token = random.randint(80, 900) + 0.5
         generation = first_token + written * 9.25
-        row["token_usage"] = {
-            "input_tokens": read,
-            "output_tokens": written,
-            "total_tokens": read + written,
-            "reasoning_tokens": None,
-        }
+        tokens = {"input_tokens": read, "output_tokens": written, "total_tokens": read + written}
+        row["token_usage"] = {**tokens, "reasoning_tokens": None}
         row["performance"] = {
             "latency_ms": generation + random.randint(0, 400),
             "time_to_first_token_ms": first_token,
@@ -253,7 +240,7 @@ class RowComposer:
 
 
 def _attribution(turn: int, source: str, answer: str) -> Document:
-    """Say where the scored answer stands."""
+    """Point at the scored answer."""
     return {
         "turn_idx": turn,
         "source": source,

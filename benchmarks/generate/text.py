@@ -60,15 +60,8 @@ FOREIGN_SENTENCES = (
     "A line separator\u2028stands in this {1} and must not end row {3}.",
 )
 FOREIGN_PHRASES = (
-    "蒸気機関",
-    "водохранилище",
-    "Zürich",
-    "ذاكرة",
-    "façade",
-    "ελευθερία",
-    "서울",
-    "🧪 β",
-)
+    "蒸気機関", "водохранилище", "Zürich", "ذاكرة", "façade", "ελευθερία", "서울", "🧪 β",
+)  # fmt: skip
 
 POOL_BYTES = 1_000_000
 
@@ -90,7 +83,7 @@ class TextPool:
         self._ends = list(accumulate(sizes))
 
     def text(self, random: Random, size: int) -> str:
-        """Cut whole sentences of about `size` UTF-8 bytes, never none."""
+        """Cut whole sentences of about `size` UTF-8 bytes, at least one."""
         size = min(size, POOL_BYTES // 2)
         first = bisect_right(self._ends, random.randrange(POOL_BYTES - size))
         start = self._ends[first - 1] if first else 0
@@ -99,12 +92,9 @@ class TextPool:
 
     def phrases(self, random: Random, count: int) -> list[str]:
         """Return `count` different short answers."""
-        answers = [
-            f"the {adjective} {noun}"
-            for adjective, noun in zip(
-                random.sample(ADJECTIVES, count), random.sample(NOUNS, count), strict=True
-            )
-        ]
+        adjectives, nouns = random.sample(ADJECTIVES, count), random.sample(NOUNS, count)
+        pairs = zip(adjectives, nouns, strict=True)
+        answers = [f"the {adjective} {noun}" for adjective, noun in pairs]
         if random.random() < self._foreign_share:
             answers[0] = random.choice(FOREIGN_PHRASES)
             random.shuffle(answers)
@@ -114,12 +104,9 @@ class TextPool:
 def _sentence(random: Random, foreign_share: float) -> str:
     """Fill one template and end it as running text does."""
     templates = FOREIGN_SENTENCES if random.random() < foreign_share else SENTENCES
-    sentence = random.choice(templates).format(
-        random.choice(ADJECTIVES),
-        random.choice(NOUNS),
-        random.choice(NAMES),
-        random.randint(2, 9999),
-    )
+    template = random.choice(templates)
+    words = [random.choice(pool) for pool in (ADJECTIVES, NOUNS, NAMES)]
+    sentence = template.format(*words, random.randint(2, 9999))
     if sentence.endswith("\n"):
         return sentence
     return sentence + random.choices((" ", "\n", "\n\n"), weights=(85, 10, 5))[0]

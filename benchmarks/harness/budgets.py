@@ -1,21 +1,19 @@
-"""What a check may cost, held against what was measured."""
+"""The budgets: what a check may cost, compared with what was measured."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
 
 from benchmarks.contenders import CONTENDERS
-from benchmarks.contenders.contract import Checks
-from benchmarks.harness.outcomes import Numbers, Outcome
-
-MILLISECONDS = 1000
+from benchmarks.contenders.contract import Checks, Material
+from benchmarks.harness.rounds import MEGABYTE, MILLISECONDS, Numbers
 
 
 class State(StrEnum):
-    """How a budget stands."""
+    """What came of a budget."""
 
     HELD = "held"
     MISSED = "missed"
@@ -24,30 +22,10 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True)
-class Board:
-    """Everything that was measured, looked up by workload and contender."""
-
-    outcomes: Sequence[Outcome]
-
-    def outcome(self, workload: str, contender: str) -> Outcome | None:
-        """Return what was measured, None where there are no numbers."""
-        for one in self.outcomes:
-            if (one.workload, one.contender) == (workload, contender):
-                return one if isinstance(one.result, Numbers) else None
-        return None
-
-    def numbers(self, workload: str, contender: str) -> Numbers | None:
-        """Return the numbers alone."""
-        one = self.outcome(workload, contender)
-        return one.result if one and isinstance(one.result, Numbers) else None
-
-
-@dataclass(frozen=True)
 class Budget:
-    """A bound for one figure: at most, or at least where `is_floor`; past the aim it is told."""
+    """A bound for one figure: at most, or at least where `is_floor`; the aim is stricter."""
 
     name: str
-    figure: Callable[[Board], float | None]
     bound: float
     unit: str
     is_floor: bool = False
@@ -60,7 +38,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A budget, the figure that was found, None where nothing was measured, and if it counts."""
+    """A budget and the figure, None where nothing was measured; small sizes judge nothing."""
 
     budget: Budget
     found: float | None
@@ -68,7 +46,7 @@ class Verdict:
 
     @property
     def state(self) -> State:
-        """Tell how the budget stands."""
+        """Compare the figure with the bound."""
         if self.found is None:
             return State.UNKNOWN
         if not self.is_judged:
@@ -78,33 +56,69 @@ class Verdict:
 
     @property
     def limit(self) -> str:
-        """Spell the bound, and the aim beyond it."""
+        """Spell the bound and the aim."""
         budget = self.budget
         words = f"at {'least' if budget.is_floor else 'most'} {budget.bound:g} {budget.unit}"
         return words if budget.aim is None else f"{words}, aim {budget.aim:g}"
 
     @property
     def figure(self) -> str:
-        """Spell what was found."""
+        """Spell the figure."""
         return "" if self.found is None else f"{self.found:.3g} {self.budget.unit}"
 
     @property
     def misses_aim(self) -> bool:
-        """Tell whether an aim was set and is not reached."""
-        aim = self.budget.aim
-        return self.is_judged and (
-            aim is not None and self.found is not None and not self.budget.within(self.found, aim)
-        )
+        """Tell whether a budget is held and its aim is not reached."""
+        if self.state is not State.HELD or self.found is None or self.budget.aim is None:
+            return False
+        return not self.budget.within(self.found, self.budget.aim)
 
 
-def ratio_to_floor(board: Board) -> float | None:
-    """Return the median ratio of two workers to the floor."""
-    numbers = board.numbers("mixed", "evalstream-2")
-    return median(numbers.ratios) if numbers else None
+Board = Mapping[tuple[str, str], tuple[Material, Numbers]]
+"""What was measured, by workload and contender."""
+
+Figure = Callable[[Board], float | None]
+
+
+def of(workload: str, value: Callable[[Material, Numbers], float | None]) -> Figure:
+    """Return what computes a figure of evalstream with two workers on a workload."""
+    return of_contender(workload, "evalstream-2", value)
+
+
+def of_contender(
+    workload: str, contender: str, value: Callable[[Material, Numbers], float | None]
+) -> Figure:
+    """Return what computes a figure of one contender on a workload."""
+
+    def figure(board: Board) -> float | None:
+        found = board.get((workload, contender))
+        return value(*found) if found else None
+
+    return figure
+
+
+def speed(material: Material, numbers: Numbers) -> float:
+    """Return the median speed in MB/s."""
+    return material.bytes / MEGABYTE / numbers.seconds
+
+
+def peak(material: Material, numbers: Numbers) -> float | None:
+    """Return the peak memory of all processes, in MB."""
+    del material
+    return numbers.peak_megabytes
+
+
+def quotient(board: Board, workload: str, slower: str, faster: str) -> float | None:
+    """Return the median of the quotients of two contenders' ratios to the floor."""
+    above, below = board.get((workload, slower)), board.get((workload, faster))
+    if above is None or below is None:
+        return None
+    ratios = zip(above[1].ratios, below[1].ratios, strict=True)
+    return median(one / other for one, other in ratios)
 
 
 def lead_over_schema(board: Board) -> float | None:
-    """Divide the fastest check of the schema alone by ours with two workers."""
+    """Divide the time of the fastest check of the schema alone by that of evalstream."""
     schema_only = [name for name, one in CONTENDERS.items() if one.checks is Checks.SCHEMA]
     leads = [quotient(board, "mixed", name, "evalstream-2") for name in schema_only]
     return min((lead for lead in leads if lead is not None), default=None)
@@ -115,69 +129,45 @@ def gain_of_second_worker(board: Board) -> float | None:
     return quotient(board, "large", "evalstream-1", "evalstream-2")
 
 
-def quotient(board: Board, workload: str, slower: str, faster: str) -> float | None:
-    """Return the median of the quotients of their ratios to the floor."""
-    above, below = board.numbers(workload, slower), board.numbers(workload, faster)
-    if above is None or below is None:
-        return None
-    ratios = zip(above.ratios, below.ratios, strict=True)
-    return median(one / other for one, other in ratios)
-
-
-def peak(workload: str) -> Callable[[Board], float | None]:
-    """Look up the peak memory of all processes, in MB."""
-
-    def figure(board: Board) -> float | None:
-        numbers = board.numbers(workload, "evalstream-2")
-        return numbers.peak_megabytes if numbers else None
-
-    return figure
-
-
 def growth_of_memory(board: Board) -> float | None:
-    """Return how far the two peaks are apart, in percent of the lower one."""
-    peaks = [peak(workload)(board) for workload in ("mixed", "memory")]
+    """Return how much higher the higher of two peaks is, in percent of the lower one."""
+    peaks = [of(workload, peak)(board) for workload in ("mixed", "memory")]
     known = [value for value in peaks if value]
     return 100 * (max(known) / min(known) - 1) if len(known) == len(peaks) else None
 
 
-def speed(workload: str, contender: str) -> Callable[[Board], float | None]:
-    """Look up the median speed, in MB/s."""
-
-    def figure(board: Board) -> float | None:
-        one = board.outcome(workload, contender)
-        return one.megabytes_per_second if one else None
-
-    return figure
-
-
-def start_up(board: Board) -> float | None:
-    """Return the median time for one small run, in milliseconds."""
-    numbers = board.numbers("small", "evalstream-2")
-    return numbers.seconds * MILLISECONDS if numbers else None
-
-
-def runs_per_second(board: Board) -> float | None:
-    """Return how many small runs a second one call gets through."""
-    one, numbers = board.outcome("many", "evalstream-2"), board.numbers("many", "evalstream-2")
-    return one.runs / numbers.seconds if one and numbers else None
-
-
-BUDGETS = (
-    Budget("mixed rows, 2 workers, to openssl", ratio_to_floor, 3.0, "times", aim=2.5),
-    Budget("lead over the fastest check of the schema alone", lead_over_schema, 2.0, "times", True),
-    Budget("gain of the second worker, large file", gain_of_second_worker, 1.7, "times", True),
-    Budget("peak memory, mixed rows", peak("mixed"), 300, "MB"),
-    Budget("peak memory, the largest file", peak("memory"), 300, "MB"),
-    Budget("peaks of both apart", growth_of_memory, 5, "%"),
-    Budget("every row faulty", speed("faulty", "evalstream-2"), 40, "MB/s", True),
-    Budget("every row faulty, all findings", speed("faulty", "evalstream-all"), 40, "MB/s", True),
-    Budget("one small run", start_up, 250, "ms"),
-    Budget("many small runs", runs_per_second, 400, "runs/s", True),
+BUDGETS: Sequence[tuple[Budget, Figure]] = (
+    (
+        Budget("mixed rows, 2 workers, to openssl", 3.0, "times", aim=2.5),
+        of("mixed", lambda _, numbers: median(numbers.ratios)),
+    ),
+    (
+        Budget("lead over the fastest check of the schema alone", 2.0, "times", is_floor=True),
+        lead_over_schema,
+    ),
+    (
+        Budget("gain of the second worker, large file", 1.7, "times", is_floor=True),
+        gain_of_second_worker,
+    ),
+    (Budget("peak memory, mixed rows", 300, "MB"), of("mixed", peak)),
+    (Budget("peak memory, the largest file", 300, "MB"), of("memory", peak)),
+    (Budget("peaks of both apart", 5, "%"), growth_of_memory),
+    (Budget("every row faulty", 40, "MB/s", is_floor=True), of("faulty", speed)),
+    (
+        Budget("every row faulty, all findings", 40, "MB/s", is_floor=True),
+        of_contender("faulty", "evalstream-all", speed),
+    ),
+    (
+        Budget("one small run", 250, "ms"),
+        of("small", lambda _, numbers: numbers.seconds * MILLISECONDS),
+    ),
+    (
+        Budget("many small runs", 400, "runs/s", is_floor=True),
+        of("many", lambda material, numbers: len(material.runs) / numbers.seconds),
+    ),
 )
 
 
-def verdicts(outcomes: Sequence[Outcome], *, judges: bool = True) -> list[Verdict]:
-    """Hold every budget against what was measured, if the sizes are those it is meant for."""
-    board = Board(outcomes)
-    return [Verdict(budget, budget.figure(board), judges) for budget in BUDGETS]
+def verdicts(board: Board, *, judges: bool = True) -> list[Verdict]:
+    """Compare every budget with its figure; sizes that a budget is not meant for judge nothing."""
+    return [Verdict(budget, figure(board), judges) for budget, figure in BUDGETS]

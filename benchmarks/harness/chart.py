@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
-from statistics import median
 
-from benchmarks.contenders import CONTENDERS
-from benchmarks.contenders.contract import Checks
-from benchmarks.harness.outcomes import Numbers, Outcome
-from benchmarks.suites.workloads import WORKLOADS
+from benchmarks.contenders.contract import Checks, Contender
+
+Bar = tuple[Contender, float]
+"""A contender and its median ratio to the floor."""
 
 WIDTH, LEFT, RIGHT, TOP, FOOT = 900, 290, 60, 62, 46
 BAR, GROUP_HEAD, GROUP_GAP = 18, 22, 10
@@ -20,48 +19,33 @@ COLOURS = {
     Checks.UPSTREAM: "#a0558f",
     Checks.EVERYTHING: "#2f6db3",
 }
-STEPS = (1, 2, 5)
 
 
 class Axis:
     """A logarithmic axis from 1 to a round number beyond the largest ratio."""
 
     def __init__(self, largest: float) -> None:
-        self.ticks = [1]
-        powers = (step * 10**power for power in range(12) for step in STEPS)
-        for tick in powers:
-            if tick > 1:
-                self.ticks.append(tick)
-            if tick >= largest and tick > 1:
-                break
+        steps = [step * 10**power for power in range(12) for step in (1, 2, 5)]
+        end = next((place for place, tick in enumerate(steps) if tick >= largest and place), -1)
+        self.ticks = steps[: end + 1]
 
     def x(self, ratio: float) -> float:
-        """Place a ratio, in pixels; below 1 it lies on the axis' beginning."""
+        """Place a ratio, in pixels; below 1 it lies at the beginning of the axis."""
         share = math.log(max(ratio, 1.0)) / math.log(self.ticks[-1])
         return LEFT + share * (WIDTH - LEFT - RIGHT)
 
 
-def chart(outcomes: Sequence[Outcome]) -> str:
-    """Draw all outcomes that have ratios, workload by workload."""
-    drawn = [one for one in outcomes if ratio(one) is not None]
-    groups = {
-        name: [one for one in drawn if one.workload == name]
-        for name in dict.fromkeys(one.workload for one in drawn)
-    }
-    axis = Axis(max((ratio(one) or 1.0 for one in drawn), default=10.0))
+def chart(groups: Mapping[str, Sequence[Bar]]) -> str:
+    """Draw the bars of all workloads, by the titles of these."""
+    ratios = [ratio for group in groups.values() for _, ratio in group]
+    axis = Axis(max(ratios, default=10.0))
     bottom = TOP + sum(GROUP_HEAD + BAR * len(group) + GROUP_GAP for group in groups.values())
     lines = [*heading(bottom + FOOT), *grid(axis, bottom)]
     y = TOP
-    for name, group in groups.items():
-        lines += bars(axis, y, name, group)
+    for title, group in groups.items():
+        lines += bars(axis, y, title, group)
         y += GROUP_HEAD + BAR * len(group) + GROUP_GAP
     return "\n".join([*lines, "</svg>"]) + "\n"
-
-
-def ratio(outcome: Outcome) -> float | None:
-    """Return the median ratio, None where there is none."""
-    result = outcome.result
-    return median(result.ratios) if isinstance(result, Numbers) and result.ratios else None
 
 
 def heading(height: int) -> Iterator[str]:
@@ -88,18 +72,17 @@ def grid(axis: Axis, bottom: int) -> Iterator[str]:
     yield text(middle, bottom + 36, "times openssl (logarithmic, median)", anchor="middle")
 
 
-def bars(axis: Axis, y: int, workload: str, group: Sequence[Outcome]) -> Iterator[str]:
+def bars(axis: Axis, y: int, title: str, group: Sequence[Bar]) -> Iterator[str]:
     """Draw a workload: its title, then a bar for each contender with its number."""
-    yield text(16, y + 15, WORKLOADS[workload].title, weight="bold")
-    for number, outcome in enumerate(group):
-        contender, value = CONTENDERS[outcome.contender], ratio(outcome) or 1.0
-        top, end = y + GROUP_HEAD + BAR * number, axis.x(value)
+    yield text(16, y + 15, title, weight="bold")
+    for number, (contender, ratio) in enumerate(group):
+        top, end = y + GROUP_HEAD + BAR * number, axis.x(ratio)
         yield text(LEFT - 8, top + 13, contender.label, anchor="end")
         yield (
             f'<rect x="{LEFT}" y="{top + 2}" width="{max(end - LEFT, 1):.1f}" '
             f'height="{BAR - 4}" fill="{COLOURS[contender.checks]}"/>'
         )
-        yield text(end + 5, top + 13, f"{value:.3g}")
+        yield text(end + 5, top + 13, f"{ratio:.3g}")
 
 
 def text(

@@ -1,4 +1,4 @@
-"""The facts of the machine that the numbers depend on."""
+"""Describes the machine that the numbers come from."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def machine() -> dict[str, str | int | list[float] | None]:
         "platform": platform.platform(),
         "load_average": [round(load, 2) for load in os.getloadavg()],
         **{name: package_version(name) for name in PACKAGES},
-        **{words[0]: said_by(*words) for words in PROGRAMS},
+        **{words[0]: output_of(*words) for words in PROGRAMS},
     }
 
 
@@ -42,8 +42,8 @@ def package_version(name: str) -> str | None:
         return None
 
 
-def said_by(*words: str) -> str | None:
-    """Return what a program says, None where it is not installed."""
+def output_of(*words: str) -> str | None:
+    """Return what a program prints, None where it is not installed."""
     if shutil.which(words[0]) is None:
         return None
     return subprocess.run(words, check=False, capture_output=True, text=True).stdout.strip()

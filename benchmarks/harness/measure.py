@@ -1,15 +1,13 @@
-"""Runs a command in its own process and measures its wall time and the memory of its tree."""
+"""Runs a command in its own process and measures its times and the memory of its tree."""
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from time import perf_counter
@@ -24,10 +22,10 @@ STDOUT_KEPT = 8_000_000
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one run of a command took; peak_bytes is None where it was not sampled.
+    """What one run of a command took; peak_bytes is None where memory was not sampled.
 
-    The user and system seconds are those of all its processes that were waited for. Of stdout
-    and stderr the last bytes are kept.
+    The user and system seconds are those of all its processes that have ended. Of stdout and
+    stderr the last bytes are kept.
     """
 
     seconds: float
@@ -44,8 +42,7 @@ def measure(
 ) -> Measurement:
     """Run the command to its end, with a file or nothing on its stdin.
 
-    Sampling walks the page tables of every process in the tree: switch it off where the time
-    matters.
+    Sampling walks the page tables of every process in the tree: leave it out where time counts.
     """
     with (
         tempfile.TemporaryFile() as stdout,
@@ -139,18 +136,3 @@ def process_memory(pid: int) -> int:
             if line.startswith(field):
                 return int(line.split()[1]) * 1024
     return 0
-
-
-def main() -> int:
-    """Measure the command given as arguments and print one JSON line."""
-    if len(sys.argv) < 2:
-        print("usage: python -m benchmarks.harness.measure COMMAND [ARGUMENT ...]", file=sys.stderr)
-        return 2
-    facts = asdict(measure(sys.argv[1:]))
-    del facts["stdout"]
-    print(json.dumps(facts))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,26 +1,46 @@
-"""Proves before anything is timed that each contender refuses a row that should be refused."""
+"""Proves before anything is timed that each contender refuses a row that it should refuse."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import tempfile
 from functools import lru_cache
 from pathlib import Path
 
 from benchmarks.contenders import Contender
 from benchmarks.contenders.contract import Material
-from benchmarks.generate.runs import Run, generate_small
-from benchmarks.harness.judging import WrongAnswer, judged
+from benchmarks.generate.faults import drop_model_id
+from benchmarks.generate.runs import generate_small
+from benchmarks.harness.measure import Measurement
+from benchmarks.harness.rounds import ROWS_LEFT_OUT, Task, WrongAnswer, answer
 
 ROWS = 20
 
 
-@lru_cache
-def require_a_judge(contender: Contender, version: str) -> None:
-    """Let a contender judge a sound run and one whose last row lacks a required property.
+def task_of(contender: Contender, material: Material, floor: Task | None = None) -> Task:
+    """Return the task of a contender: it must go through all rows."""
+    command = contender.command(material)
 
-    Raises WrongAnswer where it takes one for the other. What held once is not tried again.
+    def proves(taken: Measurement) -> None:
+        if not contender.has_seen_all(material, taken):
+            raise WrongAnswer(ROWS_LEFT_OUT)
+
+    return Task(
+        contender.name,
+        command.words,
+        material.bytes,
+        floor,
+        proves,
+        stdin=command.stdin,
+        exit_code=contender.expected_code(material),
+    )
+
+
+@lru_cache
+def require_proof(contender: Contender, version: str) -> None:
+    """Let a contender check a sound run and one whose last row lacks a required property.
+
+    Raises WrongAnswer where it takes one for the other. A contender that passes is not tried
+    again.
     """
     if contender.fault_code is None:
         return
@@ -28,22 +48,10 @@ def require_a_judge(contender: Contender, version: str) -> None:
         with tempfile.TemporaryDirectory(prefix="evalstream-proof-") as folder:
             run = generate_small(Path(folder), number=0, rows=ROWS, version=version, seed=1)
             if is_faulty:
-                spoil_last_row(run)
+                drop_model_id(run.rows_path, run.aggregate_path)
             material = Material(Path(folder), (run,), version, is_faulty)
             try:
-                judged(contender, material, samples_memory=False)
+                answer(task_of(contender, material))
             except WrongAnswer as error:
                 kind = "a faulty" if is_faulty else "a sound"
                 raise WrongAnswer(f"tried on {kind} run: {error}") from error
-
-
-def spoil_last_row(run: Run) -> None:
-    """Take the model_id out of the last row, and seal the file as it then is."""
-    *lines, last = run.rows_path.read_bytes().splitlines(keepends=True)
-    row = json.loads(last)
-    del row["model_id"]
-    data = b"".join(lines) + json.dumps(row).encode() + b"\n"
-    aggregate = json.loads(run.aggregate_path.read_bytes())
-    aggregate["detailed_evaluation_results"]["checksum"] = hashlib.sha256(data).hexdigest()
-    run.rows_path.write_bytes(data)
-    run.aggregate_path.write_text(json.dumps(aggregate))

@@ -1,63 +1,119 @@
-"""Measures the contenders of a workload, each in turn with the floor."""
+"""Measures a command in turn with its floor, and accepts only right answers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
 
-from benchmarks.contenders import FLOOR, Contender
-from benchmarks.contenders.contract import Material
-from benchmarks.harness.judging import WrongAnswer, judged
-from benchmarks.harness.measure import Measurement, warm
-from benchmarks.harness.outcomes import Failed, Numbers, Outcome, Skipped
-from benchmarks.harness.proof import require_a_judge
+from benchmarks.harness.measure import Measurement, measure
+
+MEGABYTE = 10**6
+MILLISECONDS = 1000
+SHOWN_CHARACTERS = 500
+"""How much is shown of the output of a command that failed."""
+
+ROWS_LEFT_OUT = "the output does not show that it went through all rows"
 
 
-def measure_all(
-    workload: str, material: Material, contenders: Sequence[Contender], pairs: int
-) -> list[Outcome]:
-    """Measure the contenders one after the other, so many pairs each, and what the floor took.
+class WrongAnswer(Exception):
+    """A command ended with another exit code than it should, or left something out."""
 
-    Raises WrongAnswer only for the floor.
+
+@dataclass(frozen=True)
+class Task:
+    """A command to measure, the file on its stdin, and how to recognise its right answer.
+
+    `size` is the number of bytes that it goes through. `proves` raises WrongAnswer. `proof` is
+    a command that does the same work and fails where its output differs from its input.
     """
-    for run in material.runs:
-        warm(run.rows_path)
-    sampled = judged(FLOOR, material, samples_memory=True)
-    results = [result_of(one, material, pairs) for one in contenders]
-    floors: list[Measurement] = []
-    for result in results:
-        if isinstance(result, Numbers):
-            floors += result.floors
-    floor = Numbers(tuple(floors), (), sampled)
-    everything = zip((FLOOR, *contenders), (floor, *results), strict=True)
-    runs, rows, size = len(material.runs), material.rows, material.bytes
-    return [
-        Outcome(workload, contender.name, runs, rows, size, result)
-        for contender, result in everything
-    ]
+
+    name: str
+    command: Sequence[str]
+    size: int
+    floor: Task | None = None
+    proves: Callable[[Measurement], None] | None = None
+    proof: Sequence[str] | None = None
+    stdin: Path | None = None
+    exit_code: int = 0
 
 
-def result_of(contender: Contender, material: Material, pairs: int) -> Numbers | Skipped | Failed:
-    """Put a contender to the proof and measure it, unless it is not there or answers wrongly."""
-    why = contender.missing()
-    if why:
-        return Skipped(why)
-    try:
-        require_a_judge(contender, material.version)
-        return numbers_of(contender, material, pairs)
-    except WrongAnswer as error:
-        return Failed(str(error))
+@dataclass(frozen=True)
+class Numbers:
+    """The times of all rounds and of the floor just before each, and the peak of all processes.
 
-
-def numbers_of(contender: Contender, material: Material, pairs: int) -> Numbers:
-    """Run a contender once for its memory, then in turn with the floor. Raises WrongAnswer.
-
-    The pairs of one contender follow each other without those of another in between: on
-    a virtual machine, memory that lay idle for seconds goes back to the host, and a program
-    that loads a whole file would pay for getting it again.
+    The memory comes from a run of its own, since sampling slows the sampled process down.
     """
-    sampled = judged(contender, material, samples_memory=True)
-    rounds, floors = [], []
-    for _ in range(pairs):
-        floors.append(judged(FLOOR, material, samples_memory=False))
-        rounds.append(judged(contender, material, samples_memory=False))
-    return Numbers(tuple(rounds), tuple(floors), sampled)
+
+    rounds: tuple[Measurement, ...]
+    floors: tuple[Measurement, ...]
+    sampled: Measurement
+
+    @property
+    def timed(self) -> tuple[Measurement, ...]:
+        """Return the rounds; the sampled run where nothing was timed."""
+        return self.rounds or (self.sampled,)
+
+    @property
+    def seconds(self) -> float:
+        """Return the median time."""
+        return median(one.seconds for one in self.timed)
+
+    @property
+    def processor_seconds(self) -> tuple[float, float]:
+        """Return the median times of all processes in programs and in the kernel."""
+        user = median(one.user_seconds for one in self.timed)
+        return user, median(one.system_seconds for one in self.timed)
+
+    @property
+    def ratios(self) -> tuple[float, ...]:
+        """Divide the time of each round by its own floor; empty without floors."""
+        if not self.floors:
+            return ()
+        pairs = zip(self.rounds, self.floors, strict=True)
+        return tuple(one.seconds / floor.seconds for one, floor in pairs)
+
+    @property
+    def peak_megabytes(self) -> float | None:
+        """Return the peak memory, None where it was not sampled."""
+        return megabytes(self.sampled.peak_bytes)
+
+
+def megabytes(size: int | None) -> float | None:
+    """Convert bytes."""
+    return None if size is None else size / MEGABYTE
+
+
+def measured(task: Task, rounds: int) -> Numbers:
+    """Run a task once for its memory, then in turn with its floor. Raises WrongAnswer.
+
+    The rounds of one task follow each other without those of another in between: on a virtual
+    machine, memory that lay idle for seconds goes back to the host, and a program that loads a
+    whole file would pay for getting it again.
+    """
+    if task.proof is not None:
+        answer(replace(task, command=task.proof))
+    sampled = answer(task, samples_memory=True)
+    timed, floors = [], []
+    for _ in range(rounds):
+        if task.floor is not None:
+            floors.append(answer(task.floor))
+        timed.append(answer(task))
+    return Numbers(tuple(timed), tuple(floors), sampled)
+
+
+def answer(task: Task, *, samples_memory: bool = False) -> Measurement:
+    """Run a task once, check its answer and drop its output. Raises WrongAnswer."""
+    taken = measure(task.command, stdin=task.stdin, samples_memory=samples_memory)
+    require_exit(task.exit_code, taken.exit_code, taken.stderr or taken.stdout)
+    if task.proves is not None:
+        task.proves(taken)
+    return replace(taken, stdout="", stderr="")
+
+
+def require_exit(expected: int, code: int, output: str) -> None:
+    """Raise WrongAnswer, with the end of a command's output, for another exit code."""
+    if code != expected:
+        shown = output.strip()[-SHOWN_CHARACTERS:]
+        raise WrongAnswer(f"exit code {code}, not {expected}: {shown}")

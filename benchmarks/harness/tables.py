@@ -1,76 +1,121 @@
-"""Lays outcomes and verdicts out as Markdown, and puts that between marks in a file."""
+"""Lays numbers and verdicts out as Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.contenders import CONTENDERS
-from benchmarks.harness.budgets import State, Verdict
-from benchmarks.harness.outcomes import MEGABYTE, Failed, Numbers, Outcome, Skipped
-from benchmarks.suites.workloads import WORKLOADS
+from benchmarks.harness.budgets import Budget, State, Verdict
+from benchmarks.harness.rounds import MEGABYTE, Numbers, Task, WrongAnswer, measured
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
+PEAK_MEGABYTES = 300
+"""How much memory a check may use."""
 
 
-def markdown(
-    machine: dict[str, Any], outcomes: Sequence[Outcome], verdicts: Sequence[Verdict]
-) -> str:
-    """Lay everything out: the machine, a table for each workload, and the budgets."""
-    names = dict.fromkeys(one.workload for one in outcomes)
-    tables = [workload_table([one for one in outcomes if one.workload == name]) for name in names]
-    return "\n\n".join([machine_line(machine), *tables, budget_table(verdicts)]) + "\n"
+@dataclass
+class Section:
+    """A table: its title, its columns, its lines and the verdicts; errors fail the suite."""
+
+    title: str
+    columns: tuple[str, ...]
+    lines: list[tuple[str, ...]] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def hold(self, budget: Budget, found: float | None, *, judges: bool = True) -> None:
+        """Compare a figure with a budget."""
+        self.verdicts.append(Verdict(budget, found, judges))
+
+    def hold_peak(self, name: str, peak: float | None) -> None:
+        """Compare peak memory in MB with what a check may use."""
+        self.hold(Budget(f"peak memory, {name}", PEAK_MEGABYTES, "MB"), peak)
+
+    def fail(self, name: str, error: WrongAnswer, *cells: str) -> None:
+        """Note a wrong answer, which leaves a line without numbers."""
+        self.errors.append(f"{name}: {error}")
+        self.skip(name, f"error: {error}", *cells)
+
+    def skip(self, name: str, why: str, *cells: str) -> None:
+        """Add a line without numbers."""
+        filled = (name, *cells, in_cell(why))
+        self.lines.append((*filled, *[""] * (len(self.columns) - len(filled))))
+
+    def take(self, name: str, numbers: Numbers, size: int, *cells: str) -> None:
+        """Add a line of speeds and the facts behind it."""
+        self.lines.append((name, *cells, *speeds(numbers, size)))
+        self.facts[name] = speed_facts(numbers, size)
+
+    def measure(self, task: Task, rounds: int) -> Numbers | None:
+        """Measure a task, add its line and hold its memory; None for a wrong answer."""
+        try:
+            numbers = measured(task, rounds)
+        except WrongAnswer as error:
+            self.fail(task.name, error)
+            return None
+        self.take(task.name, numbers, task.size)
+        self.hold_peak(task.name, numbers.peak_megabytes)
+        return numbers
+
+    def measure_with_floor(self, task: Task, rounds: int) -> None:
+        """Measure a task and add a line for its floor, too."""
+        numbers = self.measure(task, rounds)
+        if numbers is not None and task.floor is not None:
+            floor = Numbers(numbers.floors, (), numbers.floors[0])
+            self.lines.append((task.floor.name, *speeds(floor, task.size)[:-1], ""))
+
+    def markdown(self) -> str:
+        """Lay the table out."""
+        rule = ["---", *["---:"] * (len(self.columns) - 1)]
+        lines = map(line, (self.columns, rule, *self.lines))
+        return "\n".join([f"**{self.title}**", "", *lines])
 
 
-def machine_line(machine: dict[str, Any]) -> str:
-    """Tell in a sentence what the numbers were measured on."""
-    loads = ", ".join(map(str, machine["load_average"]))
+def speed_columns(*names: str, floor: str = "the floor") -> tuple[str, ...]:
+    """Name the columns of a table of speeds."""
+    return (*names, "seconds", "user + system", "MB/s", f"to {floor} (min, max)", "peak MB")
+
+
+def speeds(numbers: Numbers, size: int) -> tuple[str, ...]:
+    """Spell times, speed, ratios and memory of a check of so many bytes."""
+    user, system = numbers.processor_seconds
     return (
-        f"Measured on {machine['cpu_model']}, {machine['cpu_count']} cores, "
-        f"Python {machine['python']}; load average before: {loads}."
+        f"{numbers.seconds:.3f}",
+        f"{user:.2f} + {system:.2f}",
+        f"{size / MEGABYTE / numbers.seconds:.3g}",
+        spread(numbers.ratios),
+        peak_cell(numbers.peak_megabytes),
     )
 
 
-def workload_table(outcomes: Sequence[Outcome]) -> str:
-    """Lay the contenders of one workload out."""
-    first = outcomes[0]
-    runs = f"{first.runs:,} runs, " if first.runs > 1 else ""
-    size = f"{runs}{first.rows:,} rows, {first.bytes / MEGABYTE:,.3g} MB"
-    lines = [
-        f"**{first.workload}**: {WORKLOADS[first.workload].title} ({size})",
-        "",
-        "| contender | checks | seconds | user + system | MB/s | to openssl (min, max) | peak MB |",
-        "|---|---|---:|---:|---:|---:|---:|",
-    ]
-    return "\n".join([*lines, *map(row, outcomes)])
+def speed_facts(numbers: Numbers, size: int) -> dict[str, Any]:
+    """Return all numbers: times in seconds, memory in MB."""
+    user, system = numbers.processor_seconds
+    return {
+        "bytes": size,
+        "seconds": numbers.seconds,
+        "user_seconds": user,
+        "system_seconds": system,
+        "megabytes_per_second": size / MEGABYTE / numbers.seconds,
+        "ratios": numbers.ratios,
+        "round_seconds": [one.seconds for one in numbers.rounds],
+        "floor_seconds": [one.seconds for one in numbers.floors],
+        "peak_megabytes": numbers.peak_megabytes,
+    }
 
 
-def row(outcome: Outcome) -> str:
-    """Lay one outcome out as a line of the table."""
-    contender = CONTENDERS[outcome.contender]
-    head = f"| {contender.label} | {contender.checks}"
-    match outcome.result:
-        case Skipped(why):
-            return f"{head} | skipped: {in_cell(why)} | | | | |"
-        case Failed(why):
-            return f"{head} | error: {in_cell(why)} | | | | |"
-        case Numbers() as numbers:
-            memory = numbers.peak_megabytes
-            peak = "not measured" if memory is None else f"{memory:.0f}"
-            speed = f"{outcome.megabytes_per_second:.3g}"
-            user, system = numbers.processor_seconds
-            times = f"{numbers.seconds:.3f} | {user:.2f} + {system:.2f}"
-            return f"{head} | {times} | {speed} | {spread(numbers)} | {peak} |"
+def spread(values: Sequence[float]) -> str:
+    """Spell the median of ratios and how far they spread."""
+    return f"{median(values):.2f} ({min(values):.2f}, {max(values):.2f})" if values else ""
 
 
-def spread(numbers: Numbers) -> str:
-    """Spell the median of the ratios and how far they spread."""
-    ratios = numbers.ratios
-    if not ratios:
-        return ""
-    return f"{median(ratios):.2f} ({min(ratios):.2f}, {max(ratios):.2f})"
+def peak_cell(peak: float | None) -> str:
+    """Spell peak memory in megabytes."""
+    return "not measured" if peak is None else f"{peak:.0f}"
 
 
 def in_cell(text: str) -> str:
@@ -78,18 +123,31 @@ def in_cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
+def line(cells: Iterable[str]) -> str:
+    """Lay out one line of a table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def machine_line(machine: dict[str, Any]) -> str:
+    """Describe in a sentence what the numbers were measured on."""
+    loads = ", ".join(map(str, machine["load_average"]))
+    return (
+        f"Measured on {machine['cpu_model']}, {machine['cpu_count']} cores, "
+        f"Python {machine['python']}; load average before: {loads}."
+    )
+
+
 def budget_table(verdicts: Sequence[Verdict]) -> str:
     """Lay the budgets out."""
     lines = ["| budget | limit | found | |", "|---|---:|---:|---|"]
     for verdict in verdicts:
         state = verdict.state.upper() if verdict.state is State.MISSED else str(verdict.state)
-        name = verdict.budget.name
-        lines.append(f"| {name} | {verdict.limit} | {verdict.figure} | {state} |")
+        lines.append(line((verdict.budget.name, verdict.limit, verdict.figure, state)))
     return "\n".join(lines)
 
 
 def write_region(path: Path, text: str) -> None:
-    """Replace what lies between the marks of a file; without marks, write the file whole."""
+    """Replace what lies between the marks of a file; without marks, write the whole file."""
     old = path.read_text(encoding="utf-8") if path.is_file() else ""
     before, begins, rest = old.partition(BEGIN)
     _, ends, after = rest.partition(END)

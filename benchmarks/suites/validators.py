@@ -1,155 +1,119 @@
-"""Measures every contender on every workload, in turn with the floor, and holds the budgets."""
+"""Measures every contender on every workload, in turn with the floor, and judges the budgets."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from time import perf_counter
-from typing import Any
+from statistics import median
 
-from benchmarks.contenders import CONTENDERS, FLOOR
+from benchmarks.contenders import CONTENDERS, FLOOR, Contender
+from benchmarks.contenders.contract import Material
 from benchmarks.generate.runs import parse_size
-from benchmarks.harness.budgets import State, Verdict, verdicts
-from benchmarks.harness.chart import chart
-from benchmarks.harness.machine import machine
-from benchmarks.harness.outcomes import Failed, Numbers, Outcome, Skipped
-from benchmarks.harness.rounds import measure_all
-from benchmarks.harness.tables import (
-    budget_table,
-    machine_line,
-    markdown,
-    workload_table,
-    write_region,
-)
+from benchmarks.harness.budgets import verdicts
+from benchmarks.harness.chart import Bar, chart
+from benchmarks.harness.measure import warm
+from benchmarks.harness.proof import require_proof, task_of
+from benchmarks.harness.results import exit_code, parser_of, run_sections
+from benchmarks.harness.rounds import MEGABYTE, Numbers, WrongAnswer, answer, measured
+from benchmarks.harness.tables import Section, speed_columns, write_region
 from benchmarks.suites.workloads import WORKLOADS, Scale, Workload
 
-
-@dataclass(frozen=True)
-class Options:
-    """What to measure, how large and how often."""
-
-    workloads: tuple[str, ...]
-    contenders: tuple[str, ...]
-    scale: Scale
-    pairs: int
-    folder: Path | None
-    judges: bool
+Found = dict[tuple[str, str], tuple[Material, Numbers]]
+COLUMNS = speed_columns("contender", "checks", floor="openssl")
 
 
-def measured(options: Options) -> Iterator[list[Outcome]]:
+def sections(options: argparse.Namespace, found: Found, folder: Path) -> Iterator[Section]:
     """Make and measure one workload after the other; each is deleted before the next."""
-    for name in options.workloads:
+    scale = Scale(options.size, options.memory_size, options.many, options.seed)
+    for name in options.only:
         workload = WORKLOADS[name]
-        chosen = [one for one in workload.contenders if one in options.contenders]
-        if not chosen:
-            continue
-        with tempfile.TemporaryDirectory(prefix="evalstream-bench-", dir=options.folder) as folder:
-            yield one_workload(workload, chosen, options, Path(folder))
+        chosen = [CONTENDERS[one] for one in workload.contenders if one in options.contenders]
+        if chosen:
+            with tempfile.TemporaryDirectory(dir=folder) as own:
+                material = workload.make(Path(own), scale)
+                yield section_of(workload, material, chosen, options.pairs, found)
 
 
-def one_workload(
-    workload: Workload, chosen: Sequence[str], options: Options, folder: Path
-) -> list[Outcome]:
-    """Make a workload and measure it, telling how long both took."""
-    begin = perf_counter()
-    material = workload.make(folder, options.scale)
-    made = perf_counter()
-    pairs = max(options.pairs, workload.least_pairs) if workload.least_pairs else 0
-    contenders = [CONTENDERS[name] for name in chosen]
-    outcomes = measure_all(workload.name, material, contenders, pairs)
-    seconds = f"made in {made - begin:.1f} s, measured in {perf_counter() - made:.1f} s"
-    print(f"{workload_table(outcomes)}\n\n{seconds}\n", flush=True)
-    return outcomes
+def section_of(
+    workload: Workload,
+    material: Material,
+    contenders: Iterable[Contender],
+    pairs: int,
+    found: Found,
+) -> Section:
+    """Measure contenders one after the other, and what the floor took; add what was found."""
+    section = Section(f"{workload.name}: {workload.title} ({size_of(material)})", COLUMNS)
+    for run in material.runs:
+        warm(run.rows_path)
+    sampled = answer(task_of(FLOOR, material), samples_memory=True)
+    pairs = max(pairs, workload.least_pairs) if workload.least_pairs else 0
+    for contender in contenders:
+        take(section, contender, material, pairs, found, workload.name)
+    floors = tuple(
+        floor for key, (_, one) in found.items() if key[0] == workload.name for floor in one.floors
+    )
+    floor = Numbers(floors, (), sampled)
+    section.take(FLOOR.label, floor, material.bytes, FLOOR.checks)
+    section.lines.insert(0, section.lines.pop())
+    return section
 
 
-def complaints(outcomes: Sequence[Outcome], held: Sequence[Verdict]) -> Iterator[str]:
-    """Say what fails the suite, a line each: wrong answers, and missed budgets."""
-    for one in outcomes:
-        if isinstance(one.result, Failed):
-            yield f"ERROR {one.workload}, {one.contender}: {one.result.why}"
-    for verdict in held:
-        if verdict.state is State.MISSED:
-            yield f"MISSED {verdict.budget.name}: {verdict.figure}, {verdict.limit}"
+def take(
+    section: Section,
+    contender: Contender,
+    material: Material,
+    pairs: int,
+    found: Found,
+    workload: str,
+) -> None:
+    """Put a contender to the proof and measure it, unless it is missing or answers wrongly."""
+    missing = contender.missing()
+    if missing:
+        section.skip(contender.label, f"skipped: {missing}", contender.checks)
+        return
+    try:
+        require_proof(contender, material.version)
+        numbers = measured(task_of(contender, material, task_of(FLOOR, material)), pairs)
+    except WrongAnswer as error:
+        section.fail(contender.label, error, contender.checks)
+        return
+    found[workload, contender.name] = (material, numbers)
+    section.take(contender.label, numbers, material.bytes, contender.checks)
 
 
-def notes(held: Sequence[Verdict]) -> Iterator[str]:
-    """Say what does not fail the suite but should be known."""
-    for verdict in held:
-        if verdict.state is State.UNKNOWN:
-            yield f"not measured: {verdict.budget.name}, {verdict.limit}"
-        elif verdict.misses_aim:
-            yield f"aim not reached: {verdict.budget.name}: {verdict.figure}, {verdict.limit}"
+def size_of(material: Material) -> str:
+    """Spell how much there is of a workload."""
+    runs = f"{len(material.runs):,} runs, " if len(material.runs) > 1 else ""
+    return f"{runs}{material.rows:,} rows, {material.bytes / MEGABYTE:,.3g} MB"
 
 
-def document(
-    options: Options, facts: dict[str, Any], outcomes: Sequence[Outcome], held: Sequence[Verdict]
-) -> dict[str, Any]:
-    """Give everything as one JSON document; times in seconds, memory in MB."""
-    return {
-        "machine": facts,
-        "scale": asdict(options.scale),
-        "pairs": options.pairs,
-        "outcomes": [as_dict(one) for one in outcomes],
-        "budgets": [
-            {
-                "name": one.budget.name,
-                "limit": one.limit,
-                "unit": one.budget.unit,
-                "found": one.found,
-                "state": one.state,
-            }
-            for one in held
-        ],
-    }
+def bars(found: Found) -> Mapping[str, Sequence[Bar]]:
+    """Return the bars of the picture: all that has ratios, by the titles of the workloads."""
+    groups: dict[str, list[Bar]] = {}
+    for (workload, contender), (_, numbers) in found.items():
+        if numbers.ratios:
+            bar = CONTENDERS[contender], median(numbers.ratios)
+            groups.setdefault(WORKLOADS[workload].title, []).append(bar)
+    return groups
 
 
-def as_dict(outcome: Outcome) -> dict[str, Any]:
-    """Give one outcome with all its rounds."""
-    facts = {
-        "workload": outcome.workload,
-        "contender": outcome.contender,
-        "runs": outcome.runs,
-        "rows": outcome.rows,
-        "bytes": outcome.bytes,
-    }
-    match outcome.result:
-        case Numbers() as numbers:
-            return {
-                **facts,
-                "state": "measured",
-                "seconds": numbers.seconds,
-                "user_seconds": numbers.processor_seconds[0],
-                "system_seconds": numbers.processor_seconds[1],
-                "megabytes_per_second": outcome.megabytes_per_second,
-                "ratios": numbers.ratios,
-                "round_seconds": [one.seconds for one in numbers.rounds],
-                "floor_seconds": [one.seconds for one in numbers.floors],
-                "peak_megabytes": numbers.peak_megabytes,
-            }
-        case Skipped(why):
-            return {**facts, "state": "skipped", "why": why}
-        case Failed(why):
-            return {**facts, "state": "error", "why": why}
-
-
-def parse_arguments() -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
-    parser.add_argument("--only", type=chosen_from(WORKLOADS), metavar="WORKLOAD,...")
-    parser.add_argument("--contenders", type=chosen_from(CONTENDERS), metavar="CONTENDER,...")
-    parser.add_argument("--pairs", type=int, metavar="N", help="rounds, 5 unless told")
-    parser.add_argument("--size", type=parse_size, help="bytes of a large file, 300M unless told")
-    parser.add_argument("--memory-size", type=parse_size, help="bytes for memory, 4G unless told")
-    parser.add_argument("--many", type=int, metavar="N", help="small runs, 5000 unless told")
+    parser = parser_of("validators", __doc__)
+    only, contenders = chosen_from(WORKLOADS), chosen_from(CONTENDERS)
+    parser.add_argument("--only", type=only, default=(*WORKLOADS,), metavar="WORKLOAD,...")
+    parser.add_argument(
+        "--contenders", type=contenders, default=(*CONTENDERS,), metavar="CONTENDER,..."
+    )
+    parser.add_argument("--pairs", type=int, metavar="N", help="rounds (default: 5)")
+    parser.add_argument("--size", type=parse_size, help="bytes of a file (default: 300M)")
+    parser.add_argument("--memory-size", type=parse_size, help="for memory alone (default: 4G)")
+    parser.add_argument("--many", type=int, metavar="N", help="small runs (default: 5000)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--quick", action="store_true", help="all of it, small; judge no budget")
-    parser.add_argument("--folder", type=Path, help="where the workloads are made, then deleted")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers here")
     parser.add_argument(
         "--markdown",
         type=Path,
@@ -157,14 +121,18 @@ def parse_arguments() -> argparse.Namespace:
         help="write the tables here, between the marks bench:begin and bench:end if it has them",
     )
     parser.add_argument("--svg", type=Path, metavar="FILE", help="draw the ratios here")
-    arguments = parser.parse_args()
-    if arguments.pairs is not None and arguments.pairs < 1:
+    options = parser.parse_args(arguments)
+    if options.pairs is not None and options.pairs < 1:
         parser.error("--pairs must be at least 1")
-    return arguments
+    quick = {"pairs": 2, "size": 6 * 10**6, "memory_size": 30 * 10**6, "many": 50}
+    full = {"pairs": 5, "size": 300 * 10**6, "memory_size": 4 * 10**9, "many": 5_000}
+    for name, value in (quick if options.quick else full).items():
+        setattr(options, name, getattr(options, name) or value)
+    return options
 
 
-def chosen_from(table: dict[str, Any]) -> Any:
-    """Read names with commas between them, all of them known."""
+def chosen_from(table: Mapping[str, object]) -> Callable[[str], tuple[str, ...]]:
+    """Return what reads names with commas between them and refuses unknown ones."""
 
     def names(given: str) -> tuple[str, ...]:
         chosen = tuple(given.split(","))
@@ -177,50 +145,21 @@ def chosen_from(table: dict[str, Any]) -> Any:
     return names
 
 
-def options_of(arguments: argparse.Namespace) -> Options:
-    """Fill in what was not told."""
-    usual = Scale(parse_size("300M"), parse_size("4G"), 5_000, arguments.seed)
-    if arguments.quick:
-        usual = Scale(parse_size("6M"), parse_size("30M"), 50, arguments.seed)
-    return Options(
-        workloads=arguments.only or tuple(WORKLOADS),
-        contenders=arguments.contenders or tuple(CONTENDERS),
-        scale=Scale(
-            arguments.size or usual.size,
-            arguments.memory_size or usual.memory_size,
-            arguments.many or usual.many,
-            arguments.seed,
-        ),
-        pairs=arguments.pairs or (2 if arguments.quick else 5),
-        folder=arguments.folder,
-        judges=not arguments.quick,
-    )
-
-
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     """Measure, print the tables, and return 1 if a budget is missed or an answer is wrong."""
-    arguments = parse_arguments()
-    options = options_of(arguments)
-    why = FLOOR.missing()
-    if why:
-        print(f"there is no floor to measure against: {why}", file=sys.stderr)
+    options = parse_arguments(arguments)
+    missing = FLOOR.missing()
+    if missing:
+        print(f"the floor cannot be measured: {missing}", file=sys.stderr)
         return 2
-    facts = machine()
-    outcomes = [one for some in measured(options) for one in some]
-    held = verdicts(outcomes, judges=options.judges)
-    print(f"{machine_line(facts)}\n\n{budget_table(held)}\n")
-    if arguments.json:
-        text = json.dumps(document(options, facts, outcomes, held), indent=2)
-        arguments.json.write_text(text + "\n")
-    if arguments.markdown:
-        write_region(arguments.markdown, markdown(facts, outcomes, held))
-    if arguments.svg:
-        arguments.svg.write_text(chart(outcomes), encoding="utf-8")
-    failures = list(complaints(outcomes, held))
-    for line in (*notes(held), *failures):
-        print(line)
-    return 1 if failures else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    found: Found = {}
+    results = run_sections(
+        partial(sections, options, found),
+        options,
+        lambda: verdicts(found, judges=not options.quick),
+    )
+    if options.markdown:
+        write_region(options.markdown, results.markdown())
+    if options.svg:
+        options.svg.write_text(chart(bars(found)), encoding="utf-8")
+    return exit_code(results)

@@ -1,4 +1,4 @@
-"""The workloads: which runs are made for each, and who is measured on them."""
+"""The workloads of the validators: the runs that are made and the contenders that check them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ SMALL_ROWS = 20
 SLOW_SHARE = 10
 """How many times smaller the file is that slow contenders get."""
 
-
 LARGE_TIMES = 4
 """How many times larger the file is on which the start of a check does not count."""
 
@@ -30,6 +29,9 @@ class Scale:
     seed: int
 
 
+Make = Callable[[Path, Scale], Material]
+
+
 @dataclass(frozen=True)
 class Workload:
     """A kind of input, and the names of the contenders beside the floor.
@@ -40,34 +42,27 @@ class Workload:
 
     name: str
     title: str
-    make: Callable[[Path, Scale], Material]
+    make: Make
     contenders: tuple[str, ...]
     least_pairs: int = 1
 
 
 def one_file(
-    folder: Path,
-    scale: Scale,
     *,
     mix: str = "mixed",
     version: str = "0.2.0",
     faulty: bool = False,
-    share: int = 1,
-) -> Material:
-    """Make one run of the usual size, or of a share of it."""
-    size = scale.size // share
-    run = generate(folder, size=size, mix=mix, version=version, faulty=faulty, seed=scale.seed)
-    return Material(folder, (run,), version, faulty)
+    size: Callable[[Scale], int] = lambda scale: scale.size,
+) -> Make:
+    """Return what makes one run of the usual size, or of another."""
 
+    def make(folder: Path, scale: Scale) -> Material:
+        run = generate(
+            folder, size=size(scale), mix=mix, version=version, faulty=faulty, seed=scale.seed
+        )
+        return Material(folder, (run,), version, faulty)
 
-def large_file(folder: Path, scale: Scale) -> Material:
-    """Make a run several times as large as usual."""
-    return one_file(folder, Scale(LARGE_TIMES * scale.size, 0, 0, scale.seed))
-
-
-def memory_file(folder: Path, scale: Scale) -> Material:
-    """Make the one run that is larger than any other."""
-    return one_file(folder, Scale(scale.memory_size, 0, 0, scale.seed))
+    return make
 
 
 def small_run(folder: Path, scale: Scale) -> Material:
@@ -86,12 +81,13 @@ def many_runs(folder: Path, scale: Scale) -> Material:
 
 def _numbered(folder: Path, seed: int, number: int) -> Run:
     """Make the small run with this number."""
-    return generate_small(
-        folder / f"run-{number:05d}", number=number, rows=SMALL_ROWS, version="0.2.0", seed=seed
-    )
+    own = folder / f"run-{number:05d}"
+    return generate_small(own, number=number, rows=SMALL_ROWS, version="0.2.0", seed=seed)
 
 
-USUAL = ("evalstream-1", "evalstream-2", "evalstream-stdin", "sourcemeta", "ajv")
+OURS = ("evalstream-1", "evalstream-2")
+USUAL = (*OURS, "evalstream-stdin", "sourcemeta", "ajv")
+BEST = ("evalstream-2", "sourcemeta")
 EVERYONE = (
     "evalstream-2",
     "evalstream-portable",
@@ -101,65 +97,25 @@ EVERYONE = (
     "upstream",
 )
 
-WORKLOADS = {
-    workload.name: workload
-    for workload in (
-        Workload("mixed", "mixed rows of 3 kB, some agentic", one_file, USUAL),
-        Workload(
-            "large",
-            "the same, four times as large",
-            large_file,
-            ("evalstream-1", "evalstream-2"),
-        ),
-        Workload(
-            "slow",
-            "mixed rows, version 0.3.0, a tenth of the size",
-            partial(one_file, version="0.3.0", share=SLOW_SHARE),
-            EVERYONE,
-        ),
-        Workload(
-            "single",
-            "single-turn rows of 3 kB",
-            partial(one_file, mix="single"),
-            ("evalstream-2", "sourcemeta"),
-        ),
-        Workload(
-            "agentic",
-            "agentic rows of 100 to 500 kB",
-            partial(one_file, mix="agentic"),
-            ("evalstream-2", "sourcemeta"),
-        ),
-        Workload(
-            "unicode",
-            "rows of mostly non-ASCII text",
-            partial(one_file, mix="unicode"),
-            ("evalstream-2", "sourcemeta"),
-        ),
-        Workload(
-            "faulty",
-            "mixed rows, every one faulty",
-            partial(one_file, faulty=True),
-            ("evalstream-2", "evalstream-all"),
-        ),
-        Workload(
-            "small",
-            "one run of 20 rows, version 0.3.0",
-            small_run,
-            EVERYONE,
-            least_pairs=11,
-        ),
-        Workload(
-            "many",
-            "many runs of 20 rows in one call",
-            many_runs,
-            ("evalstream-1", "evalstream-2", "sourcemeta"),
-        ),
-        Workload(
-            "memory",
-            "mixed rows, for memory alone",
-            memory_file,
-            ("evalstream-2",),
-            least_pairs=0,
-        ),
-    )
-}
+LARGE = one_file(size=lambda scale: LARGE_TIMES * scale.size)
+SLOW = one_file(version="0.3.0", size=lambda scale: scale.size // SLOW_SHARE)
+MEMORY = one_file(size=lambda scale: scale.memory_size)
+
+_ALL = (
+    Workload("mixed", "mixed rows of 3 kB, some agentic", one_file(), USUAL),
+    Workload("large", "the same, four times as large", LARGE, OURS),
+    Workload("slow", "mixed rows, version 0.3.0, a tenth of the size", SLOW, EVERYONE),
+    Workload("single", "single-turn rows of 3 kB", one_file(mix="single"), BEST),
+    Workload("agentic", "agentic rows of 100 to 500 kB", one_file(mix="agentic"), BEST),
+    Workload("unicode", "rows of mostly non-ASCII text", one_file(mix="unicode"), BEST),
+    Workload(
+        "faulty",
+        "mixed rows, every one faulty",
+        one_file(faulty=True),
+        ("evalstream-2", "evalstream-all"),
+    ),
+    Workload("small", "one run of 20 rows, version 0.3.0", small_run, EVERYONE, least_pairs=11),
+    Workload("many", "many runs of 20 rows in one call", many_runs, (*OURS, "sourcemeta")),
+    Workload("memory", "mixed rows, for memory alone", MEMORY, ("evalstream-2",), least_pairs=0),
+)
+WORKLOADS = {workload.name: workload for workload in _ALL}

@@ -1,4 +1,4 @@
-"""The benchmark of batches measures what it says, and believes no report that leaves a run out."""
+"""The suite of batches measures what it says, and accepts no report that leaves a run out."""
 
 import json
 import sys
@@ -10,17 +10,23 @@ import pytest
 
 import evalstream
 from benchmarks.contenders.contract import Material
-from benchmarks.harness.budgets import State
-from benchmarks.harness.judging import WrongAnswer
-from benchmarks.harness.section import Section
-from benchmarks.suites.batches import __main__ as command_line
-from benchmarks.suites.batches import agreement, ledgers, stores
-from benchmarks.suites.batches.faults import EACH, KINDS, spoil
-from benchmarks.suites.batches.holding import Bound, hold
+from benchmarks.generate.faults import EACH, KINDS, spoil_store
+from benchmarks.harness.budgets import Budget, State
+from benchmarks.harness.rounds import WrongAnswer
+from benchmarks.harness.tables import Section
+from benchmarks.suites.batches import agreement, ledgers, stores, suite
 from benchmarks.suites.batches.memory import memory
-from benchmarks.suites.batches.reports import require_same, require_sound, said
-from benchmarks.suites.batches.scale import QUICK, USUAL, Scale
-from benchmarks.suites.batches.stores import FOLDERS, Shape, large_run, small_runs, together
+from benchmarks.suites.batches.reports import comparable, require_same, require_sound
+from benchmarks.suites.batches.stores import (
+    FOLDERS,
+    QUICK,
+    USUAL,
+    Scale,
+    Shape,
+    large_run,
+    small_runs,
+    together,
+)
 from benchmarks.suites.batches.throughput import throughput
 
 RUNS = 2 * FOLDERS
@@ -101,6 +107,11 @@ def test_a_store_that_is_too_small_is_not_spoilt(tmp_path: Path) -> None:
         spoil(few)
 
 
+def spoil(store: Material) -> None:
+    """Spoil some runs of a store."""
+    spoil_store([(run.rows_path, run.aggregate_path) for run in store.runs])
+
+
 def report_of(path: Path, runs: list[dict[str, Any]], **more: Any) -> Path:
     """Write a report as the command line does."""
     text = json.dumps({"runs": runs, **more}, separators=(",", ":"))
@@ -115,11 +126,11 @@ def test_times_are_all_that_reports_may_differ_in(tmp_path: Path) -> None:
     report_of(first, [{**run, "seconds": 0.25}])
     report_of(second, [{**run, "seconds": 1e-05, "unchanged": "now"}], totals={"x": 1})
     report_of(third, [{**run, "seconds": 1e-05, "unchanged": "now"}])
-    assert json.loads(said(third))["runs"] == [{**run, "seconds": 0}]
-    require_same(said(first), said(third))
-    with pytest.raises(WrongAnswer, match=r"the reports part at byte \d+"):
-        require_same(said(first), said(second))
-    with pytest.raises(WrongAnswer, match="the reports part at byte 3"):
+    assert json.loads(comparable(third))["runs"] == [{**run, "seconds": 0}]
+    require_same(comparable(first), comparable(third))
+    with pytest.raises(WrongAnswer, match=r"the reports differ at byte \d+"):
+        require_same(comparable(first), comparable(second))
+    with pytest.raises(WrongAnswer, match="the reports differ at byte 3"):
         require_same(b"abc", b"abcd")
 
 
@@ -133,7 +144,7 @@ def test_times_are_all_that_reports_may_differ_in(tmp_path: Path) -> None:
     ],
     ids=["a run less", "a row less", "not checked", "not checked again"],
 )
-def test_no_report_is_believed_that_leaves_something_out(
+def test_a_report_that_leaves_something_out_is_refused(
     tmp_path: Path, change: Callable[[list[dict[str, Any]]], Any], reason: str
 ) -> None:
     store = store_of(tmp_path / "store")
@@ -170,7 +181,7 @@ def test_batches_are_measured_beside_one_file(
     assert State.UNJUDGED in states(section)
 
 
-def test_reports_are_held_against_each_other(
+def test_reports_are_compared_with_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stores, "SETTLED_SECONDS", 0)
@@ -189,7 +200,7 @@ def test_a_report_without_a_fault_that_was_made_is_wrong(tmp_path: Path) -> None
     totals = {"counts": dict.fromkeys([code for code, _ in KINDS][1:], EACH)}
     path = report_of(tmp_path / "report.json", [], totals=totals)
     with pytest.raises(WrongAnswer, match="ES501 was found 0 times in 3 runs"):
-        agreement.told(section, "any", path, 1.0, None)
+        agreement.add_report(section, "any", path, 1.0, None)
 
 
 def test_memory_is_told_for_more_and_more_runs(tmp_path: Path) -> None:
@@ -211,7 +222,7 @@ def test_a_ledger_answers_and_each_check_is_noted(
     monkeypatch.setattr(ledgers, "kill_half_way", not_killed)
     section = ledgers.ledgers(tmp_path, TINY, store_of(tmp_path / "small"))
     assert section.errors == []
-    assert [line[0] for line in section.lines][-2:] == ["killed half-way", "gone on"]
+    assert [line[0] for line in section.lines][-2:] == ["killed half-way", "continued"]
     assert section.facts["killed"] == {"before": RUNS, "remembered": RUNS, "twice": 0}
     assert states(section) == {State.UNJUDGED, State.HELD}
 
@@ -236,34 +247,33 @@ def test_a_check_is_killed_when_half_of_it_is_done(tmp_path: Path) -> None:
 def test_bounds_hold_in_both_directions() -> None:
     section = Section("any", ("a", "b"))
     for found in (1.0, 3.0):
-        hold(section, Bound("speed", 2, "runs/s", is_floor=True), found)
-        hold(section, Bound("memory", 2, "MB"), found)
-    hold(section, Bound("memory", 2, "MB"), None)
-    hold(section, Bound("memory", 2, "MB"), 3.0, judges=False)
+        section.hold(Budget("speed", 2, "runs/s", is_floor=True), found)
+        section.hold(Budget("memory", 2, "MB"), found)
+    section.hold(Budget("memory", 2, "MB"), None)
+    section.hold(Budget("memory", 2, "MB"), 3.0, judges=False)
     found_states = [verdict.state for verdict in section.verdicts]
     held, missed = State.HELD, State.MISSED
     assert found_states == [missed, held, held, missed, State.UNKNOWN, State.UNJUDGED]
 
 
-def scale_from(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Scale:
+def scale_from(*arguments: str) -> Scale:
     """Read a command line."""
-    monkeypatch.setattr(sys, "argv", ["batches", *arguments])
-    return command_line.scale_of(command_line.parse_arguments())
+    return suite.scale_of(suite.parse_arguments(arguments))
 
 
-def test_sizes_are_read_from_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert scale_from(monkeypatch) == USUAL
-    assert scale_from(monkeypatch, "--quick") == QUICK
-    small = scale_from(monkeypatch, "--runs", "100", "--large", "1M", "--rounds", "2")
+def test_sizes_are_read_from_the_command_line() -> None:
+    assert scale_from() == USUAL
+    assert scale_from("--quick") == QUICK
+    small = scale_from("--runs", "100", "--large", "1M", "--rounds", "2")
     assert small == Scale(100, 10**6, 100, 10**6, 100, rounds=2)
-    full = scale_from(monkeypatch, "--full")
+    full = scale_from("--full")
     assert (full.compared, full.compared_large) == (USUAL.runs, USUAL.large)
 
 
 @pytest.mark.parametrize("arguments", [("--runs", "39"), ("--large", "9K"), ("--rounds", "0")])
 def test_sizes_that_make_no_sense_are_refused(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, str]
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, str]
 ) -> None:
     with pytest.raises(SystemExit, match="2"):
-        scale_from(monkeypatch, *arguments)
+        scale_from(*arguments)
     assert f"{arguments[0]} must be at least" in capsys.readouterr().err

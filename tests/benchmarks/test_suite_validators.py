@@ -1,4 +1,4 @@
-"""The suite believes no contender without proof, and its budgets can be missed."""
+"""The suite accepts no contender without proof, and its budgets can be missed."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import evalstream
-from benchmarks.contenders import CONTENDERS
+from benchmarks.contenders import CONTENDERS, FLOOR
 from benchmarks.contenders.contract import Command, Material
 from benchmarks.generate import blocks
-from benchmarks.generate.runs import generate, generate_small
+from benchmarks.generate.runs import Run, generate, generate_small
 from benchmarks.harness.budgets import BUDGETS, State, verdicts
 from benchmarks.harness.chart import chart
-from benchmarks.harness.judging import WrongAnswer, judged
 from benchmarks.harness.measure import Measurement
-from benchmarks.harness.outcomes import Failed, Numbers, Outcome, Skipped
-from benchmarks.harness.proof import require_a_judge
-from benchmarks.harness.rounds import measure_all
-from benchmarks.harness.tables import markdown, write_region
+from benchmarks.harness.proof import require_proof, task_of
+from benchmarks.harness.results import Results
+from benchmarks.harness.rounds import Numbers, WrongAnswer, answer
+from benchmarks.harness.tables import Section, write_region
+from benchmarks.suites.validators import COLUMNS, Found, bars, parse_arguments, section_of
 from benchmarks.suites.workloads import WORKLOADS, Scale
 
 MACHINE = {"cpu_model": "any", "cpu_count": 2, "python": "3", "load_average": [0, 0, 0]}
 
 
-def outcomes(seconds: float, peak: int) -> list[Outcome]:
+def board(seconds: float, peak: int) -> Found:
     """Let every contender take the same on every workload, with a floor of one second."""
 
     def took(duration: float) -> Measurement:
@@ -39,43 +39,48 @@ def outcomes(seconds: float, peak: int) -> list[Outcome]:
         rounds = () if workload == "memory" else (ours, ours)
         return Numbers(rounds, tuple(took(1.0) for _ in rounds), ours)
 
-    return [
-        Outcome(name, contender, 5_000, 100_000, 300_000_000, numbers(name, contender))
+    run = Run(Path("rows"), Path("aggregate"), 20, 60_000)
+    material = Material(Path(), (run,) * 5_000, "0.2.0")
+    return {
+        (name, contender): (material, numbers(name, contender))
         for name, workload in WORKLOADS.items()
         for contender in workload.contenders
-    ]
+    }
 
 
 @pytest.mark.parametrize(
     ("seconds", "state"), [(0.9, State.HELD), (60.0, State.MISSED)], ids=["fast", "slow"]
 )
 def test_budgets_are_held_and_missed(seconds: float, state: State) -> None:
-    states = {one.budget.name: one.state for one in verdicts(outcomes(seconds, 100_000_000))}
-    quotients = {budget.name for budget in BUDGETS if budget.unit in ("times", "%")} - {
-        BUDGETS[0].name
-    }
+    states = {one.budget.name: one.state for one in verdicts(board(seconds, 100_000_000))}
+    first, *others = [budget for budget, _ in BUDGETS]
+    assert first.unit == "times"
+    quotients = {budget.name for budget in others if budget.unit in ("times", "%")}
     for name in states.keys() - quotients:
         assert states[name] is (State.HELD if "memory" in name else state), name
     assert all(states[name] is State.HELD for name in quotients)
 
 
 def test_too_much_memory_misses_its_budgets() -> None:
-    found = outcomes(0.9, 400_000_000)
-    states = {one.budget.name: one.state for one in verdicts(found)}
-    assert [name for name, state in states.items() if state is State.MISSED] == [
+    found = verdicts(board(0.9, 400_000_000))
+    assert [one.budget.name for one in found if one.state is State.MISSED] == [
         "peak memory, mixed rows",
         "peak memory, the largest file",
     ]
 
 
 def test_what_was_not_measured_is_not_held() -> None:
-    nothing = [replace(one, result=Skipped("absent")) for one in outcomes(1.0, 1)]
-    assert {one.state for one in verdicts(nothing)} == {State.UNKNOWN}
+    assert {one.state for one in verdicts({})} == {State.UNKNOWN}
+
+
+def test_small_sizes_judge_no_budget() -> None:
+    found = verdicts(board(60.0, 400_000_000), judges=False)
+    assert {one.state for one in found} == {State.UNJUDGED}
 
 
 @pytest.mark.parametrize("name", ["evalstream-1", "evalstream-stdin", "evalstream-all"])
 def test_our_own_contenders_pass_the_proof(name: str) -> None:
-    require_a_judge(CONTENDERS[name], "0.2.0")
+    require_proof(CONTENDERS[name], "0.2.0")
 
 
 def ignoring_faults(material: Material) -> Command:
@@ -96,17 +101,22 @@ def test_a_contender_that_does_not_judge_is_found_out(
 ) -> None:
     impostor = replace(CONTENDERS["evalstream-1"], command=command)
     with pytest.raises(WrongAnswer):
-        require_a_judge(impostor, "0.2.0")
+        require_proof(impostor, "0.2.0")
     run = generate_small(tmp_path, number=0, rows=2, version="0.2.0", seed=1)
-    (_, outcome) = measure_all("small", Material(tmp_path, (run,), "0.2.0"), [impostor], 1)
-    assert isinstance(outcome.result, Failed)
+    found: Found = {}
+    section = section_of(
+        WORKLOADS["small"], Material(tmp_path, (run,), "0.2.0"), [impostor], 1, found
+    )
+    assert not found
+    assert section.errors
+    assert [line[0] for line in section.lines] == [FLOOR.label, impostor.label]
 
 
 def test_rows_left_out_are_found_out(tmp_path: Path) -> None:
     run = generate_small(tmp_path, number=0, rows=2, version="0.2.0", seed=1)
     more = Material(tmp_path, (replace(run, rows=3),), "0.2.0")
     with pytest.raises(WrongAnswer, match="all rows"):
-        judged(CONTENDERS["evalstream-1"], more, samples_memory=False)
+        answer(task_of(CONTENDERS["evalstream-1"], more))
 
 
 def test_many_runs_are_sound_and_all_different(tmp_path: Path) -> None:
@@ -122,7 +132,7 @@ def test_workers_write_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyP
     written = []
     for least in (0, 1_000_000):
         monkeypatch.setattr(blocks, "WORTH_WORKERS", least)
-        run = generate(tmp_path, size=100_000, mix="mixed", version="0.2.0", faulty=False, seed=1)
+        run = generate(tmp_path, size=100_000, mix="mixed", version="0.2.0", seed=1)
         written.append(run.rows_path.read_bytes())
     assert written[0] == written[1]
 
@@ -136,13 +146,20 @@ def test_tables_go_between_marks_or_into_a_whole_file(tmp_path: Path) -> None:
     assert whole.read_text() == "new\n"
 
 
-def test_absent_contenders_are_told_of_and_the_picture_is_well_formed() -> None:
-    found = outcomes(2.0, 1)
-    found[0] = replace(found[0], result=Skipped("not installed"))
-    found[1] = replace(found[1], result=Failed("a | b\nc"))
-    text = markdown(MACHINE, found, verdicts(found))
-    assert "| skipped: not installed | | | | |" in text
-    assert "| error: a \\| b c | | | | |" in text
-    root = ET.fromstring(chart(found))
+def test_absent_contenders_are_in_the_table_and_the_picture_is_well_formed() -> None:
+    section = Section("any", COLUMNS)
+    section.skip("one", "skipped: not installed", "schema")
+    section.fail("other", WrongAnswer("a | b\nc"), "schema")
+    found = board(2.0, 1)
+    text = Results(MACHINE, [section], verdicts(found)).markdown()
+    assert "| one | schema | skipped: not installed | | | | |" in text.replace("  ", " ")
+    assert "| other | schema | error: a \\| b c | | | | |" in text.replace("  ", " ")
+    root = ET.fromstring(chart(bars(found)))
     assert root.tag.endswith("svg")
     assert "one run of 20 rows, version 0.3.0" in "".join(root.itertext())
+
+
+@pytest.mark.parametrize("arguments", [("--pairs", "0"), ("--only", "mixed,other")])
+def test_unknown_names_and_no_pairs_are_refused(arguments: tuple[str, str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        parse_arguments(arguments)

@@ -1,8 +1,7 @@
-"""Checks a store again with a ledger, and goes on where a check was killed."""
+"""Checks a store again with a ledger, and continues a check that was killed."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -13,31 +12,32 @@ from statistics import median
 
 from benchmarks.contenders.contract import Material
 from benchmarks.contenders.evalstream import CHECK
-from benchmarks.harness.judging import WrongAnswer
-from benchmarks.harness.measure import measure, process_memory, process_tree
-from benchmarks.harness.section import Section
+from benchmarks.harness.budgets import Budget
+from benchmarks.harness.measure import process_memory, process_tree
+from benchmarks.harness.rounds import Task, WrongAnswer, answer, require_exit
+from benchmarks.harness.tables import Section
 from benchmarks.suites.batches import witness
-from benchmarks.suites.batches.holding import Bound, hold
-from benchmarks.suites.batches.reports import check_into, require_same, require_sound, said
-from benchmarks.suites.batches.scale import Scale
-from benchmarks.suites.batches.stores import settle
-from benchmarks.suites.streams.scale import PATIENCE_SECONDS
-from benchmarks.suites.streams.tasks import require_exit
+from benchmarks.suites.batches.reports import check_into, comparable, require_same, require_sound
+from benchmarks.suites.batches.stores import Scale, settle
 
 COLUMNS = ("check", "seconds", "runs/s", "runs checked", "runs from the ledger", "report")
-JOBS = ("--jobs", "2")
-LEAST_SPEED = 1_000
-MOST_TWICE = 320
+AGAIN = Budget("checked again with a ledger", 1_000, "runs/s", is_floor=True)
+TWICE = Budget("checked twice after kill -9", 320, "runs")
 MOST_SECONDS_A_RUN = 0.1
-"""A check that takes longer than that is taken to hang."""
+"""A check that takes longer than that hangs."""
+
+PATIENCE_SECONDS = 60.0
+"""How much longer than its runs take a check may take to start or to end."""
 
 
-@dataclass(frozen=True)
-class Place:
-    """The folder that ledgers and reports go to, the store, and how to check it."""
+@dataclass
+class LedgerChecks:
+    """Checks a store in several ways; each report must say what the first one says."""
 
+    section: Section
     folder: Path
     store: Material
+    expected: bytes | None = None
 
     @property
     def report(self) -> Path:
@@ -46,104 +46,83 @@ class Place:
 
     @property
     def notes(self) -> Path:
-        """Return where a byte is noted for each run that was checked."""
+        """Return the file that grows by a byte for each run that was checked."""
         return self.folder / "notes"
 
-    def check(self, *more: str) -> list[str]:
+    def command(self, *more: str) -> list[str]:
         """Spell a check of the store."""
-        return check_into(self.report, self.store.folder, *JOBS, *more)
+        return check_into(self.report, self.store.folder, "--jobs", "2", *more)
 
     def witnessed(self, ledger: Path) -> list[str]:
         """Spell a check with a ledger that notes each run."""
-        arguments = self.check("--ledger", str(ledger))[len(CHECK) :]
+        arguments = self.command("--ledger", str(ledger))[len(CHECK) :]
         watched = [sys.executable, "-P", witness.__file__, "check"]
         return ["env", f"{witness.VARIABLE}={self.notes}", *watched, *arguments]
+
+    def take(self, name: str, command: Sequence[str], answered: int, rounds: int = 1) -> float:
+        """Run a check, add its line and return its runs a second.
+
+        Raises WrongAnswer where its report differs from the first one, or the ledger did not
+        answer for so many runs.
+        """
+        seconds = median(seconds_of(command) for _ in range(rounds))
+        require_sound(self.store, self.report, answered)
+        found, runs = comparable(self.report), len(self.store.runs)
+        self.report.unlink()
+        size = f"{len(found):,} bytes"
+        if self.expected is None:
+            self.expected = found
+        else:
+            require_same(self.expected, found)
+            size = f"the same {size}"
+        counts = (f"{runs / seconds:,.0f}", f"{runs - answered:,}", f"{answered:,}")
+        self.section.lines.append((name, f"{seconds:.2f}", *counts, size))
+        self.section.facts[name] = {"seconds": seconds, "runs": runs, "answered": answered}
+        return runs / seconds
 
 
 def ledgers(folder: Path, scale: Scale, small: Material) -> Section:
     """Check small runs with a ledger, again, and again after a check that was killed half-way."""
-    section = Section("A ledger: checked again, and gone on after kill -9", COLUMNS)
-    place = Place(folder, small)
+    section = Section("A ledger: checked again, and continued after kill -9", COLUMNS)
+    checks = LedgerChecks(section, folder, small)
     settle()
     try:
-        expected = compared(section, place, scale)
-        killed(section, place, expected)
+        checks.take("without a ledger", checks.command(), answered=0)
+        remembering = checks.command("--ledger", str(folder / "whole.ledger"))
+        checks.take("with a new ledger", remembering, answered=0)
+        runs = len(small.runs)
+        speed = checks.take("again, nothing changed", remembering, runs, scale.rounds)
+        section.hold(AGAIN, speed, judges=scale.judges)
+        continue_killed(checks)
     except WrongAnswer as error:
         section.fail("with a ledger", error)
     return section
 
 
-def compared(section: Section, place: Place, scale: Scale) -> bytes:
-    """Check without a ledger, with a new one and again; return what each of the reports says."""
-    runs, ledger = len(place.store.runs), place.folder / "whole.ledger"
-    first = Line(section, place, "without a ledger")
-    expected = first.take(seconds_of(place.check()), answered=0)
-    remembering = place.check("--ledger", str(ledger))
-    line = Line(section, place, "with a new ledger", expected)
-    line.take(seconds_of(remembering), answered=0)
-    seconds = median(seconds_of(remembering) for _ in range(scale.rounds))
-    line = Line(section, place, "again, nothing changed", expected)
-    line.take(seconds, answered=runs)
-    bound = Bound("checked again with a ledger", LEAST_SPEED, "runs/s", is_floor=True)
-    hold(section, bound, runs / seconds, judges=scale.judges)
-    return expected
-
-
-def killed(section: Section, place: Place, expected: bytes) -> None:
-    """Kill a check half-way, go on, and hold how many runs were checked twice."""
-    runs, ledger = len(place.store.runs), place.folder / "torn.ledger"
-    command = place.witnessed(ledger)
-    seconds = kill_half_way(command, place.notes, runs)
-    before = place.notes.stat().st_size
-    remembered = len(listed(ledger))
+def continue_killed(checks: LedgerChecks) -> None:
+    """Kill a check half-way, continue it, and hold how many runs were checked twice."""
+    section, runs, ledger = checks.section, len(checks.store.runs), checks.folder / "torn.ledger"
+    command = checks.witnessed(ledger)
+    seconds = kill_half_way(command, checks.notes, runs)
+    before, remembered = noted(checks.notes), len(listed(ledger))
     cells = (f"{seconds:.2f}", "", f"{before:,}", "", f"{remembered:,} runs in the ledger")
     section.lines.append(("killed half-way", *cells))
-    line = Line(section, place, "gone on", expected)
-    line.take(seconds_of(command), answered=remembered)
-    twice = place.notes.stat().st_size - runs
+    checks.take("continued", command, answered=remembered)
+    twice = noted(checks.notes) - runs
     section.facts["killed"] = {"before": before, "remembered": remembered, "twice": twice}
-    hold(section, Bound("checked twice after kill -9", MOST_TWICE, "runs"), twice)
-
-
-@dataclass(frozen=True)
-class Line:
-    """A line of the table: a check whose report is to say what the undisturbed one says."""
-
-    section: Section
-    place: Place
-    name: str
-    expected: bytes | None = None
-
-    def take(self, seconds: float, *, answered: int) -> bytes:
-        """Lay out what a check took, and return what its report says besides times.
-
-        Raises WrongAnswer where that differs, or the ledger did not answer for so many runs.
-        """
-        require_sound(self.place.store, self.place.report, answered)
-        found, runs = said(self.place.report), len(self.place.store.runs)
-        self.place.report.unlink()
-        if self.expected is not None:
-            require_same(self.expected, found)
-        same = f"{'' if self.expected is None else 'the same '}{len(found):,} bytes"
-        speed, checked = f"{runs / seconds:,.0f}", f"{runs - answered:,}"
-        cells = (f"{seconds:.2f}", speed, checked, f"{answered:,}", same)
-        self.section.lines.append((self.name, *cells))
-        self.section.facts[self.name] = {"seconds": seconds, "runs": runs, "answered": answered}
-        return found
+    section.hold(TWICE, twice)
 
 
 def seconds_of(command: Sequence[str]) -> float:
-    """Return how long a check of sound runs takes. Raises WrongAnswer where it ends otherwise."""
-    taken = measure(command, samples_memory=False)
-    require_exit(0, taken.exit_code, taken.stderr or taken.stdout)
-    return taken.seconds
+    """Return the seconds of a check of sound runs. Raises WrongAnswer for another exit code."""
+    return answer(Task("", command, 0)).seconds
 
 
 def kill_half_way(command: Sequence[str], notes: Path, runs: int) -> float:
-    """Kill a check when half of its runs were noted; return how long it had run.
+    """Kill a check when half of its runs were noted; return how many seconds it had run.
 
-    Its workers are gone, too, when this returns. Raises WrongAnswer where it was done before, or
-    takes too long.
+    Its workers have ended, too, when this returns. Raises WrongAnswer where the check ends
+    before or takes too long.
     """
     begin = time.perf_counter()
     most = PATIENCE_SECONDS + runs * MOST_SECONDS_A_RUN
@@ -155,12 +134,12 @@ def kill_half_way(command: Sequence[str], notes: Path, runs: int) -> float:
             if time.perf_counter() - begin > most:
                 raise WrongAnswer(f"it took more than {most:.0f} s for half of its runs")
             time.sleep(0.001)
-        everybody = list(process_tree(process.pid))
+        processes = list(process_tree(process.pid))
     finally:
         process.kill()
         process.wait()
     seconds = time.perf_counter() - begin
-    while any(process_memory(one) for one in everybody):
+    while any(process_memory(one) for one in processes):
         if time.perf_counter() - begin - seconds > PATIENCE_SECONDS:
             raise WrongAnswer("its workers outlive it")
         time.sleep(0.01)
@@ -169,14 +148,11 @@ def kill_half_way(command: Sequence[str], notes: Path, runs: int) -> float:
 
 def noted(notes: Path) -> int:
     """Return how many runs were noted so far."""
-    try:
-        return os.stat(notes).st_size
-    except FileNotFoundError:
-        return 0
+    return notes.stat().st_size if notes.exists() else 0
 
 
 def listed(ledger: Path) -> list[str]:
-    """Return what the command line lists of a ledger, a line for each run."""
+    """Return the lines that the command line lists of a ledger, one for each run."""
     command = [*CHECK[:-1], "ledger", str(ledger), "--format", "jsonl"]
     taken = subprocess.run(command, check=False, capture_output=True, text=True)
     require_exit(0, taken.returncode, taken.stderr)

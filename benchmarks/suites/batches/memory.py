@@ -6,15 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.contenders.contract import Material
-from benchmarks.harness.judging import WrongAnswer
-from benchmarks.harness.measure import measure
-from benchmarks.harness.outcomes import MEGABYTE
-from benchmarks.harness.section import Section
-from benchmarks.suites.batches.holding import Bound, hold
+from benchmarks.harness.budgets import Budget
+from benchmarks.harness.rounds import Task, WrongAnswer, answer, megabytes
+from benchmarks.harness.tables import Section, peak_cell
 from benchmarks.suites.batches.reports import check_into, sees_all
-from benchmarks.suites.batches.scale import Scale
-from benchmarks.suites.batches.stores import FOLDERS, Shape, model_folders, settle, small_runs
-from benchmarks.suites.streams.tasks import Task, peak_cell, trusted
+from benchmarks.suites.batches.stores import (
+    FOLDERS,
+    Scale,
+    Shape,
+    model_folders,
+    settle,
+    small_runs,
+)
 
 ROWS = 2
 SHARES = (1, 5, FOLDERS)
@@ -26,22 +29,25 @@ PLAIN, REMEMBERED, AGAIN = "plain", "with a new ledger", "again with that ledger
 
 def memory(folder: Path, scale: Scale) -> Section:
     """Check more and more runs of two rows, with and without a ledger."""
-    shape = Shape(scale.memory_runs, ROWS, scale.seed)
-    store = small_runs(folder / "store", shape)
+    store = small_runs(folder / "store", Shape(scale.memory_runs, ROWS, scale.seed))
     settle()
     parts = [part_of(store, share) for share in SHARES]
     columns = ("peak MB of a check", *(f"{len(part.runs):,} runs" for part in parts), "apart")
     section = Section("Memory for more and more runs of two rows", columns)
-    peaks: dict[str, list[float | None]] = {}
-    for part in parts:
-        try:
+    peaks: dict[str, list[float | None]] = {PLAIN: [], REMEMBERED: [], AGAIN: []}
+    try:
+        for part in parts:
             for name, peak in peaks_of(folder, part).items():
-                peaks.setdefault(name, []).append(peak)
-        except WrongAnswer as error:
-            section.fail(f"{len(part.runs):,} runs", error)
-            return section
+                peaks[name].append(peak)
+    except WrongAnswer as error:
+        section.fail(f"{len(part.runs):,} runs", error)
+        return section
     for name, found in peaks.items():
-        tell(section, name, found, judges=scale.judges)
+        known = [peak for peak in found if peak is not None]
+        apart = max(known) - min(known) if len(known) == len(found) else None
+        section.lines.append((name, *map(peak_cell, found), peak_cell(apart)))
+        section.facts[name] = {"peak_megabytes": found}
+        section.hold(Budget(f"peaks apart, {name}", MOST_APART, "MB"), apart, judges=scale.judges)
     return section
 
 
@@ -58,22 +64,10 @@ def peaks_of(folder: Path, part: Material) -> Mapping[str, float | None]:
     places = sorted({run.rows_path.parent for run in part.runs})
     check = check_into(report, *places, "--jobs", "2")
     remembering = [*check, "--ledger", str(ledger)]
-    commands = {PLAIN: check, REMEMBERED: remembering, AGAIN: remembering}
     found: dict[str, float | None] = {}
-    for name, command in commands.items():
+    for name, command in {PLAIN: check, REMEMBERED: remembering, AGAIN: remembering}.items():
         answered = len(part.runs) if name == AGAIN else 0
-        task = Task(name, command, part.bytes, None, sees_all(part, report, answered))
-        peak = trusted(task, measure(command)).peak_bytes
-        found[name] = None if peak is None else peak / MEGABYTE
+        task = Task(name, command, part.bytes, proves=sees_all(part, report, answered))
+        found[name] = megabytes(answer(task, samples_memory=True).peak_bytes)
     ledger.unlink()
     return found
-
-
-def tell(section: Section, name: str, peaks: list[float | None], *, judges: bool) -> None:
-    """Lay out the peaks of one kind of check, and hold how far they are apart."""
-    known = [peak for peak in peaks if peak is not None]
-    apart = max(known) - min(known) if len(known) == len(peaks) else None
-    section.lines.append((name, *map(peak_cell, peaks), peak_cell(apart)))
-    section.facts[name] = {"peak_megabytes": peaks}
-    bound = Bound(f"peaks apart, {name}", MOST_APART, "MB")
-    hold(section, bound, apart, judges=judges)

@@ -1,4 +1,4 @@
-"""Reads the reports of batches: whether all was seen, and what is said besides times."""
+"""Reads the reports of batches: whether they cover all runs, and what they say besides times."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 from benchmarks.contenders.contract import Material
 from benchmarks.contenders.evalstream import CHECK
-from benchmarks.harness.judging import WrongAnswer
 from benchmarks.harness.measure import Measurement
+from benchmarks.harness.rounds import WrongAnswer
 
 TIMES = re.compile(rb'(?<=,"seconds":)[0-9.e+-]+')
 """How long runs took: the text of a value cannot hold this, since its quotes are escaped."""
@@ -20,16 +20,16 @@ UNCHANGED = re.compile(rb',"unchanged":(?:"[^"]*"|[0-9]+)')
 """What a ledger adds: when a run was checked, and how many were not checked again."""
 
 SHOWN_CHARACTERS = 120
-"""How much is shown on either side of where reports part."""
+"""How much is shown on either side of the first difference."""
 
 
 def check_into(report: Path, *words: str | Path) -> list[str]:
-    """Spell a check that writes a JSON report into a file; stdout would lose its beginning."""
+    """Spell a check that writes a JSON report into a file; of stdout only the end is kept."""
     return [*CHECK, *map(str, words), "--format", "json", "--output", str(report)]
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read a report. Raises WrongAnswer where there is none."""
+    """Read a report. Raises WrongAnswer where it is missing or torn."""
     try:
         report = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
@@ -40,10 +40,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def sees_all(store: Material, path: Path, answered: int = 0) -> Callable[[Measurement], None]:
-    """Return what raises WrongAnswer unless a report does justice to a sound store.
-
-    The report is deleted then, so that the next one cannot be mistaken for it.
-    """
+    """Return what calls require_sound and deletes the report, so that it counts once."""
 
     def proves(taken: Measurement) -> None:
         del taken
@@ -56,7 +53,7 @@ def sees_all(store: Material, path: Path, answered: int = 0) -> Callable[[Measur
 def require_sound(store: Material, path: Path, answered: int = 0) -> None:
     """Raise WrongAnswer unless a report has all runs of a sound store as passed.
 
-    For so many of them a ledger has to have answered.
+    A ledger must have answered for so many of them.
     """
     runs = read(path)["runs"]
     rows = sum(run["rows"] for run in runs)
@@ -70,18 +67,18 @@ def require_sound(store: Material, path: Path, answered: int = 0) -> None:
         raise WrongAnswer(f"the ledger answered for {known:,} runs, not {answered:,}")
 
 
-def said(path: Path) -> bytes:
+def comparable(path: Path) -> bytes:
     """Return a report's bytes with every time set to 0, and without what only ledgers add."""
     read(path)
     return UNCHANGED.sub(b"", TIMES.sub(b"0", path.read_bytes()))
 
 
 def require_same(one: bytes, other: bytes) -> None:
-    """Raise WrongAnswer, with the place, where a report says anything else than the first."""
+    """Raise WrongAnswer, with the first difference, where two reports are not the same."""
     if one == other:
         return
     places = range(min(len(one), len(other)))
     place = next((place for place in places if one[place] != other[place]), len(places))
     cut = slice(max(place - SHOWN_CHARACTERS, 0), place + SHOWN_CHARACTERS)
     first, second = (text[cut].decode(errors="replace") for text in (one, other))
-    raise WrongAnswer(f"the reports part at byte {place:,}: {first} and then {second}")
+    raise WrongAnswer(f"the reports differ at byte {place:,}: {first} and then {second}")

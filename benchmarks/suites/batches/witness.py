@@ -1,4 +1,4 @@
-"""Runs evalstream, and notes a byte in a file for each run whose check has ended, by anybody."""
+"""Runs evalstream, and adds a byte to a file for each run whose check has ended, in any process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ check_planned = packs.check_planned
 
 
 def witnessed(options: Options, planned: Planned, progress: Progress) -> Checked:
-    """Check a run, and note that; what is noted is there whoever is killed afterwards."""
+    """Check a run and note that; the note stays when the process is killed afterwards."""
     checked = check_planned(options, planned, progress)
     notes = os.open(os.environ[VARIABLE], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.write(notes, b".")
@@ -26,14 +26,9 @@ def witnessed(options: Options, planned: Planned, progress: Progress) -> Checked
     return checked
 
 
-def watch() -> None:
-    """Have every check of a run in this process noted."""
+if __name__ in ("__main__", "__mp_main__"):
+    # The second is the name of this module in workers that are not forks.
     for module in (packs, batch):
         module.check_planned = witnessed  # type: ignore[attr-defined]
-
-
-if __name__ in ("__main__", "__mp_main__"):
-    # The second is what this module is called in workers that are no forks.
-    watch()
 if __name__ == "__main__":
     main()

@@ -1,1 +1,1 @@
-"""Measures rows that come any other way than from a plain file."""
+"""Measures rows that come in any other way than from a plain file."""

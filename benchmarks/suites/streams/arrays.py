@@ -7,11 +7,10 @@ from pathlib import Path
 import orjson
 
 from benchmarks.generate.runs import Run
-from benchmarks.harness.outcomes import MEGABYTE
-from benchmarks.harness.section import Section
-from benchmarks.suites.streams.runs import CHUNK_BYTES, check_of, mixed, resealed, sees_all
-from benchmarks.suites.streams.scale import Scale
-from benchmarks.suites.streams.tasks import SPEEDS, Task, tell
+from benchmarks.harness.budgets import Budget
+from benchmarks.harness.rounds import MEGABYTE, Task
+from benchmarks.harness.tables import Section, speed_columns
+from benchmarks.suites.streams.runs import CHUNK_BYTES, Scale, check_of, mixed, resealed, sees_all
 
 APART_PERCENT = 5
 SPELLINGS = ("compact", "indented")
@@ -19,28 +18,34 @@ SPELLINGS = ("compact", "indented")
 
 def arrays(folder: Path, scale: Scale, run: Run) -> Section:
     """Check the same rows as one JSON array, in two spellings and two sizes."""
-    section = Section("As one array; the floor is the check of the same rows, one a line", SPEEDS)
-    found = dict[str, list[float]]()
-    for size in (scale.size, scale.large):
-        if size is None:
-            section.skip("the larger arrays", "skipped: not with --quick")
-            continue
-        own = run if size == scale.size else mixed(folder / "large", size, scale.seed)
-        rounds = scale.rounds if own is run else 1
-        for spelling in SPELLINGS:
-            array = write_array(own, folder / "run.json", spelling)
-            name = f"{spelling}, {array.bytes / MEGABYTE:,.0f} MB"
-            task = Task(name, check_of(array), array.bytes, check_of(own), sees_all(array))
-            numbers = tell(section, task, rounds)
-            if numbers is not None and numbers.peak_megabytes:
-                found.setdefault(spelling, []).append(numbers.peak_megabytes)
-            array.rows_path.unlink()
-        if own is not run:
-            own.rows_path.unlink()
-    for spelling, peaks in found.items():
-        apart = 100 * (max(peaks) / min(peaks) - 1) if len(peaks) > 1 else None
-        section.hold(f"peaks of the {spelling} arrays apart", apart, APART_PERCENT, "%")
+    columns = speed_columns("reading", floor="the same rows as lines")
+    section = Section("Rows as one JSON array", columns)
+    peaks: dict[str, list[float]] = {spelling: [] for spelling in SPELLINGS}
+    measure_arrays(section, folder, run, scale.rounds, peaks)
+    if scale.large is None:
+        section.skip("the larger arrays", "skipped: not with --quick")
+    else:
+        large = mixed(folder / "large", scale.large, scale.seed)
+        measure_arrays(section, folder, large, 1, peaks)
+    for spelling, found in peaks.items():
+        apart = 100 * (max(found) / min(found) - 1) if len(found) > 1 else None
+        section.hold(Budget(f"peaks of the {spelling} arrays apart", APART_PERCENT, "%"), apart)
     return section
+
+
+def measure_arrays(
+    section: Section, folder: Path, run: Run, rounds: int, peaks: dict[str, list[float]]
+) -> None:
+    """Check a run as arrays, beside its rows as lines; collect the peaks by spelling."""
+    lines = Task("lines", check_of(run), run.bytes, proves=sees_all(run))
+    for spelling in SPELLINGS:
+        array = write_array(run, folder / "run.json", spelling)
+        name = f"{spelling}, {array.bytes / MEGABYTE:,.0f} MB"
+        task = Task(name, check_of(array), array.bytes, lines, sees_all(array))
+        numbers = section.measure(task, rounds)
+        if numbers is not None and numbers.peak_megabytes:
+            peaks[spelling].append(numbers.peak_megabytes)
+        array.rows_path.unlink()
 
 
 def write_array(run: Run, path: Path, spelling: str) -> Run:

@@ -1,35 +1,57 @@
-"""Runs of rows to measure with: how they are made, sealed anew, checked, and seen whole."""
+"""Shares what all sections of streams need: sizes, the run of mixed rows, its check and proof."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import orjson
 
 from benchmarks.contenders.contract import Material
-from benchmarks.contenders.evalstream import CHECK, sums_up
+from benchmarks.contenders.evalstream import CHECK, REPORT, sums_up
 from benchmarks.generate.runs import Run, generate
-from benchmarks.harness.judging import WrongAnswer
 from benchmarks.harness.measure import Measurement, warm
+from benchmarks.harness.rounds import ROWS_LEFT_OUT, WrongAnswer
 
 VERSION = "0.2.0"
-REPORT = ["--format", "jsonl"]
 CHUNK_BYTES = 1 << 20
+TWO_WORKERS = ["--jobs", "2"]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large everything is: bytes of rows, bytes of a bomb, rows that are timed one by one.
+
+    `large` is the larger of two arrays, None where it is left out.
+    """
+
+    size: int
+    large: int | None
+    bomb: int
+    bomb_seconds: int
+    timed_rows: int
+    rounds: int
+    seed: int = 1
+
+
+FULL = Scale(300 * 10**6, 1_200 * 10**6, 4 * 10**9, 120, 500, 3)
+QUICK = Scale(60 * 10**6, None, 200 * 10**6, 10, 100, 1)
 
 
 def mixed(folder: Path, size: int, seed: int) -> Run:
     """Make the mixed workload."""
-    run = generate(folder, size=size, mix="mixed", version=VERSION, faulty=False, seed=seed)
+    run = generate(folder, size=size, mix="mixed", version=VERSION, seed=seed)
     warm(run.rows_path)
     return run
 
 
-def check_of(run: Run, *extra: str) -> list[str]:
+def check_of(run: Run) -> list[str]:
     """Spell the check of a run's file by two workers."""
     paths = [str(run.rows_path), "--aggregate", str(run.aggregate_path)]
-    return [*CHECK, *paths, *REPORT, "--jobs", "2", *extra]
+    return [*CHECK, *paths, *REPORT, *TWO_WORKERS]
 
 
 def sees_all(run: Run) -> Callable[[Measurement], None]:
@@ -38,7 +60,7 @@ def sees_all(run: Run) -> Callable[[Measurement], None]:
 
     def proves(taken: Measurement) -> None:
         if not sums_up(material, taken.stdout or taken.stderr):
-            raise WrongAnswer("what it says does not show that it went through all rows")
+            raise WrongAnswer(ROWS_LEFT_OUT)
 
     return proves
 
@@ -47,7 +69,7 @@ def resealed(run: Run, path: Path, layout: str) -> Run:
     """Write an aggregate that seals the rows of a run as another file holds them."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
-        while piece := file.read(CHUNK_BYTES):
+        for piece in iter(partial(file.read, CHUNK_BYTES), b""):
             digest.update(piece)
     aggregate = orjson.loads(run.aggregate_path.read_bytes())
     aggregate["detailed_evaluation_results"] |= {
