@@ -80,15 +80,12 @@ Board = Mapping[tuple[str, str], tuple[Material, Numbers]]
 Figure = Callable[[Board], float | None]
 
 
-def of(workload: str, value: Callable[[Material, Numbers], float | None]) -> Figure:
-    """Return what computes a figure of evalstream with two workers on a workload."""
-    return of_contender(workload, "evalstream-2", value)
-
-
-def of_contender(
-    workload: str, contender: str, value: Callable[[Material, Numbers], float | None]
+def of(
+    workload: str,
+    value: Callable[[Material, Numbers], float | None],
+    contender: str = "evalstream-2",
 ) -> Figure:
-    """Return what computes a figure of one contender on a workload."""
+    """Return what computes a figure of one contender on a workload, None if not measured."""
 
     def figure(board: Board) -> float | None:
         found = board.get((workload, contender))
@@ -102,40 +99,36 @@ def speed(material: Material, numbers: Numbers) -> float:
     return material.bytes / MEGABYTE / numbers.seconds
 
 
-def peak(material: Material, numbers: Numbers) -> float | None:
-    """Return the peak memory of all processes, in MB."""
-    del material
-    return numbers.peak_megabytes
+def peak_on(workload: str) -> Figure:
+    """Return what looks up the peak memory of all processes, in MB."""
+    return of(workload, lambda _, numbers: numbers.peak_megabytes)
 
 
-def quotient(board: Board, workload: str, slower: str, faster: str) -> float | None:
-    """Return the median of the quotients of two contenders' ratios to the floor."""
-    above, below = board.get((workload, slower)), board.get((workload, faster))
-    if above is None or below is None:
-        return None
-    ratios = zip(above[1].ratios, below[1].ratios, strict=True)
-    return median(one / other for one, other in ratios)
+def lead_of_two_workers(workload: str, others: Sequence[str]) -> Figure:
+    """Return what divides the time of the fastest of others by that of two workers.
 
+    The quotient of two contenders is the median over the pairs of their ratios to the floor.
+    """
 
-def lead_over_schema(board: Board) -> float | None:
-    """Divide the time of the fastest check of the schema alone by that of evalstream."""
-    schema_only = [name for name, one in CONTENDERS.items() if one.checks is Checks.SCHEMA]
-    leads = [quotient(board, "mixed", name, "evalstream-2") for name in schema_only]
-    return min((lead for lead in leads if lead is not None), default=None)
+    def figure(board: Board) -> float | None:
+        ours = board.get((workload, "evalstream-2"))
+        theirs = [board[workload, name][1] for name in others if (workload, name) in board]
+        if ours is None or not theirs:
+            return None
+        pairs = [zip(one.ratios, ours[1].ratios, strict=True) for one in theirs]
+        return min(median(other / own for other, own in ratios) for ratios in pairs)
 
-
-def gain_of_second_worker(board: Board) -> float | None:
-    """Divide the time of one worker by that of two, where the start is a small part of both."""
-    return quotient(board, "large", "evalstream-1", "evalstream-2")
+    return figure
 
 
 def growth_of_memory(board: Board) -> float | None:
     """Return how much higher the higher of two peaks is, in percent of the lower one."""
-    peaks = [of(workload, peak)(board) for workload in ("mixed", "memory")]
+    peaks = [peak_on(workload)(board) for workload in ("mixed", "memory")]
     known = [value for value in peaks if value]
     return 100 * (max(known) / min(known) - 1) if len(known) == len(peaks) else None
 
 
+SCHEMA_ONLY = [name for name, one in CONTENDERS.items() if one.checks is Checks.SCHEMA]
 BUDGETS: Sequence[tuple[Budget, Figure]] = (
     (
         Budget("mixed rows, 2 workers, to openssl", 3.0, "times", aim=2.5),
@@ -143,19 +136,19 @@ BUDGETS: Sequence[tuple[Budget, Figure]] = (
     ),
     (
         Budget("lead over the fastest check of the schema alone", 2.0, "times", is_floor=True),
-        lead_over_schema,
+        lead_of_two_workers("mixed", SCHEMA_ONLY),
     ),
     (
         Budget("gain of the second worker, large file", 1.7, "times", is_floor=True),
-        gain_of_second_worker,
+        lead_of_two_workers("large", ["evalstream-1"]),
     ),
-    (Budget("peak memory, mixed rows", 300, "MB"), of("mixed", peak)),
-    (Budget("peak memory, the largest file", 300, "MB"), of("memory", peak)),
+    (Budget("peak memory, mixed rows", 300, "MB"), peak_on("mixed")),
+    (Budget("peak memory, the largest file", 300, "MB"), peak_on("memory")),
     (Budget("peaks of both apart", 5, "%"), growth_of_memory),
     (Budget("every row faulty", 40, "MB/s", is_floor=True), of("faulty", speed)),
     (
         Budget("every row faulty, all findings", 40, "MB/s", is_floor=True),
-        of_contender("faulty", "evalstream-all", speed),
+        of("faulty", speed, "evalstream-all"),
     ),
     (
         Budget("one small run", 250, "ms"),

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 PACKAGES = ("evalstream", "sourcemeta-jsonschema", "jsonschema")
 PROGRAMS = (("openssl", "version"), ("node", "--version"))
 
 
-def machine() -> dict[str, str | int | list[float] | None]:
+def machine() -> dict[str, Any]:
     """State processor, cores, Python, versions, and the load before anything was measured."""
     return {
         "cpu_model": cpu_model(),
@@ -22,7 +22,7 @@ def machine() -> dict[str, str | int | list[float] | None]:
         "platform": platform.platform(),
         "load_average": [round(load, 2) for load in os.getloadavg()],
         **{name: package_version(name) for name in PACKAGES},
-        **{words[0]: output_of(*words) for words in PROGRAMS},
+        **{words[0]: output_of(words) for words in PROGRAMS},
     }
 
 
@@ -42,8 +42,9 @@ def package_version(name: str) -> str | None:
         return None
 
 
-def output_of(*words: str) -> str | None:
+def output_of(words: tuple[str, ...]) -> str | None:
     """Return what a program prints, None where it is not installed."""
-    if shutil.which(words[0]) is None:
+    try:
+        return subprocess.run(words, check=False, capture_output=True, text=True).stdout.strip()
+    except FileNotFoundError:
         return None
-    return subprocess.run(words, check=False, capture_output=True, text=True).stdout.strip()

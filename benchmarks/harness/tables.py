@@ -18,10 +18,14 @@ PEAK_MEGABYTES = 300
 
 @dataclass
 class Section:
-    """A table: its title, its columns, its lines and the verdicts; errors fail the suite."""
+    """A table: its title, its columns, its lines and the verdicts; errors fail the suite.
+
+    Only the first `texts` columns hold text.
+    """
 
     title: str
     columns: tuple[str, ...]
+    texts: int = 1
     lines: list[tuple[str, ...]] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -70,7 +74,7 @@ class Section:
 
     def markdown(self) -> str:
         """Lay the table out."""
-        rule = ["---", *["---:"] * (len(self.columns) - 1)]
+        rule = ["---"] * self.texts + ["---:"] * (len(self.columns) - self.texts)
         lines = map(line, (self.columns, rule, *self.lines))
         return "\n".join([f"**{self.title}**", "", *lines])
 

@@ -35,54 +35,39 @@ def sections(options: argparse.Namespace, found: Found, folder: Path) -> Iterato
         if chosen:
             with tempfile.TemporaryDirectory(dir=folder) as own:
                 material = workload.make(Path(own), scale)
-                yield section_of(workload, material, chosen, options.pairs, found)
+                section, numbers = section_of(workload, material, chosen, options.pairs)
+            found.update({(name, one): (material, taken) for one, taken in numbers.items()})
+            yield section
 
 
 def section_of(
-    workload: Workload,
-    material: Material,
-    contenders: Iterable[Contender],
-    pairs: int,
-    found: Found,
-) -> Section:
-    """Measure contenders one after the other, and what the floor took; add what was found."""
-    section = Section(f"{workload.name}: {workload.title} ({size_of(material)})", COLUMNS)
+    workload: Workload, material: Material, contenders: Iterable[Contender], pairs: int
+) -> tuple[Section, dict[str, Numbers]]:
+    """Measure contenders one after the other, by name, and what the floor took."""
+    title = f"{workload.name}: {workload.title} ({size_of(material)})"
+    section, found = Section(title, COLUMNS, texts=2), dict[str, Numbers]()
     for run in material.runs:
         warm(run.rows_path)
-    sampled = answer(task_of(FLOOR, material), samples_memory=True)
+    floor = task_of(FLOOR, material)
+    sampled = answer(floor, samples_memory=True)
     pairs = max(pairs, workload.least_pairs) if workload.least_pairs else 0
     for contender in contenders:
-        take(section, contender, material, pairs, found, workload.name)
-    floors = tuple(
-        floor for key, (_, one) in found.items() if key[0] == workload.name for floor in one.floors
-    )
-    floor = Numbers(floors, (), sampled)
-    section.take(FLOOR.label, floor, material.bytes, FLOOR.checks)
+        missing = contender.missing()
+        if missing:
+            section.skip(contender.label, f"skipped: {missing}", contender.checks)
+            continue
+        try:
+            require_proof(contender, material.version)
+            numbers = measured(task_of(contender, material, floor), pairs)
+        except WrongAnswer as error:
+            section.fail(contender.label, error, contender.checks)
+            continue
+        found[contender.name] = numbers
+        section.take(contender.label, numbers, material.bytes, contender.checks)
+    floors = tuple(one for numbers in found.values() for one in numbers.floors)
+    section.take(FLOOR.label, Numbers(floors, (), sampled), material.bytes, FLOOR.checks)
     section.lines.insert(0, section.lines.pop())
-    return section
-
-
-def take(
-    section: Section,
-    contender: Contender,
-    material: Material,
-    pairs: int,
-    found: Found,
-    workload: str,
-) -> None:
-    """Put a contender to the proof and measure it, unless it is missing or answers wrongly."""
-    missing = contender.missing()
-    if missing:
-        section.skip(contender.label, f"skipped: {missing}", contender.checks)
-        return
-    try:
-        require_proof(contender, material.version)
-        numbers = measured(task_of(contender, material, task_of(FLOOR, material)), pairs)
-    except WrongAnswer as error:
-        section.fail(contender.label, error, contender.checks)
-        return
-    found[workload, contender.name] = (material, numbers)
-    section.take(contender.label, numbers, material.bytes, contender.checks)
+    return section, found
 
 
 def size_of(material: Material) -> str:

@@ -103,10 +103,8 @@ def test_a_contender_that_does_not_judge_is_found_out(
     with pytest.raises(WrongAnswer):
         require_proof(impostor, "0.2.0")
     run = generate_small(tmp_path, number=0, rows=2, version="0.2.0", seed=1)
-    found: Found = {}
-    section = section_of(
-        WORKLOADS["small"], Material(tmp_path, (run,), "0.2.0"), [impostor], 1, found
-    )
+    material = Material(tmp_path, (run,), "0.2.0")
+    section, found = section_of(WORKLOADS["small"], material, [impostor], 1)
     assert not found
     assert section.errors
     assert [line[0] for line in section.lines] == [FLOOR.label, impostor.label]
