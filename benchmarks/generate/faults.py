@@ -10,28 +10,17 @@ from pathlib import Path
 
 from benchmarks.generate.dialect import Dialect, Document
 
-Members = tuple[str, ...]
-
 KINDS_OF_ROW_FAULTS = 4
-REQUIRED: tuple[Members, ...] = (
-    ("model_id",),
-    ("evaluation", "is_correct"),
-    ("input", "reference"),
-    ("answer_attribution",),
-    ("evaluation_name",),
-)
-NUMBERS: tuple[Members, ...] = (
-    ("evaluation", "score"),
-    ("token_usage", "total_tokens"),
-    ("performance", "latency_ms"),
-)
-NOT_NULLABLE: tuple[Members, ...] = (
-    ("input", "formatted"),
-    ("input", "choices"),
-    ("evaluation", "num_turns"),
-    ("metadata",),
-)
-NOT_NULLABLE_SINCE_RESULT_IDS: tuple[Members, ...] = (("evaluation_result_id",),)
+REQUIRED = [
+    "model_id",
+    "evaluation/is_correct",
+    "input/reference",
+    "answer_attribution",
+    "evaluation_name",
+]
+NUMBERS = ["evaluation/score", "token_usage/total_tokens", "performance/latency_ms"]
+NOT_NULLABLE = ["input/formatted", "input/choices", "evaluation/num_turns", "metadata"]
+NOT_NULLABLE_SINCE_RESULT_IDS = ["evaluation_result_id"]
 
 
 def spoil_row(row: Document, index: int, dialect: Dialect) -> None:
@@ -52,9 +41,9 @@ def spoil_row(row: Document, index: int, dialect: Dialect) -> None:
         del holder[key]
 
 
-def _place(row: Document, paths: Sequence[Members], variant: int) -> tuple[Document, str]:
+def _place(row: Document, paths: Sequence[str], variant: int) -> tuple[Document, str]:
     """Choose a path; return the object that holds its last key, and that key."""
-    *above, key = paths[variant % len(paths)]
+    *above, key = paths[variant % len(paths)].split("/")
     for name in above:
         row = row[name]
     return row, key

@@ -13,14 +13,7 @@ from random import Random
 
 import orjson
 
-from benchmarks.generate.aggregates import (
-    COLLECTION,
-    DEVELOPER,
-    MODEL,
-    Written,
-    aggregate_of,
-    identity_of,
-)
+from benchmarks.generate import aggregates
 from benchmarks.generate.blocks import Line, Plan, block_of, lines
 from benchmarks.generate.dialect import DIALECTS
 from benchmarks.generate.rows import MIXES
@@ -46,7 +39,7 @@ def generate(
     The same arguments give the same bytes. With `faulty` every row has at least one error, and
     the aggregate still seals the file. Raises ValueError when `size` has no room for one row.
     """
-    plan = Plan(mix, version, identity_of(0), seed, faulty)
+    plan = Plan(mix, version, aggregates.identity_of(0), seed, faulty)
     with closing(lines(plan, size)) as endless:
         run = write_run(folder, plan, _names(plan), _at_most(endless, size))
     if run.rows == 0:
@@ -57,7 +50,7 @@ def generate(
 
 def generate_small(folder: Path, *, number: int, rows: int, version: str, seed: int) -> Run:
     """Write the small run with this number, which counts from 0: so many mixed rows."""
-    plan = Plan("mixed", version, identity_of(number), seed)
+    plan = Plan("mixed", version, aggregates.identity_of(number), seed)
     return write_run(folder, plan, _names(plan), block_of(plan, number, rows))
 
 
@@ -73,15 +66,17 @@ def write_run(
     rows_path.parent.mkdir(parents=True, exist_ok=True)
     written = _write_rows(rows_path, rows)
     if written.rows:
-        aggregate = aggregate_of(DIALECTS[plan.version], plan.identity, names[0], written)
+        aggregate = aggregates.aggregate_of(
+            DIALECTS[plan.version], plan.identity, names[0], written
+        )
         aggregate_path.write_bytes(orjson.dumps(aggregate, option=option))
     return Run(rows_path, aggregate_path, written.rows, written.bytes)
 
 
-def store_names(seed: str, model: str, collection: str = COLLECTION) -> tuple[str, str]:
+def store_names(seed: str, model: str, collection: str = aggregates.COLLECTION) -> tuple[str, str]:
     """Name the rows file and the aggregate as the datastore does; the seed gives the uuid."""
     name = uuid.UUID(int=Random(f"names {seed}").getrandbits(128), version=4)
-    stem = f"data/{collection}/{DEVELOPER}/{model}/{name}"
+    stem = f"data/{collection}/{aggregates.DEVELOPER}/{model}/{name}"
     return f"{stem}_samples.jsonl", f"{stem}.json"
 
 
@@ -94,7 +89,7 @@ def parse_size(text: str) -> int:
 def _names(plan: Plan) -> tuple[str, str]:
     """Name the rows file and the aggregate as the version wants them."""
     if DIALECTS[plan.version].is_current:
-        return store_names(str(plan.seed), MODEL)
+        return store_names(str(plan.seed), aggregates.MODEL)
     return "run.jsonl", "aggregate.json"
 
 
@@ -108,7 +103,7 @@ def _at_most(endless: Iterator[Line], size: int) -> Iterator[Line]:
         yield line
 
 
-def _write_rows(path: Path, rows: Iterable[Line]) -> Written:
+def _write_rows(path: Path, rows: Iterable[Line]) -> aggregates.Written:
     """Write the rows; hash and add up what is written."""
     digest = hashlib.sha256()
     number = total = 0
@@ -120,7 +115,7 @@ def _write_rows(path: Path, rows: Iterable[Line]) -> Written:
             number, total = number + 1, total + len(line.data)
             score_sum += line.score
             square_sum += line.score**2
-    return Written(number, total, score_sum, square_sum, digest.hexdigest())
+    return aggregates.Written(number, total, score_sum, square_sum, digest.hexdigest())
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -117,3 +117,9 @@ def require_exit(expected: int, code: int, output: str) -> None:
     if code != expected:
         shown = output.strip()[-SHOWN_CHARACTERS:]
         raise WrongAnswer(f"exit code {code}, not {expected}: {shown}")
+
+
+def first_difference(one: bytes, other: bytes) -> int:
+    """Return the offset of the first byte in which two texts differ."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (own, its) in pairs if own != its), min(len(one), len(other)))

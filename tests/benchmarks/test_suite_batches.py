@@ -22,7 +22,6 @@ from benchmarks.suites.batches.stores import (
     QUICK,
     USUAL,
     Scale,
-    Shape,
     large_run,
     small_runs,
     together,
@@ -35,7 +34,7 @@ TINY = Scale(RUNS, 100_000, RUNS, 100_000, RUNS, rounds=1, judges=False)
 
 def store_of(folder: Path, rows: int = 2) -> Material:
     """Make a few small runs."""
-    return small_runs(folder, Shape(RUNS, rows, seed=1))
+    return small_runs(folder, RUNS, rows, seed=1)
 
 
 def states(section: Section) -> set[State]:

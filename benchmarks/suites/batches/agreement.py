@@ -11,16 +11,8 @@ from benchmarks.contenders.evalstream import CHECK
 from benchmarks.generate.faults import EACH, KINDS, spoil_store
 from benchmarks.harness.rounds import Task, WrongAnswer, answer
 from benchmarks.harness.tables import Section
+from benchmarks.suites.batches import stores
 from benchmarks.suites.batches.reports import check_into, comparable, read, require_same
-from benchmarks.suites.batches.stores import (
-    ROWS,
-    Scale,
-    Shape,
-    large_run,
-    settle,
-    small_runs,
-    together,
-)
 
 MERGE = [*CHECK[:-1], "merge"]
 COLUMNS = ("checked by", "seconds", "runs", "failed", "findings", "report")
@@ -28,7 +20,7 @@ ERRORS_FOUND = 1
 """The exit code of a check that finds errors."""
 
 
-def agreement(folder: Path, scale: Scale) -> Section:
+def agreement(folder: Path, scale: stores.Scale) -> Section:
     """Check a batch with faulty runs in this process, by a pool, in shards and by Dask."""
     batch = spoilt_batch(folder / "batch", scale)
     report = folder / "report.json"
@@ -47,13 +39,13 @@ def agreement(folder: Path, scale: Scale) -> Section:
     return section
 
 
-def spoilt_batch(folder: Path, scale: Scale) -> Material:
+def spoilt_batch(folder: Path, scale: stores.Scale) -> Material:
     """Make small runs and a large one, and spoil some of the small ones."""
-    small = small_runs(folder / "small", Shape(scale.compared, ROWS, scale.seed))
-    large = large_run(folder / "large", scale.compared_large, scale.seed)
+    small = stores.small_runs(folder / "small", scale.compared, stores.ROWS, scale.seed)
+    large = stores.large_run(folder / "large", scale.compared_large, scale.seed)
     spoil_store([(run.rows_path, run.aggregate_path) for run in small.runs])
-    settle()
-    return together(folder, small, large)
+    stores.settle()
+    return stores.together(folder, small, large)
 
 
 def ways(folder: Path, batch: Path, report: Path) -> dict[str, list[list[str]]]:
@@ -73,7 +65,7 @@ def ways(folder: Path, batch: Path, report: Path) -> dict[str, list[list[str]]]:
 
 
 def seconds_of(commands: Sequence[Sequence[str]]) -> float:
-    """Run commands one after the other, and return their seconds together.
+    """Run commands one after the other, and return the sum of their seconds.
 
     Raises WrongAnswer unless each finds errors.
     """

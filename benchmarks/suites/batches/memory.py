@@ -9,28 +9,21 @@ from benchmarks.contenders.contract import Material
 from benchmarks.harness.budgets import Budget
 from benchmarks.harness.rounds import Task, WrongAnswer, answer, megabytes
 from benchmarks.harness.tables import Section, peak_cell
+from benchmarks.suites.batches import stores
 from benchmarks.suites.batches.reports import check_into, sees_all
-from benchmarks.suites.batches.stores import (
-    FOLDERS,
-    Scale,
-    Shape,
-    model_folders,
-    settle,
-    small_runs,
-)
 
 ROWS = 2
-SHARES = (1, 5, FOLDERS)
+SHARES = (1, 5, stores.FOLDERS)
 """How many of the folders are checked: a twentieth of the runs, a quarter, all."""
 
 MOST_APART = 40
 PLAIN, REMEMBERED, AGAIN = "plain", "with a new ledger", "again with that ledger"
 
 
-def memory(folder: Path, scale: Scale) -> Section:
+def memory(folder: Path, scale: stores.Scale) -> Section:
     """Check more and more runs of two rows, with and without a ledger."""
-    store = small_runs(folder / "store", Shape(scale.memory_runs, ROWS, scale.seed))
-    settle()
+    store = stores.small_runs(folder / "store", scale.memory_runs, ROWS, scale.seed)
+    stores.settle()
     parts = [part_of(store, share) for share in SHARES]
     columns = ("peak MB of a check", *(f"{len(part.runs):,} runs" for part in parts), "apart")
     section = Section("Memory for more and more runs of two rows", columns)
@@ -53,7 +46,7 @@ def memory(folder: Path, scale: Scale) -> Section:
 
 def part_of(store: Material, share: int) -> Material:
     """Take the runs in some of the folders of a store."""
-    folders = set(model_folders(store.folder)[:share])
+    folders = set(stores.model_folders(store.folder)[:share])
     runs = tuple(run for run in store.runs if run.rows_path.parent in folders)
     return Material(store.folder, runs, store.version)
 

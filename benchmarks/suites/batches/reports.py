@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.contenders.contract import Material
 from benchmarks.contenders.evalstream import CHECK
 from benchmarks.harness.measure import Measurement
-from benchmarks.harness.rounds import WrongAnswer
+from benchmarks.harness.rounds import WrongAnswer, first_difference
 
 TIMES = re.compile(rb'(?<=,"seconds":)[0-9.e+-]+')
 """How long runs took: the text of a value cannot hold this, since its quotes are escaped."""
@@ -77,8 +77,7 @@ def require_same(one: bytes, other: bytes) -> None:
     """Raise WrongAnswer, with the first difference, where two reports are not the same."""
     if one == other:
         return
-    places = range(min(len(one), len(other)))
-    place = next((place for place in places if one[place] != other[place]), len(places))
+    place = first_difference(one, other)
     cut = slice(max(place - SHOWN_CHARACTERS, 0), place + SHOWN_CHARACTERS)
     first, second = (text[cut].decode(errors="replace") for text in (one, other))
     raise WrongAnswer(f"the reports differ at byte {place:,}: {first} and then {second}")

@@ -52,25 +52,15 @@ USUAL = Scale(20_000, 2 * 10**9, 2_000, 200 * 10**6, 20_000, 3)
 QUICK = Scale(400, 20 * 10**6, 200, 5 * 10**6, 1_000, 1, judges=False)
 
 
-@dataclass(frozen=True)
-class Shape:
-    """How many small runs there are, of how many rows each."""
-
-    runs: int
-    rows: int
-    seed: int
-
-
-def small_runs(folder: Path, shape: Shape) -> Material:
-    """Write small, sound, sealed, different runs; the same shape gives the same bytes."""
+def small_runs(folder: Path, runs: int, rows: int, seed: int) -> Material:
+    """Write small, sound, sealed, different runs; the same arguments give the same bytes."""
     for place in model_folders(folder):
         place.mkdir(parents=True)
-    write, numbers = partial(write_small, folder, shape), range(shape.runs)
-    if shape.runs < WORTH_WORKERS:
-        return Material(folder, tuple(map(write, numbers)), VERSION)
+    write = partial(write_small, folder, runs, rows, seed)
+    if runs < WORTH_WORKERS:
+        return Material(folder, tuple(map(write, range(runs))), VERSION)
     with ProcessPoolExecutor() as pool:
-        runs = tuple(pool.map(write, numbers, chunksize=CHUNK))
-    return Material(folder, runs, VERSION)
+        return Material(folder, tuple(pool.map(write, range(runs), chunksize=CHUNK)), VERSION)
 
 
 def large_run(folder: Path, size: int, seed: int) -> Material:
@@ -96,9 +86,9 @@ def settle() -> None:
     time.sleep(SETTLED_SECONDS)
 
 
-def write_small(folder: Path, shape: Shape, number: int) -> Run:
-    """Write the small run with this number and the aggregate that seals it."""
-    model = f"river-{number * FOLDERS // shape.runs:02d}"
-    plan = Plan("mixed", VERSION, identity_of(number, COLLECTION, model), shape.seed)
-    names = store_names(f"{shape.seed} {number}", model, COLLECTION)
-    return write_run(folder, plan, names, block_of(plan, number, shape.rows), option=0)
+def write_small(folder: Path, runs: int, rows: int, seed: int, number: int) -> Run:
+    """Write the small run with this number, of so many, and the aggregate that seals it."""
+    model = f"river-{number * FOLDERS // runs:02d}"
+    plan = Plan("mixed", VERSION, identity_of(number, COLLECTION, model), seed)
+    names = store_names(f"{seed} {number}", model, COLLECTION)
+    return write_run(folder, plan, names, block_of(plan, number, rows), option=0)

@@ -12,32 +12,25 @@ from pathlib import Path
 from benchmarks.generate.runs import parse_size
 from benchmarks.harness.results import exit_code, parser_of, run_sections
 from benchmarks.harness.tables import Section
+from benchmarks.suites.batches import stores
 from benchmarks.suites.batches.agreement import agreement
 from benchmarks.suites.batches.ledgers import ledgers
 from benchmarks.suites.batches.memory import memory
-from benchmarks.suites.batches.stores import (
-    FOLDERS,
-    QUICK,
-    ROWS,
-    USUAL,
-    Scale,
-    Shape,
-    small_runs,
-)
 from benchmarks.suites.batches.throughput import throughput
 
 ALONE = {"agreement": agreement, "memory": memory}
 SHARING = {"throughput": throughput, "ledger": ledgers}
 SECTIONS = ("throughput", "agreement", "memory", "ledger")
-LEAST = {"runs": 2 * FOLDERS, "large": 100_000, "rounds": 1}
+LEAST = {"runs": 2 * stores.FOLDERS, "large": 100_000, "rounds": 1}
 """The smallest sizes: every folder has runs, and few of those are spoilt."""
 
 
-def sections(names: Sequence[str], scale: Scale, folder: Path) -> Iterator[Section]:
+def sections(names: Sequence[str], scale: stores.Scale, folder: Path) -> Iterator[Section]:
     """Measure one section after the other; what only one of them needs is deleted with it."""
     small = None
     if SHARING.keys() & set(names):
-        small = small_runs(folder / "batch" / "small", Shape(scale.runs, ROWS, scale.seed))
+        place = folder / "batch" / "small"
+        small = stores.small_runs(place, scale.runs, stores.ROWS, scale.seed)
     for name in names:
         with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=folder) as own:
             if name in ALONE:
@@ -62,9 +55,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def scale_of(options: argparse.Namespace) -> Scale:
+def scale_of(options: argparse.Namespace) -> stores.Scale:
     """Return the sizes: those of the options, else the usual ones."""
-    scale = QUICK if options.quick else USUAL
+    scale = stores.QUICK if options.quick else stores.USUAL
     runs, large = options.runs or scale.runs, options.large or scale.large
     return replace(
         scale,

@@ -10,16 +10,8 @@ from benchmarks.contenders.contract import Material
 from benchmarks.harness.budgets import Budget
 from benchmarks.harness.rounds import MEGABYTE, MILLISECONDS, Numbers, Task, WrongAnswer, measured
 from benchmarks.harness.tables import Section, speed_facts, speeds, spread
+from benchmarks.suites.batches import stores
 from benchmarks.suites.batches.reports import check_into, sees_all
-from benchmarks.suites.batches.stores import (
-    ROWS,
-    Scale,
-    Shape,
-    large_run,
-    settle,
-    small_runs,
-    together,
-)
 
 WIDE_ROWS = 1000
 LEAST_SHARE = 0.85
@@ -37,21 +29,21 @@ COLUMNS = (
 )
 
 
-def throughput(folder: Path, scale: Scale, small: Material) -> Section:
+def throughput(folder: Path, scale: stores.Scale, small: Material) -> Section:
     """Check runs of 20 and of 1,000 rows, alone and with a large one, beside one file."""
-    large = large_run(small.folder.parent / "large", scale.large, scale.seed)
-    batch = together(small.folder.parent, small, large)
-    one = large_run(folder / "one", batch.bytes, scale.seed + 1)
-    settle()
+    large = stores.large_run(small.folder.parent / "large", scale.large, scale.seed)
+    batch = stores.together(small.folder.parent, small, large)
+    one = stores.large_run(folder / "one", batch.bytes, scale.seed + 1)
+    stores.settle()
     beside = BesideOneFile(folder, scale, one)
-    beside.measure_batch(f"runs of {ROWS} rows and the large one", batch)
-    beside.measure_part(f"the runs of {ROWS} rows alone", small)
+    beside.measure_batch(f"runs of {stores.ROWS} rows and the large one", batch)
+    beside.measure_part(f"the runs of {stores.ROWS} rows alone", small)
     beside.measure_part("the large one alone", large)
-    shape = Shape(max(1, scale.runs * ROWS // WIDE_ROWS), WIDE_ROWS, scale.seed)
-    wide = small_runs(folder / "wide" / "small", shape)
+    runs = max(1, scale.runs * stores.ROWS // WIDE_ROWS)
+    wide = stores.small_runs(folder / "wide" / "small", runs, WIDE_ROWS, scale.seed)
     large.folder.rename(folder / "wide" / "large")
-    settle()
-    both = together(folder / "wide", wide, large)
+    stores.settle()
+    both = stores.together(folder / "wide", wide, large)
     beside.measure_batch(f"runs of {WIDE_ROWS} rows and the large one", both)
     beside.measure_part(f"the runs of {WIDE_ROWS} rows alone", wide)
     return beside.section
@@ -65,7 +57,7 @@ class BesideOneFile:
     """
 
     folder: Path
-    scale: Scale
+    scale: stores.Scale
     one: Material
     rate: float | None = None
     section: Section = field(

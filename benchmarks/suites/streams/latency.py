@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+from bisect import bisect_left
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
-from queue import SimpleQueue
 from random import Random
 from statistics import median, quantiles
 from threading import Thread, Timer
@@ -20,7 +21,7 @@ from benchmarks.generate.aggregates import identity_of
 from benchmarks.generate.blocks import Line, Plan, block_of
 from benchmarks.generate.runs import write_run
 from benchmarks.harness.budgets import Budget
-from benchmarks.harness.rounds import MILLISECONDS, WrongAnswer, require_exit
+from benchmarks.harness.rounds import MILLISECONDS, WrongAnswer, first_difference, require_exit
 from benchmarks.harness.tables import Section
 from benchmarks.suites.streams.runs import CHUNK_BYTES, VERSION, Scale
 
@@ -89,7 +90,7 @@ def delays(
     WrongAnswer where other bytes come out, or the exit code is not 0; a filter that hangs is
     killed.
     """
-    came = SimpleQueue[tuple[float, bytes]]()
+    arrivals = list[tuple[float, bytes]]()
     with (
         tempfile.TemporaryFile() as errors,
         subprocess.Popen(
@@ -98,7 +99,7 @@ def delays(
     ):
         assert process.stdin is not None
         assert process.stdout is not None
-        reading = Thread(target=_note_arrivals, args=(process.stdout.fileno(), came))
+        reading = Thread(target=_note_arrivals, args=(process.stdout.fileno(), arrivals))
         begun = list[float]()
         ending = Timer(PATIENCE_SECONDS + len(data) * bounds[1], process.kill)
         reading.start()
@@ -115,7 +116,7 @@ def delays(
         errors.seek(0)
         output = errors.read().decode(errors="replace")
     require_exit(0, code, output)
-    return [end - begin for begin, end in zip(begun, _ends(data, came), strict=True)]
+    return [end - begin for begin, end in zip(begun, _ends(data, arrivals), strict=True)]
 
 
 def _write_rows(
@@ -133,26 +134,17 @@ def _write_rows(
     return begun
 
 
-def _note_arrivals(descriptor: int, came: SimpleQueue[tuple[float, bytes]]) -> None:
-    """Read to the end, and note when each piece came; the last one is empty."""
-    piece = b"-"
-    while piece:
-        piece = os.read(descriptor, CHUNK_BYTES)
-        came.put((perf_counter(), piece))
+def _note_arrivals(descriptor: int, arrivals: list[tuple[float, bytes]]) -> None:
+    """Read to the end, and note when each piece came."""
+    while piece := os.read(descriptor, CHUNK_BYTES):
+        arrivals.append((perf_counter(), piece))
 
 
-def _ends(data: Sequence[bytes], came: SimpleQueue[tuple[float, bytes]]) -> list[float]:
+def _ends(data: Sequence[bytes], arrivals: Sequence[tuple[float, bytes]]) -> list[float]:
     """Return when the last byte of each row came. Raises WrongAnswer for other bytes."""
-    everything, got, wanted, ended = b"".join(data), 0, 0, list[float]()
-    when = 0.0
-    for row in data:
-        wanted += len(row)
-        while got < wanted:
-            when, piece = came.get()
-            if not piece or everything[got : got + len(piece)] != piece:
-                raise WrongAnswer(f"other bytes came out from byte {got:,} on")
-            got += len(piece)
-        ended.append(when)
-    if came.get()[1]:
-        raise WrongAnswer("more bytes came out than went in")
-    return ended
+    expected, found = b"".join(data), b"".join(piece for _, piece in arrivals)
+    if expected != found:
+        place = first_difference(expected, found)
+        raise WrongAnswer(f"other bytes came out from byte {place:,} on")
+    totals = list(accumulate(len(piece) for _, piece in arrivals))
+    return [arrivals[bisect_left(totals, end)][0] for end in accumulate(map(len, data))]
