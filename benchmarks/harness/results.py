@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import json
-import tempfile
-from collections.abc import Callable, Iterator
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.harness.budgets import State, Verdict
@@ -71,25 +71,51 @@ class Results:
                 yield f"MISSED {one.budget.name}: {one.figure}, {one.limit}"
 
 
-def parser_of(suite: str, description: str | None) -> argparse.ArgumentParser:
+def parser_of(suite: str, description: str | None, names: Iterable[str]) -> ArgumentParser:
     """Return the command line of a suite, with the options that all suites share."""
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks {suite}", description=description)
+    parser = ArgumentParser(prog=f"python -m benchmarks {suite}", description=description)
+    parser.add_argument(
+        "--only",
+        type=chosen_from(names),
+        default=tuple(names),
+        metavar="NAME,...",
+        help=f"measure these only: {', '.join(names)}",
+    )
     parser.add_argument("--quick", action="store_true", help="measure everything, but small")
     parser.add_argument("--folder", type=Path, help="where files are made, then deleted")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers here")
     return parser
 
 
+def chosen_from(known: Iterable[str]) -> Callable[[str], tuple[str, ...]]:
+    """Return what reads names with commas between them and refuses unknown ones."""
+
+    def names(given: str) -> tuple[str, ...]:
+        chosen = tuple(given.split(","))
+        unknown = [name for name in chosen if name not in known]
+        if unknown:
+            raise ArgumentTypeError(f"{', '.join(unknown)}: not among {', '.join(known)}")
+        return chosen
+
+    return names
+
+
 def run_sections(
-    sections: Callable[[Path], Iterator[Section]],
-    options: argparse.Namespace,
+    sections: Mapping[str, Callable[[Path], Section]],
+    options: Namespace,
     overall: Callable[[], list[Verdict]] = list,
 ) -> Results:
-    """Measure sections in a new folder and print each as it comes, then the budgets."""
+    """Measure the chosen sections and print each as it comes, then the budgets.
+
+    Each gets a folder of its own that is deleted with it; what is beside that folder stays for
+    the sections that follow.
+    """
     results = Results()
     print(machine_line(results.machine), flush=True)
-    with tempfile.TemporaryDirectory(prefix="evalstream-bench-", dir=options.folder) as folder:
-        for section in sections(Path(folder)):
+    with TemporaryDirectory(prefix="evalstream-bench-", dir=options.folder) as folder:
+        for name in options.only:
+            with TemporaryDirectory(prefix=f"{name}-", dir=folder) as own:
+                section = sections[name](Path(own))
             print(f"\n{section.markdown()}", flush=True)
             results.sections.append(section)
     results.overall = overall()

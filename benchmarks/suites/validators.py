@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -17,7 +16,7 @@ from benchmarks.harness.budgets import verdicts
 from benchmarks.harness.chart import Bar, chart
 from benchmarks.harness.measure import warm
 from benchmarks.harness.proof import require_proof, task_of
-from benchmarks.harness.results import exit_code, parser_of, run_sections
+from benchmarks.harness.results import chosen_from, exit_code, parser_of, run_sections
 from benchmarks.harness.rounds import MEGABYTE, Numbers, WrongAnswer, answer, measured
 from benchmarks.harness.tables import Section, speed_columns, write_region
 from benchmarks.suites.workloads import WORKLOADS, Scale, Workload
@@ -26,18 +25,16 @@ Found = dict[tuple[str, str], tuple[Material, Numbers]]
 COLUMNS = speed_columns("contender", "checks", floor="openssl")
 
 
-def sections(options: argparse.Namespace, found: Found, folder: Path) -> Iterator[Section]:
-    """Make and measure one workload after the other; each is deleted before the next."""
+def measure_workload(
+    folder: Path, workload: Workload, options: argparse.Namespace, found: Found
+) -> Section:
+    """Make a workload, measure the chosen contenders and add what was found."""
     scale = Scale(options.size, options.memory_size, options.many, options.seed)
-    for name in options.only:
-        workload = WORKLOADS[name]
-        chosen = [CONTENDERS[one] for one in workload.contenders if one in options.contenders]
-        if chosen:
-            with tempfile.TemporaryDirectory(dir=folder) as own:
-                material = workload.make(Path(own), scale)
-                section, numbers = section_of(workload, material, chosen, options.pairs)
-            found.update({(name, one): (material, taken) for one, taken in numbers.items()})
-            yield section
+    material = workload.make(folder, scale)
+    chosen = [CONTENDERS[one] for one in workload.contenders if one in options.contenders]
+    section, numbers = section_of(workload, material, chosen, options.pairs)
+    found.update({(workload.name, one): (material, taken) for one, taken in numbers.items()})
+    return section
 
 
 def section_of(
@@ -88,12 +85,9 @@ def bars(found: Found) -> Mapping[str, Sequence[Bar]]:
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
-    parser = parser_of("validators", __doc__)
-    only, contenders = chosen_from(WORKLOADS), chosen_from(CONTENDERS)
-    parser.add_argument("--only", type=only, default=(*WORKLOADS,), metavar="WORKLOAD,...")
-    parser.add_argument(
-        "--contenders", type=contenders, default=(*CONTENDERS,), metavar="CONTENDER,..."
-    )
+    parser = parser_of("validators", __doc__, WORKLOADS)
+    contenders = chosen_from(CONTENDERS)
+    parser.add_argument("--contenders", type=contenders, default=(*CONTENDERS,), metavar="NAME,...")
     parser.add_argument("--pairs", type=int, metavar="N", help="rounds (default: 5)")
     parser.add_argument("--size", type=parse_size, help="bytes of a file (default: 300M)")
     parser.add_argument("--memory-size", type=parse_size, help="for memory alone (default: 4G)")
@@ -109,25 +103,13 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.pairs is not None and options.pairs < 1:
         parser.error("--pairs must be at least 1")
+    wanted = set(options.contenders)
+    options.only = [name for name in options.only if wanted & {*WORKLOADS[name].contenders}]
     quick = {"pairs": 2, "size": 6 * 10**6, "memory_size": 30 * 10**6, "many": 50}
     full = {"pairs": 5, "size": 300 * 10**6, "memory_size": 4 * 10**9, "many": 5_000}
     for name, value in (quick if options.quick else full).items():
         setattr(options, name, getattr(options, name) or value)
     return options
-
-
-def chosen_from(table: Mapping[str, object]) -> Callable[[str], tuple[str, ...]]:
-    """Return what reads names with commas between them and refuses unknown ones."""
-
-    def names(given: str) -> tuple[str, ...]:
-        chosen = tuple(given.split(","))
-        unknown = [name for name in chosen if name not in table]
-        if unknown:
-            message = f"{', '.join(unknown)}: not among {', '.join(table)}"
-            raise argparse.ArgumentTypeError(message)
-        return chosen
-
-    return names
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -138,11 +120,12 @@ def main(arguments: Sequence[str]) -> int:
         print(f"the floor cannot be measured: {missing}", file=sys.stderr)
         return 2
     found: Found = {}
-    results = run_sections(
-        partial(sections, options, found),
-        options,
-        lambda: verdicts(found, judges=not options.quick),
-    )
+    sections = {
+        name: partial(measure_workload, workload=workload, options=options, found=found)
+        for name, workload in WORKLOADS.items()
+    }
+    judge = partial(verdicts, found, judges=not options.quick)
+    results = run_sections(sections, options, judge)
     if options.markdown:
         write_region(options.markdown, results.markdown())
     if options.svg:

@@ -162,8 +162,9 @@ def test_batches_are_measured_beside_one_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stores, "SETTLED_SECONDS", 0)
-    small = store_of(tmp_path / "batch" / "small", rows=stores.ROWS)
-    section = throughput(tmp_path, TINY, small)
+    own = tmp_path / "own"
+    own.mkdir()
+    section = throughput(own, TINY)
     assert section.errors == []
     assert names(section) == [
         "one file",
@@ -219,7 +220,9 @@ def test_a_ledger_answers_and_each_check_is_noted(
         return seconds
 
     monkeypatch.setattr(ledgers, "kill_half_way", not_killed)
-    section = ledgers.ledgers(tmp_path, TINY, store_of(tmp_path / "small"))
+    own = tmp_path / "own"
+    own.mkdir()
+    section = ledgers.ledgers(own, TINY)
     assert section.errors == []
     assert [line[0] for line in section.lines][-2:] == ["killed half-way", "continued"]
     assert section.facts["killed"] == {"before": RUNS, "remembered": RUNS, "twice": 0}

@@ -18,7 +18,7 @@ from benchmarks.harness.rounds import Task, WrongAnswer, answer, require_exit
 from benchmarks.harness.tables import Section
 from benchmarks.suites.batches import witness
 from benchmarks.suites.batches.reports import check_into, comparable, require_same, require_sound
-from benchmarks.suites.batches.stores import Scale, settle
+from benchmarks.suites.batches.stores import Scale, settle, shared_runs
 
 COLUMNS = ("check", "seconds", "runs/s", "runs checked", "runs from the ledger", "report")
 AGAIN = Budget("checked again with a ledger", 1_000, "runs/s", is_floor=True)
@@ -81,9 +81,10 @@ class LedgerChecks:
         return runs / seconds
 
 
-def ledgers(folder: Path, scale: Scale, small: Material) -> Section:
+def ledgers(folder: Path, scale: Scale) -> Section:
     """Check small runs with a ledger, again, and again after a check that was killed half-way."""
     section = Section("A ledger: checked again, and continued after kill -9", COLUMNS)
+    small = shared_runs(folder.parent / "batch" / "small", scale.runs, scale.seed)
     checks = LedgerChecks(section, folder, small)
     settle()
     try:

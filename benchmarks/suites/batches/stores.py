@@ -6,7 +6,7 @@ import os
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from benchmarks.contenders.contract import Material
@@ -50,6 +50,12 @@ class Scale:
 
 USUAL = Scale(20_000, 2 * 10**9, 2_000, 200 * 10**6, 20_000, 3)
 QUICK = Scale(400, 20 * 10**6, 200, 5 * 10**6, 1_000, 1, judges=False)
+
+
+@cache
+def shared_runs(folder: Path, runs: int, seed: int) -> Material:
+    """Write small runs of the usual number of rows, once for all sections."""
+    return small_runs(folder, runs, ROWS, seed)
 
 
 def small_runs(folder: Path, runs: int, rows: int, seed: int) -> Material:

@@ -3,47 +3,32 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from benchmarks.generate.runs import parse_size
 from benchmarks.harness.results import exit_code, parser_of, run_sections
-from benchmarks.harness.tables import Section
 from benchmarks.suites.batches import stores
 from benchmarks.suites.batches.agreement import agreement
 from benchmarks.suites.batches.ledgers import ledgers
 from benchmarks.suites.batches.memory import memory
 from benchmarks.suites.batches.throughput import throughput
 
-ALONE = {"agreement": agreement, "memory": memory}
-SHARING = {"throughput": throughput, "ledger": ledgers}
-SECTIONS = ("throughput", "agreement", "memory", "ledger")
+SECTIONS = {
+    "throughput": throughput,
+    "agreement": agreement,
+    "memory": memory,
+    "ledger": ledgers,
+}
 LEAST = {"runs": 2 * stores.FOLDERS, "large": 100_000, "rounds": 1}
 """The smallest sizes: every folder has runs, and few of those are spoilt."""
 
 
-def sections(names: Sequence[str], scale: stores.Scale, folder: Path) -> Iterator[Section]:
-    """Measure one section after the other; what only one of them needs is deleted with it."""
-    small = None
-    if SHARING.keys() & set(names):
-        place = folder / "batch" / "small"
-        small = stores.small_runs(place, scale.runs, stores.ROWS, scale.seed)
-    for name in names:
-        with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=folder) as own:
-            if name in ALONE:
-                yield ALONE[name](Path(own), scale)
-            elif small is not None:
-                yield SHARING[name](Path(own), scale, small)
-
-
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
-    parser = parser_of("batches", __doc__)
+    parser = parser_of("batches", __doc__, SECTIONS)
     parser.add_argument("--full", action="store_true", help="compare reports at full size, too")
-    parser.add_argument("--only", choices=SECTIONS, nargs="+", default=SECTIONS)
     parser.add_argument("--runs", type=int, metavar="N", help="small runs (default: 20000)")
     parser.add_argument("--large", type=parse_size, metavar="SIZE", help="(default: 2G)")
     parser.add_argument("--rounds", type=int, metavar="N", help="(default: 3)")
@@ -73,4 +58,6 @@ def scale_of(options: argparse.Namespace) -> stores.Scale:
 def main(arguments: Sequence[str]) -> int:
     """Measure, print the tables, and return 1 if a budget is missed or an answer is wrong."""
     options = parse_arguments(arguments)
-    return exit_code(run_sections(partial(sections, options.only, scale_of(options)), options))
+    scale = scale_of(options)
+    sections = {name: partial(section, scale=scale) for name, section in SECTIONS.items()}
+    return exit_code(run_sections(sections, options))

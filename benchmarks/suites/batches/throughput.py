@@ -29,10 +29,12 @@ COLUMNS = (
 )
 
 
-def throughput(folder: Path, scale: stores.Scale, small: Material) -> Section:
+def throughput(folder: Path, scale: stores.Scale) -> Section:
     """Check runs of 20 and of 1,000 rows, alone and with a large one, beside one file."""
-    large = stores.large_run(small.folder.parent / "large", scale.large, scale.seed)
-    batch = stores.together(small.folder.parent, small, large)
+    place = folder.parent / "batch"
+    small = stores.shared_runs(place / "small", scale.runs, scale.seed)
+    large = stores.large_run(place / "large", scale.large, scale.seed)
+    batch = stores.together(place, small, large)
     one = stores.large_run(folder / "one", batch.bytes, scale.seed + 1)
     stores.settle()
     beside = BesideOneFile(folder, scale, one)

@@ -16,10 +16,11 @@ APART_PERCENT = 5
 SPELLINGS = ("compact", "indented")
 
 
-def arrays(folder: Path, scale: Scale, run: Run) -> Section:
+def arrays(folder: Path, scale: Scale) -> Section:
     """Check the same rows as one JSON array, in two spellings and two sizes."""
     columns = speed_columns("reading", floor="the same rows as lines")
     section = Section("Rows as one JSON array", columns)
+    run = mixed(folder.parent / "run", scale.size, scale.seed)
     peaks: dict[str, list[float]] = {spelling: [] for spelling in SPELLINGS}
     measure_arrays(section, folder, run, scale.rounds, peaks)
     if scale.large is None:

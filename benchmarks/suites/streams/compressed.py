@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.contenders.evalstream import CHECK, REPORT
-from benchmarks.generate.runs import Run
 from benchmarks.harness.budgets import Budget
 from benchmarks.harness.measure import Measurement, measure, warm
 from benchmarks.harness.rounds import MEGABYTE, Task, WrongAnswer, megabytes, require_exit
@@ -26,6 +25,7 @@ from benchmarks.suites.streams.runs import (
     TWO_WORKERS,
     Scale,
     check_of,
+    mixed,
     resealed,
     sees_all,
 )
@@ -44,9 +44,9 @@ TIMED_OUT = 124
 """The exit code of `timeout` when the time was up."""
 
 
-def compressed(folder: Path, scale: Scale, run: Run) -> Section:
+def compressed(folder: Path, scale: Scale) -> Section:
     """Check a file in every compression, beside the plain one and beside decompressing alone."""
-    del folder
+    run = mixed(folder.parent / "run", scale.size, scale.seed)
     columns = speed_columns("reading", floor="decompressing alone")
     section = Section("Compressed rows, in bytes when decompressed", columns)
     section.measure(Task("plain", check_of(run), run.bytes, proves=sees_all(run)), scale.rounds)

@@ -13,13 +13,14 @@ from benchmarks.generate.runs import Run
 from benchmarks.harness.measure import Measurement
 from benchmarks.harness.rounds import Task, WrongAnswer
 from benchmarks.harness.tables import Section, speed_columns
-from benchmarks.suites.streams.runs import Scale, sees_all
+from benchmarks.suites.streams.runs import Scale, mixed, sees_all
 
 
-def throughput(folder: Path, scale: Scale, run: Run) -> Section:
+def throughput(folder: Path, scale: Scale) -> Section:
     """Pipe a file through a check that passes no rows, all rows or sound rows, or copies them."""
     columns = speed_columns("through the filter", floor="cat and openssl")
     section = Section("Throughput of the filter", columns)
+    run = mixed(folder.parent / "run", scale.size, scale.seed)
     check = shlex.join([*CHECK, "-", "--aggregate", str(run.aggregate_path), *REPORT])
     floor = Task("openssl", piped(run, "openssl dgst -sha256"), run.bytes)
     plain = Task("check -", piped(run, check), run.bytes, floor, sees_all(run))

@@ -14,10 +14,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from benchmarks.contenders.evalstream import CHECK, REPORT
-from benchmarks.generate.runs import Run
 from benchmarks.harness.rounds import Task
 from benchmarks.harness.tables import Section, speed_columns
-from benchmarks.suites.streams.runs import TWO_WORKERS, Scale, sees_all
+from benchmarks.suites.streams.runs import TWO_WORKERS, Scale, mixed, sees_all
 
 FETCH = """
 import sys
@@ -29,9 +28,9 @@ while reader.read():
 """Reads a file as a check does, and drops it."""
 
 
-def remote(folder: Path, scale: Scale, run: Run) -> Section:
+def remote(folder: Path, scale: Scale) -> Section:
     """Check a file behind a web server, beside reading its bytes alone."""
-    del folder
+    run = mixed(folder.parent / "run", scale.size, scale.seed)
     columns = speed_columns("reading", floor="reading alone")
     section = Section("Remote storage, on loopback", columns)
     missing = [package for package in ("aiohttp", "fsspec") if find_spec(package) is None]

@@ -1,11 +1,11 @@
-"""Shares what all sections of streams need: sizes, the run of mixed rows, its check and proof."""
+"""Shares what the sections of streams need: sizes, the run of mixed rows, its check and proof."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import orjson
@@ -41,8 +41,9 @@ FULL = Scale(300 * 10**6, 1_200 * 10**6, 4 * 10**9, 120, 500, 3)
 QUICK = Scale(60 * 10**6, None, 200 * 10**6, 10, 100, 1)
 
 
+@cache
 def mixed(folder: Path, size: int, seed: int) -> Run:
-    """Make the mixed workload."""
+    """Make the run of mixed rows, once for all sections."""
     run = generate(folder, size=size, mix="mixed", version=VERSION, seed=seed)
     warm(run.rows_path)
     return run
