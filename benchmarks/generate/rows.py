@@ -192,16 +192,11 @@ class RowComposer:
     def _tool_exchange(self, first: int, count: int, size: int) -> list[Document]:
         """Let the assistant call tools and one tool turn answer them."""
         random, dialect = self._random, self._dialect
-        calls = [
-            {
-                "id": f"call_{first + offset:04d}",
-                "name": random.choice(TOOLS),
-                "arguments": dialect.mapping(
-                    {"input": self._pool.text(random, size // 10), "timeout": 30}
-                ),
-            }
-            for offset in range(count)
-        ]
+        calls: list[Document] = []
+        for number in range(first, first + count):
+            name, text = random.choice(TOOLS), self._pool.text(random, size // 10)
+            arguments = dialect.mapping({"input": text, "timeout": 30})
+            calls.append({"id": f"call_{number:04d}", "name": name, "arguments": arguments})
         ids = [str(call["id"]) for call in calls]
         thought = self._pool.text(random, size // 5)
         result = self._pool.text(random, size * 7 // 10)

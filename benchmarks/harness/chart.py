@@ -26,7 +26,9 @@ class Axis:
 
     def __init__(self, largest: float) -> None:
         steps = [step * 10**power for power in range(12) for step in (1, 2, 5)]
-        end = next((place for place, tick in enumerate(steps) if tick >= largest and place), -1)
+        end = next(
+            (place for place, tick in enumerate(steps) if tick >= largest and place), len(steps)
+        )
         self.ticks = steps[: end + 1]
 
     def x(self, ratio: float) -> float:

@@ -38,12 +38,12 @@ def store_of(folder: Path, rows: int = 2) -> Material:
 
 
 def states(section: Section) -> set[State]:
-    """Return how the budgets of a section stand."""
+    """Return what came of the budgets of a section."""
     return {verdict.state for verdict in section.verdicts}
 
 
 def names(section: Section) -> list[str]:
-    """Return what the lines of a section are about."""
+    """Return the first cells of the lines of a section."""
     return [line[0] for line in section.lines]
 
 
@@ -58,7 +58,7 @@ def test_small_runs_and_a_large_one_are_sound_together(tmp_path: Path) -> None:
     assert len({run.rows_path.parent for run in small.runs}) == FOLDERS
 
 
-def test_the_same_shape_gives_the_same_bytes_whoever_writes(
+def test_the_same_arguments_give_the_same_bytes_with_and_without_a_pool(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = store_of(tmp_path / "first")
@@ -69,7 +69,7 @@ def test_the_same_shape_gives_the_same_bytes_whoever_writes(
 
 
 class Sequential:
-    """Stands for a pool of workers, without any."""
+    """Replaces a pool of workers by a loop."""
 
     def __enter__(self) -> "Sequential":
         return self
@@ -78,7 +78,7 @@ class Sequential:
         pass
 
     def map(self, write: Callable[[int], Any], numbers: range, chunksize: int) -> Any:
-        """Do at once what workers would."""
+        """Do the work of the workers."""
         assert chunksize
         return map(write, numbers)
 
@@ -203,7 +203,7 @@ def test_a_report_without_a_fault_that_was_made_is_wrong(tmp_path: Path) -> None
         agreement.add_report(section, "any", path, 1.0, None)
 
 
-def test_memory_is_told_for_more_and_more_runs(tmp_path: Path) -> None:
+def test_memory_is_measured_for_more_and_more_runs(tmp_path: Path) -> None:
     section = memory(tmp_path, TINY)
     assert section.errors == []
     assert section.columns[1:4] == ("2 runs", "10 runs", "40 runs")

@@ -5,21 +5,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
 import evalstream
+from benchmarks import __main__ as command_line
 from benchmarks.contenders import CONTENDERS, FLOOR
 from benchmarks.contenders.contract import Command, Material
 from benchmarks.generate import blocks
 from benchmarks.generate.runs import Run, generate, generate_small
-from benchmarks.harness.budgets import BUDGETS, State, verdicts
+from benchmarks.harness.budgets import BUDGETS, Budget, State, verdicts
 from benchmarks.harness.chart import chart
 from benchmarks.harness.measure import Measurement
 from benchmarks.harness.proof import require_proof, task_of
-from benchmarks.harness.results import Results
+from benchmarks.harness.results import Results, exit_code
 from benchmarks.harness.rounds import Numbers, WrongAnswer, answer
 from benchmarks.harness.tables import Section, write_region
 from benchmarks.suites.validators import COLUMNS, Found, bars, parse_arguments, section_of
@@ -161,3 +163,23 @@ def test_absent_contenders_are_in_the_table_and_the_picture_is_well_formed() -> 
 def test_unknown_names_and_no_pairs_are_refused(arguments: tuple[str, str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         parse_arguments(arguments)
+
+
+def test_missed_budgets_and_wrong_answers_fail_a_suite(capsys: pytest.CaptureFixture[str]) -> None:
+    held = Section("any", COLUMNS)
+    held.hold(Budget("speed", 2, "MB/s", is_floor=True, aim=5), 3)
+    assert exit_code(Results(MACHINE, [held])) == 0
+    assert capsys.readouterr().out.startswith("aim not reached: speed: 3 MB/s")
+    held.hold(Budget("memory", 2, "MB"), 3)
+    held.fail("one", WrongAnswer("why"))
+    assert exit_code(Results(MACHINE, [held])) == 1
+    *_, error, missed = capsys.readouterr().out.splitlines()
+    assert error == "ERROR any: one: why"
+    assert missed == "MISSED memory: 3 MB, at most 2 MB"
+
+
+def test_suites_are_found_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in command_line.SUITES.values():
+        assert callable(import_module(module).main)
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "other"])
+    assert command_line.main() == 2

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from benchmarks.contenders.contract import Material
 from benchmarks.contenders.evalstream import CHECK
 from benchmarks.generate.faults import EACH, KINDS, spoil_store
 from benchmarks.harness.rounds import Task, WrongAnswer, answer
@@ -22,30 +20,25 @@ ERRORS_FOUND = 1
 
 def agreement(folder: Path, scale: stores.Scale) -> Section:
     """Check a batch with faulty runs in this process, by a pool, in shards and by Dask."""
-    batch = spoilt_batch(folder / "batch", scale)
-    report = folder / "report.json"
+    place, report = folder / "batch", folder / "report.json"
+    small = stores.small_runs(place / "small", scale.compared, stores.ROWS, scale.seed)
+    stores.large_run(place / "large", scale.compared_large, scale.seed)
+    spoil_store([(run.rows_path, run.aggregate_path) for run in small.runs])
+    stores.settle()
     section = Section("The same report from every executor", COLUMNS)
     expected: bytes | None = None
-    for name, commands in ways(folder, batch.folder, report).items():
+    for name, commands in ways(folder, place, report).items():
         if name == "Dask" and find_spec("distributed") is None:
             section.skip(name, "skipped: distributed is not installed")
             continue
         try:
-            seconds = seconds_of(commands)
+            tasks = [Task(name, command, 0, exit_code=ERRORS_FOUND) for command in commands]
+            seconds = sum(answer(task).seconds for task in tasks)
             expected = add_report(section, name, report, seconds, expected)
         except WrongAnswer as error:
             section.fail(name, error)
         report.unlink(missing_ok=True)
     return section
-
-
-def spoilt_batch(folder: Path, scale: stores.Scale) -> Material:
-    """Make small runs and a large one, and spoil some of the small ones."""
-    small = stores.small_runs(folder / "small", scale.compared, stores.ROWS, scale.seed)
-    large = stores.large_run(folder / "large", scale.compared_large, scale.seed)
-    spoil_store([(run.rows_path, run.aggregate_path) for run in small.runs])
-    stores.settle()
-    return stores.together(folder, small, large)
 
 
 def ways(folder: Path, batch: Path, report: Path) -> dict[str, list[list[str]]]:
@@ -62,15 +55,6 @@ def ways(folder: Path, batch: Path, report: Path) -> dict[str, list[list[str]]]:
         "two shards, merged": [*shards, merge],
         "Dask": [check_into(report, batch, "--executor", "dask", "--jobs", "2")],
     }
-
-
-def seconds_of(commands: Sequence[Sequence[str]]) -> float:
-    """Run commands one after the other, and return the sum of their seconds.
-
-    Raises WrongAnswer unless each finds errors.
-    """
-    tasks = (Task("", command, 0, exit_code=ERRORS_FOUND) for command in commands)
-    return sum(answer(task).seconds for task in tasks)
 
 
 def add_report(
