@@ -13,7 +13,7 @@ _DRIVER = """
 import json, os, sys
 
 from evalstream.cli import app, checking, listing, merging, saving, sealing
-from evalstream.cli.main import main
+from evalstream.cli.app import main
 
 
 def run(case):

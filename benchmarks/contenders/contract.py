@@ -1,4 +1,4 @@
-"""What a contender is: a program that judges rows, how to call it, and when to believe it."""
+"""The contract of a contender: a program that checks rows, and when to accept its answer."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from benchmarks.generate import Run
-from benchmarks.measure import Measurement
+from benchmarks.generate.runs import Run
+from benchmarks.harness.measure import Measurement
 
 ROOT = Path(__file__).resolve().parents[2]
 

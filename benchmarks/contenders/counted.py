@@ -6,7 +6,7 @@ import json
 from json import JSONDecodeError
 
 from benchmarks.contenders.contract import Material
-from benchmarks.measure import Measurement
+from benchmarks.harness.measure import Measurement
 
 
 def has_counted_all(material: Material, measurement: Measurement) -> bool:

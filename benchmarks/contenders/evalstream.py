@@ -10,7 +10,7 @@ from json import JSONDecodeError
 from pathlib import Path
 
 from benchmarks.contenders.contract import Checks, Command, Contender, Material
-from benchmarks.measure import Measurement
+from benchmarks.harness.measure import Measurement
 
 CHECK = [sys.executable, "-m", "evalstream", "check"]
 REPORT = ["--format", "jsonl"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 
 from benchmarks.contenders.contract import Checks, Command, Contender, Material
-from benchmarks.measure import Measurement
+from benchmarks.harness.measure import Measurement
 
 HEXADECIMAL = 64
 

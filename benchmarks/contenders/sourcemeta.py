@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.contenders.contract import Checks, Command, Contender, Material
-from benchmarks.measure import Measurement
+from benchmarks.harness.measure import Measurement
 
 ARCHITECTURES = {"amd64": "x86_64", "aarch64": "arm64"}
 REFUSED = 2

@@ -10,7 +10,7 @@ from json import JSONDecodeError
 from pathlib import Path
 
 from benchmarks.contenders.contract import ROOT, Checks, Command, Contender, Material
-from benchmarks.measure import Measurement
+from benchmarks.harness.measure import Measurement
 
 
 def python() -> Path:

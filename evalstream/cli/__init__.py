@@ -3,6 +3,6 @@
 from evalstream.model.uninterrupted import uninterrupted
 
 with uninterrupted():
-    from evalstream.cli.main import app, main
+    from evalstream.cli.app import app, main
 
 __all__ = ["app", "main"]

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from evalstream.api import check as run_check
-from evalstream.cli.main import command_group
+from evalstream.cli.app import command_group
 from evalstream.cli.options import (
     Create,
     Executor,

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from evalstream.api import merge as merge_parts
-from evalstream.cli.main import command_group
+from evalstream.cli.app import command_group
 from evalstream.cli.options import ForceReport, Format, ReportFile, ReportFormat
 from evalstream.cli.output import Target, report_of
 from evalstream.model.options import Options

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import typer
 
-from evalstream.cli.main import guarded, stop
+from evalstream.cli.app import guarded, stop
 from evalstream.cli.options import REPORTERS, Format
 from evalstream.cli.replaceable import refuse_foreign
 from evalstream.engine.routing import outputs_of

@@ -11,7 +11,7 @@ import typer
 
 from evalstream.batch.ledger.entries import DAMAGED, entries
 from evalstream.batch.ledger.export import FORMS, export, wrote
-from evalstream.cli.main import command_group, guarded
+from evalstream.cli.app import command_group, guarded
 from evalstream.cli.options import codes_of
 from evalstream.cli.replaceable import refuse_foreign
 from evalstream.formats.registry import CATALOGUE, NAMES

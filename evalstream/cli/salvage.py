@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from evalstream.cli.main import command_group, guarded
+from evalstream.cli.app import command_group, guarded
 from evalstream.cli.options import MaxLineBytes, Rows
 from evalstream.engine.salvage import REST, salvage, salvage_lines
 from evalstream.io.overwriting import STDOUT, refuse_overwriting

@@ -1,0 +1,1 @@
+"""Writes deterministic, realistic runs: rows, text, aggregates and faults."""

@@ -1,0 +1,1 @@
+"""Measures commands, judges what they found, and lays the numbers out."""

@@ -1,1 +1,0 @@
-"""Measures rows that come any other way than from a plain file."""

@@ -1,0 +1,1 @@
+"""The suites: what is measured, one command each."""
