@@ -35,13 +35,12 @@ _END = "--- end of this command ---"
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """Return an environment in which `evalstream` and `python` run this package."""
+    """Return an environment in which `evalstream` runs this package."""
     programs = tmp_path / "bin"
     programs.mkdir()
-    for name, words in (("evalstream", "-m evalstream"), ("python", "")):
-        program = programs / name
-        program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {words} "$@"\n')
-        program.chmod(0o755)
+    program = programs / "evalstream"
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m evalstream "$@"\n')
+    program.chmod(0o755)
     return {
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(CHECKOUT),
