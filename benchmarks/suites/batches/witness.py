@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from evalstream.batch import packing, scheduler
-from evalstream.cli import app
+from evalstream.cli import main
 
 VARIABLE = "EVALSTREAM_BENCHMARK_WITNESS"
 """Names the file; worker processes inherit it, and so find the same file."""
@@ -28,4 +28,4 @@ if __name__ in ("__main__", "__mp_main__"):
     for module in (packing, scheduler):
         module.check_planned = witnessed  # type: ignore[attr-defined]
 if __name__ == "__main__":
-    app()
+    main()
