@@ -20,10 +20,12 @@ import pytest
 from corpus import CORPUS, needs_corpus
 from hypothesis import given
 from hypothesis import strategies as st
+from odd_files import context_for, odd_files
+from odd_files import outcome as collected
+from paths import REPOSITORY
 from rows import (
     COVERED,
     PREFERRED,
-    REPOSITORY,
     VERSIONS,
     Place,
     Row,
@@ -38,8 +40,6 @@ from rows import (
     sound_rows,
     spoilt_bytes,
 )
-from test_properties import context_for, odd_files
-from test_properties import outcome as collected
 
 import evalstream
 from evalstream.formats.eee import fast_path, row_engine, row_view
