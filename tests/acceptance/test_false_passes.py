@@ -11,7 +11,6 @@ import pytest
 from rows import DETAILS, Row, aggregate_of, bytes_of, hashed
 
 import evalstream
-from evalstream.formats.eee import row_engine
 from evalstream.model.report import Report
 from evalstream.reporters.summary import run_line
 
@@ -21,6 +20,8 @@ RESULT = "exact_match"
 
 class Pair:
     """A pair of rows and their aggregate that is sound, to be changed before it is checked."""
+
+    engine = "auto"
 
     def __init__(self, version: str = "0.3.0", scores: tuple[float, ...] = (1, 1, 0, 0)) -> None:
         self.version, self.recipe = version, RECIPES[version]
@@ -77,17 +78,15 @@ class Pair:
         path, aggregate = folder / "run_samples.jsonl", folder / "run.json"
         path.write_bytes(data)
         aggregate.write_text(json.dumps(self.document))
-        ignored = ("ES507", "ES7")
-        return evalstream.check(
-            path, aggregate=aggregate, strict=True, **{"ignore": ignored, **settings}
-        )
+        settings = {"ignore": ("ES507", "ES7"), "engine": self.engine, **settings}
+        return evalstream.check(path, aggregate=aggregate, strict=True, **settings)
 
 
 @pytest.fixture(params=["scanner", "exact path"])
 def _each_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check rows by the scanner and without it."""
     if request.param == "exact path":
-        monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", 1 << 60)
+        monkeypatch.setattr(Pair, "engine", "rust")
 
 
 pytestmark = pytest.mark.usefixtures("_each_way")

@@ -17,6 +17,7 @@ from rows import bytes_of, sound_rows, write_run
 
 import evalstream
 from evalstream.batch import scheduler
+from evalstream.batch.ledger import run_state
 from evalstream.batch.ledger.ledger import Ledger
 from evalstream.batch.plan import RunPlan
 from evalstream.batch.results import ResultStore
@@ -51,7 +52,7 @@ def age(folder: Path) -> None:
 @pytest.fixture(autouse=True)
 def _settles_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take files for settled however young they are, since a ctime cannot be set."""
-    monkeypatch.setattr("evalstream.batch.ledger.run_state._is_old", lambda _marks, _taken: True)
+    monkeypatch.setattr(run_state, "YOUNG_NANOSECONDS", -(10**18))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -106,7 +107,7 @@ def counted(self, number, *rest):
 ResultStore.take = counted
 from evalstream.batch.ledger import ledger, run_state
 ledger.MOST_PENDING = 1
-run_state._is_old = lambda marks, taken: True
+run_state.YOUNG_NANOSECONDS = -(10**18)
 evalstream.check("data", ledger="ledger", jobs=1)
 """
 
@@ -124,7 +125,7 @@ def test_a_signal_leaves_a_partial_report_and_a_ledger_to_go_on_with(folder: Pat
 import os, signal, sys
 from evalstream.batch.results import ResultStore
 from evalstream.batch.ledger import run_state
-run_state._is_old = lambda marks, taken: True
+run_state.YOUNG_NANOSECONDS = -(10**18)
 taken, take = [], ResultStore.take
 def counted(self, number, *rest):
     take(self, number, *rest)

@@ -279,7 +279,7 @@ class CountingDecoder:
     """A decoder that adds up how many bytes lie before it each time."""
 
     def __init__(self) -> None:
-        self.decoder, self.calls, self.scanned = array_splitter._DECODER, 0, 0
+        self.decoder, self.calls, self.scanned = array_splitter.DECODER, 0, 0
 
     def raw_decode(self, text: str, start: int) -> Any:
         self.calls += 1
@@ -290,7 +290,7 @@ class CountingDecoder:
 @pytest.fixture
 def counting(monkeypatch: pytest.MonkeyPatch) -> CountingDecoder:
     decoder = CountingDecoder()
-    monkeypatch.setattr(array_splitter, "_DECODER", decoder)
+    monkeypatch.setattr(array_splitter, "DECODER", decoder)
     return decoder
 
 

@@ -63,7 +63,7 @@ class CountingDecoder:
 @pytest.fixture
 def decoder(monkeypatch: pytest.MonkeyPatch) -> CountingDecoder:
     counting = CountingDecoder()
-    monkeypatch.setattr(line_recovery, "_DECODER", counting)
+    monkeypatch.setattr(line_recovery, "DECODER", counting)
     return counting
 
 

@@ -608,7 +608,6 @@ def test_both_speeds_and_all_block_sizes_gather_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from evalstream.engine import row_pass
-    from evalstream.formats.eee import context, row_engine
 
     rows = sound_rows(count=2000) + sound_rows("0.3.0", count=500)
     rows[5]["input"]["choices"] = ["a", "ü"]
@@ -616,8 +615,6 @@ def test_both_speeds_and_all_block_sizes_gather_the_same(
     rows[7]["input"]["reference"] = ["x", "y"]
     data = bytes_of(rows)
     slowly = linked(data, tmp_path, engine="portable")
-    monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", 1)
-    context._compiled.cache_clear()
     assert linked(data, tmp_path) == slowly
     monkeypatch.setattr(row_pass, "BLOCK_BYTES", 10_000)
     monkeypatch.setattr(links_module, "IN_MEMORY_BYTES", 1000)

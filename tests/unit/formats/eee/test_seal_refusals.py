@@ -12,8 +12,8 @@ from rows import DETAILS, STEM, Row, aggregate_of, bytes_of, line_of, sound_rows
 from unsealed import result_of, unsealed
 
 import evalstream
-from evalstream.engine import open_rows
 from evalstream.engine.row_pass import RowPass
+from evalstream.io.standard_input import STANDARD_INPUT
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding
 
@@ -398,7 +398,7 @@ def test_a_copy_that_reading_broke_off_is_not_sealed(
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr(open_rows, "_reader", lambda *_: Broken())
+    monkeypatch.setattr(STANDARD_INPUT, "reader", Broken)
     report = evalstream.check("-", seal_to=str(aggregate), tee=str(tmp_path / "copy.jsonl"))
     assert report.exit_code == 3
     assert report.runs[0].sealed is None
