@@ -31,6 +31,15 @@ def pytest_report_header() -> str:
     return "fast path: for files of any size (fixture fast_path_for_any_size)"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run last what leaves threads behind.
+
+    Workers see what a test patched only if they are forked, and they are forked only from a process
+    with one thread.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("leaves_threads") is not None)
+
+
 @pytest.fixture(autouse=True)
 def fast_path_for_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the rows of files of any size take the fast path, in every test.

@@ -20,6 +20,8 @@ s3fs = pytest.importorskip("s3fs")
 
 __all__ = ["bucket", "quick_retries", "s3", "site", "store", "web"]
 
+pytestmark = pytest.mark.leaves_threads
+
 GOOD = bytes_of(sound_rows())
 ROWS, AGGREGATE = "x_samples.jsonl", "x.json"
 

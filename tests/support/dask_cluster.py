@@ -17,6 +17,7 @@ from paths import REPOSITORY, SUPPORT
 from evalstream.executors.dask import backend as dask
 
 needs_dask = [
+    pytest.mark.leaves_threads,
     # Not imported here: who imports it before we do keeps its own way of logging.
     pytest.mark.skipif(
         find_spec("distributed") is None, reason="needs Dask: pip install 'evalstream[dask]'"

@@ -23,6 +23,8 @@ s3fs = pytest.importorskip("s3fs")
 
 __all__ = ["bucket", "quick_retries", "s3", "site", "web"]
 
+pytestmark = pytest.mark.leaves_threads
+
 DETAILS = "detailed_evaluation_results"
 
 

@@ -44,6 +44,8 @@ s3fs = pytest.importorskip("s3fs")
 
 __all__ = ["bucket", "quick_retries", "s3", "site", "store", "web"]
 
+pytestmark = pytest.mark.leaves_threads
+
 OTHER = random.Random(8).randbytes(len(DATA))
 
 
