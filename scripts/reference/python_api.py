@@ -101,15 +101,15 @@ def _default(field: dataclasses.Field[Any]) -> str:
 
 
 def _table_of_fields(fields: dict[str, tuple[str, str]], helps: dict[str, str]) -> str:
-    """Return a table of fields; defaults and meanings have a column if a field has them."""
+    """Return a table of fields; a column is left out if no field has a value for it."""
     has_defaults = any(default for _, default in fields.values())
     head = ["field", "type", *(["default"] if has_defaults else [])]
     rows = [
         [code(name), code(typed), *([code(default) if default else ""] if has_defaults else [])]
         for name, (typed, default) in fields.items()
     ]
-    if helps:
-        head.append("meaning")
+    if helps.keys() & fields.keys():
+        head.append("on the command line")
         rows = [[*row, helps.get(name, "")] for name, row in zip(fields, rows, strict=True)]
     return table(head, rows)
 
@@ -128,10 +128,17 @@ def _table_of_parameters(name: str) -> str:
 
 
 def _helps(name: str) -> dict[str, str]:
-    """Return what a command says about each of its parameters."""
+    """Return the name and the help of each parameter of a command."""
     parsed = next((one.parsed for one in commands() if one.name == f"{PROGRAM} {name}"), None)
     some = [] if parsed is None else parsed.params
-    return {one.name: sentence(one.help) for one in some if one.help}
+    return {one.name: f"{code(_option(one))}: {sentence(one.help)}" for one in some if one.help}
+
+
+def _option(parameter: Any) -> str:
+    """Return the long name of an option, or what an argument is called."""
+    if parameter.param_type_name == "argument":
+        return str(parameter.metavar or parameter.name)
+    return str(max(parameter.opts, key=len))
 
 
 def _members(value: type[Any], fields: dict[str, Any]) -> Iterator[str]:
