@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from evalstream.discovery.inputs import find_all
 from evalstream.discovery.overlap import apart
 from evalstream.engine.routing import check_routing, outputs_of
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import versions
+from evalstream.formats.eee.sample_hash import RECIPES
 from evalstream.formats.registry import CATALOGUE
 from evalstream.formats.registry import NAMES as FORMATS
-from evalstream.io.digest import RECIPES
 from evalstream.io.overwriting import Outputs, journaled
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options, RowRouting
@@ -134,7 +134,7 @@ def checked_options(options: Options, settings: dict[str, Any]) -> Options:
         raise UsageError(f"no such setting: {', '.join(sorted(settings))}") from error
     select, ignore, exclude = map(tuple, (options.select, options.ignore, options.exclude))
     options = replace(options, select=select, ignore=ignore, exclude=exclude)
-    _one_of("schema version", options.schema_version, ("auto", *row_view.INSTANCE_VERSIONS))
+    _one_of("schema version", options.schema_version, ("auto", *versions.INSTANCE_VERSIONS))
     _one_of("executor", options.executor, EXECUTORS)
     if options.executor != "dask" and (options.dask_address or options.dask_scheduler_file):
         raise UsageError("a Dask scheduler goes with the executor dask")

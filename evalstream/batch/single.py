@@ -8,7 +8,7 @@ from typing import Final
 
 from evalstream.discovery.unused_options import refuse_idle
 from evalstream.engine.collector import finding_of
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import documents
 from evalstream.formats.eee.checker import prepare
 from evalstream.formats.eee.late_aggregate import check_run
 from evalstream.formats.registry import CATALOGUE, UNKNOWN
@@ -64,7 +64,7 @@ def check_any(
             )
         refuse_idle(options, run.format)
     summary: RunSummary
-    if run.format == row_view.NAME:
+    if run.format == documents.NAME:
         summary = check_run(run, options, show, progress)
     else:
         system = import_module(f"evalstream.formats.{run.format}.checker")

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from evalstream.formats.eee.row_view import INSTANCE_VERSIONS
-from evalstream.io.digest import RECIPES
+from evalstream.formats.eee.sample_hash import RECIPES
+from evalstream.formats.eee.versions import INSTANCE_VERSIONS
 from evalstream.reporters.github import GithubReporter
 from evalstream.reporters.json import JsonReporter
 from evalstream.reporters.jsonl import JsonLinesReporter

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple
 
 from evalstream.engine.harness_logs import FOREIGN, log_of
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import documents
 from evalstream.formats.registry import NAMES
 from evalstream.io.beginning import Beginning
 
@@ -38,5 +38,7 @@ def kind_of(file: Beginning, formats: Collection[str] = NAMES) -> Kind | None:
 
 def _format(name: str) -> Any:
     return (
-        row_view if name == row_view.NAME else import_module(f"evalstream.formats.{name}.documents")
+        documents
+        if name == documents.NAME
+        else import_module(f"evalstream.formats.{name}.documents")
     )

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from evalstream.discovery.unrecognised import EVENTS, INDEX, REPORT
-from evalstream.formats.eee.row_view import AGGREGATE_MEMBERS, ROW_MEMBERS
+from evalstream.formats.eee.documents import AGGREGATE_MEMBERS, ROW_MEMBERS
 
 _DOCUMENTS: Final = (
     (INDEX, frozenset({"object_uuid", "object_path", "sha256"})),

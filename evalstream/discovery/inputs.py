@@ -9,7 +9,7 @@ from itertools import chain, islice
 
 from evalstream.discovery import checked_inputs, find_runs, is_many
 from evalstream.discovery.unused_options import refuse_idle
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import documents
 from evalstream.formats.registry import NAMES
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import UsageError
@@ -48,7 +48,7 @@ def _without_idle(runs: Iterable[Run | NoInput], options: Options) -> Iterator[R
     has_rows = False
     for one in runs:
         if isinstance(one, Run):
-            has_rows = has_rows or one.format == row_view.NAME
+            has_rows = has_rows or one.format == documents.NAME
             others.add(one.format)
         yield one
     if not has_rows:
@@ -64,12 +64,12 @@ def _joined(
     if name == AUTO:
         name = _shown_by(path, aggregate, more)
     refuse_idle(options, name)
-    if name != row_view.NAME:
+    if name != documents.NAME:
         find = import_module(f"evalstream.formats.{name}.checker").find
         yield from find(path, aggregate, more)
         return
     if more is not None:
-        raise UsageError(f"--inputs does not go with files of {row_view.NAME}")
+        raise UsageError(f"--inputs does not go with files of {documents.NAME}")
     if os.path.isdir(path) or is_many(path):
         raise UsageError("--aggregate goes with exactly one rows file (or - for stdin)")
     yield Run(path, aggregate)
@@ -89,13 +89,13 @@ def _shown_by(*paths: str | None) -> str:
             return kind.format
         if kind is None and os.path.isdir(path):
             return _shown_in(path)
-    return row_view.NAME
+    return documents.NAME
 
 
 def _shown_in(folder: str) -> str:
     """Return the first system of which a folder holds files."""
     shown = {one.format for one in find_runs([folder]) if isinstance(one, Run)}
-    return next((name for name in NAMES if name in shown), row_view.NAME)
+    return next((name for name in NAMES if name in shown), documents.NAME)
 
 
 def _check_together(count: int, aggregate: str | None, more: str | None) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from evalstream.discovery.document_sets import Gathered
 from evalstream.discovery.pairing import FoundRuns
 from evalstream.discovery.search_folder import identified
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import documents
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.io.beginning import Beginning, beginning_of
 from evalstream.io.remote import is_remote
@@ -64,7 +64,7 @@ def _lacking(found: FoundRuns) -> str | None:
         return None
     if isinstance(what, NamedDocument):
         return DOCUMENT
-    if isinstance(what, NoInput) or what.format != row_view.NAME or what.rows == STDIN:
+    if isinstance(what, NoInput) or what.format != documents.NAME or what.rows == STDIN:
         return None
     if what.aggregate is None:
         return ROWS if found.row_records else None

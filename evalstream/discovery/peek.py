@@ -12,8 +12,8 @@ from evalstream.discovery.detect_format import Kind, kind_of
 from evalstream.discovery.ignored_files import are_all_aside, aside_by_members, members_of
 from evalstream.discovery.unrecognised import EVENTS, INDEX, REPORT, UNREADABLE
 from evalstream.engine.harness_logs import FOREIGN
-from evalstream.formats.eee import row_view
-from evalstream.formats.eee.row_view import AGGREGATE_KEYS, AGGREGATE_MEMBERS
+from evalstream.formats.eee import documents
+from evalstream.formats.eee.documents import AGGREGATE_KEYS, AGGREGATE_MEMBERS
 from evalstream.formats.evalguard import documents as evalguard
 from evalstream.formats.harpia import documents as harpia
 from evalstream.formats.infereval import documents as infereval
@@ -145,7 +145,7 @@ def peek_bytes(file: Beginning) -> AggregatePeek:
     aside = aside_by_members(keys)
     if aside in (INDEX, REPORT):
         return AggregatePeek(ASIDE, detail=aside)
-    is_row = not row_view.ROW_MEMBERS.isdisjoint(keys) and infereval.kind_by_signs(keys) is None
+    is_row = not documents.ROW_MEMBERS.isdisjoint(keys) and infereval.kind_by_signs(keys) is None
     if not keys or not file.seen.is_whole or is_row:
         return AggregatePeek(OTHER)
     return AggregatePeek(STRANGE, detail=aside)
@@ -155,7 +155,7 @@ def _recognised(kind: Kind, file: Beginning) -> AggregatePeek:
     """Return what a file is that was recognised."""
     if kind.format == FOREIGN:
         return AggregatePeek(LOG, detail=kind.document)
-    if kind.format == row_view.NAME:
+    if kind.format == documents.NAME:
         return AggregatePeek(ROWS)
     is_unsure = kind == _HARPIA_INPUT and not harpia.is_surely_input(file.document)
     return AggregatePeek(
@@ -184,7 +184,7 @@ def _of_large(path: str, head: bytes) -> AggregatePeek | None:
     """Return what the beginning of a document shows, None where all of it has to be read."""
     file = Beginning(path, head)
     kind = kind_of(file) or _behind_items(file)
-    if kind is None or (kind.format == row_view.NAME and file.seen.kind not in (ARRAY, LINES)):
+    if kind is None or (kind.format == documents.NAME and file.seen.kind not in (ARRAY, LINES)):
         return None
     return _recognised(kind, file)
 
@@ -209,13 +209,13 @@ def _looked_closely(text: bytes, name: str) -> AggregatePeek:
     if isinstance(document, dict) and not AGGREGATE_KEYS.isdisjoint(document):
         return AggregatePeek(AGGREGATE, _declared_by(document.get("detailed_evaluation_results")))
     kind = kind_of(file) or _behind_items(file)
-    if kind is not None and (kind.format != row_view.NAME or file.seen.kind in (ARRAY, LINES)):
+    if kind is not None and (kind.format != documents.NAME or file.seen.kind in (ARRAY, LINES)):
         return _recognised(kind, file)
     if document is None and not _is_valid(text):
         is_aggregate = not AGGREGATE_KEYS.isdisjoint(file.seen.keys)
         return AggregatePeek(AGGREGATE if is_aggregate else BROKEN)
     if kind is not None:
-        return AggregatePeek(LIKE_AGGREGATE, detail=row_view.NAME)
+        return AggregatePeek(LIKE_AGGREGATE, detail=documents.NAME)
     keys = members_of(text.removeprefix(UTF8_MARK)) or file.seen.keys
     aside = aside_by_members(keys)
     if aside in (INDEX, REPORT):

@@ -31,7 +31,7 @@ from evalstream.discovery.remote import Prefix
 from evalstream.discovery.remote_object import found_at, stands_for_prefix
 from evalstream.discovery.search_folder import TOO_LARGE_REASON, identified, log_found, runs_in
 from evalstream.discovery.walk import real_path
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import documents
 from evalstream.formats.evalguard import documents as evalguard
 from evalstream.formats.harpia import documents as harpia
 from evalstream.formats.infereval import documents as infereval
@@ -104,10 +104,10 @@ class Search:
 
     def _is_free(self) -> bool:
         """Tell whether a file shows by itself of which format it is."""
-        return row_view.NAME in self._formats
+        return documents.NAME in self._formats
 
     def _stream_format(self) -> str:
-        return self._formats[0] if len(self._formats) == 1 else row_view.NAME
+        return self._formats[0] if len(self._formats) == 1 else documents.NAME
 
     def _named(self, path: str) -> Iterator[FoundRuns]:
         """Find what a file stands for that was named."""

@@ -38,7 +38,7 @@ from evalstream.discovery.unrecognised import (
 from evalstream.discovery.unrecognised import OTHER as OTHER_KIND
 from evalstream.discovery.walk import real_path
 from evalstream.engine.harness_logs import LM_EVAL, Log
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import documents
 from evalstream.formats.evalguard import documents as evalguard
 from evalstream.formats.infereval import documents as infereval
 from evalstream.io.file_names import is_json_name, is_rows_name, is_yaml_name, without_packing
@@ -60,7 +60,7 @@ def runs_in(
         tree = stack.enter_context(closing(FileTable()))
         gathered = stack.enter_context(closing(Gathered()))
         pairing = stack.enter_context(closing(Pairing(place, tree)))
-        chosen = (row_view.NAME,) if any_rows else formats
+        chosen = (documents.NAME,) if any_rows else formats
         search = _Search(place, tree, pairing, gathered, chosen)
         search.any_rows = any_rows
         found = False
@@ -106,7 +106,7 @@ class _Search:
     def found(self, path: str) -> Iterator[FoundRuns]:
         """List what there is, and iterate over the runs, those of rows first."""
         yield from map(FoundRuns, self._place.fill(self._tree, self.left))
-        self._pairing.look(pairs=row_view.NAME in self._formats)
+        self._pairing.look(pairs=documents.NAME in self._formats)
         self._is_guarded = self._holds_evalguard()
         self._gather()
         for file in self._tree.files():
@@ -160,7 +160,7 @@ class _Search:
 
     def _of_eee(self, file: KnownFile, look: AggregatePeek) -> FoundRuns | None:
         """Return the run of an aggregate or of rows, None for what is neither."""
-        if row_view.NAME not in self._formats:
+        if documents.NAME not in self._formats:
             return None
         if look.kind in AGGREGATES:
             return self._pairing.of_aggregate(file)
@@ -186,7 +186,7 @@ class _Search:
         if look.kind == LOG:
             return (look.detail or "").startswith(LM_EVAL)
         folders = [os.path.basename(self._place.root), *file.path.split("/")[:-1]]
-        is_open = look.kind in (OTHER, LIKE_AGGREGATE, BROKEN) and look.detail != row_view.NAME
+        is_open = look.kind in (OTHER, LIKE_AGGREGATE, BROKEN) and look.detail != documents.NAME
         is_like = look.detail == evalguard.NAME or evalguard.kind_of_folder(folders) is not None
         return is_open and is_like
 

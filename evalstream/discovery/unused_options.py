@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import documents
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options, RowRouting
 
-WITH_ROWS: Final = (row_view.NAME, "harpia")
+WITH_ROWS: Final = (documents.NAME, "harpia")
 """The formats whose files hold rows, which can go somewhere."""
 
 
 def refuse_idle(options: Options, system: str) -> None:
     """Raise UsageError for options that say nothing to files of a format."""
-    if system == row_view.NAME:
+    if system == documents.NAME:
         return
     routing, usual = options.routing, Options()
     idle = {
