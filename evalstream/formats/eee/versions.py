@@ -45,6 +45,17 @@ INSTANCE_VERSIONS: Final = tuple(name for name in VERSIONS if VERSIONS[name].ins
 DEFAULT_VERSION: Final = "0.2.0"
 
 
+def documents_by_version() -> dict[str, tuple[str, ...]]:
+    """Return the documents that have a schema, by version in the order of the schemas' names."""
+    return {
+        name: (
+            *(("aggregate",) if name in DECLARED else ()),
+            *(("instance",) if VERSIONS[name].instance else ()),
+        )
+        for name in sorted(VERSIONS, key="{}/".format)
+    }
+
+
 def instance_schema_name(version: str) -> str:
     """Return the name of the schema that judges rows of a version."""
     return f"{NAME}/{version}/instance"

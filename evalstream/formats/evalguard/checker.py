@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
+from evalstream.formats.base import Detector
 from evalstream.formats.evalguard.catalogue import CATALOGUE
 from evalstream.formats.evalguard.document import (
     LARGEST_DOCUMENT,
@@ -72,17 +73,26 @@ def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run |
 
 
 def check(
-    run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
+    run: Run,
+    options: Options,
+    show: Callable[[Finding], None],
+    progress: Progress,
+    detect: Detector,
 ) -> RunSummary:
-    """Check one run and hand its findings to `show`, in order. Raises Stopped."""
-    return _Check(run, options, show).summary(progress)
+    """Check one run and hand its findings to `show`, in order. Raises Stopped.
+
+    `detect` recognises files of all formats, as a folder may hold others as well.
+    """
+    return _Check(run, options, show, detect).summary(progress)
 
 
 class _Check:
     """The check of one run: every file is read, then every document judged among all."""
 
-    def __init__(self, run: Run, options: Options, show: Callable[[Finding], None]) -> None:
-        self._run, self._options = run, options
+    def __init__(
+        self, run: Run, options: Options, show: Callable[[Finding], None], detect: Detector
+    ) -> None:
+        self._run, self._options, self._detect = run, options, detect
         self._documents = DocumentCheck(run, options, show, CATALOGUE)
         self._enabled = self._documents.context.enabled
         self._folder = Folder()
@@ -155,7 +165,7 @@ class _Check:
         text = self._bytes(file)
         if text is None:
             return _Read(printable(file.path), unread(file, []), None)
-        return None if is_of_another(file, text) else self._parsed(file, text)
+        return None if is_of_another(file, text, self._detect) else self._parsed(file, text)
 
     def _parsed(self, file: File, text: bytes) -> _Read:
         name = printable(file.path)
