@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, Literal, NamedTuple, Protocol, runtime_checkable
 
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
@@ -12,6 +12,9 @@ from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
 from evalstream.rules.base import Rule
+
+OTHER_FORMATS: Final = "`evalstream formats` lists the known formats, --input-format names one"
+"""The advice where a document is not one of the format that was asked for."""
 
 Place = Literal["rows", "aggregate", "inputs"]
 """The places that documents have in a run."""

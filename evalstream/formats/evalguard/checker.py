@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
-from evalstream.formats.base import Detector
+from evalstream.formats.base import OTHER_FORMATS, Detector
 from evalstream.formats.evalguard.catalogue import CATALOGUE
 from evalstream.formats.evalguard.document import (
     LARGEST_DOCUMENT,
@@ -20,7 +20,7 @@ from evalstream.formats.evalguard.document import (
     unread,
 )
 from evalstream.formats.evalguard.documents import NAME, REPORT, VERSION, schema_name, stem_of
-from evalstream.formats.evalguard.files import KNOWN_FORMATS, File, files_of, nothing_in
+from evalstream.formats.evalguard.files import File, files_of, nothing_in
 from evalstream.formats.evalguard.rules import documents, scores
 from evalstream.formats.evalguard.rules.documents import EVG101, EVG502
 from evalstream.formats.evalguard.rules.scores import EVG401
@@ -41,10 +41,10 @@ _RULES: Final = (*documents.RULES, *scores.RULES)
 _MEASURED: Final = re.compile(r"/results/[0-9]+/[^/]+/value")
 UNKNOWN: Final = (
     "neither its folder nor its members show a task, metric, threshold or report of EvalGuard, "
-    f"so that it was not checked; {KNOWN_FORMATS}"
+    f"so that it was not checked; {OTHER_FORMATS}"
 )
 
-NO_DOCUMENT: Final = f"the folder holds no document of EvalGuard; {KNOWN_FORMATS}"
+NO_DOCUMENT: Final = f"the folder holds no document of EvalGuard; {OTHER_FORMATS}"
 
 
 class _Read(NamedTuple):
