@@ -59,6 +59,8 @@ class RecordView(NamedTuple):
 class Format(Protocol):
     """What every format offers. Its data never change, and reading them loads no rules."""
 
+    __slots__ = ()
+
     @property
     def name(self) -> str:
         """The name of its folder, as `--input-format` takes it."""
@@ -198,6 +200,8 @@ class CrossRunRules(Protocol):
 class RowFormat(Format, Protocol):
     """The format of rows and aggregates, paired by their names and by what they declare."""
 
+    __slots__ = ()
+
     @property
     def aggregate_signs(self) -> Set[str]:
         """Members that an aggregate alone has."""
@@ -237,6 +241,8 @@ class RowFormat(Format, Protocol):
 class PairedFormat(Format, Protocol):
     """A format whose documents belong together by what they say."""
 
+    __slots__ = ()
+
     @property
     def companions(self) -> Mapping[str, Sequence[str]]:
         """Kinds of document that count only beside one of other kinds in the same folder."""
@@ -254,6 +260,8 @@ class PairedFormat(Format, Protocol):
 @runtime_checkable
 class FolderFormat(Format, Protocol):
     """A format whose documents are checked as one folder."""
+
+    __slots__ = ()
 
     @property
     def kept_logs(self) -> Sequence[str]:

@@ -73,7 +73,7 @@ class EvalGuardFormat(FolderFormat):
 
     def record_view(self, record: Any, _version: str) -> RecordView:
         return RecordView(
-            ids={} if record.task is None else {"task": record.task},
+            ids={"metric": record.name} | ({} if record.task is None else {"task": record.task}),
             input=None,
             input_identity=None,
             hash=None,
