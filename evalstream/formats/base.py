@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any, Final, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
@@ -203,6 +203,11 @@ class RowFormat(Format, Protocol):
     __slots__ = ()
 
     @property
+    def grouping(self) -> Literal["rows"]:
+        """How its files go together: rows with their aggregate."""
+        return "rows"
+
+    @property
     def aggregate_signs(self) -> Set[str]:
         """Members that an aggregate alone has."""
 
@@ -237,11 +242,15 @@ class RowFormat(Format, Protocol):
         """Load what checks rows before the first row comes."""
 
 
-@runtime_checkable
 class PairedFormat(Format, Protocol):
     """A format whose documents belong together by what they say."""
 
     __slots__ = ()
+
+    @property
+    def grouping(self) -> Literal["documents"]:
+        """How its files go together: documents that name each other."""
+        return "documents"
 
     @property
     def companions(self) -> Mapping[str, Sequence[str]]:
@@ -257,11 +266,15 @@ class PairedFormat(Format, Protocol):
         """
 
 
-@runtime_checkable
 class FolderFormat(Format, Protocol):
     """A format whose documents are checked as one folder."""
 
     __slots__ = ()
+
+    @property
+    def grouping(self) -> Literal["folder"]:
+        """How its files go together: all below one folder."""
+        return "folder"
 
     @property
     def kept_logs(self) -> Sequence[str]:
@@ -273,3 +286,7 @@ class FolderFormat(Format, Protocol):
 
     def files(self, path: str) -> Iterator[str]:
         """Iterate over the files that a path stands for."""
+
+
+AnyFormat = RowFormat | PairedFormat | FolderFormat
+"""A format of which `grouping` tells how its files go together."""

@@ -12,6 +12,7 @@ from typing import Final, cast
 
 from evalstream.engine.harness_logs import FOREIGN, log_of
 from evalstream.formats.base import (
+    AnyFormat,
     FolderFormat,
     Format,
     Kind,
@@ -40,13 +41,13 @@ UNKNOWN: Final = f"not a document of a known format ({', '.join(NAMES)}); --inpu
 """The reason for a document that no format recognises."""
 
 
-class _Formats(Mapping[str, Format]):
+class _Formats(Mapping[str, AnyFormat]):
     """The formats by name; each is loaded when it is asked for."""
 
-    def __getitem__(self, name: str) -> Format:
+    def __getitem__(self, name: str) -> AnyFormat:
         if name not in _PREFIXES:
             raise KeyError(name)
-        found: Format = import_module(f"evalstream.formats.{name}.format").FORMAT
+        found: AnyFormat = import_module(f"evalstream.formats.{name}.format").FORMAT
         return found
 
     def __iter__(self) -> Iterator[str]:
@@ -56,7 +57,7 @@ class _Formats(Mapping[str, Format]):
         return len(NAMES)
 
 
-FORMATS: Final[Mapping[str, Format]] = _Formats()
+FORMATS: Final[Mapping[str, AnyFormat]] = _Formats()
 """The formats by name, in the order in which messages list them."""
 
 
@@ -68,13 +69,13 @@ def main_format() -> RowFormat:
 def paired_format(name: str) -> PairedFormat | None:
     """Return a format whose documents are paired by what they say, None for another one."""
     found = FORMATS.get(name)
-    return found if isinstance(found, PairedFormat) else None
+    return found if found is not None and found.grouping == "documents" else None
 
 
 def folder_format(name: str) -> FolderFormat | None:
     """Return a format whose documents are checked as one folder, None for another one."""
     found = FORMATS.get(name)
-    return found if isinstance(found, FolderFormat) else None
+    return found if found is not None and found.grouping == "folder" else None
 
 
 def kind_of(file: Beginning, formats: Collection[str] = NAMES) -> Kind | None:

@@ -9,7 +9,7 @@ import pytest
 
 from evalstream.discovery.unused_options import OPTIONS
 from evalstream.engine.harness_logs import FOREIGN
-from evalstream.formats.base import FolderFormat, Format, PairedFormat
+from evalstream.formats.base import AnyFormat
 from evalstream.formats.registry import (
     CATALOGUE,
     FORMATS,
@@ -37,13 +37,13 @@ def shown(text: bytes, *formats: str) -> tuple[str, str] | None:
 
 
 @EACH
-def test_a_format_is_known_by_the_name_of_its_folder(one: Format) -> None:
+def test_a_format_is_known_by_the_name_of_its_folder(one: AnyFormat) -> None:
     assert (PACKAGE / "formats" / one.name / "format.py").is_file()
     assert FORMATS[one.name] is one
 
 
 @EACH
-def test_the_codes_of_a_format_begin_with_its_prefix(one: Format) -> None:
+def test_the_codes_of_a_format_begin_with_its_prefix(one: AnyFormat) -> None:
     codes = [rule.code for rule in one.rules()]
     assert codes
     assert all(re.fullmatch(rf"{one.prefix}\d+", code) for code in codes)
@@ -56,14 +56,14 @@ def test_the_catalogue_has_the_rules_of_all_formats_and_those_they_share() -> No
 
 
 @EACH
-def test_versions_are_those_that_have_schemas(one: Format) -> None:
+def test_versions_are_those_that_have_schemas(one: AnyFormat) -> None:
     documents = [(version, name) for version, names in one.versions.items() for name in names]
     schemas = (name.split("/") for name in schema_documents())
     assert documents == [(version, name) for of, version, name in schemas if of == one.name]
 
 
 @EACH
-def test_a_format_names_options_that_can_be_refused(one: Format) -> None:
+def test_a_format_names_options_that_can_be_refused(one: AnyFormat) -> None:
     assert one.options <= OPTIONS.keys()
 
 
@@ -72,17 +72,14 @@ def test_the_main_format_understands_every_option() -> None:
 
 
 @EACH
-def test_documents_go_together_in_one_way(one: Format) -> None:
-    ways = (one.name == MAIN, isinstance(one, PairedFormat), isinstance(one, FolderFormat))
-    assert ways.count(True) == 1
-    assert (paired_format(one.name), folder_format(one.name)) == (
-        one if ways[1] else None,
-        one if ways[2] else None,
-    )
+def test_documents_go_together_in_one_way(one: AnyFormat) -> None:
+    paired, whole = paired_format(one.name), folder_format(one.name)
+    assert [one.name == MAIN, paired is one, whole is one].count(True) == 1
+    assert one.grouping == ("documents" if paired else "folder" if whole else "rows")
 
 
 @EACH
-def test_data_of_a_format_never_change(one: Format) -> None:
+def test_data_of_a_format_never_change(one: AnyFormat) -> None:
     with pytest.raises(AttributeError):
         one.name = "other"  # type: ignore[misc]
 
