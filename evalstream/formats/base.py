@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from functools import cache
+from typing import Any, Literal, NamedTuple, Protocol
 
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
@@ -12,9 +14,6 @@ from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
 from evalstream.rules.base import Rule
-
-OTHER_FORMATS: Final = "`evalstream formats` lists the known formats, --input-format names one"
-"""The advice where a document is not one of the format that was asked for."""
 
 Place = Literal["rows", "aggregate", "inputs"]
 """The places that documents have in a run."""
@@ -290,3 +289,14 @@ class FolderFormat(Format, Protocol):
 
 AnyFormat = RowFormat | PairedFormat | FolderFormat
 """A format of which `grouping` tells how its files go together."""
+
+
+@cache
+def other_formats() -> str:
+    """Return the advice for a document that is not one of the format that was asked for."""
+    # The folders are the formats: so a format can list the others without knowing them.
+    import pkgutil
+
+    folders = pkgutil.iter_modules([os.path.dirname(__file__)])
+    names = ", ".join(module.name for module in folders if module.ispkg)
+    return f"the known formats are {names} (--input-format)"

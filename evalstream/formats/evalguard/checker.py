@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
-from evalstream.formats.base import OTHER_FORMATS, Detector
+from evalstream.formats.base import Detector, other_formats
 from evalstream.formats.evalguard.catalogue import CATALOGUE
 from evalstream.formats.evalguard.document import (
     LARGEST_DOCUMENT,
@@ -41,10 +41,10 @@ _RULES: Final = (*documents.RULES, *scores.RULES)
 _MEASURED: Final = re.compile(r"/results/[0-9]+/[^/]+/value")
 UNKNOWN: Final = (
     "neither its folder nor its members show a task, metric, threshold or report of EvalGuard, "
-    f"so that it was not checked; {OTHER_FORMATS}"
+    f"so that it was not checked; {other_formats()}"
 )
 
-NO_DOCUMENT: Final = f"the folder holds no document of EvalGuard; {OTHER_FORMATS}"
+NO_DOCUMENT: Final = f"the folder holds no document of EvalGuard; {other_formats()}"
 
 
 class _Read(NamedTuple):

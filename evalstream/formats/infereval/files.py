@@ -11,7 +11,7 @@ from typing import IO, Any, Final
 
 from xxhash import xxh3_128
 
-from evalstream.formats.base import OTHER_FORMATS
+from evalstream.formats.base import other_formats
 from evalstream.formats.infereval.documents import (
     ITEMS,
     NAME,
@@ -129,7 +129,7 @@ def kind_of(path: str) -> str | None:
     return kind
 
 
-NOT_OURS: Final = f"not a benchmark or an evaluation of {NAME}; {OTHER_FORMATS}"
+NOT_OURS: Final = f"not a benchmark or an evaluation of {NAME}; {other_formats()}"
 
 
 def seen_in(path: str) -> Peek:

@@ -9,7 +9,7 @@ import pytest
 
 from evalstream.discovery.unused_options import OPTIONS
 from evalstream.engine.harness_logs import FOREIGN
-from evalstream.formats.base import AnyFormat
+from evalstream.formats.base import AnyFormat, other_formats
 from evalstream.formats.registry import (
     CATALOGUE,
     FORMATS,
@@ -82,6 +82,11 @@ def test_documents_go_together_in_one_way(one: AnyFormat) -> None:
 def test_data_of_a_format_never_change(one: AnyFormat) -> None:
     with pytest.raises(AttributeError):
         one.name = "other"  # type: ignore[misc]
+
+
+def test_formats_list_all_others() -> None:
+    listed = other_formats().partition(" are ")[2].partition(" (")[0]
+    assert sorted(NAMES) == listed.split(", ")
 
 
 def test_the_main_format_is_as_sure_as_any() -> None:
