@@ -15,4 +15,4 @@ def test_a_document_of_a_folder_format_is_checked_where_a_url_names_it() -> None
     report = evalstream.check("memory://named/advice.json")
     (run,) = report.runs
     assert (run.format, run.rows) == ("evalguard", 1)
-    assert not report.total
+    assert report.counts == {"EVG202": 1}  # its task and metrics were not named
