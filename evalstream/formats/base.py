@@ -9,11 +9,12 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
-from evalstream.model.finding import Finding, Violation
+from evalstream.model.finding import Finding
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
 from evalstream.rules.base import Rule
+from evalstream.rules.cross_run import CrossRunRules
 
 Place = Literal["rows", "aggregate", "inputs"]
 """The places that documents have in a run."""
@@ -30,6 +31,7 @@ Detector = Callable[[Beginning], Kind | None]
 """Returns what a file shows to be, None where it shows none of the formats."""
 
 Show = Callable[[Finding], None]
+"""Takes the findings of a run, in order."""
 
 
 class DeclaredRows(NamedTuple):
@@ -161,39 +163,6 @@ class Format(Protocol):
 
     def record_view(self, record: Any, version: str) -> RecordView:
         """Return the view of one record, which `records` gave, of a document of a version."""
-
-
-class CrossRunRules(Protocol):
-    """What rules say of several runs of one call; a module of rules offers these functions."""
-
-    def codes(self) -> Mapping[str, str]:
-        """Return the codes by what is compared: records, files, samples, uuids and paths."""
-
-    def repeated_record(self, earlier: str, /) -> Violation:
-        """Say that an earlier aggregate is the same record."""
-
-    def reused_uuid(self, earlier: str, /) -> Violation:
-        """Say that an earlier aggregate of other content has the same UUID."""
-
-    def repeated_claim(self, earlier: str, /) -> Violation:
-        """Say that an earlier aggregate is of the same evaluation."""
-
-    def colliding_path(self, path: str, earlier: str, /) -> Violation:
-        """Say that an earlier path differs from this one in case alone."""
-
-    def overlapping_rows(self, samples: int, earlier: str, /, *, several: bool) -> Violation:
-        """Say that earlier files hold some of the samples as well."""
-
-    def unlinked_rows(self, groups: int, /) -> Violation:
-        """Say that not all rows were compared with those of other runs."""
-
-    def drifted_sample(
-        self, number: int, /, *, is_array: bool, earlier: str, earlier_number: int, was_array: bool
-    ) -> Violation:
-        """Say that an earlier run shows another input for a sample's id."""
-
-    def drifted_like(self, samples: int, earlier: str, /) -> Violation:
-        """Say that more samples have other inputs in an earlier run."""
 
 
 class RowFormat(Format, Protocol):

@@ -6,7 +6,7 @@ A new format is a folder with a `format.py`, and one line in `_PREFIXES`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import Final, cast
 
@@ -47,14 +47,19 @@ class _Formats(Mapping[str, AnyFormat]):
     def __getitem__(self, name: str) -> AnyFormat:
         if name not in _PREFIXES:
             raise KeyError(name)
-        found: AnyFormat = import_module(f"evalstream.formats.{name}.format").FORMAT
-        return found
+        return _loaded(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(NAMES)
 
     def __len__(self) -> int:
         return len(NAMES)
+
+
+@cache
+def _loaded(name: str) -> AnyFormat:
+    found: AnyFormat = import_module(f"evalstream.formats.{name}.format").FORMAT
+    return found
 
 
 FORMATS: Final[Mapping[str, AnyFormat]] = _Formats()

@@ -9,7 +9,6 @@ from typing import Any, Final
 import msgspec
 
 from evalstream.formats.base import (
-    CrossRunRules,
     DeclaredRows,
     Detector,
     Place,
@@ -26,6 +25,7 @@ from evalstream.model.report import RunSummary
 from evalstream.model.run import NoInput, Run
 from evalstream.parsing.json import member, text_or_none
 from evalstream.rules.base import Rule
+from evalstream.rules.cross_run import CrossRunRules
 
 
 class EeeFormat(RowFormat):

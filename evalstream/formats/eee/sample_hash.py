@@ -64,14 +64,10 @@ RECIPES: Final[dict[str, Recipe]] = {
 
 _CONCATS: Final = frozenset({"concat", "concat-first"})
 
-_SAME_FOR_ONE_REFERENCE: Final = {
-    name: _CONCATS if name in _CONCATS else frozenset({name}) for name in RECIPES
-}
-
 
 def equivalent_recipes(recipe: str) -> frozenset[str]:
     """Return which recipes give the digest of one of them for at most one reference."""
-    return _SAME_FOR_ONE_REFERENCE[recipe]
+    return _CONCATS if recipe in _CONCATS else frozenset({recipe})
 
 
 def matching_recipes(
