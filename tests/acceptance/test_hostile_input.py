@@ -20,8 +20,8 @@ from rows import aggregate_of, bytes_of, line_of, reported, sound_rows, write_ru
 import evalstream
 from evalstream.engine import row_pass
 from evalstream.formats.eee import row_engine
+from evalstream.formats.eee.sample_hash import RECIPES
 from evalstream.io import file as file_source
-from evalstream.io.digest import RECIPES
 from evalstream.io.file import FileSource
 from evalstream.model.block import MEBIBYTE
 

@@ -24,7 +24,7 @@ from corpus import (
 )
 
 import evalstream
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate_check import read_aggregate
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options
@@ -166,7 +166,7 @@ def test_rows_are_judged_by_any_version(pair: Pair, version: str) -> None:
 @every_pair_with_rows
 def test_a_faulty_row_names_exactly_the_other_versions_that_it_fits(pair: Pair) -> None:
     (declared,) = pair["instance_facts"]["schema_versions"]
-    fitting = {version: expected_by_line(pair, version) for version in row_view.INSTANCE_VERSIONS}
+    fitting = {version: expected_by_line(pair, version) for version in versions.INSTANCE_VERSIONS}
     expected = {
         line: {version for version, errors in fitting.items() if line not in errors}
         for line in fitting[declared]
@@ -291,7 +291,7 @@ def test_lone_aggregates_have_the_violations_of_the_version_they_declare(pair: P
     reading = read_aggregate(path.read_bytes(), path.name, Options())
     assert reading.aggregate is not None
     said = [placed.violation for placed in reading.violations]
-    nearest = row_view.nearest_version(pair["schema_version"], instance=False)
+    nearest = versions.nearest_version(pair["schema_version"], instance=False)
     expected = expected_of_aggregate(pair, nearest)
     document = reading.aggregate.document
     assert schema_errors_of(said) == reference_errors(expected, document, said)
@@ -321,7 +321,7 @@ def test_lone_aggregates_are_checked_to_the_end(pair: Pair) -> None:
 def test_a_faulty_aggregate_names_exactly_the_other_versions_that_it_fits(pair: Pair) -> None:
     path = AGGREGATES_FOLDER / pair["file"]
     reading = read_aggregate(path.read_bytes(), path.name, Options())
-    nearest = row_view.nearest_version(pair["schema_version"], instance=False)
+    nearest = versions.nearest_version(pair["schema_version"], instance=False)
     others = [version for version in AGGREGATE_VERSIONS if version != nearest]
     fitting = {version for version in others if not expected_of_aggregate(pair, version)}
     named = [

@@ -36,7 +36,7 @@ from rows import (
 
 import evalstream
 from evalstream.engine import row_pass
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.probe import probe_context
@@ -168,7 +168,7 @@ def _reader(version: str, engine: str) -> RowReader:
 
 READER = {(version, engine): _reader(version, engine) for version in VERSIONS for engine in ENGINES}
 REFERENCE = {
-    version: jsonschema.Draft7Validator(builtin_schema(row_view.instance_schema_name(version)))
+    version: jsonschema.Draft7Validator(builtin_schema(versions.instance_schema_name(version)))
     for version in VERSIONS
 }
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from paths import SHARED
 
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import versions
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_reader import RowReader
 from evalstream.formats.registry import CATALOGUE
@@ -58,7 +58,7 @@ def reference_version(version: str, aliases: Mapping[str, str]) -> str:
 def reader_of(version: str, engine: str) -> RowReader:
     """Return a reader that judges every row by one version, or by the one it declares."""
     options = Options(schema_version=version, engine=engine)
-    fallback = row_view.DEFAULT_VERSION if version == "auto" else version
+    fallback = versions.DEFAULT_VERSION if version == "auto" else version
     return RowReader(
         RowContext(options=options, selection=CATALOGUE.selection(options), version=fallback)
     )
@@ -67,7 +67,7 @@ def reader_of(version: str, engine: str) -> RowReader:
 @lru_cache(maxsize=32)
 def aggregate_validator(version: str, engine: str) -> Validator:
     """Return the compiled schema that judges aggregates of one version."""
-    return compile_schema(builtin_schema(row_view.aggregate_schema_name(version)), engine)
+    return compile_schema(builtin_schema(versions.aggregate_schema_name(version)), engine)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -17,9 +17,10 @@ from rows import Row, aggregate_of, bounded, bytes_of, hashed, sound_rows
 
 import evalstream
 from evalstream.engine import row_pass
-from evalstream.formats.eee.claims import WHOLE_BELOW, Claims, agrees, claims_of
+from evalstream.formats.eee.claims import Claims, claims_of
 from evalstream.formats.eee.recompute import Recomputed
 from evalstream.model.finding import Severity
+from evalstream.stats.agreement import WHOLE_BELOW, agrees
 from evalstream.stats.duplicates import Cover
 from evalstream.stats.score_sums import MOST_SUBTASKS, ScoreSums
 

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import ENGINES, VERSIONS, Row, at, bounded, mutants, places, sound_rows
 
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import versions
 from evalstream.formats.eee.version_fit import _is_as_strict, versions_that_fit
 from evalstream.parsing.json_schema import builtin_schema, builtin_validator
 from evalstream.parsing.schema_errors import Path_, path_of
 
 DOCUMENTED = [
     (version, instance)
-    for version, facts in row_view.VERSIONS.items()
+    for version, facts in versions.VERSIONS.items()
     for instance in (True, False)
     if (facts.instance if instance else "+" not in version)
 ]
@@ -50,14 +50,14 @@ def spoilt(row: Row) -> Iterator[Row]:
 
 def assert_proofs_hold(value: Any, version: str, engine: str, *, instance: bool) -> None:
     """Require the same versions whether the faults are looked at or every version is asked."""
-    name = row_view.schema_name(version, instance=instance)
+    name = versions.schema_name(version, instance=instance)
     violations = list(builtin_validator(name, engine).errors(value))
     asked = versions_that_fit(value, version, engine, instance=instance)
     proven = versions_that_fit(value, version, engine, instance=instance, violations=violations)
     assert not violations or proven == asked
 
 
-@pytest.mark.parametrize("version", row_view.INSTANCE_VERSIONS)
+@pytest.mark.parametrize("version", versions.INSTANCE_VERSIONS)
 @pytest.mark.parametrize("written", VERSIONS)
 def test_a_single_violation_proves_what_is_true_of_a_row(version: str, written: str) -> None:
     for row in sound_rows(written, 4):
@@ -66,7 +66,7 @@ def test_a_single_violation_proves_what_is_true_of_a_row(version: str, written: 
 
 
 @both_engines
-@pytest.mark.parametrize("version", row_view.INSTANCE_VERSIONS)
+@pytest.mark.parametrize("version", versions.INSTANCE_VERSIONS)
 @given(data=st.data())
 @bounded(max_examples=60)
 def test_some_violations_prove_what_is_true_of_a_row(
@@ -146,7 +146,7 @@ def test_a_route_tells_the_path_of_what_it_judges(route: Path_, path: Path_ | No
 def test_no_schema_of_ours_asks_what_makes_its_other_demands_uncertain(
     version: str, instance: bool
 ) -> None:
-    schema = builtin_schema(row_view.schema_name(version, instance=instance))
+    schema = builtin_schema(versions.schema_name(version, instance=instance))
     assert schema["$schema"] == "http://json-schema.org/draft-07/schema#"
     assert "$ref" not in schema
     assert "propertyNames" not in json.dumps(schema)

@@ -20,8 +20,8 @@ from evalstream.formats.eee.fast_path import FAST_PATH_RULES
 from evalstream.formats.eee.probe import probe_context
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.formats.eee.row_groups import notice_key
-from evalstream.formats.eee.row_view import INSTANCE_VERSIONS
 from evalstream.formats.eee.rules.row import FOREIGN_SOURCE
+from evalstream.formats.eee.versions import INSTANCE_VERSIONS
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.options import Options
