@@ -1,8 +1,8 @@
-"""The command line: read options, call the check, print, exit."""
+"""The command line: read options, call the Python API, print, exit."""
 
 from evalstream.model.uninterrupted import uninterrupted
 
 with uninterrupted():
-    from evalstream.cli.app import app, main
+    from evalstream.cli.app import main
 
-__all__ = ["app", "main"]
+__all__ = ["main"]

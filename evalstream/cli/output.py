@@ -1,32 +1,36 @@
-"""What all commands that report have in common: where the report goes, and how they end."""
+"""Where the report of a command goes, and how the command ends."""
 
 from __future__ import annotations
 
 import gc
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 import typer
 
 from evalstream.cli.app import guarded, stop
-from evalstream.cli.options import REPORTERS, Format
+from evalstream.cli.options import Format
 from evalstream.cli.replaceable import refuse_foreign
 from evalstream.engine.routing import outputs_of
 from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDERR, STDOUT, journaled, refuse_overwriting
+from evalstream.model.exit_codes import of_signal
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import Report
 from evalstream.model.signals import STOPPING, Stopped
+from evalstream.reporters import REPORTERS, reporter_type
 from evalstream.reporters.base import Reporter
-from evalstream.reporters.text import LiveTextReporter
+
+TEXT: Final = "text"
+"""The report format that is written where none is named."""
 
 
 class Target(NamedTuple):
-    """What a report looks like, and where it goes; with `force` over any other file, too."""
+    """The format of a report, and where it goes; with `force` it may replace any other file."""
 
-    form: Format
+    form: Format | None
     output: str | None
     is_part: bool = False
     force: bool = False
@@ -48,10 +52,12 @@ class Target(NamedTuple):
             from evalstream.batch.parts import PartReporter
 
             return PartReporter(output)
-        if live and self.form is Format.text:
+        form = TEXT if self.form is None else self.form.value
+        if live and form == TEXT:
+            from evalstream.reporters.text import LiveTextReporter
+
             return LiveTextReporter(output)
-        reporter: Reporter = REPORTERS[self.form](output)
-        return reporter
+        return reporter_type(form)(output)
 
 
 def report_of(
@@ -102,7 +108,7 @@ def _sealing(call: Callable[..., Report], routing: RowRouting, target: Target) -
         if any(run.sealed for report in told for run in report.runs):
             end = f"stopped by {by} while the report was written; {name} was sealed"
             stop(end, told[0].exit_code)
-        stop(f"stopped by {by}; {name} was not sealed", 128 + stopped.signal)
+        stop(f"stopped by {by}; {name} was not sealed", of_signal(stopped.signal))
 
 
 class _Overheard:
@@ -122,5 +128,4 @@ def _is_report(head: bytes) -> bool:
     """Tell whether a file is a report in any form, or a part of one."""
     from evalstream.batch.parts import PartReporter
 
-    kinds: tuple[Any, ...] = (*REPORTERS.values(), PartReporter)
-    return any(kind.wrote(head) for kind in kinds)
+    return PartReporter.wrote(head) or any(reporter_type(name).wrote(head) for name in REPORTERS)
