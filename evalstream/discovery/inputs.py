@@ -69,7 +69,7 @@ def _joined(
         yield from find(path, aggregate, more)
         return
     if more is not None:
-        raise UsageError(f"--inputs does not go with files of {row_view.NAME}")
+        raise UsageError(f"--inputs-file does not go with files of {row_view.NAME}")
     if os.path.isdir(path) or is_many(path):
         raise UsageError("--aggregate goes with exactly one rows file (or - for stdin)")
     yield Run(path, aggregate)
@@ -104,4 +104,4 @@ def _check_together(count: int, aggregate: str | None, more: str | None) -> None
     if aggregate is not None and count > 1:
         raise UsageError("--aggregate goes with exactly one rows file (or - for stdin)")
     if more is not None and count > 1:
-        raise UsageError("--inputs goes with exactly one input")
+        raise UsageError("--inputs-file goes with exactly one input")

@@ -170,7 +170,7 @@ def severities(counts: Mapping[Severity, int]) -> list[str]:
     ]
     notices = counts.get(Severity.INFO)
     if notices:
-        parts.append(counted(notices, "remark"))
+        parts.append(counted(notices, "info"))
     return parts or ["no findings"]
 
 

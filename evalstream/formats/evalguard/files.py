@@ -13,7 +13,7 @@ from evalstream.io.exclusion import Exclusion
 from evalstream.io.remote import is_remote
 from evalstream.model.run import STDIN
 
-KNOWN_FORMATS: Final = f"the known formats are {', '.join(NAMES)} (--format-name)"
+KNOWN_FORMATS: Final = f"the known formats are {', '.join(NAMES)} (--input-format)"
 NOT_OURS: Final = f"no document of EvalGuard ends like this ({', '.join(ENDINGS)}); {KNOWN_FORMATS}"
 EMPTY: Final = f"the folder holds no file with an ending of EvalGuard's ({', '.join(ENDINGS)})"
 
