@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from evalstream.api_options import checked_options, options_from
+from evalstream.api_options import checked_options, chosen_options, options_from
 from evalstream.batch.single import check_any
 from evalstream.discovery.inputs import find_all
 from evalstream.discovery.overlap import apart
@@ -20,7 +20,7 @@ from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.exit_codes import exit_code
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.finding_list import FindingList
-from evalstream.model.options import OPTIONS, Options, RowRouting
+from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import Report, RunSummary, Totals
 from evalstream.model.run import NoInput, Run
 from evalstream.reporters.base import Reporter
@@ -102,7 +102,7 @@ def check(
     """
     return _check(
         inputs,
-        _chosen(options, locals()),
+        chosen_options(options, locals()),
         _Findings(reporter),
         aggregate=_path(aggregate),
         inputs_file=_path(inputs_file),
@@ -146,15 +146,10 @@ def seal(
     are those of `check`. Raises UsageError for a call that makes no sense, and CannotWrite where
     the aggregate cannot be written.
     """
-    given = locals() | {"seal_to": os.fspath(aggregate)}
-    return _check(
-        rows,
-        options_from(given),
-        _Findings(reporter),
-        aggregate=os.fspath(aggregate),
-        outputs=outputs,
-        progress=progress,
-    )
+    sealed = os.fspath(aggregate)
+    options = options_from(locals() | {"seal_to": sealed})
+    findings = _Findings(reporter)
+    return _check(rows, options, findings, aggregate=sealed, outputs=outputs, progress=progress)
 
 
 def merge(parts: Sequence[Input], *, reporter: Reporter | None = None) -> Report:
@@ -205,17 +200,6 @@ class _Findings:
         return report
 
 
-def _chosen(options: Options | None, given: dict[str, Any]) -> Options:
-    """Return the options object, or one with the given keywords. Raises UsageError for both."""
-    chosen = options_from(given)
-    if options is None:
-        return chosen
-    if chosen != DEFAULTS:
-        names = [name for name, one in OPTIONS.items() if given[name] != one.default]
-        raise UsageError(f"options and {', '.join(names)} cannot be combined")
-    return options
-
-
 def _path(path: Input | None) -> str | None:
     return None if path is None else os.fspath(path)
 
@@ -240,20 +224,21 @@ def _check(
     theirs = [os.fspath(output) for output in outputs]
     written = Outputs([*outputs_of(options.routing), *journaled(ledger), *theirs])
     found = _runs(inputs, aggregate, inputs_file, options, written)
-    ours = None if shard is None else _shard(shard)
+    part = _part(shard, findings.reporter)
     try:
         first = list(islice(found, 2))
-        if len(first) == 1 and ledger is None and ours is None:
+        if len(first) == 1 and ledger is None and part is None:
             return findings.report(*_check_alone(first[0], options, findings, progress=progress))
         from evalstream.batch.batch import check_many
 
+        runs = chain(first, found)
         outcome = check_many(
-            chain(first, found),
+            runs,
             options,
             findings.show,
             ledger=ledger,
             overwrite=overwrite,
-            shard=None if ours is None else (ours, _part_reporter(findings.reporter)),
+            shard=part,
             progress=progress,
         )
         return findings.report(*outcome)
@@ -302,16 +287,14 @@ def _check_alone(
     return [] if summary.is_note else [summary], totals
 
 
-def _shard(named: str) -> Shard:
+def _part(shard: str | None, reporter: Reporter | None) -> tuple[Shard, PartReporter] | None:
+    """Return a shard and what writes its part. Raises UsageError for another reporter."""
+    if shard is None:
+        return None
+    from evalstream.batch.parts import PartReporter
     from evalstream.batch.shards import shard_of
 
-    return shard_of(named)
-
-
-def _part_reporter(reporter: Reporter | None) -> PartReporter:
-    """Return the reporter of a shard. Raises UsageError for another reporter."""
-    from evalstream.batch.parts import PartReporter
-
+    ours = shard_of(shard)
     if not isinstance(reporter, PartReporter):
         raise UsageError("a shard requires a PartReporter as its reporter")
-    return reporter
+    return ours, reporter

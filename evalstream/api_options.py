@@ -50,6 +50,17 @@ def options_from(given: Mapping[str, Any]) -> Options:
     return Options(**chosen, routing=RowRouting(**routing))
 
 
+def chosen_options(options: Options | None, given: Mapping[str, Any]) -> Options:
+    """Return the options object, or one with the given values. Raises UsageError for both."""
+    chosen = options_from(given)
+    if options is None:
+        return chosen
+    names = [name for name, one in OPTIONS.items() if _value(chosen, name) != one.default]
+    if names:
+        raise UsageError(f"options and {', '.join(names)} cannot be combined")
+    return options
+
+
 def checked_options(options: Options) -> Options:
     """Return options that make sense, complete. Raises UsageError for others."""
     for name, choices in CHOICES.items():
@@ -57,10 +68,10 @@ def checked_options(options: Options) -> Options:
     _check_dask(options)
     for name in NOT_NEGATIVE:
         if _value(options, name) < 0:
-            raise UsageError(f"{name} must not be negative")
+            raise UsageError(f"{_flag(name)} must not be negative")
     for name in AT_LEAST_ONE:
         if _value(options, name) < 1:
-            raise UsageError(f"{name} must be at least 1")
+            raise UsageError(f"{_flag(name)} must be at least 1")
     CATALOGUE.check_prefixes(options)
     _check_routing(options.routing)
     return _with_pattern(_with_schema(options))
@@ -68,6 +79,10 @@ def checked_options(options: Options) -> Options:
 
 def _value(options: Options, name: str) -> Any:
     return getattr(options.routing if name in ROUTING_OPTIONS else options, name)
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _refuse_unknown(name: str, value: str | None, choices: Sequence[str]) -> None:
@@ -89,9 +104,9 @@ def _check_routing(routing: RowRouting) -> None:
         raise UsageError("--create requires --seal-to, which names the aggregate to create")
     for name in ("expect_rows", "expect_samples"):
         if (getattr(routing, name) or 0) < 0:
-            raise UsageError(f"{name} must not be negative")
+            raise UsageError(f"{_flag(name)} must not be negative")
     if routing.idle_timeout <= 0:
-        raise UsageError("idle_timeout must be more than 0 seconds")
+        raise UsageError("--idle-timeout must be more than 0 seconds")
 
 
 def _with_pattern(options: Options) -> Options:
@@ -101,7 +116,7 @@ def _with_pattern(options: Options) -> Options:
     try:
         linear_search(options.noise)
     except UsageError as error:
-        raise UsageError(f"the pattern of noise: {error}") from error
+        raise UsageError(f"--noise: {error}") from error
     return replace(options, skip_noise=True)
 
 
@@ -113,6 +128,6 @@ def _with_schema(options: Options) -> Options:
         try:
             schema = json.fast(options.schema.encode())
         except ValueError as error:
-            raise UsageError(f"the schema is not valid JSON: {error}") from error
+            raise UsageError(f"--schema: not valid JSON: {error}") from error
         compile_schema(schema, options.engine, trusted=False)
     return options
