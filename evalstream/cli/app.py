@@ -36,7 +36,7 @@ class _Later(UserDict[str, Any]):
 
 
 class _Commands(TyperGroup):
-    """The group of all commands."""
+    """The group of all commands; none is loaded before it is asked for."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
