@@ -1,5 +1,6 @@
 """The integrity gate for LLM-evaluation results: prove or refute a run and its aggregate."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.model.uninterrupted import uninterrupted
@@ -7,7 +8,7 @@ from evalstream.model.uninterrupted import uninterrupted
 with uninterrupted():
     from evalstream._version import __version__
     from evalstream.api import Salvage, check, merge, salvage, seal
-    from evalstream.formats.registry import CATALOGUE as RULES
+    from evalstream.formats.registry import CATALOGUE
     from evalstream.model.errors import (
         BrokenCompression,
         CannotCheck,
@@ -64,6 +65,9 @@ __all__ = [
     "salvage",
     "seal",
 ]
+
+RULES: Final[Mapping[str, Rule]] = CATALOGUE
+"""The rules of all formats by code."""
 
 _IMPORTED_WHEN_USED: Final = {
     "GithubReporter": "evalstream.reporters.github",
