@@ -1,7 +1,8 @@
 """The last line of a file whose newline is missing: is it cut off or whole, and what is reported.
 
 A last line without a newline breaks ES104 where its JSON ends too early, since the writer was cut
-off, and ES111 where it holds a whole row. Any other syntax error of it has the rule of every line.
+off, and ES111 where it holds a whole row. Any other syntax error of it has the rule of every line. A
+document that ends too early, such as an array of rows, counts as a last line without a newline.
 """
 
 from __future__ import annotations
