@@ -1,4 +1,4 @@
-"""The way of the usual row: accepted by the scanner, hashed and recorded, many rows in one go."""
+"""The fast path: rows that the C scanner accepts, hashes and records, many in one go."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import hashlib
 import struct
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, compress, repeat
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evalstream.engine.result import AcceptedRows
 from evalstream.formats.eee import row_view
+from evalstream.formats.eee.catalogue import bound_rules
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_digests import answer_digest
 from evalstream.formats.eee.row_groups import RowGroup, RowGroups, notice_key
@@ -33,42 +34,21 @@ from evalstream.parsing.native.binding import (
     hasher,
     library,
 )
+from evalstream.parsing.native.binding import checks as known_checks
 from evalstream.parsing.native.binding import recipes as known_recipes
 from evalstream.parsing.native.binding import slots as known_slots
 from evalstream.parsing.native.schema_tables import NotTabled, Tables, pinned, tables_of
-from evalstream.rules.base import Rule
+from evalstream.rules.base import RowCheck, Rule
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
     from ctypes import CDLL
-
-FAST_PATH_RULES: Final = frozenset(
-    {
-        "ES301",
-        "ES302",
-        "ES303",
-        "ES304",
-        "ES305",
-        "ES306",
-        "ES307",
-        "ES308",
-        "ES309",
-        "ES310",
-        "ES311",
-        "ES313",
-        "ES314",
-        "ES315",
-        "ES319",
-    }
-)
-"""The rules that say nothing of a row that the scanner accepts, or notice what its flags tell."""
 
 _NOTICES: Final = ((Flag.UNANSWERED, NO_ANSWER), (Flag.FOREIGN, FOREIGN_SOURCE))
 _KIND: Final = "interaction_type"
 _TURNS: Final = "turns"
 """What the scanner calls the transcript, whatever a version calls it."""
 
-_NULL: Final = {"type": "null"}
 _HEX_DIGITS: Final = {"sha256": 64, "md5": 32}
 _IDS: Final = (
     "schema_version",
@@ -89,20 +69,27 @@ _WORD: Final = struct.Struct("=Q")
 _DOUBLE: Final = struct.Struct("=d")
 
 
-def needs_slow_path(rule: Rule) -> bool:
-    """Tell whether a rule for single rows may say something of a row that is accepted here."""
-    return rule.code not in FAST_PATH_RULES and not rule.by_ids
-
-
 def fast_path_for(context: RowContext) -> FastPath | None:
-    """Return what takes the usual rows of a context, None where none are to be taken so."""
+    """Return the fast path of a context, None where every row takes the exact path."""
     options, loaded = context.options, library()
     if loaded is None or options.schema is not None or options.engine != "auto":
         return None
+    recipe = context.recipes[0] if context.recipes else ""
     lowest, highest = common_bounds(context)
-    if options.max_depth < FAST_DEPTH or not (_is_double(lowest) and _is_double(highest)):
+    if (
+        options.max_depth < FAST_DEPTH
+        or not (_is_double(lowest) and _is_double(highest))
+        or recipe not in known_recipes()
+        or context.algorithm not in _HEX_DIGITS
+    ):
         return None
-    shape = _shape_of(context.version, declared=options.schema_version == "auto")
+    others = list(bound_rules(context, _is_not_scanned))
+    shape = _shape_of(
+        context.version,
+        declared=options.schema_version == "auto",
+        one_transcript="ES319" in context.enabled,
+        watched=frozenset(_watched(rule for rule, _ in others)),
+    )
     if shape is None:
         return None
     found = hasher(context.algorithm)
@@ -111,16 +98,37 @@ def fast_path_for(context: RowContext) -> FastPath | None:
         highest=highest,
         wanted=shape.tables.wanted,
         unwanted=shape.tables.unwanted,
-        recipe=known_recipes().index(context.recipes[0] if context.recipes else ""),
+        recipe=known_recipes().index(recipe),
         hash_digits=_HEX_DIGITS[context.algorithm],
         times_generation="generation_time_ms" in timed_members(context),
         keeps_texts=_lists_samples(context) or found is None,
         links=context.links,
         compares=len(context.results) > 1,
+        checks=_checks(context),
         transcript=shape.transcript.encode(),
     )
     setting = ScannerConfig(shape.tables, demands, found)
-    return FastPath(context, loaded, setting, checks_hashes=found is None and bool(context.recipes))
+    checks_hashes = found is None and bool(context.recipes)
+    return FastPath(
+        context, loaded, setting, [check for _, check in others], checks_hashes=checks_hashes
+    )
+
+
+def _is_not_scanned(rule: Rule) -> bool:
+    """Tell whether a rule may find something in a row that the scanner accepts."""
+    return not (rule.in_scanner or rule.by_ids)
+
+
+def _watched(rules: Iterable[Rule]) -> Iterator[tuple[str, ...]]:
+    """Return the paths of what some rules read; a rule that names nothing reads whole rows."""
+    for pointer in chain.from_iterable(rule.reads or ("",) for rule in rules):
+        names = pointer.split("/")[1:]
+        yield tuple(name.replace("~1", "/").replace("~0", "~") for name in names)
+
+
+def _checks(context: RowContext) -> int:
+    """Return the rules that the scanner tests and the context enables, as bits."""
+    return sum(1 << bit for bit, code in enumerate(known_checks()) if code in context.enabled)
 
 
 class _Shape(NamedTuple):
@@ -131,28 +139,36 @@ class _Shape(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def _shape_of(version: str, *, declared: bool) -> _Shape | None:
+def _shape_of(
+    version: str, *, declared: bool, one_transcript: bool, watched: frozenset[tuple[str, ...]]
+) -> _Shape | None:
     """Return the shape of a version's rows, None where no tables can say it.
 
-    With `declared` they are only rows that declare the version.
+    With `declared` they are only rows that declare the version, with `one_transcript` only rows
+    without a second one under the key of other versions.
     """
     schema = builtin_schema(row_view.instance_schema_name(version))
-    if declared:
-        schema = pinned(schema, "schema_version", row_view.forms_of(version))
-    members, transcript = schema["properties"], row_view.transcript_key(version)
-    if (
-        transcript not in members
-        or tuple(members[_KIND].get("enum", ())) != row_view.INTERACTION_TYPES
-    ):
+    transcript = row_view.transcript_key(version)
+    try:
+        if declared:
+            schema = pinned(schema, "schema_version", row_view.forms_of(version))
+        members = schema["properties"]
+        if (
+            transcript not in members
+            or tuple(members[_KIND].get("enum", ())) != row_view.INTERACTION_TYPES
+        ):
+            return None
+    except (KeyError, AttributeError):
         return None
     if schema.get("additionalProperties", True) is not False:
-        # A second transcript, under the key of other versions, is for the rules to judge.
-        others = dict.fromkeys({*row_view.TRANSCRIPT_KEYS} - members.keys(), _NULL)
+        second = {"type": "null"} if one_transcript else True
+        others = dict.fromkeys({*row_view.TRANSCRIPT_KEYS} - members.keys(), second)
         schema = {**schema, "properties": {**members, **others}}
     try:
-        return _Shape(tables_of(schema, known_slots(), _KIND, {transcript: _TURNS}), transcript)
+        tables = tables_of(schema, known_slots(), _KIND, {transcript: _TURNS}, watched)
     except NotTabled:
         return None
+    return _Shape(tables, transcript)
 
 
 def _is_double(number: float) -> bool:
@@ -173,15 +189,23 @@ _IDLE: Final[list[Scanner]] = []
 
 
 class FastPath:
-    """Takes rows of which nothing is to be said but what is counted.
+    """Takes rows in which no rule finds anything but what is counted.
 
-    `checks_hashes` says that scanners do not.
+    `others` are the checks of rules that the scanner does not test. `checks_hashes` says that
+    scanners do not check hashes.
     """
 
     def __init__(
-        self, context: RowContext, loaded: CDLL, setting: ScannerConfig, *, checks_hashes: bool
+        self,
+        context: RowContext,
+        loaded: CDLL,
+        setting: ScannerConfig,
+        others: Sequence[RowCheck],
+        *,
+        checks_hashes: bool,
     ) -> None:
         self.context, self.setting, self.checks_hashes = context, setting, checks_hashes
+        self.others = others
         self.compute: Callable[[bytes], Any] = getattr(hashlib, context.algorithm)
         self.compares_answers = len(context.results) > 1
         self.lists_samples = _lists_samples(context)
@@ -221,6 +245,7 @@ class FastBlock:
             tally,
         )
         self._data = data
+        self._allows_blanks = "ES311" not in fast_path.context.enabled
         self._scanner = scanner
         self._known: list[RowGroup] = []
         packed = None if offsets is None else array("Q", offsets).tobytes()
@@ -244,7 +269,9 @@ class FastBlock:
             self._add_scope(scanner.line)
         rows = _Rows(scanner, first)
         if self._fast_path.checks_hashes:
-            self._refuse_wrong_hashes(rows)
+            rows.keep(self._rightly_hashed(rows))
+        if self._fast_path.others and rows.have(Flag.WATCHED):
+            rows.keep(self._without_findings(rows))
         if rows:
             self._count(rows)
         return AcceptedRows(scanner.at, rows.lines, rows.records, rows.left())
@@ -256,20 +283,30 @@ class FastBlock:
         group = self._groups.of(ids, number)
         self._known.append(group)
         self._scanner.add_scope(
-            usual=group.named and not group.violations,
+            usual=(group.named or self._allows_blanks) and not group.violations,
             evaluation=group.evaluation,
             name=group.name,
             result=group.result,
             place=group.place,
         )
 
-    def _refuse_wrong_hashes(self, rows: _Rows) -> None:
-        """Keep only rows whose hash is that of their input."""
+    def _rightly_hashed(self, rows: _Rows) -> list[bool]:
+        """Tell of each row whether its hash is that of its input."""
         compute = self._fast_path.compute
         digests = [compute(text).hexdigest() for text in rows.texts("covered", "mark")]
         claims = [text.decode() for text in rows.texts("hash", "input")]
-        if digests != claims:
-            rows.keep([one == other for one, other in zip(digests, claims, strict=True)])
+        return [one == other for one, other in zip(digests, claims, strict=True)]
+
+    def _without_findings(self, rows: _Rows) -> list[bool]:
+        """Tell of each row whether the rules that the scanner does not test find nothing in it."""
+        columns = zip(*map(rows.column, ("flags", "start", "stop")), strict=True)
+        return [
+            not (flags & Flag.WATCHED and self._finds(json.fast(self._data[start:stop])))
+            for flags, start, stop in columns
+        ]
+
+    def _finds(self, row: Any) -> bool:
+        return any(True for check in self._fast_path.others for _ in check(row))
 
     def _count(self, rows: _Rows) -> None:
         """Count what rows say."""
@@ -348,7 +385,7 @@ class _Rows:
 
     def __init__(self, scanner: Scanner, first: int) -> None:
         self._scanner, self._words, self._texts = scanner, scanner.words(), scanner.texts()
-        self._right: Sequence[bool] | None = None
+        self._kept: list[Sequence[bool]] = []
         self.records = scanner.records()
         flags = self._all("flags")
         self.lines = len(flags)
@@ -364,10 +401,12 @@ class _Rows:
 
     def keep(self, right: Sequence[bool]) -> None:
         """Refuse all accepted rows but some."""
+        if all(right):
+            return
         starts = range(0, len(self.records), RECORD_BYTES)
         records = [self.records[start : start + RECORD_BYTES] for start in starts]
         self.records = b"".join(compress(records, right))
-        self._right = right
+        self._kept.append(right)
         self._keep(right)
 
     def left(self) -> Sequence[tuple[int, int, int]]:
@@ -383,9 +422,13 @@ class _Rows:
         column = self._all(name)
         return column if len(self) == self.lines else [column[place] for place in self._accepted]
 
+    def have(self, flag: int) -> bool:
+        """Tell whether a line has a flag."""
+        return any(kind & flag for kind in self._kinds)
+
     def having(self, flag: int) -> list[int]:
         """Return the numbers of the rows that have a flag."""
-        if not any(kind & flag for kind in self._kinds):
+        if not self.have(flag):
             return []
         flags = zip(self.numbers, self.column("flags"), strict=True)
         return [number for number, said in flags if said & flag]
@@ -403,11 +446,10 @@ class _Rows:
     def links(self) -> list[int]:
         """Return what ties the rows to those of other runs, LINK_WORDS for each."""
         links = self._scanner.links()
-        if self._right is None:
-            return links
-        return list(
-            compress(links, chain.from_iterable(repeat(one, LINK_WORDS) for one in self._right))
-        )
+        for right in self._kept:
+            each = chain.from_iterable(repeat(one, LINK_WORDS) for one in right)
+            links = list(compress(links, each))
+        return links
 
     def add_outputs(self, digests: Iterator[int]) -> None:
         """Join digests of what the model said with those of the choices in the records."""
