@@ -78,14 +78,11 @@ RECIPES: Final[dict[str, Recipe]] = {
 """The ways in which sample_hash is computed in the wild, by name."""
 
 _CONCATS: Final = frozenset({"concat", "concat-first"})
-_SAME_FOR_ONE_REFERENCE: Final = {
-    name: _CONCATS if name in _CONCATS else frozenset({name}) for name in RECIPES
-}
 
 
 def equivalent_recipes(recipe: str) -> frozenset[str]:
     """Return which recipes give the digest of one of them for at most one reference."""
-    return _SAME_FOR_ONE_REFERENCE[recipe]
+    return _CONCATS if recipe in _CONCATS else frozenset({recipe})
 
 
 def matching_recipes(

@@ -6,7 +6,7 @@ import hashlib
 import struct
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, compress, repeat
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -148,22 +148,18 @@ def _shape_of(
     without a second one under the key of other versions.
     """
     schema = builtin_schema(row_view.instance_schema_name(version))
-    transcript = row_view.transcript_key(version)
-    try:
-        if declared:
-            schema = pinned(schema, "schema_version", row_view.forms_of(version))
-        members = schema["properties"]
-        if (
-            transcript not in members
-            or tuple(members[_KIND].get("enum", ())) != row_view.INTERACTION_TYPES
-        ):
-            return None
-    except (KeyError, AttributeError):
+    members, transcript = schema.get("properties"), row_view.transcript_key(version)
+    if not isinstance(members, Mapping) or transcript not in members:
         return None
+    kind = members.get(_KIND)
+    if not isinstance(kind, Mapping) or tuple(kind.get("enum", ())) != row_view.INTERACTION_TYPES:
+        return None
+    if declared:
+        schema = pinned(schema, "schema_version", row_view.forms_of(version))
     if schema.get("additionalProperties", True) is not False:
         second = {"type": "null"} if one_transcript else True
         others = dict.fromkeys({*row_view.TRANSCRIPT_KEYS} - members.keys(), second)
-        schema = {**schema, "properties": {**members, **others}}
+        schema = {**schema, "properties": {**schema["properties"], **others}}
     try:
         tables = tables_of(schema, known_slots(), _KIND, {transcript: _TURNS}, watched)
     except NotTabled:
