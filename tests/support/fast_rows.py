@@ -23,7 +23,8 @@ from rows import (
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.fast_path import FastPath, fast_path_for
+from evalstream.formats.eee.fast_block import FastPath
+from evalstream.formats.eee.fast_path import fast_path_for
 from evalstream.formats.eee.probe import probe_context
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.model.block import Lines

@@ -37,7 +37,7 @@ from evalstream.stats.link_keys import UNSHOWN, input_hash64, sample_hash64
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
-    from evalstream.formats.eee.fast_path import FastBlock, FastPath
+    from evalstream.formats.eee.fast_block import FastBlock, FastPath
 
 JSON_BLANK: Final = b" \t\r"
 UNCERTAIN: Final = frozenset({ES107.code, ES108.code})

@@ -258,10 +258,11 @@ def _listed(function: str) -> tuple[str, ...]:
 
 
 class ScannerConfig:
-    """What rows are checked against. Without a `hasher` nobody looks at sample_hash."""
+    """What rows are checked against; `checks_hashes` says that a hasher checks sample_hash."""
 
     def __init__(self, tables: Tables, demands: RowConstraints, hasher: Hasher | None) -> None:
         self.tables, self.demands, self.hasher = _Tables(*tables[:4]), demands, hasher or Hasher()
+        self.checks_hashes = hasher is not None
 
 
 class Scanner:

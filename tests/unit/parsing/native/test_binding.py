@@ -24,7 +24,7 @@ from rows import (
     Row,
 )
 
-from evalstream.formats.eee import fast_path, row_view
+from evalstream.formats.eee import fast_block, fast_path, row_view
 from evalstream.model.row_record import RowRecord
 from evalstream.parsing.native import binding
 from evalstream.stats.tally import Tally
@@ -70,7 +70,7 @@ def test_both_languages_know_the_same_structures() -> None:
     flags = {name: value for name, value in vars(binding.Flag).items() if name.isupper()}
     assert constants_of(text, "flag") == flags
     assert constants_of(text, "pause") == dict(binding.StopReason.__members__)
-    assert binding.slots()[: len(IDS)] == fast_path._IDS == IDS
+    assert binding.slots()[: len(IDS)] == fast_block._IDS == IDS
     assert binding.recipes() == ("", *COVERED)
     assert tuple(constants_of(text, "interaction")) == tuple(
         map(str.upper, row_view.INTERACTION_TYPES)
