@@ -202,6 +202,8 @@ ES304: Final = Rule(
           }
     """,
     row=_turn_order,
+    reads=("/interactions", "/messages"),
+    in_scanner=True,
     former_names=("turn-order",),
 )
 
@@ -245,6 +247,8 @@ ES305: Final = Rule(
           }
     """,
     row=_dangling_tool_call,
+    reads=("/interactions", "/messages"),
+    in_scanner=True,
 )
 
 ES306: Final = Rule(
@@ -287,6 +291,8 @@ ES306: Final = Rule(
           }
     """,
     row=_miscounted_turns,
+    reads=("/interactions", "/messages"),
+    in_scanner=True,
 )
 
 ES315: Final = Rule(
@@ -328,6 +334,8 @@ ES315: Final = Rule(
           }
     """,
     row=_mislabelled_interaction,
+    reads=("/interactions", "/messages"),
+    in_scanner=True,
 )
 
 ES319: Final = Rule(
@@ -363,6 +371,8 @@ ES319: Final = Rule(
           }
     """,
     row=_two_transcripts,
+    reads=("/interactions", "/messages"),
+    in_scanner=True,
 )
 
 RULES: Final = (ES304, ES305, ES306, ES315, ES319)
