@@ -82,8 +82,7 @@ class Catalogue(Mapping[str, Rule]):
         for prefix in (*options.select, *options.ignore):
             if not prefix or not self.find(prefix):
                 raise UsageError(
-                    f"no rule has a code that begins with {prefix!r}, or that name; "
-                    "see: evalstream rules"
+                    f"no rule has the code, code prefix or name {prefix!r}; see: evalstream rules"
                 )
 
     def selection(self, options: Options) -> Selection:

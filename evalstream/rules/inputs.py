@@ -40,7 +40,7 @@ def noise_check(options: Options) -> Callable[[bytes], bool]:
 
 def _noise_skipped(facts: FileFacts) -> Iterator[Violation]:
     for _, count, line in facts.tally.noise:
-        message = f"lines between the rows that hold none were skipped (first {facts.at(line)})"
+        message = f"lines that are not rows were skipped (first {facts.at(line)})"
         yield ES006.violation(message, count=count)
 
 

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from evalstream.model.finding import Severity, Violation
+from evalstream.model.text import counted
 from evalstream.parsing.json import pointer, type_name
 from evalstream.parsing.linear_regex import undecided
 from evalstream.parsing.schema_errors import UNDECIDED, SchemaError
@@ -77,7 +78,7 @@ def _null_for_absent(violation: SchemaError, version: str) -> Violation:
     wanted = (
         f" where {_types(violation.expected)} is expected" if violation.keyword == "type" else ""
     )
-    message = f"null{wanted}{where}; leave the field out, or give it a value"
+    message = f"null{wanted}{where}; leave the field out or set a value"
     return ES204.violation(message, pointer=pointer(violation.path), keyword=violation.keyword)
 
 
@@ -113,18 +114,20 @@ def _expected(violation: SchemaError) -> Any:
 def _branch(violation: SchemaError, version: str) -> Violation:
     place: dict[str, Any] = {"pointer": pointer(violation.path), "keyword": violation.keyword}
     if violation.route[0] != "allOf":
-        reason = f"this score_type needs {violation.member}"
+        reason = f"{violation.member} is missing; this score_type requires it"
         if version in ("0.1.0", "0.2.0", "0.2.0+list", "0.2.1", "0.2.2"):
-            reason += f" (version {version} asks for it also where score_type is absent)"
+            reason += f" (version {version} requires it also where score_type is absent)"
         return ES212.violation(reason, **place)
     if "metrics" in violation.route:
-        return ES214.violation("metrics of a row with a transcript needs num_turns", **place)
+        return ES214.violation(
+            "num_turns is missing; the metrics of a row with a transcript require it", **place
+        )
     rule, kind = (
         (ES209, "single_turn") if violation.route[1] == 0 else (ES210, "multi_turn or agentic")
     )
     if violation.keyword == "required":
-        return rule.violation(f"a {kind} row needs {violation.member}", **place)
-    what = f"{type_name(violation.found)} where a {kind} row needs {_types(violation.expected)}"
+        return rule.violation(f"{violation.member} is missing; a {kind} row requires it", **place)
+    what = f"{type_name(violation.found)} where a {kind} row requires {_types(violation.expected)}"
     return rule.violation(what, **place, expected=_expected(violation), found=violation.found)
 
 
@@ -148,7 +151,7 @@ def _wrong_type(violation: SchemaError) -> Saying:
 
 def _not_allowed(violation: SchemaError) -> Saying:
     several = isinstance(violation.expected, list) and len(violation.expected) > 1
-    return ES203, f"not {'one of the allowed values' if several else 'the one allowed value'}"
+    return ES203, f"not {'one of the allowed values' if several else 'the only allowed value'}"
 
 
 def _unknown(violation: SchemaError) -> Saying:
@@ -156,11 +159,11 @@ def _unknown(violation: SchemaError) -> Saying:
 
     near = get_close_matches(str(violation.member), violation.known, n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    return ES205, f"{str(violation.member)[:80]} is no known property{hint}"
+    return ES205, f"unknown property {str(violation.member)[:80]}{hint}"
 
 
 def _too_few(violation: SchemaError) -> Saying:
-    return ES207, f"fewer items than {violation.expected}"
+    return ES207, f"fewer than {counted(violation.expected, 'item')}"
 
 
 def _mismatch(violation: SchemaError) -> Saying:
@@ -174,8 +177,8 @@ def _undecided(violation: SchemaError) -> Saying:
 
 def _other(violation: SchemaError) -> Saying:
     if violation.keyword == "falseSchema":
-        return ES217, "the schema allows nothing here"
-    return ES217, f"breaks the schema's {violation.keyword}"
+        return ES217, "the schema allows no value here"
+    return ES217, f"violates the schema keyword {violation.keyword}"
 
 
 def _range(violation: SchemaError) -> Saying:

@@ -48,7 +48,7 @@ def read_object(
     if not parsed.readable or (replaced and not isinstance(parsed.value, dict)):
         return ObjectReading(None, violations)
     if not isinstance(parsed.value, dict):
-        message = f"{noun} must be an object, this is {with_article(type_name(parsed.value))}"
+        message = f"{noun} must be an object, not {with_article(type_name(parsed.value))}"
         violations.append((ES109.violation(message, found=parsed.value), None))
         return ObjectReading(None, violations)
     return ObjectReading(parsed.value, violations, replaced)

@@ -31,7 +31,7 @@ from evalstream.rules.syntax import (
 ABSORBING: Final = frozenset({ES502.code, ES503.code, ES505.code, ES702.code})
 """Rules that say more than the schema's own finding at the same place."""
 
-TOO_DEEP: Final = "nested too deep to be judged by the schema"
+TOO_DEEP: Final = "nested too deep to be checked against the schema"
 BOUNDS: Final = ("/min_score", "/max_score")
 
 
@@ -69,7 +69,7 @@ def _schema_violations(aggregate: Aggregate, options: Options) -> Iterator[Viola
         version = row_view.nearest_version(declared or row_view.DEFAULT_VERSION, instance=False)
         if declared is not None and not row_view.is_known(declared, instance=False):
             yield ES215.violation(
-                f"no version that is known; the aggregate is judged by {version}",
+                f"unknown version; the aggregate is checked against {version}",
                 pointer="/schema_version",
                 expected=one_of(row_view.DECLARED),
                 found=declared,

@@ -117,15 +117,15 @@ def _open_uncertainty(entry: Recomputed, place: str) -> str | None:
 
 def _of_score(entry: Recomputed) -> str | None:
     if not entry.is_mean:
-        return f"by its metric the score is a {entry.statistic}"
+        return f"by the metric's name the score is a {entry.statistic}"
     return NOT_REPRODUCED if entry.scale() is None else None
 
 
 def _of_figures(entry: Recomputed, place: str) -> str | None:
     if not entry.spreads:
-        return "the scores are beyond the range of doubles"
+        return "the scores are outside the range of doubles"
     if place == INTERVAL and not any(entry.intervals(_level(entry.claims))):
-        return f"there is no interval with the confidence level {entry.claims.level}"
+        return f"no interval has the confidence level {entry.claims.level}"
     return None
 
 
@@ -133,7 +133,7 @@ def _of_method(entry: Recomputed, place: str) -> str | None:
     named = {ERROR: entry.claims.error_method, INTERVAL: entry.claims.interval_method}.get(place)
     method = method_of(named)
     if method is Method.UNKNOWN:
-        return f"the method {named!r} is not known"
+        return f"unknown method {named!r}"
     return RESAMPLED if method is Method.RESAMPLED else None
 
 
@@ -168,9 +168,7 @@ def _unless_fitting(
     best = max(values, key=lambda value: agreement(claimed, value * scale))
     found = agreement(claimed, best * scale)
     if found is Agreement.ROUGH:
-        message = (
-            f"{name_of(place)} follows from the scores only once it is rounded to so few digits"
-        )
+        message = f"{name_of(place)} follows from the scores only after rounding to its few digits"
         yield Mismatch(place, message, best * scale, is_rough=True)
     elif found is Agreement.NONE:
         message = f"{name_of(place)} does not follow from the scores, over n-1 or over n"
@@ -189,7 +187,9 @@ def _resampled_error(claims: Claims, values: list[float], scale: int) -> Iterato
         return
     least, most = min(values) * scale * (1 - share), max(values) * scale * (1 + share)
     if not least - SLIGHT <= claimed <= most + SLIGHT:
-        message = "standard_error is far from that of the scores, which resampling comes near"
+        message = (
+            "standard_error is far from that of the scores; resampling should come close to it"
+        )
         yield Mismatch(ERROR, message, values[0] * scale)
 
 

@@ -30,8 +30,8 @@ _DEVICES: Final = frozenset(
 """Those of them that the format's publisher knows."""
 
 _UNPORTABLE: Final[tuple[tuple[Callable[[str], object], str], ...]] = (
-    (lambda name: not name.isprintable(), "it holds an invisible character, or is no UTF-8"),
-    (re.compile(r'[<>:"\\|?*]').search, r'it holds one of < > : " \ | ? *'),
+    (lambda name: not name.isprintable(), "it has an invisible character, or is not valid UTF-8"),
+    (re.compile(r'[<>:"\\|?*]').search, r'it has one of < > : " \ | ? *'),
     (lambda name: name.endswith((" ", ".")), "it ends in a space or full stop"),
     (lambda name: name.startswith((" ", ".", "-")), "it begins with a space, full stop or hyphen"),
     (lambda name: _device(name) in _RESERVED, "it is the name of a device on Windows"),
@@ -45,7 +45,10 @@ _PARTED: Final = re.compile(r'[<>:"\\|?*/\x00-\x1f]')
 _UNADDRESSABLE: Final[tuple[tuple[Callable[[str], object], str], ...]] = (
     (lambda part: not part, "is empty"),
     (lambda part: part.lower() == "unknown", 'is "unknown"'),
-    (lambda part: _PARTED.search(part.replace(":", "_")), "holds a character that no path may"),
+    (
+        lambda part: _PARTED.search(part.replace(":", "_")),
+        "has a character that is not allowed in a path",
+    ),
     (lambda part: part.endswith("."), "ends in a full stop"),
     (lambda part: part.split(".", 1)[0].upper() in _DEVICES, "is the name of a device on Windows"),
     (lambda part: part == ROOT, "is the name of the datastore's root"),
@@ -127,7 +130,9 @@ def address_of(identity: str, developer: str | None) -> Address | Unaddressable:
     if problem:
         return Unaddressable("id", problem)
     if developer is None:
-        return Unaddressable("developer", "it is missing, and id has no developer before a slash")
+        return Unaddressable(
+            "developer", "it is missing, and model_info.id has no developer before a slash"
+        )
     problem = _problem((developer,), "it")
     if problem:
         return Unaddressable("developer", problem)

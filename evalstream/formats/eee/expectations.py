@@ -23,7 +23,9 @@ def unmet_expectations(facts: RunFacts) -> Iterator[Violation]:
     if facts.layout not in (*LOOKED_AT, NO_ROWS):
         return
     if routing.expect_rows not in (None, rows):
-        message = f"--expect-rows is {routing.expect_rows:,}, and there are {counted(rows, 'row')}"
+        message = (
+            f"--expect-rows is {routing.expect_rows:,}, but the file has {counted(rows, 'row')}"
+        )
         yield ES503.violation(message, expected=routing.expect_rows, found=rows, about_rows=True)
     if routing.expect_samples is not None:
         yield from _samples(facts, routing.expect_samples)
@@ -36,7 +38,7 @@ def _samples(facts: RunFacts, expected: int) -> Iterator[Violation]:
     elif expected in _by_result(facts) and len(_by_result(facts)) == 1:
         return
     if samples != expected:
-        message = f"--expect-samples is {expected:,}, and {whose} {counted(samples, 'sample')}"
+        message = f"--expect-samples is {expected:,}, but {whose} {counted(samples, 'sample')}"
         details = {"severity": Severity.ERROR, "about_rows": True}
         yield ES802.violation(message, expected=expected, found=samples, **details)
 

@@ -34,7 +34,7 @@ from evalstream.model.text import counted
 from evalstream.parsing.json import fast
 
 MEMBER: Final = "detailed_evaluation_results"
-FORCED: Final = " (--force seals all the same)"
+FORCED: Final = " (--force seals anyway)"
 
 KNOWN_OF_ROWS: Final = ("schema_version", "evaluation_id")
 """What an aggregate that is not there yet can be told from its rows alone."""
@@ -130,8 +130,8 @@ def seal_of(
     base = None if state is None else document_bytes(state)
     if base != text:
         raise CannotCheck(
-            f"{printable(state or routing.seal_to)} is not what the rows were checked against: it "
-            "changed meanwhile, or --aggregate names another"
+            f"{printable(state or routing.seal_to)} is not the aggregate that the rows were "
+            "checked against: it changed meanwhile, or --aggregate names another"
         )
     algorithm = aggregate.hash_algorithm if aggregate is not None else None
     algorithm = algorithm or collector.context.algorithm
@@ -174,7 +174,7 @@ def refusal_of(
         return Refusal(
             f"{violations[0].message}{more}{FORCED}", violations=violations, refutes=True
         )
-    return Refusal(f"there are findings that fail it{FORCED}", refutes=True) if fails else None
+    return Refusal(f"the check has findings that fail it{FORCED}", refutes=True) if fails else None
 
 
 def stopped_before() -> Refusal | None:

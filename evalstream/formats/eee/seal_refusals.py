@@ -91,7 +91,7 @@ def _total_rows(facts: RunFacts, state: Aggregate | None) -> Iterator[Violation]
     if isinstance(declared, bool) or not isinstance(declared, (int, float)):
         return
     if declared > rows:
-        message = f"total_rows is {declared:,} already, and there are {counted(rows, 'row')}"
+        message = f"total_rows is already {declared:,}, but the file has {counted(rows, 'row')}"
         yield ES503.violation(
             message, pointer=f"{DETAILS}/total_rows", expected=rows, found=declared
         )
@@ -112,7 +112,7 @@ def _num_samples(facts: RunFacts, result: Result) -> Iterator[Violation]:
         return
     rows = _unjoined(facts) if scores is None else scores.joined
     join = "join no result" if scores is None and rows else "join it"
-    message = f"num_samples of result {result.place} is {claimed:,}, and {_rows_that(rows, join)}"
+    message = f"num_samples of result {result.place} is {claimed:,}, but {_rows_that(rows, join)}"
     if 0 < samples < rows:
         message += f", of {counted(samples, 'sample')}"
     pointer = f"{RESULTS}/{result.place}/score_details/uncertainty/num_samples"
@@ -134,10 +134,10 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
         return
     message = (
         f"sample_ids of result {result.place} lists {counted(listed, 'sample')}, "
-        f"and its rows score {samples:,}"
+        f"but its rows score {samples:,}"
     )
     if unlisted:
-        message += f"; {counted(unlisted, 'row')} of them score others"
+        message += f"; {counted(unlisted, 'row')} score others"
     pointer = f"{RESULTS}/{result.place}/source_data/sample_ids"
     yield _error(ES609.violation(message, pointer=pointer))
 
@@ -178,7 +178,7 @@ def _error(violation: Violation) -> Violation:
 def _path_wanted(violation: Violation) -> Violation:
     """Say which path a seal wants, and how it is given."""
     message = (
-        f'file_path would be "{violation.found}", and this version wants {ROWS_PATTERN}: '
-        f"give such a path with --file-path, as in --file-path {EXAMPLE}"
+        f'file_path would be "{violation.found}", but this version requires {ROWS_PATTERN}: '
+        f"give such a path, as in --file-path {EXAMPLE}"
     )
     return violation._replace(message=message, expected=ROWS_PATTERN, found=None)

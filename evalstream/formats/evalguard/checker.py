@@ -39,11 +39,11 @@ from evalstream.rules.inputs import ES001, ES005
 _RULES: Final = (*documents.RULES, *scores.RULES)
 _MEASURED: Final = re.compile(r"/results/[0-9]+/[^/]+/value")
 UNKNOWN: Final = (
-    "neither its folder nor its members show a task, metric, threshold or report of EvalGuard, "
-    f"so that it was not checked; {KNOWN_FORMATS}"
+    "not checked: neither its folder nor its members show a task, metric, threshold or report of "
+    f"EvalGuard; {KNOWN_FORMATS}"
 )
 
-NO_DOCUMENT: Final = f"the folder holds no document of EvalGuard; {KNOWN_FORMATS}"
+NO_DOCUMENT: Final = f"the folder has no document of EvalGuard; {KNOWN_FORMATS}"
 
 
 class _Read(NamedTuple):
@@ -61,7 +61,7 @@ def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run |
     which no document of EvalGuard goes with.
     """
     if inputs is not None:
-        raise UsageError(f"--inputs does not go with files of {NAME}")
+        raise UsageError(f"--inputs cannot be used with files of {NAME}")
     if path == STDIN and aggregate == STDIN:
         raise UsageError("standard input can be named only once")
     reason = nothing_in(path)
@@ -164,7 +164,7 @@ class _Check:
         except CannotCheck as error:
             return self._not_read(file, ES001.violation(f"cannot be read: {error}"), str(error))
         if file.is_schema and reading.value is not None and "$schema" in reading.value:
-            message = "a JSON Schema and no document; it was not judged"
+            message = "a JSON Schema, not a document; not checked"
             violation = EVG101.violation(message, severity=Severity.INFO)
             return _Read(name, reading._replace(violations=[(violation, None)]), None)
         return self._document(file, name, reading)
@@ -176,7 +176,7 @@ class _Check:
             self._remember(file, reading)
             return _Read(name, reading, None)
         if reading.kind is None:
-            self._documents.cannot(f"{name} is no document that is known")
+            self._documents.cannot(f"{name} is not a known document")
             violations = [*reading.violations, (ES005.violation(UNKNOWN), None)]
             return _Read(name, reading._replace(violations=violations), None)
         stem = None if file.path == STDIN else stem_of(file.path)
@@ -207,7 +207,7 @@ class _Check:
             self._remember(file, unread(file, []))
             return None
         if text is None:
-            message = f"larger than {LARGEST_DOCUMENT >> 20} MiB, which is no document"
+            message = f"larger than {LARGEST_DOCUMENT >> 20} MiB, the limit for a document"
             self._documents.note(ES005.violation(message), name)
             self._documents.cannot(f"{name} is {message}")
             self._remember(file, unread(file, []))

@@ -23,6 +23,7 @@ from evalstream.io.document import document_bytes
 from evalstream.io.file_names import is_yaml_name
 from evalstream.io.file_state import Watch
 from evalstream.model.finding import Excerpt, Severity, Violation
+from evalstream.model.text import with_article
 from evalstream.parsing.json import UTF8_MARK, fast, type_name
 from evalstream.parsing.json_schema import builtin_schema
 from evalstream.parsing.limits import TooLarge, refuse_many_values
@@ -156,10 +157,11 @@ def _read_yaml(file: File, text: bytes, max_depth: int) -> Reading:
 
 
 def _no_object(seen: Yaml) -> Violation:
-    kind = type_name(seen.value)
-    what = "nothing stands in the document" if seen.value is None else f"this is a value of {kind}"
-    message = f"a document must be an object; {what}"
-    return EVG101.violation(message, pointer="", keyword="type", expected="object", found=kind)
+    kind = "empty" if seen.value is None else with_article(type_name(seen.value))
+    message, expected = f"a document must be an object, not {kind}", {"type": "object"}
+    return EVG101.violation(
+        message, pointer="", keyword="type", expected=expected, found=seen.value
+    )
 
 
 def _violation(issue: SyntaxIssue) -> Violation:

@@ -14,8 +14,10 @@ from evalstream.io.remote import is_remote
 from evalstream.model.run import STDIN
 
 KNOWN_FORMATS: Final = f"the known formats are {', '.join(NAMES)} (--format-name)"
-NOT_OURS: Final = f"no document of EvalGuard ends like this ({', '.join(ENDINGS)}); {KNOWN_FORMATS}"
-EMPTY: Final = f"the folder holds no file with an ending of EvalGuard's ({', '.join(ENDINGS)})"
+NOT_OURS: Final = f"not an ending of EvalGuard's documents ({', '.join(ENDINGS)}); {KNOWN_FORMATS}"
+EMPTY: Final = (
+    f"the folder has no file with an ending of EvalGuard's documents ({', '.join(ENDINGS)})"
+)
 
 
 class File(NamedTuple):

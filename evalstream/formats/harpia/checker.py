@@ -77,9 +77,9 @@ def check(
     to be sealed, and CannotWrite where they cannot be written there.
     """
     if options.routing.seal_to is not None:
-        raise UsageError("a log of HarpIA Lab is not sealed: its output has no place for a seal")
+        raise UsageError("a log of HarpIA Lab cannot be sealed: its output has no field for a seal")
     if run.rows is None and options.routing != RowRouting():
-        raise UsageError("where records go can be said of a log alone, and none was named")
+        raise UsageError("records can be routed only from a log, and no log was given")
     documents = DocumentCheck(run, options, show, CATALOGUE)
     read = _input(documents, run.inputs)
     output = _document(documents, run.aggregate, OUTPUT)
@@ -109,7 +109,7 @@ def _amended(summary: RunSummary, log: LogCheck) -> RunSummary:
     if summary.verdict == "passed" and (log.unread or not log.records):
         summary.verdict = "incomplete"
         unread = f"{log.unread:,} records could not be read"
-        summary.incomplete_reason = unread if log.unread else "the log holds no record"
+        summary.incomplete_reason = unread if log.unread else "the log has no records"
     return summary
 
 
@@ -154,8 +154,8 @@ def _record(
 
 def _too_deep(documents: DocumentCheck, path: str) -> None:
     name = printable(path)
-    documents.note(ES113.violation("nested too deep to be judged"), name)
-    documents.cannot(f"{name} is nested too deep to be judged")
+    documents.note(ES113.violation("nested too deep to be checked"), name)
+    documents.cannot(f"{name} is nested too deep to be checked")
 
 
 def _document(documents: DocumentCheck, path: str | None, kind: str) -> Document | None:

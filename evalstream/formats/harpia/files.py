@@ -17,7 +17,7 @@ from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.parsing.peek import LINES
 
-NOT_OURS: Final = f"no input, output or log of HarpIA Lab; the formats are: {', '.join(NAMES)}"
+NOT_OURS: Final = f"not an input, output or log of HarpIA Lab; the formats are: {', '.join(NAMES)}"
 
 TO_NAME: Final = "name the log, its output with --aggregate and its input with --inputs"
 
@@ -35,7 +35,7 @@ def runs_of(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Ru
     where they do not go together.
     """
     if path != STDIN and os.path.isdir(path):
-        raise UsageError("--aggregate and --inputs go with exactly one log, not with a folder")
+        raise UsageError("--aggregate and --inputs need exactly one log, not a folder")
     kind = kind_of_file(path)
     if kind is None:
         yield NoInput(path, f"this is {NOT_OURS}", format=NAME)

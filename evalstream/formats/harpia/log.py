@@ -74,7 +74,7 @@ class LogCheck:
             head = rows.open(path)
             if rows.opened is not None and not holds_records(head):
                 documents.note(ES005.violation(f"this is {NOT_OURS}"))
-                documents.cannot(f"{documents.name} is no log of HarpIA Lab")
+                documents.cannot(f"{documents.name} is not a log of HarpIA Lab")
             else:
                 rows.run(documents.collector)
                 self._speak(rows)

@@ -46,7 +46,7 @@ def spelled_once(place: str, value: Any, names: Iterable[str]) -> Iterator[Requi
         found = members(value, name)
         if len(found) > 1:
             keys = " and ".join(repr(short_text(entry.key)) for entry in found)
-            yield RequirementViolation(f"one member in several spellings: {keys}", place)
+            yield RequirementViolation(f"the same member in several spellings: {keys}", place)
 
 
 def text(
@@ -89,9 +89,7 @@ def filled(metric: Metric, found: Member | None, name: str) -> Iterator[Requirem
         yield RequirementViolation(f"{name} is missing", metric.pointer)
     elif is_empty(found.value):
         kind = "null" if found.value is None else f"an empty {type_name(found.value)}"
-        yield RequirementViolation(
-            f"{short_text(found.key)} holds no value, but {kind}", at(metric.pointer, found)
-        )
+        yield RequirementViolation(f"{short_text(found.key)} is {kind}", at(metric.pointer, found))
 
 
 def texts(place: str, items: Iterable[Any], key: str) -> Iterator[RequirementViolation]:
@@ -99,21 +97,21 @@ def texts(place: str, items: Iterable[Any], key: str) -> Iterator[RequirementVio
     for index, item in enumerate(items):
         if not isinstance(item, str):
             kind = type_name(item)
-            message = f"an item of {short_text(key)} must be a string, this is {with_article(kind)}"
+            message = f"an item of {short_text(key)} must be a string, not {with_article(kind)}"
             yield RequirementViolation(message, f"{place}/{index}", {"type": "string"}, item)
 
 
 def no_object(noun: str, place: str, value: Any) -> RequirementViolation:
     """Say that something is no object."""
     kind = type_name(value)
-    message = f"{noun} must be an object, this is {with_article(kind)}"
+    message = f"{noun} must be an object, not {with_article(kind)}"
     return RequirementViolation(message, place, {"type": "object"}, value)
 
 
 def wrong_type(place: str, found: Member, wanted: str) -> RequirementViolation:
     """Say that a member has another type than is `wanted`, in words."""
     kind = type_name(found.value)
-    message = f"{short_text(found.key)} must be {wanted}, this is {with_article(kind)}"
+    message = f"{short_text(found.key)} must be {wanted}, not {with_article(kind)}"
     return RequirementViolation(message, at(place, found), {"type": _TYPES[wanted]}, found.value)
 
 

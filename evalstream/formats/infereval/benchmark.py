@@ -72,7 +72,7 @@ def _judged(
 ) -> ReadBenchmark:
     if kind_by_members(value.keys()) != BENCHMARK:
         documents.note(ES005.violation(f"this is {NOT_OURS}"), name)
-        documents.cannot(f"{name} is no benchmark")
+        documents.cannot(f"{name} is not a benchmark")
         return ReadBenchmark(None)
     shape = schema_violations(benchmark_validator(documents.options.engine), value)
     documents.note_all(reading.concerned(shape), name)

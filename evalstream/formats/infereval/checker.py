@@ -29,17 +29,19 @@ def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run |
     told of as an aggregate, as it has no rows. Raises UsageError where they do not go together.
     """
     if inputs is not None:
-        raise UsageError(f"--inputs does not go with files of {NAME}")
+        raise UsageError(f"--inputs cannot be used with files of {NAME}")
     if path == STDIN and aggregate == STDIN:
         raise UsageError("standard input can be named only once")
     if path != STDIN and os.path.isdir(path):
-        raise UsageError("--aggregate goes with exactly one evaluation, not with a folder")
+        raise UsageError("--aggregate needs exactly one evaluation, not a folder")
     kind = _kind(path)
     if kind is None:
         yield NoInput(path, f"this is {NOT_OURS}", format=NAME)
     elif kind == BENCHMARK and aggregate is not None:
         name = printable(path)
-        raise UsageError(f"--aggregate names the benchmark of an evaluation; {name} is no such")
+        raise UsageError(
+            f"--aggregate names the benchmark of an evaluation, but {name} is not an evaluation"
+        )
     elif kind == BENCHMARK:
         yield Run(None, path, format=NAME)
     else:

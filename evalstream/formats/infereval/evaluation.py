@@ -93,7 +93,7 @@ class EvaluationCheck:
                 violation for violation in shape if violation.pointer not in self._replaced
             )
         if found.get(ITEMS) and isinstance(found[ITEMS], list):
-            self._documents.cannot("there is a second list of items, which was not looked at")
+            self._documents.cannot("a second list of items was not checked")
         self._evaluation = self._held_against(found, breaks_off=breaks_off)
         self._check_items(document, self._evaluation)
         if not breaks_off:
@@ -103,7 +103,7 @@ class EvaluationCheck:
         """Return what stands round the items, None where it cannot be read."""
         if not envelope.is_whole:
             most = self._options.max_line_bytes
-            self._fail(ES003, f"what stands round the items is longer than {most:,} bytes")
+            self._fail(ES003, f"the part outside the items is longer than {most:,} bytes")
             return None
         refuse_many_values(envelope.text)
         text = read_envelope(envelope, self._options.max_depth)

@@ -55,7 +55,7 @@ class Document:
         self._kept: IO[bytes] | None = None
         self._opened: os.stat_result | None = None
         if "\0" in path:
-            raise OSError("its name has a NUL in it")
+            raise OSError("the name contains a NUL byte")
         if path == STDIN or (not is_remote(path) and comes_once(path)):
             endless = path != STDIN and is_device(os.stat(path))
             self._kept = _copied(path, MOST_JSON_BYTES if endless else most)
@@ -99,7 +99,7 @@ class Document:
 
     def difference(self) -> str | None:
         """Say whether the bytes were other ones when they were read to their end once more."""
-        return "its bytes were others when it was read again" if len(self._reads) > 1 else None
+        return "the bytes differed when the file was read again" if len(self._reads) > 1 else None
 
     def close(self) -> None:
         """Let go of what was kept."""
@@ -130,8 +130,7 @@ def kind_of(path: str) -> str | None:
 
 
 NOT_OURS: Final = (
-    f"no benchmark and no evaluation of {NAME}; the formats that can be named are "
-    f"{', '.join(NAMES)}"
+    f"not a benchmark or evaluation of {NAME}; the formats that can be named are {', '.join(NAMES)}"
 )
 
 

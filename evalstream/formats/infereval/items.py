@@ -64,7 +64,7 @@ class ItemPass:
 
     def break_off(self, incomplete_reason: ArrayError, last: Element | None) -> None:
         """Say where the items stop making sense; `last` is what stands there, if it is known."""
-        before = f"{counted(self.count, 'whole item')} before, and what follows was not looked at"
+        before = f"{counted(self.count, 'whole item')} before it, and the rest was not checked"
         place = f"/{ITEMS}/{self.count}"
         rule = BREAKS[incomplete_reason.name]
         said = f"{incomplete_reason.message} (byte {incomplete_reason.offset:,} of the file)"
@@ -112,7 +112,7 @@ class ItemPass:
         digest = blake2b(name.encode(errors="replace"), digest_size=ID_DIGEST_BYTES).digest()
         first = self._seen.setdefault(digest, self.count)
         if first != self.count:
-            message = f"the id of item {first:,} again"
+            message = f"the same id as item {first:,}"
             yield INF208.violation(message, pointer="/id", found=name)
         if benchmark is not None and name in benchmark.by_id:
             self.found.add(name)

@@ -90,7 +90,7 @@ class _Documents:
                 self._join(number, candidates[0])
             elif candidates:
                 names = ", ".join(map(printable, candidates[:NAMED]))
-                reason = f"several benchmarks have its benchmark_id, and none its hash: {names}"
+                reason = f"several benchmarks have its benchmark_id, but none has its hash: {names}"
                 self._kept.change(
                     "UPDATE document SET missing = ? WHERE number = ?", [(reason, number)]
                 )
@@ -171,5 +171,5 @@ def looked_at(path: str, kind: str) -> _Found | NoInput:
         if kind in (EVALUATION, BENCHMARK):
             return _Found(path, kind, None)  # its check says why it cannot be read
         return NoInput(path, f"cannot be read: {reason_of(error)}", readable=False, format=NAME)
-    message = "it has items, but nothing else of a benchmark or an evaluation"
+    message = "it has items, but no other member of a benchmark or an evaluation"
     return NoInput(path, f"{message}; --format-name {NAME} checks it alone", format=NAME)

@@ -51,7 +51,7 @@ def schema_violations(validator: Validator, value: Any) -> list[Violation]:
     try:
         return list(held_of(_shape_violations(validator, value)))
     except RecursionError:
-        return [ES113.violation("nested too deep to be judged by the schema")]
+        return [ES113.violation("nested too deep to be checked against the schema")]
 
 
 def fits(validator: Validator, value: Any) -> bool:
@@ -79,7 +79,7 @@ def is_valid(violations: Iterable[Violation]) -> bool:
 def _said(violation: SchemaError) -> Violation:
     (said,) = explain([violation], own=True)
     if _is_bare_reference(violation):
-        message = "a text, which stands for an object with this citation"
+        message = "a string in place of an object with this citation"
         return INF102.violation(message, pointer=said.pointer, found=violation.found)
     is_kind = violation.path[:1] == ("factor_kinds",) and violation.keyword == "enum"
     return said._replace(code=(INF207 if is_kind else INF101).code)

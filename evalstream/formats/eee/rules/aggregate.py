@@ -20,6 +20,7 @@ from evalstream.formats.eee.aggregate import (
 )
 from evalstream.formats.eee.claims import Claims
 from evalstream.model.finding import Severity, Violation, at_least, at_most
+from evalstream.model.text import counted
 from evalstream.rules.base import Rule
 
 PLACEHOLDER: Final = -1
@@ -51,7 +52,7 @@ def _aggregate_score(aggregate: Aggregate) -> Iterator[Violation]:
         elif lowest is not None and score < lowest and not is_alike(score, lowest):
             message = "the score is below the metric's min_score"
             if score == PLACEHOLDER:
-                message += "; leave a result without a score out, -1 is read as one"
+                message += "; leave out a result that has no score, since -1 counts as one"
             yield ES701.violation(message, expected=at_least(lowest), **at)
         elif highest is not None and score > highest and not is_alike(score, highest):
             message = "the score is above the metric's max_score"
@@ -85,7 +86,7 @@ def _interval(
     if level is not None and not 0 <= level <= 1:
         pointer = f"{where}/confidence_level"
         yield ES702.violation(
-            "confidence_level is not within 0 and 1", pointer=pointer, found=level
+            "confidence_level is not between 0 and 1", pointer=pointer, found=level
         )
     if lower is None or upper is None:
         return
@@ -97,7 +98,7 @@ def _interval(
     elif claims is not None and claims.outside_its_interval():
         message = "the score is outside its own confidence interval"
         if lower == -upper:
-            message += ", which looks like a distance from the score: write the bounds themselves"
+            message += "; the bounds look like distances from the score"
         yield ES702.violation(message, pointer=where, found=found, severity=Severity.WARNING)
 
 
@@ -122,7 +123,7 @@ def _evaluation_id_shape(aggregate: Aggregate) -> Iterator[Violation]:
         parts = identity.split("/")
         place: Place = {"pointer": "/evaluation_id", "found": identity}
         if len(parts) < 2:
-            message = "evaluation_id has no separator; write eval_name/model_id/retrieved_timestamp"
+            message = "evaluation_id does not have the form eval_name/model_id/retrieved_timestamp"
             yield ES704.violation(message, **place)
         elif not all(part.strip() for part in parts):
             yield ES704.violation("evaluation_id has an empty part", **place)
@@ -139,7 +140,7 @@ def _bootstrap(aggregate: Aggregate) -> Iterator[Violation]:
         for member in ("num_samples", "num_bootstrap_samples"):
             count = number(uncertainty.get(member))
             if count is not None and count <= 0 and count.is_integer():
-                message = f"{member} is {count:.0f}; nothing follows from no samples"
+                message = f"{member} is not positive"
                 found = uncertainty[member]
                 yield ES705.violation(message, pointer=f"{where}/{member}", found=found)
         methods = [
@@ -148,7 +149,7 @@ def _bootstrap(aggregate: Aggregate) -> Iterator[Violation]:
         ]
         resampled = any(isinstance(name, str) and "bootstrap" in name.lower() for name in methods)
         if resampled and uncertainty.get("num_bootstrap_samples") is None:
-            message = "a bootstrap method without num_bootstrap_samples"
+            message = "num_bootstrap_samples is missing, though the method is a bootstrap"
             yield ES705.violation(message, pointer=where)
 
 
@@ -158,10 +159,11 @@ def _deployment(aggregate: Aggregate) -> Iterator[Violation]:
     missing = [name for name in DEPLOYMENT if not details.get(name)]
     if not missing or _demands_deployment(aggregate.version or row_view.DEFAULT_VERSION):
         return
-    message = f"model_info.additional_details has no {' and no '.join(missing)}"
+    are = "is" if len(missing) == 1 else "are"
+    message = f"{' and '.join(missing)} {are} missing from model_info.additional_details"
     # One without the other was forgotten; both together are just not known to old writers.
     severity = Severity.WARNING if len(missing) == 1 else Severity.INFO
-    message += ", which later versions demand"
+    message += "; required from 0.2.3 on"
     yield ES706.violation(message, pointer="/model_info", severity=severity)
 
 
@@ -179,9 +181,11 @@ def _level_score(aggregate: Aggregate) -> Iterator[Violation]:
         if score == UNKNOWN_LEVEL and metric.get("has_unknown_level") is True:
             continue
         if not (0 <= score < len(levels) and score == int(score)):
-            message = f"the score is no index of the {len(levels)} level_names"
+            message = (
+                f"the score is not an index of the {counted(len(levels), 'level')} in level_names"
+            )
             if score == UNKNOWN_LEVEL:
-                message += "; -1 needs has_unknown_level"
+                message += "; -1 requires has_unknown_level"
             pointer = f"{RESULTS}/{place}/score_details/score"
             yield ES708.violation(message, pointer=pointer, found=score)
 

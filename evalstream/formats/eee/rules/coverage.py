@@ -24,7 +24,7 @@ def _result_without_rows(facts: RunFacts) -> Iterator[Violation]:
     if lacking:
         first = next(line for _, _, line in facts.tally.without_result)
         message = (
-            "rows have no evaluation_result_id, though the aggregate defines them "
+            "evaluation_result_id is missing from rows, though the results have ids "
             f"(first {facts.at(first)})"
         )
         yield ES604.violation(message, count=lacking)
@@ -42,8 +42,8 @@ def _rows_without_result(facts: RunFacts) -> Iterator[Violation]:
         if facts.context.results:
             message = "rows join no result by their evaluation_name, though other rows join one"
         else:
-            message = "rows join no result, since the aggregate has none"
-        message += f", and count in no claim (first {facts.at(line)})"
+            message = "rows join no result, since the aggregate has no results"
+        message += f"; they count in no claim (first {facts.at(line)})"
         yield ES604.violation(message, count=count, about_rows=True)
 
 
@@ -64,8 +64,8 @@ def _uneven_fan_out(facts: RunFacts) -> Iterator[Violation]:
             if (mine.samples, mine.digest) == (most.samples, most.digest):
                 continue
             message = (
-                f"its rows score {mine.samples:,} samples, those of result {widest.place} "
-                f"{most.samples:,}; they are not the same samples"
+                f"the rows of this result score {mine.samples:,} samples and those of result "
+                f"{widest.place} score {most.samples:,}; the samples differ"
             )
             yield ES607.violation(message, pointer=f"{RESULTS}/{result.place}")
 
@@ -75,8 +75,8 @@ def _uneven_repeats(facts: RunFacts) -> Iterator[Violation]:
         cover = facts.coverage.of(result.place)
         if result.place in facts.tally.scores and not cover.is_even:
             message = (
-                f"its {counted(cover.samples, 'sample')} have {cover.repeats:,} repeats, some more "
-                "than others; those with more of them count more"
+                f"{counted(cover.samples, 'sample')} of this result have {cover.repeats:,} repeats, "
+                "not all equally many; a sample with more repeats counts more"
             )
             yield ES610.violation(message, pointer=f"{RESULTS}/{result.place}")
 
@@ -91,7 +91,7 @@ def _together(facts: RunFacts) -> Mapping[tuple[str | None, str | None], list[Re
 
 
 def _other_output(notice: DuplicateMatch, where: Where) -> Violation:
-    message = f"other choices or another output than {where(notice.earlier)}, which scores the same sample"
+    message = f"choices or output differ from those of the same sample {where(notice.earlier)}"
     return ES608.violation(message)
 
 
@@ -113,7 +113,7 @@ def _samples_number(facts: RunFacts, result: Result) -> Iterator[Violation]:
         return
     if samples < declared and claims[result.place].num_samples in (samples, joined):
         return
-    message = f"samples_number is {declared:,}, the rows score {samples:,} samples"
+    message = f"samples_number is {declared:,}, but the rows score {counted(samples, 'sample')}"
     pointer = f"{RESULTS}/{result.place}/source_data/samples_number"
     yield ES609.violation(message, pointer=pointer, expected=samples, found=declared)
 
@@ -130,7 +130,7 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
         message = f"rows score samples that sample_ids does not list (first {facts.at(line)})"
         yield ES609.violation(message, pointer=pointer, count=count)
     if not unlisted and samples < listed != samples_beside(facts, result):
-        message = f"sample_ids lists {listed:,} samples, the rows score {samples:,} of them"
+        message = f"sample_ids lists {listed:,} samples, but the rows score {samples:,} of them"
         yield ES609.violation(message, pointer=pointer)
 
 

@@ -16,12 +16,12 @@ def repeated_record(earlier: str) -> Violation:
 
 def reused_uuid(earlier: str) -> Violation:
     """Say that an earlier aggregate of other content has the same UUID."""
-    return ES906.violation(f"the UUID of this record is also that of another record, {earlier}")
+    return ES906.violation(f"another record has the same UUID: {earlier}")
 
 
 def colliding_path(path: str, earlier: str) -> Violation:
     """Say that an earlier path differs from this one in case alone."""
-    message = f"the path differs in case alone from {earlier}; rename one of them"
+    message = f"the path differs only in upper and lower case from {earlier}; rename one of them"
     return ES908.violation(message, found=path)
 
 
@@ -35,15 +35,15 @@ def overlapping_rows(samples: int, earlier: str, *, several: bool) -> Violation:
 
 def repeated_claim(earlier: str) -> Violation:
     """Say that an earlier aggregate is of the same evaluation, and no rows tell them apart."""
-    message = f"the same evaluation as {earlier}, and not both have rows to be told apart by"
+    message = f"the same evaluation as {earlier}; only rows of both could distinguish them"
     return ES904.violation(message, pointer="/evaluation_id")
 
 
 def unlinked_rows(groups: int) -> Violation:
     """Say that not all rows were checked against those of other runs."""
     message = (
-        f"the rows are of more than {groups:,} results; those of the first {groups:,} alone were "
-        "held against other runs"
+        f"the rows belong to more than {groups:,} results; only those of the first {groups:,} were "
+        "compared with other runs"
     )
     return ES904.violation(message, severity=Severity.INFO)
 
@@ -52,16 +52,15 @@ def drifted_sample(
     number: int, *, is_array: bool, earlier: str, earlier_number: int, was_array: bool
 ) -> Violation:
     """Say that an earlier run shows another input under a sample's id."""
-    here = "in this row" if is_array else "on this line"
     there = place_in("json" if was_array else "jsonl")(earlier_number)
-    message = f"the sample {here} has another input than {there} of {earlier}"
+    message = f"the input differs from that of the same sample {there} of {earlier}"
     return ES905.violation(message, pointer=f"/{number - 1}" if is_array else None)
 
 
 def drifted_like(samples: int, earlier: str) -> Violation:
     """Say that a run has the very inputs of an earlier one in which samples had drifted."""
-    has = "has another input" if samples == 1 else "have other inputs"
-    message = f"{counted(samples, 'sample')} {has} than in an earlier run, the same as in {earlier}"
+    which = "input of 1 sample differs" if samples == 1 else f"inputs of {samples:,} samples differ"
+    message = f"the {which} from an earlier run in the same way as in {earlier}"
     return ES905.violation(message, count=samples)
 
 

@@ -49,7 +49,7 @@ def _misplaced(
 ) -> Iterator[Violation]:
     if not place.inside:
         # What lies further up is the machine's own business and stays out of reports.
-        message = "the file does not lie where a datastore keeps it"
+        message = "the file is not at a path of a datastore"
         yield _violation(message, PATTERN + ending, None, about_rows=about_rows)
         return
     for folder, name in zip(FOLDERS, place.folders[1:], strict=True):
@@ -62,7 +62,7 @@ def _misplaced(
 
 def _misnamed(place: DatastorePath, ending: str, *, about_rows: bool) -> Iterator[Violation]:
     if place.uuid(ending) is None:
-        message = f"the file's name is not a version 4 UUID in lower case with the ending {ending}"
+        message = f"the file name is not a version 4 UUID in lower case with the ending {ending}"
         yield _violation(message, f"<uuid4>{ending}", place.name, about_rows=about_rows)
 
 
@@ -73,10 +73,10 @@ def _apart(aggregate: DatastorePath, rows: DatastorePath) -> Iterator[Violation]
         return
     expected = aggregate._replace(name=uuid + ROWS)
     if rows.folder != aggregate.folder:
-        message = "the rows do not lie in the folder of their aggregate"
+        message = "the rows file is not in the folder of its aggregate"
         yield _violation(message, expected.path, rows.path, about_rows=True)
     elif rows.name != expected.name:
-        message = "the rows do not have the UUID of their aggregate"
+        message = "the rows file does not have the UUID of its aggregate"
         yield _violation(message, expected.name, rows.name, about_rows=True)
 
 
@@ -90,9 +90,9 @@ def _orphan(facts: RunFacts) -> Iterator[Violation]:
         yield ES902.violation(facts.missing, pointer=f"{DETAILS}/file_path")
     elif are_undeclared(facts):
         if facts.aggregate is None:
-            yield ES902.violation("no aggregate belongs to these rows, by name or by its file_path")
+            yield ES902.violation("these rows have no aggregate, neither by name nor by file_path")
         else:
-            message = "the aggregate does not declare the rows that were checked with it"
+            message = "the aggregate does not declare the rows file that was checked with it"
             yield ES902.violation(message, found=_name(facts.path or ""))
     if facts.aggregate is None:
         return
@@ -100,7 +100,7 @@ def _orphan(facts: RunFacts) -> Iterator[Violation]:
     checked = None if facts.path is None else os.path.realpath(facts.path)
     for path in facts.beside:
         if os.path.basename(path) not in known and _target(path) != checked:
-            message = "beside the aggregate lie rows under its name that it does not declare"
+            message = "a rows file with the name of the aggregate is next to it, but not declared"
             yield ES902.violation(message, found=_name(path))
 
 
@@ -128,8 +128,8 @@ def _foreign_directory(facts: RunFacts) -> Iterator[Violation]:
     *above, developer, model = place.folders
     if (developer, model) != address:
         message = (
-            "model_info.id addresses another directory than the one that the file lies in;"
-            " let both agree on one spelling"
+            "model_info.id stands for a different directory from the one that holds the file;"
+            " use one spelling for both"
         )
         found, expected = ("/".join((*above, *folders)) for folders in (place.folders[2:], address))
         yield ES910.violation(message, expected=expected, found=found)
@@ -158,7 +158,7 @@ def _unaddressable(address: Unaddressable, aggregate: Aggregate) -> Iterator[Vio
     found = aggregate.developer if address.member == "developer" else aggregate.model_id
     pointer = "/model_info" if found is None else f"/model_info/{address.member}"
     message = (
-        f"model_info.{address.member} does not address a directory of the datastore:"
+        f"model_info.{address.member} does not stand for a directory of the datastore:"
         f" {address.reason}; write model_info.id as developer/name"
     )
     yield ES910.violation(message, pointer=pointer, found=found)

@@ -80,12 +80,12 @@ def _answer_leak(context: RowContext) -> RowCheck:
             return ()
         if _spoken_in(raw, row, context.version_of(row)):
             return (
-                ES312.violation("input.raw holds what the assistant said", pointer="/input/raw"),
+                ES312.violation("input.raw contains the assistant's answer", pointer="/input/raw"),
             )
         # The last choice ends many a question, and may be the right one.
         references = () if sample.get("choices") else _texts(sample.get("reference"))
         if any(_ends_in(raw.rstrip(), text) for text in references):
-            return (ES312.violation("input.raw ends in the reference", pointer="/input/raw"),)
+            return (ES312.violation("input.raw ends with the reference", pointer="/input/raw"),)
         return ()
 
     return check
@@ -150,7 +150,7 @@ def _credential(context: RowContext) -> RowCheck:
     def check(row: Row) -> Iterable[Violation]:
         return [
             ES316.violation(
-                f"looks like {what}; revoke it, and write the row without it", pointer=place
+                f"looks like {what}; revoke it and remove it from the row", pointer=place
             )
             for place, what in _secrets(row)
         ]
@@ -170,14 +170,14 @@ def _secrets(row: Row) -> Iterator[tuple[str, str]]:
             if _has_secret(value):
                 yield pointer(path), "a key or token of a known form"
             elif (name.of_secret or name.of_token) and _is_secret(value, name):
-                yield pointer(path), "a secret, by the name that it stands under"
+                yield pointer(path), "a secret, according to its name"
         elif value.__class__ is list:
             waiting.extend(((*path, place), _NO_NAME, item) for place, item in enumerate(value))
         elif value.__class__ is dict:
             for key, item in value.items():
                 called = _judged(key)
                 if called.is_secret:
-                    yield pointer(path), "a key or token of a known form in a name"
+                    yield pointer(path), "a name that contains a key or token of a known form"
                 waiting.append((path if called.is_secret else (*path, key), called, item))
 
 

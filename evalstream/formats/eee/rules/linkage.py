@@ -15,14 +15,14 @@ from evalstream.rules.base import RowCheck, Rule
 def _foreign_evaluation(context: RowContext) -> RowCheck | None:
     if context.evaluation_id is None:
         return None
-    message = "evaluation_id is not the aggregate's"
+    message = "evaluation_id differs from that of the aggregate"
     return _expecting(ES601, "evaluation_id", {context.evaluation_id}, message)
 
 
 def _foreign_model(context: RowContext) -> RowCheck | None:
     if context.model_id is None:
         return None
-    message = "model_id is not the aggregate's model_info.id"
+    message = "model_id differs from model_info.id of the aggregate"
     return _expecting(ES602, "model_id", {context.model_id}, message)
 
 
@@ -40,7 +40,7 @@ def _unknown_result(context: RowContext) -> RowCheck | None:
         # Before 0.2.2 the key means nothing by itself: rows may hold whatever keys they like.
         if not ids and context.version_of(row) in _WITHOUT_RESULT_IDS:
             return ()
-        message = "evaluation_result_id is no result of the aggregate"
+        message = "evaluation_result_id is not the id of a result in the aggregate"
         pointer = "/evaluation_result_id"
         return (ES603.violation(message, pointer=pointer, expected=expected, found=found),)
 
@@ -63,7 +63,7 @@ def _unknown_evaluation_name(context: RowContext) -> RowCheck | None:
     )
     joined = {result.id: result.name for result in context.results if result.id is not None}
     ids = {result.name: result.id for result in context.results}
-    message = "evaluation_name is none of the aggregate's results"
+    message = "evaluation_name is not the name of a result in the aggregate"
     check = _expecting(ES605, "evaluation_name", context.evaluation_names, message)
 
     def check_unless_at_home(row: Mapping[str, Any]) -> Iterable[Violation]:
@@ -92,9 +92,7 @@ def _of_another(
     name = joined.get(identity) if identity.__class__ is str else None
     if name is None or name == found or _is_subtask(found, name):
         return ()
-    message = (
-        f"evaluation_name is that of the result {ids[found]}, and evaluation_result_id is another's"
-    )
+    message = f"evaluation_name is the name of result {ids[found]}, not of the result in evaluation_result_id"
     return (ES605.violation(message, pointer="/evaluation_name", expected=name, found=found),)
 
 

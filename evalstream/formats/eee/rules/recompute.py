@@ -66,9 +66,7 @@ def _score_not_reproduced(facts: RunFacts) -> Iterator[Violation]:
         if found is Agreement.NONE:
             violation = ES801.violation(_not_reproduced(entry))
         else:
-            message = (
-                f"{_value(entry)} is the claimed score only once it is rounded to so few digits"
-            )
+            message = f"{_value(entry)} is the claimed score only after rounding to the claim's few digits"
             violation = ES801.violation(message, severity=Severity.INFO)
         yield _placed(facts, entry, SCORE, violation, as_float(score))
 

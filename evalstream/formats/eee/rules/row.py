@@ -59,7 +59,7 @@ def _terminal_answer(context: RowContext) -> RowCheck:
         terminal = marks.count(True)
         if terminal == 1 or not all(mark.__class__ is bool for mark in marks):
             return ()
-        message = f"{terminal} of {len(answers)} answers are terminal; exactly one is the answer"
+        message = f"{terminal} of {len(answers)} answers are terminal; exactly one must be"
         return (ES301.violation(message, pointer="/answer_attribution"),)
 
     return check
@@ -74,7 +74,7 @@ def _attribution_turn(context: RowContext) -> RowCheck:
         single = row.get("interaction_type") == row_view.SINGLE_TURN
         return [
             ES302.violation(
-                "turn_idx is not 0" if single else "turn_idx is no turn of the transcript",
+                "turn_idx is not 0" if single else "turn_idx is not a turn of the transcript",
                 pointer=f"/answer_attribution/{place}/turn_idx",
                 found=turn,
             )
@@ -102,7 +102,7 @@ def _attribution_source(context: RowContext) -> RowCheck:
             if doubt is Severity.WARNING:
                 violations.append(
                     ES303.violation(
-                        f"not where a {kind} row has its answers",
+                        f"source is not where a {kind} row has its answers",
                         pointer=f"/answer_attribution/{place}/source",
                         expected=OUTPUT_SOURCE if single else f"{key}[i].content of a turn",
                         found=source,
@@ -129,7 +129,7 @@ def _correct_versus_score(context: RowContext) -> RowCheck:
             return ()
         if result is not None and not _is_extreme(score, result):
             return ()
-        message = f"is_correct is {str(correct).lower()}, and the score is {int(score)}"
+        message = f"is_correct is {str(correct).lower()}, but the score is {int(score)}"
         return (ES307.violation(message, pointer="/evaluation/is_correct", found=correct),)
 
     return check
@@ -245,7 +245,7 @@ def _token_sum(context: RowContext) -> RowCheck:
         usage: Any = row.get("token_usage")
         if usage.__class__ is not dict or sums_up(usage):
             return ()
-        message = "total_tokens is not input and output tokens, nor these with cache or reasoning"
+        message = "total_tokens is not input plus output tokens, nor these plus cache or reasoning"
         place: dict[str, Any] = {"pointer": "/token_usage/total_tokens"}
         taken, given = _summable([usage["input_tokens"], usage["output_tokens"]])
         return (
@@ -344,7 +344,7 @@ def _error_yet_correct(context: RowContext) -> RowCheck:
         if error.__class__ is not str or not error or error.isspace():
             return ()
         if member(row.get("evaluation"), "is_correct") is True:
-            return (ES314.violation("error is set, and is_correct is true", pointer="/error"),)
+            return (ES314.violation("error is set, but is_correct is true", pointer="/error"),)
         return ()
 
     return check
@@ -361,7 +361,7 @@ def _model_id_shape(context: RowContext) -> RowCheck:
             or _ORGANISATION_AND_NAME.fullmatch(model)
         ):
             return ()
-        message = "model_id is not written organisation/name"
+        message = "model_id does not have the form organisation/name"
         return (ES317.violation(message, pointer="/model_id", found=model),)
 
     return check
@@ -757,7 +757,7 @@ ES317: Final = Rule(
     "ES317",
     "malformed-model-id",
     Severity.INFO,
-    "model_id is not written organisation/name",
+    "model_id does not have the form organisation/name",
     """
     What it finds: a model_id without an organisation, such as `gpt-4`.
 
@@ -789,14 +789,14 @@ NO_ANSWER: Final = ES301.violation(
 """What is remarked of a row that attributes no answer; real rows of Inspect are like that."""
 
 FOREIGN_SOURCE: Final = ES303.violation(
-    "an answer's source is none that the format names",
+    "the source of an answer is not one that the format names",
     pointer="/answer_attribution",
     severity=Severity.INFO,
 )
 """What is remarked of answers from elsewhere; the format gives its two places as examples."""
 
 NOT_A_CHOICE: Final = ES313.violation(
-    "choices are given, and the reference is none of them", pointer="/input/reference"
+    "choices are given, but the reference is not one of them", pointer="/input/reference"
 )
 
 RULES: Final = (

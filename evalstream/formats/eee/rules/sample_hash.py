@@ -97,7 +97,7 @@ def _slow_check(context: RowContext) -> SlowCheck:
         if explanations or primary is None:
             return None
         if known is None:
-            message = f"the recipe {primary} gives no hash for half of a surrogate pair"
+            message = f"the recipe {primary} cannot hash an unpaired surrogate"
             return ES401.violation(message, pointer=POINTER, found=digest)
         message = f"not the {context.algorithm} of this row's input under the recipe {primary}"
         return ES401.violation(message, pointer=POINTER, expected=known[1], found=digest)
@@ -115,7 +115,7 @@ def _bare(digest: str, line: int, tally: Tally) -> str:
 
 def _malformed(bare: str, digest: str, context: RowContext) -> Violation | None:
     if not is_hex_digest(bare):
-        message = "sample_hash is no digest: not 64 (sha256) or 32 (md5) hex digits"
+        message = "sample_hash is not a digest of 64 (sha256) or 32 (md5) hex digits"
         return ES405.violation(message, pointer=POINTER, found=digest)
     algorithm = ALGORITHM_OF_LENGTH[len(bare)]
     if algorithm == context.algorithm:
@@ -125,41 +125,41 @@ def _malformed(bare: str, digest: str, context: RowContext) -> Violation | None:
 
 
 def _other_input(notice: DuplicateMatch, where: Where) -> Violation:
-    message = f"another input than {where(notice.earlier)}, under the same sample_id"
+    message = f"the input differs from that {where(notice.earlier)}, but sample_id is the same"
     return ES407.violation(message, pointer="/input")
 
 
 def _same_input(notice: DuplicateMatch, where: Where) -> Violation:
-    message = f"the same input as {where(notice.earlier)}, under another sample_id"
+    message = f"the same input as {where(notice.earlier)}, but another sample_id"
     return ES407.violation(message, pointer="/sample_id", severity=Severity.WARNING)
 
 
 def _same_bytes(notice: DuplicateMatch, where: Where) -> Violation:
-    return ES408.violation(f"the very same bytes as {where(notice.earlier)}")
+    return ES408.violation(f"the same bytes as {where(notice.earlier)}")
 
 
 def _same_repeat(notice: DuplicateMatch, where: Where) -> Violation:
-    message = f"{_SAME} as {where(notice.earlier)}, with the same repeat mark"
+    message = f"the same evaluation, result, sample and repeat as {where(notice.earlier)}"
     return ES409.violation(message, pointer="/sample_id")
 
 
 def _renamed_repeat(notice: DuplicateMatch, where: Where) -> Violation:
-    message = f"{_RENAMED} as {where(notice.earlier)}, under another evaluation_name"
+    message = f"{_RENAMED} as {where(notice.earlier)}, but another evaluation_name"
     return ES409.violation(message, pointer="/evaluation_name")
 
 
 def _renamed_copy(notice: DuplicateMatch, where: Where) -> Violation:
     message = (
-        f"{_RENAMED} as {where(notice.earlier)}, under another evaluation_name and with another "
-        "score or repeat mark"
+        f"{_RENAMED} as {where(notice.earlier)}, but another evaluation_name and another "
+        "score or repeat"
     )
     return ES409.violation(message, pointer="/evaluation_name", severity=Severity.WARNING)
 
 
 def _unmarked_repeat(notice: DuplicateMatch, where: Where) -> Violation:
     message = (
-        f"{_SAME} as {where(notice.earlier)}, other contents, and no epoch, repeat, trial or "
-        "seed to tell them apart"
+        f"{_SAME} as {where(notice.earlier)} with other contents, and no epoch, repeat, "
+        "trial or seed distinguishes them"
     )
     return ES409.violation(message, pointer="/sample_id", severity=Severity.WARNING)
 
@@ -212,7 +212,7 @@ def _other_recipe(facts: RunFacts) -> Iterator[Violation]:
         )
         severity = None
         if _forces_first_references(facts, recipe):
-            message += "; references behind the first are covered by no hash"
+            message += "; the hash does not cover references after the first"
             severity = None if row_view.is_helm(facts.context.library) else Severity.WARNING
         yield ES402.violation(message, severity=severity)
 
@@ -235,7 +235,7 @@ def _mixed_recipes(facts: RunFacts) -> Iterator[Violation]:
         if names
     ]
     count = sum(count for _, count, _ in others)
-    yield ES403.violation(f"rows do not agree on one recipe: {'; '.join(parts)}", count=count)
+    yield ES403.violation(f"rows follow different recipes: {'; '.join(parts)}", count=count)
 
 
 def _few_other_recipes(facts: RunFacts) -> Iterator[Violation]:
@@ -259,8 +259,8 @@ def _unverifiable_hash(facts: RunFacts) -> Iterator[Violation]:
         return
     if tally.recipes.total() == unexplained and options.recipe == "auto":
         message = (
-            f"no known recipe gives any of the hashes (first {facts.at(_first_unexplained(tally))}); "
-            "they could not be verified"
+            f"no known recipe gives any of the hashes (first {facts.at(_first_unexplained(tally))}), "
+            "so they could not be verified"
         )
         yield ES404.violation(message, count=unexplained)
 
@@ -274,7 +274,7 @@ def _unexplained_hashes(facts: RunFacts) -> Iterator[Violation]:
     if tally.recipes.total() != unexplained or options.recipe != "auto":
         message = (
             f"no known recipe gives these hashes (first {facts.at(_first_unexplained(tally))}), "
-            "though it gives others; name the recipe with --recipe to list the lines"
+            "but one gives other hashes; name it with --recipe to list the lines"
         )
         yield ES401.violation(message, count=unexplained)
 
@@ -287,8 +287,8 @@ def _malformed_hash(facts: RunFacts) -> Iterator[Violation]:
     dressed = facts.tally.hash_forms.count("dressed")
     if dressed:
         message = (
-            "sample_hash written in capitals, with a prefix or with blanks; plain lower-case hex is "
-            "usual"
+            "sample_hash is written in capitals, with a prefix or with blanks, not as plain "
+            "lower-case hex"
         )
         yield ES405.violation(message, count=dressed, severity=Severity.WARNING)
     aggregate, tally = facts.aggregate, facts.tally
@@ -300,7 +300,7 @@ def _malformed_hash(facts: RunFacts) -> Iterator[Violation]:
     ):
         return
     if aggregate.checksum is None or ALGORITHM_OF_LENGTH[len(aggregate.checksum)] == declared:
-        message = f"sample_hash is {facts.context.algorithm}, hash_algorithm says {declared}"
+        message = f"sample_hash is {facts.context.algorithm}, but hash_algorithm is {declared}"
         yield ES405.violation(message, count=tally.recipes.total())
 
 
@@ -315,12 +315,12 @@ def _hash_absent(facts: RunFacts) -> Iterator[Violation]:
             yield ES406.violation("no row has a sample_hash", count=absent)
         else:
             message = (
-                "no row has a sample_hash, though the aggregate names a hash_algorithm; the inputs "
-                "are unverified"
+                "no row has a sample_hash, though the aggregate has a hash_algorithm; the inputs "
+                "were not verified"
             )
             yield ES406.violation(message, count=absent, severity=Severity.WARNING)
     else:
-        message = f"some rows lack sample_hash, others have it (first {facts.at(first)})"
+        message = f"sample_hash is missing from some rows, but not all (first {facts.at(first)})"
         yield ES406.violation(message, count=absent, severity=Severity.WARNING)
 
 

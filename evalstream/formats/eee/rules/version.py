@@ -22,8 +22,8 @@ def null_bounds(aggregate: Aggregate) -> Iterator[Violation]:
         for member in ("min_score", "max_score"):
             if member in metric and metric[member] is None:
                 message = (
-                    f"{member} is null; a datastore asks a continuous metric for a number,"
-                    ' or for "Infinity" or "-Infinity"'
+                    f"{member} is null; a datastore requires a number,"
+                    ' "Infinity" or "-Infinity" for a continuous metric'
                 )
                 where = f"{RESULTS}/{place}/metric_config/{member}"
                 yield ES212.violation(message, pointer=where)
@@ -32,7 +32,7 @@ def null_bounds(aggregate: Aggregate) -> Iterator[Violation]:
 def fits_another(version: str, fitting: Sequence[str]) -> Iterator[Violation]:
     """Name the versions that a document fits which fails the version that judges it."""
     if fitting:
-        message = f"fits {_listed(fitting)}, though not {version}; {_check_by(fitting[0])}"
+        message = f"fits {_listed(fitting)}, but not {version}; {_check_by(fitting[0])}"
         yield ES216.violation(message, pointer="/schema_version", expected=one_of(fitting))
 
 
@@ -43,7 +43,7 @@ def _file_fits_another(facts: RunFacts) -> Iterator[Violation]:
     if not common or facts.tally.rows < 2 or facts.tally.fitting.total() != facts.tally.rows:
         return
     names = [name for name in row_view.INSTANCE_VERSIONS if name in common]
-    message = f"every row fits {_listed(names)}, and none its own version; {_check_by(names[0])}"
+    message = f"every row fits {_listed(names)}, but not its own version; {_check_by(names[0])}"
     yield ES216.violation(message, expected=one_of(names))
 
 
@@ -52,7 +52,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _check_by(version: str) -> str:
-    return f"--schema-version {version} judges by it"
+    return f"to check against it, use --schema-version {version}"
 
 
 def _unknown_version(facts: RunFacts) -> Iterator[Violation]:
@@ -65,7 +65,7 @@ def _unknown_version(facts: RunFacts) -> Iterator[Violation]:
     ]
     for name, count in annotated:
         plain = name.removeprefix(row_view.ANNOTATION_PREFIX)
-        message = f"schema_version is written {name}; rows carry the plain number {plain}"
+        message = f"schema_version is {name}; rows have the plain number {plain}"
         yield ES215.violation(message, count=count, severity=Severity.WARNING)
     plain_names = {name.removeprefix(row_view.ANNOTATION_PREFIX) for name, _, _ in versions}
     if len(plain_names) > 1:
@@ -74,7 +74,7 @@ def _unknown_version(facts: RunFacts) -> Iterator[Violation]:
         yield ES215.violation(message, severity=Severity.WARNING)
     declared = facts.aggregate.version if facts.aggregate else None
     if len(plain_names) == 1 and declared and plain_names != {declared}:
-        message = f"rows are {plain_names.pop()}, their aggregate is {declared}"
+        message = f"rows are {plain_names.pop()}, but their aggregate is {declared}"
         yield ES215.violation(message, severity=Severity.WARNING, expected=declared)
 
 

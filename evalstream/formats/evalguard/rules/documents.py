@@ -40,15 +40,14 @@ def _shape(subject: Subject) -> Iterator[Violation]:
         for place, name in _names_of_others(document):
             yield from _identifier(place, name)
     if document.kind == REPORT and is_of_harness(document):
-        message = "raw output of lm-evaluation-harness; its values are looked at all the same"
+        message = "the report is raw output of lm-evaluation-harness; its values are checked"
         yield EVG101.violation(message, pointer="", severity=Severity.INFO)
     for place, item in raw_ranges(document) if document.kind == THRESHOLD else ():
         if is_legacy(item):
-            message = f"{LEGACY_IMPACT} stands for impact, as in early documents"
+            message = f"{LEGACY_IMPACT} in place of impact, as in early documents"
             yield EVG101.violation(
                 message,
                 pointer=f"{place}/{LEGACY_IMPACT}",
-                expected="impact",
                 found=item[LEGACY_IMPACT],
                 severity=Severity.WARNING,
             )
@@ -77,7 +76,7 @@ def _names_of_others(document: Document) -> Iterator[tuple[str, str]]:
 
 def _identifier(place: str, name: str) -> Iterator[Violation]:
     if not is_identifier(name):
-        message = "no identifier: only letters, digits, underscores and hyphens make one"
+        message = "not an identifier: only letters, digits, underscores and hyphens are allowed"
         yield EVG101.violation(
             message, pointer=place, keyword="pattern", expected=PATTERN, found=name
         )
@@ -88,13 +87,13 @@ def _empty_range(subject: Subject) -> Iterator[Violation]:
         return
     for place, item in raw_ranges(subject.document):
         if "min" not in item and "max" not in item:
-            message = "a range needs min or max, this one has neither"
+            message = "the range has neither min nor max"
             yield EVG102.violation(message, pointer=place, keyword="anyOf")
             continue
         low, high = number_in(item.get("min")), number_in(item.get("max"))
         if low is not None and high is not None and low >= high:
             word = "is" if low == high else "is above"
-            message = f"min {word} max, so that no value lies in the range"
+            message = f"min {word} max, so no value is in the range"
             yield EVG102.violation(message, pointer=place, found=item)
 
 
@@ -105,7 +104,7 @@ def _unknown_metric_of_task(subject: Subject) -> Iterator[Violation]:
     names = listed(document.value.get("metrics"))
     if not folder.followed:
         if names:
-            yield _not_followed(EVG201, "/metrics", "the task's metrics")
+            yield _not_followed(EVG201, "/metrics", "the metrics of the task")
         return
     for index, name in enumerate(names):
         if isinstance(name, str) and not folder.knows(METRIC, name):
@@ -178,7 +177,7 @@ def _judged_metrics(document: Document) -> list[str]:
 
 
 def _not_followed(rule: Rule, place: str, what: str) -> Violation:
-    message = f"whether {what} exist was not looked at; name their folder with --aggregate"
+    message = f"{what} were not looked up; name their folder with --aggregate"
     return rule.violation(message, pointer=place, severity=Severity.WARNING)
 
 
@@ -455,7 +454,7 @@ EVG502: Final = _rule(
 )
 
 _REPEATED: Final = {
-    EVG204.code: "these are not the only thresholds of the task; others are in",
+    EVG204.code: "the task has other thresholds, too:",
     EVG205.code: "another document has this id:",
 }
 

@@ -30,7 +30,7 @@ from evalstream.formats.evalguard.views import (
     number_in,
     ranges_of,
 )
-from evalstream.model.finding import Severity, Violation
+from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
 
@@ -53,7 +53,7 @@ def _gap(subject: Subject) -> Iterator[Violation]:
         for one in ranges:
             if reached is not None and one.low > reached.high:
                 gap = Range(0, reached.high, one.low, None).text
-                message = f"no range holds the values in {gap}"
+                message = f"no range contains the values in {gap}"
                 yield EVG302.violation(message, pointer=pointer(("thresholds", metric)))
             if reached is None or one.high > reached.high:
                 reached = one
@@ -70,8 +70,8 @@ def _direction(subject: Subject) -> Iterator[Violation]:
             steps = IMPACTS.index(higher.impact or "") - IMPACTS.index(lower.impact or "")
             if steps > 0 if direction == HIGHER_IS_BETTER else steps < 0:
                 message = (
-                    f"{higher.text} has the impact {higher.impact}, the lower {lower.text} "
-                    f"{lower.impact}, but the metric says {direction}"
+                    f"{higher.text} has impact {higher.impact} and the lower {lower.text} has impact "
+                    f"{lower.impact}, but the metric is {direction}"
                 )
                 yield EVG303.violation(
                     message,
@@ -95,7 +95,7 @@ def _unsound_report(subject: Subject) -> Iterator[Violation]:
     entries = [list(harness_tasks(document))] if of_harness else tasks_of(document)
     if not folder.followed:
         message = (
-            "whether its tasks and metrics exist was not looked at, nor what its values mean; "
+            "its tasks and metrics were not looked up, so its values have no impact; "
             "name their folder with --aggregate"
         )
         yield EVG401.violation(message, pointer="", severity=Severity.WARNING)
@@ -104,7 +104,7 @@ def _unsound_report(subject: Subject) -> Iterator[Violation]:
             yield from _unsound_task(task, subject)
     if not of_harness and pairing(document) is None and results_of(document):
         tasks, results = sum(map(len, entries)), len(results_of(document))
-        message = f"{tasks} tasks and {results} results: which belong together cannot be told"
+        message = f"{tasks} tasks and {results} results cannot be matched"
         yield EVG401.violation(message, pointer="/results", severity=Severity.WARNING)
     for reported in values_of(document):
         yield from _unsound_value(reported, subject)
@@ -123,9 +123,9 @@ def _unsound_task(task: ReportedTask, subject: Subject) -> Iterator[Violation]:
         place = f"{task.pointer}/n_samples"
         if is_of_harness(subject.document):
             place = pointer(("n-samples", task.id))
-        message = "more samples were used than there are"
+        message = "more samples were used than the task has"
         yield EVG401.violation(
-            message, pointer=f"{place}/effective", expected=original, found=effective
+            message, pointer=f"{place}/effective", expected=at_most(original), found=effective
         )
 
 
@@ -134,7 +134,9 @@ def _unsound_value(reported: Reported, subject: Subject) -> Iterator[Violation]:
     if reported.error is not None and reported.error < 0:
         place = reported.pointer
         place += "" if is_of_harness(subject.document) else "/stderr"
-        yield EVG401.violation("a negative standard error", pointer=place, found=reported.error)
+        yield EVG401.violation(
+            "the standard error is negative", pointer=place, found=reported.error
+        )
     if not folder.followed:
         return
     if not folder.knows(METRIC, reported.metric):

@@ -35,8 +35,8 @@ def _lists_not_found(read: Input) -> Iterator[Violation]:
     taken = {noun: entry.key for noun, entry in found.items() if entry is not None}
     if len(taken) == len(found) and taken != USUAL_KEYS:
         message = (
-            f"by their shape, {short_text(taken['instances'])} was taken for the list of instances "
-            f"and {short_text(taken['metrics'])} for that of metrics"
+            f"by its shape, {short_text(taken['instances'])} is used as the list of instances "
+            f"and {short_text(taken['metrics'])} as the list of metrics"
         )
         yield HAR101.violation(message, severity=Severity.INFO)
 
@@ -44,9 +44,9 @@ def _lists_not_found(read: Input) -> Iterator[Violation]:
 def _no_list(read: Input, noun: str) -> Violation:
     wrong = misplaced(read.document, noun)
     if wrong is None:
-        return HAR101.violation(f"there is no list of {noun}", pointer="")
+        return HAR101.violation(f"the list of {noun} is missing", pointer="")
     kind = type_name(wrong.value)
-    message = f"the {noun} must be a list, this is {with_article(kind)}"
+    message = f"the {noun} must be a list, not {with_article(kind)}"
     place = pointer([wrong.key])
     return HAR101.violation(message, pointer=place, expected={"type": "array"}, found=wrong.value)
 
@@ -67,7 +67,7 @@ def _malformed_instance(read: Input) -> Iterator[Violation]:
         yield from _response(instance, older)
         yield from _references(instance)
     if older:
-        message = "actual-output is a list, as in older files; a text is usual"
+        message = "actual-output is a list, as in older files, not a string"
         severity = Severity.INFO
         yield HAR102.violation(message, pointer=older[0], count=len(older), severity=severity)
 
@@ -93,7 +93,7 @@ def _response(instance: Instance, older: list[str]) -> Iterator[Violation]:
     elif isinstance(found.value, list):
         place = at(instance.pointer, found)
         if not found.value:
-            yield HAR102.violation(f"{found.key} holds no response", pointer=place)
+            yield HAR102.violation(f"{found.key} has no response", pointer=place)
         elif all(isinstance(text, str) for text in found.value):
             older.append(place)
         yield from violations_of(HAR102, demands.texts(place, found.value, found.key))
@@ -108,7 +108,7 @@ def _references(instance: Instance) -> Iterator[Violation]:
         return
     place = at(instance.pointer, found)
     if isinstance(found.value, str):
-        message = f"{found.key} is one string; a list of strings is expected"
+        message = f"{found.key} must be a list of strings, not a string"
         yield HAR102.violation(message, pointer=place, severity=Severity.WARNING)
     elif isinstance(found.value, list):
         yield from violations_of(HAR102, demands.texts(place, found.value, found.key))
@@ -127,11 +127,12 @@ def _repeated_instance(read: Input) -> Iterator[Violation]:
         found, other = member(instance.value, "id"), member(before.value, "id")
         place = instance.pointer if found is None else at(instance.pointer, found)
         same = found is not None and other is not None and _same_id(found.value, other.value)
-        message = f"the id of another instance, at {before.pointer}" + (
-            "" if same else ", but for its type"
+        message = f"the same id as the instance at {before.pointer}" + (
+            "" if same else ", apart from its type"
         )
         severity = None if same else Severity.WARNING
-        yield HAR103.violation(message, pointer=place, found=instance.id, severity=severity)
+        value = instance.id if found is None else found.value
+        yield HAR103.violation(message, pointer=place, found=value, severity=severity)
 
 
 def _same_id(one: Any, other: Any) -> bool:
@@ -162,7 +163,7 @@ def _idle_or_repeated_metric(read: Input) -> Iterator[Violation]:
         return
     if all(metric.enabled is False for metric in read.metrics):
         place = pointer([read.listed.metrics.key])
-        yield HAR105.violation("no metric is enabled, so that nothing is computed", pointer=place)
+        yield HAR105.violation("no metric is enabled, so nothing is computed", pointer=place)
     first: dict[tuple[str, bytes], str] = {}
     for metric in read.metrics:
         if metric.id is None or metric.key is None:
@@ -184,9 +185,8 @@ def _missing_reference(read: Input) -> Iterator[Violation]:
             continue
         found = member(instance.value, "expected-output")
         if found is None or found.value in ([], ""):
-            message = (
-                f"no expected-output, which {short_text(supervised[0])} compares the response with"
-            )
+            gap = "missing" if found is None else "empty"
+            message = f"expected-output is {gap}, but {short_text(supervised[0])} compares responses with it"
             place = instance.pointer if found is None else at(instance.pointer, found)
             yield HAR106.violation(message, pointer=place)
 

@@ -39,16 +39,16 @@ def _beyond_the_schema(facts: Benchmark | Evaluation) -> Iterator[Violation]:
             place = ("items", index, "construction_metadata", "authored_on")
             if isinstance(day := metadata.get("authored_on"), str) and not is_date(day):
                 yield INF101.violation(
-                    "no date such as 2026-05-31", pointer=pointer(place), found=day
+                    "not a date such as 2026-05-31", pointer=pointer(place), found=day
                 )
         return
     number: Any = (facts.config or {}).get("n_samples", 1)
     if is_number(number) and number < 1:
-        message, where = "at least one sample is needed", "/endorsement_config/n_samples"
+        message, where = "n_samples must be at least 1", "/endorsement_config/n_samples"
         yield INF101.violation(message, pointer=where, found=number)
     for name in ("started_at", "finished_at"):
         if isinstance(moment := facts.document.get(name), str) and date_time(moment) is None:
-            message = "no time such as 2026-05-31T10:00:00Z"
+            message = "not a time such as 2026-05-31T10:00:00Z"
             yield INF101.violation(message, pointer=f"/{name}", found=moment)
 
 
@@ -57,7 +57,7 @@ def _builders(benchmark: Benchmark) -> Iterator[Violation]:
     for name in CONTEXTS:
         builder = builders.get(name)
         if isinstance(builder, dict) and "kind" not in builder:
-            message = "kind is missing, which tells the two kinds of builders apart"
+            message = "kind is missing; it distinguishes the two kinds of builders"
             place = pointer(("context_builders", name))
             yield INF101.violation(message, pointer=place, expected=one_of(KINDS))
 
@@ -82,7 +82,7 @@ def _rationales(facts: Benchmark | Item) -> Iterator[Violation]:
     if facts.evaluation.benchmark is not None or not isinstance(given, list):
         return
     if isinstance(verdicts, list) and len(given) != len(verdicts):
-        message = f"{len(given)} analyst_rationales beside {len(verdicts)} analyst_verdicts"
+        message = f"{len(given)} analyst_rationales, but {len(verdicts)} analyst_verdicts"
         yield INF202.violation(
             message, pointer="/analyst_rationales", expected=of_length(len(verdicts))
         )
@@ -105,10 +105,10 @@ def _factor_levels(benchmark: Benchmark) -> Iterator[Violation]:
         for factor, level in object_or_empty(item.get("factor_levels")).items():
             place = pointer(("items", index, "factor_levels", factor))
             if factor not in factors:
-                message = f"a level of {factor}, a factor that the benchmark does not declare"
+                message = f"{factor} is not a factor of the benchmark"
                 yield INF203.violation(message, pointer=place)
             elif isinstance(level, str) and level not in factors[factor]:
-                message = "no declared level of this factor"
+                message = "not a declared level of this factor"
                 yield INF203.violation(
                     message, pointer=place, expected=one_of(factors[factor]), found=level
                 )
@@ -130,7 +130,7 @@ def _thin_cells(benchmark: Benchmark) -> Iterator[Violation]:
     found = (cell for cell in product(*levels) if held[cell] < least)
     listed = [_cell(names, cell, held[cell]) for cell in islice(found, CELLS_LISTED)]
     more = f" and {thin - len(listed):,} more" if thin > len(listed) else ""
-    message = f"{thin:,} of {cells:,} cells hold too few items: {'; '.join(listed)}{more}"
+    message = f"{thin:,} of {cells:,} cells have too few items: {'; '.join(listed)}{more}"
     place = "/factor_constraints/min_items_per_cell"
     yield INF204.violation(message, pointer=place)
 
@@ -169,7 +169,7 @@ def _partial_panels(benchmark: Benchmark) -> Iterator[Violation]:
     without = [index for index, panel in enumerate(panels) if panel is None]
     if without and len(without) < len(panels):
         for index in without:
-            message = "this analyst declares no panel, though others do"
+            message = "panel is missing, though other analysts have one"
             place = pointer(("analysts", benchmark.analysts[index][0]))
             yield INF206.violation(message, pointer=place)
 
@@ -192,7 +192,7 @@ def _repeated_ids(benchmark: Benchmark) -> Iterator[Violation]:
         for index, member in members:
             given = member.get("id")
             if isinstance(given, str) and first.setdefault(given, index) != index:
-                message = f"the id of {name[:-1]} {first[given]:,} again"
+                message = f"the same id as {name[:-1]} {first[given]:,}"
                 place = (name, index, "id")
                 yield INF208.violation(message, pointer=pointer(place), found=given)
 
@@ -233,7 +233,7 @@ def _cross_references(benchmark: Benchmark) -> Iterator[Violation]:
     for index, item in benchmark.items:
         target = item.get("target")
         if targets and isinstance(target, str) and target not in targets:
-            message, place = "no target of the benchmark", pointer(("items", index, "target"))
+            message, place = "not a target of the benchmark", pointer(("items", index, "target"))
             yield INF210.violation(message, pointer=place, expected=one_of(targets), found=target)
         yield from _step(benchmark, object_or_empty(item.get("monotonicity_step")), index)
 
@@ -261,7 +261,7 @@ def _not_a_family(
     families: Mapping[str, list[str]], family: Any, path: tuple[str | int, ...]
 ) -> Iterator[Violation]:
     if isinstance(family, str) and family not in families:
-        message = "no ordinal family of the benchmark"
+        message = "not an ordinal family of the benchmark"
         yield INF210.violation(
             message, pointer=pointer(path), expected=one_of(families), found=family
         )
@@ -285,10 +285,10 @@ def _step(benchmark: Benchmark, step: Mapping[str, Any], index: int) -> Iterator
     if tiers is None or not isinstance(tier, str):
         return
     if tier not in tiers:
-        message, place = "no tier of this family", pointer((*path, "tier"))
+        message, place = "not a tier of this family", pointer((*path, "tier"))
         yield INF210.violation(message, pointer=place, expected=one_of(tiers), found=tier)
     elif is_number(number) and number != tiers.index(tier):
-        message = "not the place of this tier in its family, from 0"
+        message = "not the index of this tier in its family, from 0"
         place = pointer((*path, "tier_index"))
         yield INF210.violation(message, pointer=place, expected=tiers.index(tier), found=number)
 
@@ -296,17 +296,17 @@ def _step(benchmark: Benchmark, step: Mapping[str, Any], index: int) -> Iterator
 def _vacuous(benchmark: Benchmark) -> Iterator[Violation]:
     for name, levels in texts_by_name(benchmark.document.get("factors")).items():
         if not levels:
-            message = "a factor without levels, so that the design has no cells"
+            message = "the factor has no levels, so the design has no cells"
             yield INF211.violation(message, pointer=pointer(("factors", name)))
     for index, item in benchmark.items:
         premises, conclusions = item.get("premises"), item.get("conclusions")
         if premises == [] and conclusions == []:
-            message = "an item with neither premises nor conclusions"
+            message = "the item has neither premises nor conclusions"
             yield INF211.violation(message, pointer=pointer(("items", index)))
         stated = {text for _, text in texts(premises)}
         for place, conclusion in texts(conclusions):
             if conclusion in stated:
-                message = "a premise of the same item, so that it follows from anything"
+                message = "the conclusion is a premise of the same item, so it always follows"
                 path = ("items", index, "conclusions", place)
                 yield INF211.violation(message, pointer=pointer(path), found=conclusion)
 

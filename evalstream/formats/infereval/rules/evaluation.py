@@ -16,6 +16,7 @@ from evalstream.formats.infereval.views import (
 )
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Vote, vote, voting
 from evalstream.model.finding import Severity, Violation, of_length
+from evalstream.model.text import counted
 from evalstream.parsing.json import shorten
 from evalstream.rules.base import Rule
 
@@ -37,7 +38,7 @@ def _disagreement(facts: Evaluation | Item) -> Iterator[Violation]:
     document, original = facts.document, facts.benchmark.document
     found, wanted = document.get("benchmark_id"), original.get("id")
     if isinstance(found, str) and isinstance(wanted, str) and found != wanted:
-        message = "the evaluation is of another benchmark"
+        message = "the evaluation belongs to another benchmark"
         yield INF301.violation(message, pointer="/benchmark_id", expected=wanted, found=found)
     yield from _unlike("references", document, original)
 
@@ -81,26 +82,26 @@ def _benchmark_hash(evaluation: Evaluation) -> Iterator[Violation]:
     place = "/benchmark_hash"
     if evaluation.benchmark is None:
         why = evaluation.lacking or "no benchmark was given"
-        message = f"{why}: neither benchmark_hash nor what the items copy could be verified"
+        message = f"{why}: neither benchmark_hash nor the fields copied to items could be verified"
         yield INF302.violation(message, pointer=place, severity=Severity.WARNING)
     if declared is None:
-        message = "absent, so that the benchmark may have changed since without a trace"
+        message = "benchmark_hash is missing, so later changes of the benchmark cannot be detected"
         yield INF302.violation(message, pointer=place, severity=Severity.WARNING)
     if not isinstance(declared, str):
         return
     digest = declared.removeprefix(PREFIX)
     if len(digest) != DIGEST_DIGITS or set(digest.lower()) - set("0123456789abcdef"):
-        message = f"not {PREFIX} and {DIGEST_DIGITS} hex digits"
+        message = f"not {PREFIX} followed by {DIGEST_DIGITS} hex digits"
         yield INF302.violation(message, pointer=place, found=declared)
         return
     if hashes is not None and PREFIX + digest.lower() not in hashes:
-        message = "not the hash of this benchmark, by the rules of releases before or since 0.17.0"
+        message = "not the hash of this benchmark, in the form before or since 0.17.0"
         yield INF302.violation(message, pointer=place, expected=hashes[0], found=declared)
     elif declared != PREFIX + digest.lower():
-        message = f"to be written as {PREFIX} and {DIGEST_DIGITS} hex digits in lower case"
+        message = f"not written as {PREFIX} followed by {DIGEST_DIGITS} hex digits in lower case"
         yield INF302.violation(message, pointer=place, found=declared, severity=Severity.WARNING)
     elif hashes is not None and declared != hashes[0]:
-        message = "of the other form (before or since 0.17.0) than framework_version writes"
+        message = "not in the form (before or since 0.17.0) that framework_version writes"
         yield INF302.violation(message, pointer=place, severity=Severity.INFO)
 
 
@@ -112,7 +113,7 @@ def _sample_indices(item: Item) -> Iterator[Violation]:
     if len(found) != len(samples) or not all(map(is_number, found)):
         return
     if len(found) != number:
-        message = f"{len(found):,} samples where n_samples is {number:,}"
+        message = f"{counted(len(found), 'sample')}, but n_samples is {number:,}"
         yield INF303.violation(message, pointer="/samples", expected=of_length(number))
         return
     strays = [index for index, one in enumerate(found) if one != index]
@@ -159,7 +160,7 @@ def _retold(
             yield INF304.violation(message, pointer=place, expected=wanted, found=given)
     given, winner = claimed.get("verdict"), outcome.verdict
     if knows_winner and given in VERDICTS and given != winner:
-        message, place = "not the verdict that the samples give", "/majority_vote/verdict"
+        message, place = "not the verdict that follows from the samples", "/majority_vote/verdict"
         yield INF304.violation(message, pointer=place, expected=winner, found=given)
     broken, is_tied = claimed.get("tie_broken", False), outcome.tie_broken
     if isinstance(broken, bool) and broken != is_tied:
@@ -173,13 +174,13 @@ def _parse_status(item: Item) -> Iterator[Violation]:
         status, verdict = sample.get("parse_status", OK), sample.get("parsed_verdict")
         place = f"/samples/{index}/parse_status"
         if isinstance(status, str) and status != OK and verdict in VERDICTS[:2]:
-            message = f"a verdict of {verdict} was read from a response that is {status}"
+            message = f"parse_status is {status}, but parsed_verdict is {verdict}"
             yield INF305.violation(message, pointer=place, found=status)
         if sample.get("provider_error") is not None and status != FAILED:
-            message = "the provider failed, so nothing could be parsed"
+            message = f"provider_error is set, but parse_status is not {FAILED}"
             yield INF305.violation(message, pointer=place, expected=FAILED, found=status)
         elif status == FAILED and _has_text(sample):
-            message = "the sample failed, and yet there is a response"
+            message = f"parse_status is {FAILED}, but the sample has a response"
             yield INF305.violation(message, pointer=place, found=status)
 
 
@@ -188,9 +189,11 @@ def _silent_failure(item: Item) -> Iterator[Violation]:
         if sample.get("parsed_verdict") != ABSTAIN or sample.get("provider_error") is not None:
             continue
         if isinstance(sample.get("raw_response"), str) and not _has_text(sample):
-            message = "an empty response counts as an abstention, and no provider_error is told"
+            message = (
+                "the response is empty and counts as an abstention, but provider_error is missing"
+            )
         elif sample.get("wall_time_ms") in (None, 0):
-            message = "an abstention that took no time, and no provider_error is told"
+            message = "the abstention took no time, but provider_error is missing"
         else:
             continue
         yield INF306.violation(message, pointer=f"/samples/{index}")
@@ -205,7 +208,9 @@ def _reversed_times(evaluation: Evaluation) -> Iterator[Violation]:
     given = [evaluation.document.get(name) for name in ("started_at", "finished_at")]
     started, finished = (date_time(one) if isinstance(one, str) else None for one in given)
     if started is not None and finished is not None and started > finished:
-        yield INF307.violation("before started_at", pointer="/finished_at", found=given[1])
+        yield INF307.violation(
+            "finished_at is before started_at", pointer="/finished_at", found=given[1]
+        )
 
 
 def _as_set(value: Any) -> list[str]:
