@@ -1,4 +1,4 @@
-"""ES2: errors of a JSON Schema under stable codes, in the words of rules."""
+"""ES2: rules that give the errors of a JSON Schema stable codes and messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evalstream.rules.base import Rule
 NO_RULES: Final[Mapping[str, Rule]] = MappingProxyType({})
 
 Saying = tuple[Rule, str]
-"""Which rule a schema violation breaks, and the message."""
+"""The rule that a schema error violates, and the message."""
 
 
 def explain(
@@ -26,12 +26,12 @@ def explain(
     version: str = "",
     missing: Mapping[str, Rule] = NO_RULES,
 ) -> list[Violation]:
-    """Turn schema violations into findings, each breach once.
+    """Turn schema errors into violations, each error once.
 
-    `own` says that the schema is one of ours, whose conditional branches are known. `missing` are
-    rules of their own for members that are missing at the top of a document. Branches
-    that only follow from another violation are left out: all of them where interaction_type is
-    missing, and those that say again what the plain part of the schema says.
+    `own` says that the schema is a built-in one, whose conditional branches are known. `missing`
+    maps members at the top of a document to the rule that reports their absence. Branches that only
+    follow from another error are left out: all of them if interaction_type is missing, and those
+    that repeat an error of the unconditional part of the schema.
     """
     plain = list(violations)
     kept: list[SchemaError] = []
@@ -54,7 +54,7 @@ def explain(
 
 
 def _unsaid(branches: Sequence[SchemaError], plain: Sequence[SchemaError]) -> list[SchemaError]:
-    """Leave out what only follows from the violations of the plain part of the schema."""
+    """Leave out branches that only follow from errors of the unconditional part of the schema."""
     said = {(violation.path, violation.keyword, violation.member) for violation in plain}
     if any(
         violation.keyword == "required" and violation.member == "interaction_type"
@@ -92,7 +92,7 @@ def _plain(
         rule, message = ES208, f"{type_name(violation.found)} where the map holds only strings"
     else:
         rule, message = _SAYINGS.get(violation.keyword, _other)(violation)
-    # By position: by name it takes twice as long, and a file may have a violation in every row.
+    # Positional arguments take half the time, and every row of a file may have a violation.
     place = pointer(violation.path)
     found = None if violation.member is not None else violation.found
     keyword = "pattern" if violation.keyword == UNDECIDED else violation.keyword
@@ -100,7 +100,7 @@ def _plain(
 
 
 def _expected(violation: SchemaError) -> Any:
-    """Return what a schema wants: its one value, else the keyword with its payload."""
+    """Return what a schema expects: its one value, else the keyword with its payload."""
     wanted = violation.expected
     if wanted is None or violation.keyword == "const":
         return wanted
@@ -190,7 +190,7 @@ def _range(violation: SchemaError) -> Saying:
 
 
 def _no_variant(violation: SchemaError) -> Saying:
-    """Name the variant with the fewest errors, a wrong `const` weighing most, and its errors."""
+    """Describe the variant with the fewest errors; a wrong `const` counts most."""
     if not any(violation.variants):
         return ES211, "fits more than one variant"
     number, variant = min(

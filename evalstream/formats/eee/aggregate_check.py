@@ -1,4 +1,4 @@
-"""Read an aggregate and say everything that is wrong with it by itself."""
+"""Read an aggregate and check it without its rows."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from evalstream.rules.syntax import (
 )
 
 ABSORBING: Final = frozenset({ES502.code, ES503.code, ES505.code, ES702.code})
-"""Rules that say more than the schema's own finding at the same place."""
+"""Rules that replace the schema's less specific finding at the same pointer."""
 
 TOO_DEEP: Final = "nested too deep to be checked against the schema"
 BOUNDS: Final = ("/min_score", "/max_score")
 
 
 class Reading(NamedTuple):
-    """What was read: the aggregate if it is an object, and its violations."""
+    """The aggregate, if it is an object, and its violations."""
 
     aggregate: Aggregate | None
     violations: list[PlacedViolation]
 
 
 def read_aggregate(text: bytes, name: str, options: Options) -> Reading:
-    """Read an aggregate; `name` is what reports call it. Raises as `read_document` does."""
+    """Read an aggregate; `name` is its name in reports. Raises as `read_document` does."""
     reading = read_document(text, options, "an aggregate")
     violations = [PlacedViolation(violation, line) for violation, line in reading.violations]
     if reading.value is None:
@@ -58,7 +58,7 @@ def read_aggregate(text: bytes, name: str, options: Options) -> Reading:
 
 
 def in_order(violations: list[PlacedViolation]) -> list[PlacedViolation]:
-    """Return what is to be said of an aggregate, each violation once, by line, code and pointer."""
+    """Return the violations of an aggregate, each once, by line, code and pointer."""
     return sorted(_absorbed(violations), key=_order)
 
 
@@ -98,9 +98,9 @@ def _schema_violations(aggregate: Aggregate, options: Options) -> Iterator[Viola
 
 
 def _absorbed(violations: list[PlacedViolation]) -> list[PlacedViolation]:
-    """Let rules that say more speak for the schema's findings at the same place.
+    """Leave out schema findings at a pointer where a more specific rule reports.
 
-    Where the number itself is none (ES108), no other rule has anything to say.
+    At a number that ES108 reports, all other rules are left out.
     """
     none = {
         placed.violation.pointer for placed in violations if placed.violation.code == ES108.code

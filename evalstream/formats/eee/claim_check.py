@@ -1,4 +1,4 @@
-"""Which claims of a result its rows confirm, refute or leave open."""
+"""Find the claims of a result that its rows confirm, refute or leave open."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ DEVIATION: Final = f"{UNCERTAINTY}/standard_deviation"
 ERROR: Final = f"{UNCERTAINTY}/standard_error/value"
 INTERVAL: Final = f"{UNCERTAINTY}/confidence_interval"
 UNCERTAIN: Final = (DEVIATION, ERROR, INTERVAL)
-"""Where claims stand, as JSON Pointers below a result."""
+"""The places of claims, as JSON Pointers below a result."""
 
 NOT_REPRODUCED: Final = "the score itself is not reproduced"
 RESAMPLED: Final = "resampling cannot be repeated exactly"
-"""Why a claim is not recomputed where that needs no finding of its own."""
+"""Reasons for open claims that need no finding of their own."""
 
 USUAL_DRAWS: Final = 100
 FEWEST_DRAWS: Final = 10
-"""How often a bootstrap draws where the aggregate does not say it, and at the least."""
+"""The number of bootstrap samples if the aggregate does not give it, and the least one."""
 
 SLACK: Final = 0.05
 SLIGHT: Final = 1e-9
 FEWEST_SAMPLES: Final = 20
 WIDTHS: Final = 2.5
-"""A resampled interval over so many samples is at most so many times wider or narrower."""
+"""The least number of samples, and the largest ratio of the widths of a resampled interval."""
 
 
 class Mismatch(NamedTuple):
-    """A claim that does not follow from the rows: where it stands, and what would follow.
+    """A claim that does not follow from the rows: its place, and the recomputed figure.
 
-    One that `is_rough` follows only once it is rounded to few digits.
+    One that `is_rough` follows only after rounding to few digits.
     """
 
     place: str
@@ -50,7 +50,7 @@ class Mismatch(NamedTuple):
 
 
 def claims_made(claims: Claims) -> list[str]:
-    """Return where the figures stand that a result claims."""
+    """Return the places of the figures that a result claims."""
     figures = {
         SCORE: claims.score,
         NUM_SAMPLES: claims.num_samples,
@@ -62,7 +62,7 @@ def claims_made(claims: Claims) -> list[str]:
 
 
 def open_claims(entry: Recomputed, facts: RunFacts) -> dict[str, str]:
-    """Return which of a result's claims the rows neither confirm nor refute, and why."""
+    """Return the claims of a result that the rows leave open, with the reasons."""
     made = claims_made(entry.claims)
     reason = without_verdict(entry, facts)
     if reason is not None:
@@ -74,7 +74,7 @@ def open_claims(entry: Recomputed, facts: RunFacts) -> dict[str, str]:
 
 
 def without_verdict(entry: Recomputed, facts: RunFacts) -> str | None:
-    """Say why the rows give no verdict on any claim of a result, None where they do."""
+    """Return why the rows can confirm no claim of a result, or None if they can."""
     if facts.tally.unread:
         return f"{counted(facts.tally.unread, 'row')} could not be read"
     if entry.scores is None:
@@ -95,7 +95,7 @@ def mismatches(entry: Recomputed, facts: RunFacts) -> Iterator[Mismatch]:
 
 
 def _unjoined(result: Result, facts: RunFacts) -> str:
-    """Say why no row joins a result."""
+    """Return why no row joins a result."""
     if result.id is not None and not facts.tally.without_result.total():
         return "no row has its evaluation_result_id"
     if facts.names[result.name] > 1:
@@ -110,7 +110,7 @@ def _beyond_the_rows(entry: Recomputed) -> str:
 
 
 def _open_uncertainty(entry: Recomputed, place: str) -> str | None:
-    """Say why the rows give no verdict on a claim of uncertainty, None where they do."""
+    """Return why the rows leave a claim of uncertainty open, or None if they do not."""
     reasons = (_of_score(entry), _of_figures(entry, place), _of_method(entry, place))
     return next(filter(None, (*reasons, _of_repeats(entry, place))), None)
 
@@ -155,7 +155,7 @@ def _error(entry: Recomputed, scale: int) -> Iterator[Mismatch]:
     claims, values = entry.claims, [spread.error for spread in entry.spreads]
     if method_of(claims.error_method) is Method.RESAMPLED:
         yield from _resampled_error(claims, values, scale)
-    # An error that contradicts the deviation beside it is a matter of the aggregate itself.
+    # ES703 reports an error that contradicts the deviation in the same aggregate.
     elif claims.error_follows():
         yield from _unless_fitting(claims.error, values, scale, ERROR)
 
@@ -176,9 +176,9 @@ def _unless_fitting(
 
 
 def _resampled_error(claims: Claims, values: list[float], scale: int) -> Iterator[Mismatch]:
-    """Compare an error that was found by resampling with the closed form, which it comes near.
+    """Compare an error from resampling with the closed form, which should be close to it.
 
-    The error of B draws strays from its limit by a share of about 1 / sqrt(2 B).
+    The error of B resamples differs from its limit by a share of about 1 / sqrt(2 B).
     """
     claimed = as_float(claims.error)
     draws = max(USUAL_DRAWS if claims.resamples is None else claims.resamples, FEWEST_DRAWS)
@@ -212,7 +212,7 @@ def _level(claims: Claims) -> float:
 
 
 def _is_same(entry: Recomputed, bounds: tuple[float, float], scale: int) -> bool:
-    """Tell whether an interval is the claimed one, also if it is cut at the metric's bounds."""
+    """Return whether an interval is the claimed one, also if cut off at the metric's bounds."""
     claims, (lower, upper) = entry.claims, bounds
     least, most = entry.result.minimum, entry.result.maximum
     low = lower if least is None else max(lower, least)
@@ -226,7 +226,7 @@ def _is_same(entry: Recomputed, bounds: tuple[float, float], scale: int) -> bool
 
 
 def _is_as_wide(entry: Recomputed, bounds: tuple[float, float], scale: int) -> bool:
-    """Tell whether an interval that was found by resampling has a width that it can have."""
+    """Return whether an interval from resampling has a plausible width."""
     low, high = as_float(entry.claims.lower), as_float(entry.claims.upper)
     if low is None or high is None or entry.samples < FEWEST_SAMPLES:
         return True
@@ -235,7 +235,7 @@ def _is_as_wide(entry: Recomputed, bounds: tuple[float, float], scale: int) -> b
 
 
 def name_of(place: str) -> str:
-    """Return what a claim is called, by where it stands."""
+    """Return the name of a claim, from its place."""
     return place.removeprefix(f"{UNCERTAINTY}/").rpartition("score_details/")[2].partition("/")[0]
 
 

@@ -1,4 +1,4 @@
-"""What an aggregate claims of each result, with the digits it was written with."""
+"""The claims of an aggregate about each result, with their digits as written."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from typing import Any, Final, NamedTuple
 from evalstream.parsing.json import member, text_or_none
 
 LARGEST_EXPONENT: Final = 400
-"""Numbers that are larger than 10 to this are infinite for all readers, which ES108 says."""
+"""Numbers above 10 to this power are infinite for all readers, which ES108 reports."""
 
 WHOLE_BELOW: Final = 10
-"""A whole number below this says nothing of its precision: 1 is the exact 1, 75 may be rounded."""
+"""A smaller whole number does not show its precision: 1 is the exact 1, 75 may be rounded."""
 
 CERTAIN_DIGITS: Final = 3
-"""Fewer digits leave too much room for rounding; truncation counts from so many decimals on."""
+"""Fewer digits leave too much room for rounding; from this many on truncation counts, too."""
 
 ROUNDING: Final = Decimal("1e-9")
-"""How far float sums may stray from the exact one, relative to the larger value."""
+"""The largest rounding error of float sums, relative to the larger value."""
 
 NOTHING: Final = Decimal("1e-12")
-"""What counts as no difference on any scale of scores."""
+"""The difference that is negligible on any scale of scores."""
 
 EXACT: Final = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
-"""In it sums and products keep all their digits; it is not made for quotients and powers."""
+"""A decimal context that keeps all digits of sums and products, not of quotients and powers."""
 
 HALF: Final = Decimal("0.5")
 WHOLE_UNIT: Final = Decimal("0.001")
-"""How fine a small whole number is taken: 1.0 is also how 0.9997 looks once it is rounded."""
+"""The precision of a small whole number: 0.9997 is also written as 1.0 after rounding."""
 
 
 class Agreement(IntEnum):
-    """How a claim relates to a recomputed figure.
+    """The relation of a claim to a recomputed figure.
 
-    ROUGH means that the figure rounds to the claim, but that the claim has too few digits to say
-    much: 0.8 is the rounded form of everything from 0.75 to 0.85.
+    ROUGH means that the figure rounds to the claim, but that the claim has too few digits to be
+    significant: 0.8 is the rounded form of everything from 0.75 to 0.85.
     """
 
     NONE = 0
@@ -49,19 +49,19 @@ class Agreement(IntEnum):
 
 
 Span = tuple[Decimal, Decimal]
-"""The least and the largest number that may have been written as a claim."""
+"""The smallest and the largest number that may have been written as a claim."""
 
 CLOSED_FORMS: Final = frozenset(
     {"", "analytic", "analytical", "normal", "wald", "wilson", "gaussian"}
 )
-"""Methods by which an uncertainty follows from the scores, as writers of aggregates name them."""
+"""Methods that compute an uncertainty from the scores, as writers of aggregates name them."""
 
 RESAMPLING: Final = frozenset({"bootstrap", "bootstrapped", "percentile", "bca"})
-"""Words for methods that draw anew from the samples: their figures come near the closed forms."""
+"""Names of resampling methods, whose figures are close to the closed forms."""
 
 
 class Method(Enum):
-    """How an uncertainty was computed: in a form that can be repeated, by resampling, or else."""
+    """The kind of a method: a closed form that can be recomputed, resampling, or another one."""
 
     CLOSED = "closed"
     RESAMPLED = "resampled"
@@ -69,7 +69,7 @@ class Method(Enum):
 
 
 def method_of(named: str | None) -> Method:
-    """Return which kind of method an aggregate names; without a name it is the closed one."""
+    """Return the kind of a named method; without a name it is the closed form."""
     words = (named or "").casefold().replace("_", " ").replace("-", " ").split()
     if " ".join(words) in CLOSED_FORMS:
         return Method.CLOSED
@@ -77,9 +77,9 @@ def method_of(named: str | None) -> Method:
 
 
 class Claims(NamedTuple):
-    """One result's claims; None where it makes none, or none of the right type.
+    """The claims of one result; None for a missing claim or one of the wrong type.
 
-    `num_samples` and `resamples` are counts; the others are numbers as they were written.
+    `num_samples` and `resamples` are counts; the others are numbers as written.
     """
 
     score: Decimal | None = None
@@ -104,11 +104,11 @@ class Claims(NamedTuple):
         return method_of(self.error_method) is Method.CLOSED
 
     def error_follows(self) -> bool:
-        """Tell whether the error follows from deviation and number, however they were rounded.
+        """Return whether the error follows from deviation and number, for any rounding.
 
-        Inspect and lm-eval divide the deviation over n-1 by the root of n. HELM's deviation is
-        that over n; the same error is that one over the root of n-1. Without one of the three
-        there is nothing to follow.
+        Inspect and lm-eval divide the deviation over n-1 by the root of n. HELM's deviation is that
+        over n; its error equals that deviation over the root of n-1. If one of the three is
+        missing, the result is true.
         """
         if self.error is None or self.deviation is None or not self.num_samples:
             return True
@@ -122,7 +122,7 @@ class Claims(NamedTuple):
             )
 
     def outside_its_interval(self) -> bool:
-        """Tell whether the score is outside its interval, however the numbers were rounded."""
+        """Return whether the score is outside its interval, for any rounding of the numbers."""
         if self.score is None or self.lower is None or self.upper is None:
             return False
         with localcontext(EXACT):
@@ -131,9 +131,9 @@ class Claims(NamedTuple):
 
 
 def claims_of(text: bytes) -> dict[int, Claims]:
-    """Read the claims of an aggregate's text, by the place of the result.
+    """Read the claims of an aggregate's text, by the index of the result.
 
-    A text that is no JSON makes no claims: other rules speak of it.
+    A text that is not valid JSON has no claims; other rules report it.
     """
     try:
         document = json.loads(text, parse_float=_read, parse_int=_read)
@@ -148,31 +148,31 @@ def claims_of(text: bytes) -> dict[int, Claims]:
 
 
 SINGLE_DIGITS: Final = 9
-"""Every number of single precision is known by so many digits; more show that it was one."""
+"""The digits that identify every single-precision number; more digits show that it was one."""
 
 LARGEST_SINGLE: Final = 3e38
 FLOAT: Final = struct.Struct("f")
 FLOAT_STRAY: Final = Decimal("1e-6")
-"""How far a mean may stray that was summed in single precision, relative to the larger value."""
+"""The largest error of a mean summed in single precision, relative to the larger value."""
 
 
 def agrees(claim: Decimal, exact: Fraction | float) -> bool:
-    """Tell whether a claim is the exact value, at the digits that the claim was written with."""
+    """Return whether a claim is the exact value, at the digits of the claim."""
     return agreement(claim, exact) is not Agreement.NONE
 
 
 def agreement(claim: Decimal, exact: Fraction | float) -> Agreement:
-    """Compare a claim with the exact value, at the digits that the claim was written with.
+    """Compare a claim with the exact value, at the digits of the claim.
 
-    The value has to round to the claim; truncation counts from CERTAIN_DIGITS decimals on.
-    Differences that float sums make are allowed, also those of single precision where the claim is
-    a number of it. A whole number below ten shows no digits, since 1.0 is how most writers spell 1:
-    it has to be the value to WHOLE_UNIT.
+    The value must round to the claim; from CERTAIN_DIGITS decimals on it may also be truncated.
+    Rounding errors of float sums are allowed, also those of single precision if the claim is such a
+    number. A whole number below ten shows no digits, since most writers write 1 as 1.0: it must
+    equal the value to WHOLE_UNIT.
     """
     if isinstance(exact, float) and not math.isfinite(exact):
         return Agreement.NONE
     with localcontext(EXACT):
-        # Both are multiplied by the denominator, so that nothing needs to be divided.
+        # Multiplying both by the denominator avoids a division.
         value, scale = map(Decimal, exact.as_integer_ratio())
         claimed = claim * scale
         difference, largest = abs(claimed - value), max(abs(claimed), abs(value))
@@ -190,7 +190,7 @@ def agreement(claim: Decimal, exact: Fraction | float) -> Agreement:
 
 
 def _is_single(claim: Decimal) -> bool:
-    """Tell whether a claim is a number of single precision, written out with digits to spare."""
+    """Return whether a claim is a single-precision number written with excess digits."""
     number = float(claim)
     if _digits(claim) <= SINGLE_DIGITS or not abs(number) < LARGEST_SINGLE:
         return False
@@ -198,14 +198,14 @@ def _is_single(claim: Decimal) -> bool:
 
 
 def _unit(claim: Decimal) -> Decimal:
-    """Return what one more in the last decimal of a claim is, 1 for a whole number."""
+    """Return the value of one unit in the last decimal of a claim, 1 for a whole number."""
     return Decimal(1).scaleb(min(0, int(claim.as_tuple().exponent)))
 
 
 def _digits(claim: Decimal) -> int:
-    """Return how many digits a claim shows: those from the first that is not 0 on.
+    """Return the number of digits of a claim, from the first that is not 0 on.
 
-    The zeros at the end of a whole number do not count, and those of a zero are its decimals.
+    Zeros at the end of a whole number do not count; a zero has its decimals as digits.
     """
     _, digits, exponent = claim.as_tuple()
     if not any(digits):
@@ -219,9 +219,9 @@ def _shows_truncation(claim: Decimal) -> bool:
 
 
 def _spans(*claims: Decimal) -> list[Span]:
-    """Return what each claim may have been before it was rounded, or truncated.
+    """Return the span of numbers that each claim may be rounded or truncated from.
 
-    A small whole number shows no digits of its own: it is as fine as the finest of the others.
+    A small whole number shows no digits of its own: it has the precision of the most precise other.
     """
     shown = [_decimals(claim) for claim in claims]
     finest = max((digits for digits in shown if digits is not None), default=None)
@@ -232,7 +232,7 @@ def _spans(*claims: Decimal) -> list[Span]:
 
 
 def _decimals(claim: Decimal) -> int | None:
-    """Return how many decimals a claim was written with, None for a small whole number."""
+    """Return the number of decimals of a claim, or None for a small whole number."""
     if _is_small_whole(claim):
         return None
     return max(0, -int(claim.as_tuple().exponent))
@@ -251,7 +251,7 @@ def _span(claim: Decimal, decimals: int | None) -> Span:
 
 
 def _squares(span: Span) -> Span:
-    """Return the squares of the ends of a span, of which what is negative counts as nothing."""
+    """Return the squares of the ends of a span; a negative end counts as 0."""
     least, most = max(span[0], Decimal(0)), span[1]
     return least * least, most * most
 
@@ -276,7 +276,7 @@ def _claims(result: Mapping[str, Any]) -> Claims:
 
 
 def _read(digits: str) -> Decimal | None:
-    """Read a number as it was written, None where its exponent is beyond all bounds."""
+    """Read a number as it was written, or None if its exponent is too large."""
     try:
         return Decimal(digits)
     except ArithmeticError:
@@ -284,7 +284,7 @@ def _read(digits: str) -> Decimal | None:
 
 
 def _decimal(holder: Any, name: str) -> Decimal | None:
-    """Return a number as it is written; one that is nothing for all readers is 0."""
+    """Return a number as it is written; one that all readers round to 0 is 0."""
     value = member(holder, name)
     if not isinstance(value, Decimal) or not value.is_finite():
         return None
@@ -294,7 +294,7 @@ def _decimal(holder: Any, name: str) -> Decimal | None:
 
 
 def _count(holder: Any, name: str) -> int | None:
-    """Return a number that is a whole one for all readers, who read doubles."""
+    """Return a number that is whole for all readers, who use doubles."""
     number = _decimal(holder, name)
     if number is None or number == int(number):
         return None if number is None else int(number)

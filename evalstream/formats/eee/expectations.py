@@ -1,4 +1,4 @@
-"""How many rows and samples the caller expects, compared with those that there are."""
+"""Compare the numbers of rows and samples with those that the caller expects."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from evalstream.model.text import counted
 
 
 def unmet_expectations(facts: RunFacts) -> Iterator[Violation]:
-    """Say where the rows are not as many as expected; nothing where they could not be read.
+    """Report numbers of rows or samples that are not the expected ones, if all rows were read.
 
-    A sample is known by its evaluation, its evaluation_name and its id. Where results score
+    A sample is identified by its evaluation, its evaluation_name and its id. If results score
     samples under names of their own, as metrics do, each result may have all of them.
     """
     routing, rows = facts.context.options.routing, facts.tally.rows
@@ -44,6 +44,6 @@ def _samples(facts: RunFacts, expected: int) -> Iterator[Violation]:
 
 
 def _by_result(facts: RunFacts) -> set[int]:
-    """Return how many samples results score that have any."""
+    """Return the number of samples of each result that has any."""
     covers = facts.coverage.covers.items()
     return {cover.samples for place, cover in covers if cover.samples and place != UNJOINED}

@@ -1,4 +1,4 @@
-"""How the files of HarpIA Lab are found and checked."""
+"""Find and check the files of HarpIA Lab."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ABOUT_OUTPUT: Final = (HAR201, HAR202)
 
 
 class Document(NamedTuple):
-    """A document that was read: its value, and the bytes that it was read from."""
+    """A document that was read: its value and its bytes."""
 
     value: Any
     text: bytes
@@ -53,10 +53,10 @@ class Document(NamedTuple):
 
 
 def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
-    """Find the runs that one input stands for, with the documents that were named beside it.
+    """Find the runs of one input, with the documents that were named with it.
 
     `aggregate` is the output and `inputs` the input; the path is any of the three, by its shape.
-    Raises UsageError where they do not go together.
+    Raises UsageError if they do not belong together.
     """
     yield from runs_of(path, aggregate, inputs)
 
@@ -64,17 +64,17 @@ def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run |
 def pair(
     documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
 ) -> Iterator[Run | NoInput]:
-    """Pair documents, which are given by kind and path, as often as they are asked for."""
+    """Pair documents; `documents` yields their kinds and paths each time it is called."""
     yield from paired(documents, named=named)
 
 
 def check(
     run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
 ) -> RunSummary:
-    """Check one run and hand its findings to `show`, in order.
+    """Check one run and pass its findings to `show`, in order.
 
-    Raises UsageError where records are to go somewhere and there is no log, or where the log is
-    to be sealed, and CannotWrite where they cannot be written there.
+    Raises UsageError if records are to be routed without a log, or if the log is to be sealed, and
+    CannotWrite if records cannot be written to their target.
     """
     if options.routing.seal_to is not None:
         raise UsageError("a log of HarpIA Lab cannot be sealed: its output has no field for a seal")
@@ -95,7 +95,7 @@ def check(
 
 
 def _alone(run: Run, summary: RunSummary) -> RunSummary:
-    """Let no document pass that nothing was compared with."""
+    """Change the verdict of a document that was not compared with another one."""
     named = [name for name in (run.rows, run.aggregate, run.inputs) if name is not None]
     if summary.verdict == "passed" and len(named) < 2:
         summary.verdict = "incomplete"
@@ -103,7 +103,7 @@ def _alone(run: Run, summary: RunSummary) -> RunSummary:
 
 
 def _amended(summary: RunSummary, log: LogCheck) -> RunSummary:
-    """Let nothing count as passed that was not looked at, nor as failed for want of a library."""
+    """Change the verdict of a log that was not read, or not fully for want of a library."""
     if log.lacks and set(summary.counts) <= {ES002.code}:
         summary.verdict = "incomplete"
     if summary.verdict == "passed" and (log.unread or not log.records):
@@ -114,7 +114,7 @@ def _amended(summary: RunSummary, log: LogCheck) -> RunSummary:
 
 
 def _input(documents: DocumentCheck, path: str | None) -> Input | None:
-    """Read and judge the input, if there is one."""
+    """Read and check the input, if there is one."""
     document = _document(documents, path, INPUT)
     if document is None or path is None:
         return None
@@ -130,7 +130,7 @@ def _input(documents: DocumentCheck, path: str | None) -> Input | None:
 def _claims(
     documents: DocumentCheck, document: Document | None, read: Input | None
 ) -> list[Claim] | None:
-    """Judge the output, if there is one, and return what it says of each metric."""
+    """Check the output, if there is one, and return its claim for each metric."""
     path = documents.run.aggregate
     if document is None or path is None:
         return None
@@ -159,7 +159,7 @@ def _too_deep(documents: DocumentCheck, path: str) -> None:
 
 
 def _document(documents: DocumentCheck, path: str | None, kind: str) -> Document | None:
-    """Read a document of a kind, and note what is wrong with its bytes; None where it is none."""
+    """Read a document of a kind and note its violations; None if it cannot be used."""
     text = None if path is None else documents.bytes(path)
     if text is None or path is None:
         return None

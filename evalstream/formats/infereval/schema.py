@@ -1,4 +1,4 @@
-"""What the schemas of infereval say against a document, in the words of its rules."""
+"""Check documents against the schemas of infereval and return violations of its rules."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ _ITEM: Final = "EvaluationItem"
 
 @lru_cache(maxsize=8)
 def item_validator(engine: str) -> Validator:
-    """Return the part of the schema of evaluations that judges one item, compiled."""
+    """Return the compiled part of the evaluation schema that checks one item."""
     schema = builtin_schema(f"{NAME}/{VERSION}/{EVALUATION}")
     kept = {key: schema[key] for key in ("$schema", "$defs")}
     return compile_schema({**kept, "$ref": f"#/$defs/{_ITEM}"}, engine)
 
 
 def benchmark_validator(engine: str) -> Validator:
-    """Return the schema of benchmarks, compiled."""
+    """Return the compiled schema of benchmarks."""
     return builtin_validator(f"{NAME}/{VERSION}/{BENCHMARK}", engine)
 
 
 def evaluation_validator(engine: str) -> Validator:
-    """Return the schema of evaluations, compiled."""
+    """Return the compiled schema of evaluations."""
     return builtin_validator(f"{NAME}/{VERSION}/{EVALUATION}", engine)
 
 
 def schema_violations(validator: Validator, value: Any) -> list[Violation]:
-    """Say everything that a schema says against a value, each breach once, as findings.
+    """Return the violations of a schema in a value, each once.
 
-    Of each kind the first ones are said, and how many more there are; of a value that is nested
-    too deep, that alone.
+    Of each kind the first ones are listed, with the number of the others. A value that is nested
+    too deep gives that violation only.
     """
     try:
         return list(held_of(_shape_violations(validator, value)))
@@ -55,7 +55,7 @@ def schema_violations(validator: Validator, value: Any) -> list[Violation]:
 
 
 def fits(validator: Validator, value: Any) -> bool:
-    """Tell whether a value is surely of a shape."""
+    """Return whether a value certainly matches a schema."""
     try:
         return validator.fits(value)
     except RecursionError:
@@ -72,7 +72,7 @@ def _shape_violations(validator: Validator, value: Any) -> Iterator[Violation]:
 
 
 def is_valid(violations: Iterable[Violation]) -> bool:
-    """Tell whether violations of a benchmark leave it a normal form, and with it a hash."""
+    """Return whether a benchmark with these violations still has a normal form, and thus a hash."""
     return all(violation.code == INF102.code for violation in violations)
 
 
@@ -92,10 +92,10 @@ def _is_bare_reference(violation: SchemaError) -> bool:
 
 
 def _innermost(violation: SchemaError) -> Iterator[SchemaError]:
-    """Go down into the branch of oneOf or anyOf that a value was meant for.
+    """Yield the errors of the oneOf or anyOf branch that a value was meant for.
 
-    Where a value may be null or something else, that is the something else; builders of
-    contexts say by their kind what they are.
+    If a value may be null or something else, that is the other branch. The kind of a context
+    builder shows which branch is meant.
     """
     branches = [branch for branch in violation.variants if not _is_null(violation, branch)]
     if not branches:
@@ -103,7 +103,7 @@ def _innermost(violation: SchemaError) -> Iterator[SchemaError]:
         return
     meant = [branch for branch in branches if not _is_of_another_kind(violation, branch)]
     if meant:
-        # A builder without a kind, or with one, may fit two branches; the first is usual.
+        # A builder may match two branches, with or without a kind; the first is usual.
         for inner in meant[0]:
             for said in _innermost(inner):
                 yield _or_null(violation, said)
@@ -118,7 +118,7 @@ def _is_null(violation: SchemaError, branch: tuple[SchemaError, ...]) -> bool:
 
 
 def _or_null(violation: SchemaError, inner: SchemaError) -> SchemaError:
-    """Add null to the types that a value may have, if a branch allows it."""
+    """Add null to the allowed types of a value if a branch allows null."""
     may_be_null = any(_is_null(violation, branch) for branch in violation.variants)
     if not may_be_null or inner.path != violation.path or inner.keyword != "type":
         return inner

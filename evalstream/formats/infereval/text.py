@@ -1,4 +1,4 @@
-"""The text of an evaluation of infereval: what stands round its items, and one item, exactly."""
+"""Parse the text of an evaluation exactly: the part outside its items, and single items."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _PLACE: Final = re.compile(r"at column \d+ \(byte \d+\)|at byte \d+(?: of the li
 
 
 class Text(NamedTuple):
-    """What was read: a value if it is readable, and what is wrong with it, with lines if known.
+    """The parsed value, if it is readable, and its violations with their lines, if known.
 
-    `replaced` are the pointers of values that stand for others which are no numbers.
+    `replaced` holds the pointers of values that replace numbers which JSON does not allow.
     """
 
     value: Any
@@ -28,7 +28,7 @@ class Text(NamedTuple):
 
 
 def read_envelope(envelope: Envelope, max_depth: int) -> Text:
-    """Read what stands round the items; offsets and lines are those in the whole document."""
+    """Read the part outside the items; offsets and lines are those of the whole document."""
     text, before = envelope.text, 0
     violations: list[tuple[Violation, int | None]] = []
     if text.startswith(UTF8_MARK):
@@ -45,7 +45,7 @@ def read_envelope(envelope: Envelope, max_depth: int) -> Text:
 
 
 def read_item(text: bytes, offset: int, line: int, max_depth: int) -> Text:
-    """Read an item, whose first byte stands at an offset and on a line of the document."""
+    """Read an item whose first byte is at an offset and on a line of the document."""
     parsed = parse_exactly(text, max_depth)
     placed = [
         _moved(
@@ -59,7 +59,7 @@ def read_item(text: bytes, offset: int, line: int, max_depth: int) -> Text:
 
 
 def _within(envelope: Envelope, incomplete_reason: SyntaxIssue, before: int) -> SyntaxIssue:
-    """Place a trouble in the document that has a place round the items."""
+    """Move an issue to its position in the document, where the items lie between."""
     if incomplete_reason.offset is None:
         return incomplete_reason
     place = incomplete_reason.offset + before
@@ -77,7 +77,7 @@ def _replaced(parsed: Parsed) -> frozenset[str | None]:
 
 
 def _moved(incomplete_reason: SyntaxIssue, offset: int, line: int | None) -> SyntaxIssue:
-    """Place a trouble in the document, where it is one with a place in the text."""
+    """Move an issue to its position in the document, if it has one in the text."""
     if incomplete_reason.offset is None:
         return incomplete_reason._replace(line=line)
     message = _PLACE.sub(f"at byte {offset:,} of the file", incomplete_reason.message)

@@ -1,4 +1,4 @@
-"""ES7: the aggregate by itself."""
+"""ES7: rules about the aggregate alone."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from evalstream.model.text import counted
 from evalstream.rules.base import Rule
 
 PLACEHOLDER: Final = -1
-"""What some leaderboards write where there is no score."""
+"""The value that some leaderboards write for a missing score."""
 
 DEPLOYMENT: Final = ("deployment_type", "model_availability")
 _EPOCH = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE]\+?[0-9]+)?")
-"""A Unix time as the schema asks for it; how precise it is, and of what age, is not judged."""
+"""A Unix time as the schema requires it; its precision and age do not matter."""
 
 Place = dict[str, Any]
 
@@ -154,14 +154,14 @@ def _bootstrap(aggregate: Aggregate) -> Iterator[Violation]:
 
 
 def _deployment(aggregate: Aggregate) -> Iterator[Violation]:
-    """Ask for what the schema demands from 0.2.3 on, below it."""
+    """Require below 0.2.3 what the schema requires from 0.2.3 on."""
     details = _object(_object(aggregate.document, "model_info"), "additional_details")
     missing = [name for name in DEPLOYMENT if not details.get(name)]
     if not missing or _demands_deployment(aggregate.version or row_view.DEFAULT_VERSION):
         return
     are = "is" if len(missing) == 1 else "are"
     message = f"{' and '.join(missing)} {are} missing from model_info.additional_details"
-    # One without the other was forgotten; both together are just not known to old writers.
+    # One of them was forgotten; if both are missing, the writer is too old to know them.
     severity = Severity.WARNING if len(missing) == 1 else Severity.INFO
     message += "; required from 0.2.3 on"
     yield ES706.violation(message, pointer="/model_info", severity=severity)
@@ -191,7 +191,7 @@ def _level_score(aggregate: Aggregate) -> Iterator[Violation]:
 
 
 def _number_as_written(claim: Decimal) -> int | float:
-    """Return a claim as the JSON number that it is in the document."""
+    """Return a claim as the JSON number that the document has."""
     return (
         int(claim)
         if claim == claim.to_integral_value() and claim.as_tuple().exponent == 0

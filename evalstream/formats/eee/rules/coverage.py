@@ -1,4 +1,4 @@
-"""ES6: how the rows cover the results of their aggregate."""
+"""ES6: rules about how the rows cover the results of their aggregate."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _result_without_rows(facts: RunFacts) -> Iterator[Violation]:
 
 
 def _rows_without_result(facts: RunFacts) -> Iterator[Violation]:
-    """Name the rows that count in no claim; where no row joins any of the results, ES804 speaks."""
+    """Report rows that count in no claim; if no row joins any result, ES804 reports it."""
     if facts.aggregate is None or (facts.context.results and not facts.tally.scores):
         return
     for _, count, line in facts.tally.unjoined:
@@ -50,7 +50,7 @@ def _rows_without_result(facts: RunFacts) -> Iterator[Violation]:
 def _uneven_fan_out(facts: RunFacts) -> Iterator[Violation]:
     """Compare the sets of samples under the results of one evaluation.
 
-    Results over the splits of a dataset share no sample; they are not uneven.
+    Results over different splits of a dataset share no sample; they are not uneven.
     """
     for results in _together(facts).values() if facts.tally.is_whole else ():
         covers = {result.place: facts.coverage.of(result.place) for result in results}
@@ -103,9 +103,9 @@ def _sample_list(facts: RunFacts) -> Iterator[Violation]:
 
 
 def _samples_number(facts: RunFacts, result: Result) -> Iterator[Violation]:
-    """Hold the size of the dataset against the samples that the rows score.
+    """Compare the size of the dataset with the number of samples that the rows score.
 
-    A run over a part of the dataset is told by a num_samples that its rows bear out.
+    A num_samples that the rows confirm shows that the run covers a part of the dataset.
     """
     declared, claims = result.samples_number, facts.aggregate.claims if facts.aggregate else {}
     samples, joined = _samples(facts, result), facts.tally.scores[result.place].joined

@@ -1,4 +1,4 @@
-"""ES9: what a datastore demands of its files: places that fit the model, and no orphans."""
+"""ES9: rules about a datastore: paths that match the model, and files without a counterpart."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROWS: Final = "_samples.jsonl"
 
 
 def _datastore_path(facts: RunFacts) -> Iterator[Violation]:
-    """Judge the aggregate's place and the rows'; a folder that both lie in, only once."""
+    """Check the path of the aggregate and of the rows, and a folder that they share only once."""
     aggregate = rows = None
     if facts.aggregate is not None and facts.aggregate_path is not None:
         aggregate = place_of(facts.aggregate_path)
@@ -48,7 +48,7 @@ def _misplaced(
     place: DatastorePath, ending: str, *, about_rows: bool = False
 ) -> Iterator[Violation]:
     if not place.inside:
-        # What lies further up is the machine's own business and stays out of reports.
+        # Folders further up belong to the machine and stay out of reports.
         message = "the file is not at a path of a datastore"
         yield _violation(message, PATTERN + ending, None, about_rows=about_rows)
         return
@@ -67,7 +67,7 @@ def _misnamed(place: DatastorePath, ending: str, *, about_rows: bool) -> Iterato
 
 
 def _apart(aggregate: DatastorePath, rows: DatastorePath) -> Iterator[Violation]:
-    """Hold two places against each other as far as each is a sound one."""
+    """Compare the paths of aggregate and rows, if each of them is valid."""
     uuid = aggregate.uuid(AGGREGATE)
     if not aggregate.inside or not rows.inside or uuid is None or rows.uuid(ROWS) is None:
         return
@@ -105,7 +105,7 @@ def _orphan(facts: RunFacts) -> Iterator[Violation]:
 
 
 def are_undeclared(facts: RunFacts) -> bool:
-    """Tell whether no aggregate says anything of the rows; ES902 then says more than ES506."""
+    """Return whether no aggregate has a claim about the rows; ES902 then replaces ES506."""
     if facts.path is None or facts.layout == "aggregate":
         return False
     if facts.aggregate is None:
@@ -115,7 +115,7 @@ def are_undeclared(facts: RunFacts) -> bool:
 
 
 def _foreign_directory(facts: RunFacts) -> Iterator[Violation]:
-    """Compare the directory of an aggregate with the one that its model's identity addresses."""
+    """Compare an aggregate's directory with the one that its model's identity stands for."""
     if facts.aggregate is None or facts.aggregate_path is None:
         return
     place = place_of(facts.aggregate_path)
@@ -136,7 +136,7 @@ def _foreign_directory(facts: RunFacts) -> Iterator[Violation]:
 
 
 def _address(aggregate: Aggregate) -> Address | Unaddressable | None:
-    """Return what the model's identity addresses, None where the schema has to speak first."""
+    """Return the directory for the model's identity, or None if the schema reports it first."""
     identity, developer = aggregate.model_id, aggregate.developer
     if identity is None or not ("/" in identity or developer is None or isinstance(developer, str)):
         return None
@@ -144,9 +144,10 @@ def _address(aggregate: Aggregate) -> Address | Unaddressable | None:
 
 
 def _is_in_a_datastore(place: DatastorePath, facts: RunFacts) -> bool:
-    """Tell whether the folders of a place have the meaning that a datastore gives them.
+    """Return whether the folders of a path have the meaning that a datastore gives them.
 
-    Without the profile a UUID as the name has to show it: other folders are called data, too.
+    Without the profile only a UUID as file name shows this, since other folders are called data,
+    too.
     """
     context = facts.context
     judged = PROFILES[context.options.profile].codes | context.enabled
@@ -165,7 +166,7 @@ def _unaddressable(address: Unaddressable, aggregate: Aggregate) -> Iterator[Vio
 
 
 def _target(path: str) -> str:
-    """Return the absolute path that a file has, or that a link names, which is not followed."""
+    """Return the absolute path of a file, or of the target of a link, which is not followed."""
     if os.path.islink(path):
         path = os.path.join(os.path.dirname(path), os.readlink(path))
     return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))

@@ -1,4 +1,4 @@
-"""ES6: rows against their aggregate."""
+"""ES6: rules about the ids that link rows to their aggregate."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _foreign_model(context: RowContext) -> RowCheck | None:
 
 def _unknown_result(context: RowContext) -> RowCheck | None:
     if not context.results and context.evaluation_id is None and context.model_id is None:
-        # There is no aggregate; one without any result knows none of the rows' results.
+        # There is no aggregate. If there were one without results, every row's result is unknown.
         return None
     ids = {result.id for result in context.results if result.id is not None}
     expected = one_of(sorted(ids))
@@ -37,7 +37,7 @@ def _unknown_result(context: RowContext) -> RowCheck | None:
         found = row.get("evaluation_result_id")
         if found.__class__ is not str or found in ids:
             return ()
-        # Before 0.2.2 the key means nothing by itself: rows may hold whatever keys they like.
+        # Before 0.2.2 the format does not define the key, and rows may have any keys.
         if not ids and context.version_of(row) in _WITHOUT_RESULT_IDS:
             return ()
         message = "evaluation_result_id is not the id of a result in the aggregate"
@@ -48,11 +48,11 @@ def _unknown_result(context: RowContext) -> RowCheck | None:
 
 
 def _unknown_evaluation_name(context: RowContext) -> RowCheck | None:
-    """Judge rows by the names that writers use.
+    """Check evaluation_name against the names that converters are known to write.
 
-    Converters before 0.3.0 name results after metric and scorer, and rows after the dataset,
-    with or without its organisation, or after the task. Rows of a subtask carry its name
-    behind that of the whole.
+    Converters before 0.3.0 name results after metric and scorer, and rows after the dataset, with
+    or without its organisation, or after the task. Rows of a subtask have its name after that of
+    the whole task.
     """
     if context.evaluation_names is None:
         return None
@@ -87,7 +87,7 @@ def _unknown_evaluation_name(context: RowContext) -> RowCheck | None:
 def _of_another(
     row: Mapping[str, Any], joined: Mapping[str, str | None], ids: Mapping[str | None, str | None]
 ) -> Iterable[Violation]:
-    """Say where a row has the name of one result and the id of another; subtasks may."""
+    """Report a row with the name of one result and the id of another, except for subtasks."""
     identity, found = row.get("evaluation_result_id"), row["evaluation_name"]
     name = joined.get(identity) if identity.__class__ is str else None
     if name is None or name == found or _is_subtask(found, name):
@@ -97,20 +97,20 @@ def _of_another(
 
 
 def _tasks(name: str) -> Iterator[str]:
-    """Return what a result named "metric on task for scorer scorer" may be about."""
+    """Return the possible tasks of a result named "metric on task for scorer scorer"."""
     _, *rest = name.partition(" for scorer ")[0].split(" on ")
     return (" on ".join(rest[place:]) for place in range(len(rest)))
 
 
 def _is_below(name: str, names: Set[str]) -> bool:
-    """Tell whether a name is one of the names with a path behind it."""
+    """Return whether a name is one of the names followed by a path."""
     return any(name[: mark.start()] in names for mark in _PATH_MARK.finditer(name))
 
 
 def _is_subtask(name: str, result_name: str | None) -> bool:
-    """Tell whether a name is that of a subtask of the result that its row joins by id.
+    """Return whether a name is that of a subtask of the result that its row joins by id.
 
-    The id has to say so: by name alone `mmlu-pro` would be a part of `mmlu`.
+    The id is needed: by name alone `mmlu-pro` would be a part of `mmlu`.
     """
     if not result_name or not name.startswith(result_name):
         return False
@@ -131,7 +131,7 @@ def _repeated_result(aggregate: Aggregate) -> Iterator[Violation]:
 
 
 def _expecting(rule: Rule, member: str, sound: Set[str], message: str) -> RowCheck:
-    """Return a check that a member, where it is a text, is one of the sound ones."""
+    """Return a check that a member, if it is a string, has one of the valid values."""
     expected: Any = one_of(sorted(sound)) if len(sound) > 1 else next(iter(sound))
 
     def check(row: Mapping[str, Any]) -> tuple[Violation, ...]:

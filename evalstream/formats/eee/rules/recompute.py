@@ -1,4 +1,4 @@
-"""ES8: claims compared with what the rows amount to."""
+"""ES8: rules that compare claims with figures recomputed from the rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from evalstream.rules.base import Rule
 
 
 def summaries(facts: RunFacts) -> Iterator[ResultSummary]:
-    """Put each result's claims beside what its rows amount to, for the report."""
+    """Yield each result's claims with the recomputed figures, for the report."""
     for entry in facts.recomputed:
         claims, scores = entry.claims, entry.scores
         claimed = Figures(
@@ -54,7 +54,7 @@ def summaries(facts: RunFacts) -> Iterator[ResultSummary]:
 
 
 def _judged(facts: RunFacts) -> Iterator[Recomputed]:
-    """Iterate over the results that rows join and give a verdict on."""
+    """Iterate over the results whose claims the rows can confirm or refute."""
     return (entry for entry in facts.recomputed if without_verdict(entry, facts) is None)
 
 
@@ -96,7 +96,7 @@ def _sample_count(facts: RunFacts) -> Iterator[Violation]:
 
 
 def _is_without_errors(entry: Recomputed) -> bool:
-    """Tell whether num_samples counts the rows without an error, as the score then has to, too."""
+    """Return whether num_samples, and so also the score, leaves out the rows with an error."""
     scores, score = entry.scores, entry.claims.score
     if scores is None or entry.claims.num_samples != scores.sound_rows:
         return False
@@ -128,12 +128,12 @@ def _claim_not_recomputed(facts: RunFacts) -> Iterator[Violation]:
 
 
 def _is_ambiguous(entry: Recomputed, facts: RunFacts) -> bool:
-    """Tell whether several results have the id of one, of which another rule speaks."""
+    """Return whether several results have the same id, which another rule reports."""
     return entry.result.id is not None and facts.ids[entry.result.id] > 1
 
 
 def _open_result(facts: RunFacts, entry: Recomputed, left_open: dict[str, str]) -> Violation:
-    """Say why no claim of a result could be recomputed; partial agreement is an info."""
+    """Return the violation for a result without recomputed claims; partial agreement is an info."""
     place, reason = next(iter(left_open.items()))
     claims = counted(len(left_open), "claim")
     if without_verdict(entry, facts) is None:
@@ -152,7 +152,7 @@ def _open_result(facts: RunFacts, entry: Recomputed, left_open: dict[str, str]) 
 def _placed(
     facts: RunFacts, entry: Recomputed, place: str, violation: Violation, expected: Any = None
 ) -> Violation:
-    """Give a violation its place below a result, and what is claimed there as it stands."""
+    """Add to a violation its pointer below a result, and the claim as found there."""
     pointer = f"{RESULTS}/{entry.result.place}/{place}"
     results = facts.aggregate.document["evaluation_results"] if facts.aggregate else []
     found = resolve(results, [entry.result.place, *place.split("/")])

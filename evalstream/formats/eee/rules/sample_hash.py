@@ -1,4 +1,4 @@
-"""ES4: sample identity and hash."""
+"""ES4: rules about sample identity and sample_hash."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _SAME: Final = "the same evaluation, result and sample"
 _RENAMED: Final = "the same evaluation, result, sample and input"
 UNEXPLAINED: Final[frozenset[str]] = frozenset()
 MIXED_FROM: Final = 4
-"""A file is a mixture where one in so many rows follows another recipe than most do."""
+"""A file is mixed if one row in this many follows another recipe than most rows."""
 
 HashCheck = Callable[[Mapping[str, Any], int, Tally], Violation | None]
-"""Returns what is wrong with a row's hash."""
+"""Returns the violation of a row's hash, or None."""
 
 
 def hash_check(context: RowContext) -> HashCheck:
-    """Return the function that judges a row's sample_hash, counts it, and says what is wrong.
+    """Return the function that checks and counts the sample_hash of a row.
 
-    The recipe that the file follows is tried first; one digest settles a sound row. Only a
-    row that it does not explain is tried under every recipe.
+    It tries the file's recipe first, so that a valid row costs one digest. Only a row with another
+    hash is tried under every recipe.
     """
     slowly = _slow_check(context)
     if not context.recipes:
@@ -70,9 +70,9 @@ SlowCheck = Callable[[Mapping[str, Any], int, Tally, tuple[bytes, str] | None], 
 
 
 def _slow_check(context: RowContext) -> SlowCheck:
-    """Return the judge that tries every recipe and names what is wrong.
+    """Return the check that tries every recipe and names the violation.
 
-    It is told the bytes that the file's recipe covers and their digest where these are known.
+    `known` holds the bytes that the file's recipe covers and their digest, if they are known.
     """
     tried = context.recipes if context.options.recipe != "auto" else tuple(RECIPES)
     primary = context.recipes[0] if context.recipes else None
@@ -106,7 +106,7 @@ def _slow_check(context: RowContext) -> SlowCheck:
 
 
 def _bare(digest: str, line: int, tally: Tally) -> str:
-    """Return the digest itself, and count it where it is dressed up."""
+    """Return the digest in plain form, and count it if it was written in another form."""
     bare = normalised(digest)
     if bare != digest and is_hex_digest(bare):
         tally.hash_forms.add("dressed", line)
@@ -165,7 +165,7 @@ def _unmarked_repeat(notice: DuplicateMatch, where: Where) -> Violation:
 
 
 def file_recipe(facts: RunFacts) -> str | None:
-    """Return the recipe that the file follows, None if its rows follow several, or none."""
+    """Return the recipe that the file follows, or None if its rows follow several or none."""
     recipe, others = _followed(facts)
     return None if _is_mixture(facts, others) else recipe
 
@@ -177,13 +177,13 @@ def verified_hashes(facts: RunFacts) -> int:
 
 
 Explained = tuple[frozenset[str], int, int]
-"""The recipes that give the hashes of some rows, how many these are, and the first line."""
+"""The recipes that give the hashes of some rows, the number of rows, and the first line."""
 
 
 def _followed(facts: RunFacts) -> tuple[str | None, list[Explained]]:
     """Return the recipe that most rows follow, and the rows that only other recipes explain.
 
-    A recipe that only few rows force is not the file's, even if it explains the others as well.
+    A recipe that only few rows require is not the file's, even if it explains all others as well.
     """
     explained = [entry for entry in facts.tally.recipes if entry[0]]
     if not explained:
@@ -198,7 +198,7 @@ def _followed(facts: RunFacts) -> tuple[str | None, list[Explained]]:
 
 
 def _is_mixture(facts: RunFacts, others: Sequence[Explained]) -> bool:
-    """Tell whether more than a few rows follow other recipes than the file's."""
+    """Return whether too many rows follow other recipes than the file's."""
     rows = sum(count for names, count, _ in facts.tally.recipes if names)
     return others != [] and MIXED_FROM * sum(count for _, count, _ in others) >= rows
 
@@ -218,7 +218,7 @@ def _other_recipe(facts: RunFacts) -> Iterator[Violation]:
 
 
 def _forces_first_references(facts: RunFacts, recipe: str) -> bool:
-    """Tell whether rows have references that only a recipe explains which leaves them out."""
+    """Return whether some rows can only be explained by a recipe that omits further references."""
     forced = frozenset({recipe})
     return recipe == row_view.OF_HELM and any(
         names == forced for names, _, _ in facts.tally.recipes
@@ -239,7 +239,7 @@ def _mixed_recipes(facts: RunFacts) -> Iterator[Violation]:
 
 
 def _few_other_recipes(facts: RunFacts) -> Iterator[Violation]:
-    """Report the few rows that only another recipe than the file's explains."""
+    """Report a few rows that only another recipe than the file's explains."""
     recipe, others = _followed(facts)
     if _is_mixture(facts, others):
         return
@@ -689,4 +689,4 @@ DUPLICATE_RULES: Final[Mapping[DuplicateKind, Callable[[DuplicateMatch, Where], 
     DuplicateKind.RENAMED_REPEAT: _renamed_repeat,
     DuplicateKind.RENAMED_COPY: _renamed_copy,
 }
-"""What to say of rows that have to do with an earlier one."""
+"""The violation for each kind of match with an earlier row."""

@@ -1,4 +1,4 @@
-"""ES5: the seal, which is what the aggregate claims about the rows file."""
+"""ES5: rules about the seal: what the aggregate claims about the rows file."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from evalstream.rules.profiles import DATASTORE
 
 CHECKSUM: Final = f"{DETAILS}/checksum"
 LOOKED_AT: Final = ("jsonl", "json")
-"""The layouts of files whose rows were looked at."""
+"""The layouts of files whose rows were read."""
 
 NO_ROWS: Final = "none"
-"""Stands for the layout where there is no file of rows."""
+"""The layout of a run without a rows file."""
 
 
 def checksum_algorithms(aggregate: Aggregate | None) -> tuple[str, ...]:
-    """Return which digests of the rows file are needed: the declared algorithm's first.
+    """Return the digest algorithms that the rows file needs, the declared one first.
 
-    A checksum that has the length of another algorithm needs that one, too.
+    A checksum with the length of another algorithm needs that algorithm, too.
     """
     declared = aggregate.hash_algorithm if aggregate else None
     checksum = aggregate.checksum if aggregate else None
@@ -36,7 +36,7 @@ def checksum_algorithms(aggregate: Aggregate | None) -> tuple[str, ...]:
 
 
 def is_checksum_right(facts: RunFacts) -> bool:
-    """Tell whether the declared checksum is that of the rows file, by the declared algorithm."""
+    """Return whether the declared checksum is that of the rows file, by the declared algorithm."""
     aggregate = facts.aggregate
     if aggregate is None or aggregate.checksum is None:
         return False
@@ -152,7 +152,7 @@ def _file_path_mismatch(facts: RunFacts) -> Iterator[Violation]:
     expected = os.path.basename(facts.path)
     stem, ending = os.path.splitext(expected)
     if facts.packed and declared.endswith(stem) and ending:
-        expected = stem  # the name of the rows before they were packed
+        expected = stem  # the name of the rows before they were compressed
     reason = _path_violation(declared, expected)
     if reason is None and facts.context.options.profile == DATASTORE:
         place = place_of(facts.path)

@@ -1,4 +1,4 @@
-"""ES3: what a row's transcript says about itself."""
+"""ES3: rules about the transcript of a row."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from evalstream.rules.base import RowCheck, Rule
 Row = Mapping[str, Any]
 
 _NUMBERS: Final[frozenset[Any]] = frozenset({int, float})
-"""What a count can be: the schema takes 3.0 for an integer."""
+"""The types of a count: the schema accepts 3.0 as an integer."""
 
 _OTHER_ROLES: Final = frozenset({"system", "developer", "user", "human", "tool", "function"})
-"""Who speaks in a transcript besides the model."""
+"""The roles in a transcript other than the model."""
 
 
 def _turn_order(context: RowContext) -> RowCheck:
@@ -101,7 +101,7 @@ def _miscounted(evaluation: Row, turns: int, version: str) -> Iterator[Violation
     if claimed.__class__ in _NUMBERS and claimed != turns:
         message = "num_turns is not the number of turns in the transcript"
         yield ES306.violation(message, pointer=pointer, expected=turns, found=claimed)
-    # An explicit null is the schema's business where it may not stand.
+    # Where null is not allowed, the schema reports it.
     null = "num_turns" in evaluation and version in row_view.OLDEST
     if claimed is None and not null:
         message = "num_turns is missing, though the row has a transcript"
@@ -152,13 +152,13 @@ def _two_transcripts(context: RowContext) -> RowCheck:
 
 
 def _may_be_the_model(turn: Any) -> bool:
-    """Tell whether a turn is not surely someone else's; a role is any text, such as `model`."""
+    """Return whether a turn may be the model's; a role is any string, such as `model`."""
     role = turn.get("role") if turn.__class__ is dict else None
     return role.__class__ is not str or role.casefold() not in _OTHER_ROLES
 
 
 def tool_calls(turn: Any) -> list[Any]:
-    """Return the tool calls of a turn, none where there is no list of them."""
+    """Return the tool calls of a turn; an empty list if there is no list of them."""
     calls = turn.get("tool_calls") if turn.__class__ is dict else None
     return calls if calls.__class__ is list else []
 

@@ -1,4 +1,4 @@
-"""ES215, ES216: the version that a document declares, and those whose schema it fits."""
+"""ES215, ES216: rules about the declared version and other versions that fit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evalstream.rules.schema import ES212
 
 
 def null_bounds(aggregate: Aggregate) -> Iterator[Violation]:
-    """Find continuous metrics without a bound, where a profile demands what the schema does not."""
+    """Find null bounds of continuous metrics, for profiles that require what the schema does not."""
     for place, result in aggregate.indexed_results():
         metric = result.get("metric_config")
         if not isinstance(metric, dict) or metric.get("score_type") != "continuous":
@@ -30,14 +30,14 @@ def null_bounds(aggregate: Aggregate) -> Iterator[Violation]:
 
 
 def fits_another(version: str, fitting: Sequence[str]) -> Iterator[Violation]:
-    """Name the versions that a document fits which fails the version that judges it."""
+    """Report the other versions that a document fits, if it fails the one it is checked against."""
     if fitting:
         message = f"fits {_listed(fitting)}, but not {version}; {_check_by(fitting[0])}"
         yield ES216.violation(message, pointer="/schema_version", expected=one_of(fitting))
 
 
 def _file_fits_another(facts: RunFacts) -> Iterator[Violation]:
-    """Say it once of a file of which every row fits one other version and none its own."""
+    """Report a file of which every row fits one other version and none its own."""
     fitting = list(facts.tally.fitting)
     common = frozenset.intersection(*(names for names, _, _ in fitting)) if fitting else frozenset()
     if not common or facts.tally.rows < 2 or facts.tally.fitting.total() != facts.tally.rows:
@@ -56,7 +56,7 @@ def _check_by(version: str) -> str:
 
 
 def _unknown_version(facts: RunFacts) -> Iterator[Violation]:
-    """Speak of versions over the whole file: mixed, unlike the aggregate's, in annotation form."""
+    """Report versions over the whole file: mixed, unlike the aggregate's, in annotation form."""
     if facts.context.options.schema_version != "auto" or facts.context.options.schema:
         return
     versions = facts.tally.versions
@@ -147,4 +147,4 @@ ES216: Final = Rule(
 RULES: Final = (ES215, ES216)
 
 MISSING: Final = {"schema_version": ES215}
-"""Rules of their own for members that are missing in a document."""
+"""The rules that report a missing member of a document."""

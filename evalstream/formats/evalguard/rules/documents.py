@@ -1,4 +1,4 @@
-"""EVG1, EVG2, EVG5: EvalGuard's documents by themselves, and what they say of each other."""
+"""EVG1, EVG2, EVG5: rules about EvalGuard's documents and the references between them."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
 
 PATTERN: Final = "^[A-Za-z0-9_-]+$"
-"""What the specification calls a valid identifier."""
+"""A valid identifier, as the specification defines it."""
 
 
 def _shape(subject: Subject) -> Iterator[Violation]:
-    """Say what the schema does not: which texts are ids, and which members are legacy."""
+    """Report what the schema cannot: invalid ids and legacy members."""
     document, folder = subject
     for place, name in _defined_names(document):
         yield from _identifier(place, name)
@@ -160,7 +160,7 @@ def _repeated_id(subject: Subject) -> Iterator[Violation]:
 def _after_another(
     rule: Rule, owner: Document, document: Document, place: str
 ) -> Iterator[Violation]:
-    """Say it of each document but the one that its id belongs to."""
+    """Report each document except the one that its id belongs to."""
     if owner is not document:
         message = f"{_REPEATED[rule.code]} {owner.name}"
         yield rule.violation(message, pointer=place, found=document.id)

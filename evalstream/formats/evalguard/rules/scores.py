@@ -1,4 +1,4 @@
-"""EVG3, EVG4: EvalGuard's threshold ranges, and the values of reports in them."""
+"""EVG3, EVG4: rules about EvalGuard's threshold ranges and the values of reports."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from evalstream.rules.base import Rule
 
 
 def _overlap(subject: Subject) -> Iterator[Violation]:
-    """Hold each range against the one before it that reaches furthest."""
+    """Compare each range with the earlier one that reaches furthest."""
     for metric, ranges in _ranges(subject):
         furthest: Range | None = None
         for one in ranges:
@@ -60,7 +60,7 @@ def _gap(subject: Subject) -> Iterator[Violation]:
 
 
 def _direction(subject: Subject) -> Iterator[Violation]:
-    """Hold each range against the next lower one; better values have no greater impact."""
+    """Compare each range with the next lower one; better values must not have a greater impact."""
     for metric, ranges in _ranges(subject):
         direction = subject.folder.direction(metric)
         if direction is None:
@@ -148,7 +148,7 @@ def _unsound_value(reported: Reported, subject: Subject) -> Iterator[Violation]:
 
 
 def _impact(subject: Subject) -> Iterator[Violation]:
-    """Say of each value of a report which range it falls in."""
+    """Report the range of each value of a report."""
     document, folder = subject
     if document.kind != REPORT or not folder.followed:
         return
@@ -178,7 +178,7 @@ def _interpreted(reported: Reported, value: float, ranges: list[Range]) -> Viola
 
 
 _RANGES_TOLD: Final = 3
-"""How many ranges are told that overlap at one value; EVG301 tells of each."""
+"""The number of overlapping ranges that a message lists; EVG301 reports all of them."""
 
 EVG301: Final = Rule(
     "EVG301",

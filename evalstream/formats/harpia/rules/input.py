@@ -1,4 +1,4 @@
-"""HAR1: HarpIA Lab: what goes into an evaluation."""
+"""HAR1: rules about the input of an evaluation of HarpIA Lab."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evalstream.parsing.json import pointer, short_text, type_name
 from evalstream.rules.base import Rule
 
 USUAL_KEYS: Final = {"instances": "instances", "metrics": "metrics"}
-"""What the two lists of an input are called by those who go by the documentation's words."""
+"""The keys of the two lists of an input, as the documentation names them."""
 
 
 def _lists_not_found(read: Input) -> Iterator[Violation]:
@@ -86,7 +86,7 @@ def _identity(instance: Instance) -> Iterator[Violation]:
 
 
 def _response(instance: Instance, older: list[str]) -> Iterator[Violation]:
-    """Look at the actual-output of an instance; lists of texts are noted in `older`."""
+    """Check the actual-output of an instance; lists of strings are added to `older`."""
     found = member(instance.value, "actual-output")
     if found is None:
         yield HAR102.violation("actual-output is missing", pointer=instance.pointer)
@@ -102,7 +102,7 @@ def _response(instance: Instance, older: list[str]) -> Iterator[Violation]:
 
 
 def _references(instance: Instance) -> Iterator[Violation]:
-    """Look at the expected-output of an instance; none is needed by itself."""
+    """Check the expected-output of an instance, which may be missing."""
     found = member(instance.value, "expected-output")
     if found is None:
         return

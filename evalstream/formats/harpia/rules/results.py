@@ -1,4 +1,4 @@
-"""HAR2 and HAR3: HarpIA Lab: what comes out of an evaluation, and its log."""
+"""HAR2 and HAR3: rules about the output and the log of an evaluation of HarpIA Lab."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from evalstream.parsing.json import short_text
 from evalstream.rules.base import Rule
 
 IDS_SHOWN: Final = 3
-"""How many of the instances that are missing are named."""
+"""The number of missing instances that a message lists."""
 
 
 def _faulty_output(outcome: Outcome) -> Iterator[Violation]:
@@ -33,7 +33,7 @@ def _faulty_output(outcome: Outcome) -> Iterator[Violation]:
 
 
 def _faulty_claim(claim: Claim) -> Iterator[Violation]:
-    """Say what is wrong with the output of one metric by itself."""
+    """Check the output of one metric alone."""
     metric = claim.metric
     if not isinstance(metric.value, dict):
         yield violation_of(
@@ -57,7 +57,7 @@ def _faulty_claim(claim: Claim) -> Iterator[Violation]:
 
 
 def _unlike_asked(outcome: Outcome) -> Iterator[Violation]:
-    """Hold what is said of metrics against those that were enabled."""
+    """Compare the metrics of the output with those that were enabled."""
     for metric in outcome.missing:
         message = f"the output of an enabled metric is missing: {_shown(metric)}"
         yield HAR201.violation(message)
@@ -182,7 +182,7 @@ def _no_mean(log: Log, amount: Amount, path: Path) -> Iterator[Violation]:
 
 
 def _shown(metric: Metric) -> str:
-    """Name a metric by id and parameters, as far as they take little room."""
+    """Return a metric's id and parameters in short form."""
     parameters = short_text(metric.values) if metric.values else ""
     return f"{short_text(metric.id)} {parameters}".strip()
 

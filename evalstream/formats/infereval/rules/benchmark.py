@@ -1,4 +1,4 @@
-"""INF1 and INF2: infereval: the structure of its documents, and a benchmark by itself."""
+"""INF1 and INF2: rules about the structure of documents, and about a benchmark alone."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
 
 CELLS_LISTED: Final = 20
-"""How many thin cells are listed by name; there may be any number of them."""
+"""The number of thin cells that a message lists."""
 
 KINDS: Final = ("template", "plugin")
 CONTEXTS: Final = ("premise", "conclusion")
 
 
 def _beyond_the_schema(facts: Benchmark | Evaluation) -> Iterator[Violation]:
-    """Find what the package refuses of documents that fit their schema."""
+    """Report what the package infereval rejects though the schema accepts it."""
     if isinstance(facts, Benchmark):
         yield from _builders(facts)
         for index, item in facts.items:
@@ -138,7 +138,7 @@ def _thin_cells(benchmark: Benchmark) -> Iterator[Violation]:
 def _held(
     benchmark: Benchmark, names: list[str], levels: list[list[str]]
 ) -> Counter[tuple[str, ...]]:
-    """Count the items of each cell; one that does not name every factor belongs to none."""
+    """Count the items of each cell; an item that omits a factor belongs to no cell."""
     known = [frozenset(some) for some in levels]
     held: Counter[tuple[str, ...]] = Counter()
     for _, item in benchmark.items:
@@ -212,7 +212,7 @@ def _unknown_bearers(benchmark: Benchmark) -> Iterator[Violation]:
 def _not_bearers(
     benchmark: Benchmark, rule: Rule, given: Any, path: tuple[str | int, ...]
 ) -> Iterator[Violation]:
-    """Name the texts of a list that are no bearers."""
+    """Report the strings of a list that are not ids of bearers."""
     for place, name in texts(given):
         if benchmark.bearers is not None and name not in benchmark.bearers:
             yield rule.violation(
@@ -276,7 +276,7 @@ def _not_a_bearer(
 
 
 def _step(benchmark: Benchmark, step: Mapping[str, Any], index: int) -> Iterator[Violation]:
-    """Hold a step of a ladder against the ordinal family that it walks."""
+    """Compare a monotonicity step with the ordinal family that it refers to."""
     path = ("items", index, "monotonicity_step")
     family, tier, number = (step.get(name) for name in ("family", "tier", "tier_index"))
     yield from _not_a_bearer(benchmark, step.get("fixed"), (*path, "fixed"))
@@ -777,6 +777,6 @@ OF_BENCHMARKS: Final = (
     INF210,
     INF211,
 )
-"""The rules that judge a benchmark."""
+"""The rules that check a benchmark."""
 
 RULES: Final = (OF_BENCHMARKS[0], INF102, *OF_BENCHMARKS[1:])

@@ -1,4 +1,4 @@
-"""INF3: infereval: an evaluation, by itself and against its benchmark."""
+"""INF3: rules about an evaluation, alone and compared with its benchmark."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from evalstream.parsing.json import shorten
 from evalstream.rules.base import Rule
 
 ITEMS_LISTED: Final = 20
-"""How many missing items are listed by name."""
+"""The number of missing items that a message lists."""
 
 DIGEST_DIGITS: Final = 64
 OK: Final = "ok"
@@ -29,7 +29,7 @@ FAILED: Final = "sample_failed"
 
 
 def _disagreement(facts: Evaluation | Item) -> Iterator[Violation]:
-    """Compare what an evaluation, or one of its items, copies from the benchmark."""
+    """Compare the fields that an evaluation or its items copy from the benchmark."""
     if isinstance(facts, Item):
         yield from _copied(facts)
         return
@@ -55,21 +55,21 @@ def _copied(item: Item) -> Iterator[Violation]:
 def _unlike(
     field: str, document: Mapping[str, Any], original: Mapping[str, Any]
 ) -> Iterator[Violation]:
-    """Compare a field in its normal form; what is no list is left to the schema."""
+    """Compare a field in its normal form; the schema reports a field that is not a list."""
     found, wanted = document.get(field), original.get(field)
     if not all(value is None or isinstance(value, list) for value in (found, wanted)):
         return
     normal = _NORMAL_FORMS[field]
     if normal(found) != normal(wanted):
         message = f"{field} differ from the benchmark's"
-        # A list in `expected` would read as several values that are allowed; and what people
-        # wrote is left out, as `expected` is shown even where values are not to be.
+        # A list in `expected` would mean several allowed values. Free text is left out,
+        # since `expected` is shown even where values must not be.
         expected = None if field in _PROSE else shorten(wanted)
         yield INF301.violation(message, pointer=f"/{field}", expected=expected, found=found)
 
 
 def missing_items(missing: list[str]) -> Violation:
-    """Say which items of the benchmark an evaluation does not have."""
+    """Return the violation for items of the benchmark that an evaluation lacks."""
     listed = ", ".join(name[:80] for name in missing[:ITEMS_LISTED])
     more = len(missing) - ITEMS_LISTED
     listed = f"{listed} and {more:,} more" if more > 0 else listed
@@ -230,7 +230,7 @@ _NORMAL_FORMS: Final = {
     "tags": _as_list,
     "references": references,
 }
-"""How each field is compared that an evaluation copies from its benchmark."""
+"""The normal form in which each copied field is compared."""
 
 
 INF301: Final = Rule(
@@ -501,9 +501,9 @@ INF307: Final = Rule(
 )
 
 OF_EVALUATIONS: Final = (INF301, INF302, INF307)
-"""The rules that judge what stands round the items of an evaluation."""
+"""The rules that check the part of an evaluation outside its items."""
 
 OF_ITEMS: Final = (INF301, INF303, INF304, INF305, INF306)
-"""The rules that judge an item of an evaluation."""
+"""The rules that check an item of an evaluation."""
 
 RULES: Final = (INF301, INF302, INF303, INF304, INF305, INF306, INF307)
