@@ -297,9 +297,9 @@ FOUR = [1, 1, 1, 0]
     ("scores", "changes", "expected", "words"),
     [
         (FOUR, {}, set(), ""),
-        (FOUR, {SCORE: 0.8}, {"ES801"}, "only once it is rounded to so few digits"),
+        (FOUR, {SCORE: 0.8}, {"ES801"}, "only after rounding to"),
         (FOUR, {SCORE: 0.6}, {"ES801"}, "is not the claimed score"),
-        ([1, 1, 0], {SCORE: 0.67}, {"ES801"}, "only once it is rounded"),
+        ([1, 1, 0], {SCORE: 0.67}, {"ES801"}, "only after rounding to"),
         ([1, 1, 0], {SCORE: 0.667}, set(), ""),
         ([1, 1, 0], {SCORE: 0.666}, set(), ""),
         (FOUR, {SCORE: 0.74}, {"ES801"}, "mean of the scores of 4 rows"),

@@ -206,7 +206,7 @@ def test_records_go_different_ways(known: dict[str, Any], tmp_path: Path) -> Non
 def test_a_log_is_not_sealed_and_an_output_has_no_rows() -> None:
     with pytest.raises(UsageError, match="seal"):
         evalstream.check(EXAMPLE / LOG, seal_to=str(EXAMPLE / OUTPUT))
-    with pytest.raises(UsageError, match="a log alone"):
+    with pytest.raises(UsageError, match="only from a log"):
         evalstream.check(EXAMPLE / OUTPUT, tee="copy")
 
 

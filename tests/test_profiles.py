@@ -207,7 +207,7 @@ PLACES = {
         "data/c:/d/aux/{0}.json",
         "data/c:/d/aux/{0}_samples.jsonl",
         [
-            'the name of the collection folder is not portable: it holds one of < > : " \\ | ? *',
+            'the name of the collection folder is not portable: it has one of < > : " \\ | ? *',
             "the name of the model folder is not portable: it is the name of a device on Windows",
         ],
     ),
@@ -278,10 +278,10 @@ def test_a_portable_name(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        *((f"a{letter}b", "it holds one of") for letter in '<>:"\\|?*'),
-        ("nova-micro-v1:0", "it holds one of"),
+        *((f"a{letter}b", "it has one of") for letter in '<>:"\\|?*'),
+        ("nova-micro-v1:0", "it has one of"),
         *((f"a{letter}b", "invisible") for letter in "\0\n\t\x1f\x7f\x85\u00a0\u200b\u2028\ufeff"),
-        (os.fsdecode(b"a\xffb"), "no UTF-8"),
+        (os.fsdecode(b"a\xffb"), "not valid UTF-8"),
         *((name, "it ends in") for name in ("a ", "a.", "a..", "Llama. ")),
         *((name, "it begins with") for name in (" a", ".a", "-a")),
         *((name, "device") for name in ("con", "NUL", "Aux.v1", "prn .x", "COM1", "lpt9.a.b")),

@@ -50,8 +50,8 @@ class Selection:
 
     def severity(self, violation: Violation) -> Severity:
         """Return the severity of a violation: its own, else that of its rule under the profile."""
-        said = violation.severity
-        return self._stamps[violation.code].severity if said is None else said
+        own = violation.severity
+        return self._stamps[violation.code].severity if own is None else own
 
 
 class Catalogue(Mapping[str, Rule]):

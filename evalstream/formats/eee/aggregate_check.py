@@ -49,9 +49,9 @@ def read_aggregate(text: bytes, name: str, options: Options) -> Reading:
     if reading.value is None:
         return Reading(None, violations)
     aggregate = Aggregate(name, reading.value, claims_of(text.removeprefix(UTF8_MARK)))
-    said = held_of(reading.concerned(_schema_violations(aggregate, options)))
+    reported = held_of(reading.concerned(_schema_violations(aggregate, options)))
     try:
-        violations.extend(map(PlacedViolation, said))
+        violations.extend(map(PlacedViolation, reported))
     except RecursionError:
         return Reading(None, [*violations, PlacedViolation(ES113.violation(TOO_DEEP))])
     return Reading(aggregate, violations)
@@ -59,7 +59,7 @@ def read_aggregate(text: bytes, name: str, options: Options) -> Reading:
 
 def in_order(violations: list[PlacedViolation]) -> list[PlacedViolation]:
     """Return the violations of an aggregate, each once, by line, code and pointer."""
-    return sorted(_absorbed(violations), key=_order)
+    return sorted(_most_specific(violations), key=_order)
 
 
 def _schema_violations(aggregate: Aggregate, options: Options) -> Iterator[Violation]:
@@ -76,12 +76,12 @@ def _schema_violations(aggregate: Aggregate, options: Options) -> Iterator[Viola
             )
     validator = builtin_validator(row_view.aggregate_schema_name(version), options.engine)
     document = aggregate.document
-    said: set[str | None] = set()
+    reported: set[str | None] = set()
     fails = False
     for part in error_parts(validator, document):
         violations = explain_schema(part, own=True, version=version, missing=MISSING)
         fails = fails or bool(violations)
-        said.update(
+        reported.update(
             violation.pointer
             for violation in violations
             if (violation.pointer or "").endswith(BOUNDS)
@@ -89,7 +89,7 @@ def _schema_violations(aggregate: Aggregate, options: Options) -> Iterator[Viola
         yield from violations
     if PROFILES[options.profile].demands_bounds:
         yield from (
-            violation for violation in null_bounds(aggregate) if violation.pointer not in said
+            violation for violation in null_bounds(aggregate) if violation.pointer not in reported
         )
     if fails:
         version = version.partition("+")[0]
@@ -97,7 +97,7 @@ def _schema_violations(aggregate: Aggregate, options: Options) -> Iterator[Viola
         yield from fits_another(version, fitting)
 
 
-def _absorbed(violations: list[PlacedViolation]) -> list[PlacedViolation]:
+def _most_specific(violations: list[PlacedViolation]) -> list[PlacedViolation]:
     """Leave out schema findings at a pointer where a more specific rule reports.
 
     At a number that ES108 reports, all other rules are left out.

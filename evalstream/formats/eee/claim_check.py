@@ -68,7 +68,7 @@ def open_claims(entry: Recomputed, facts: RunFacts) -> dict[str, str]:
     if reason is not None:
         return dict.fromkeys(made, reason)
     if entry.is_partial:
-        return {place: _beyond_the_rows(entry) for place in made if place != NUM_SAMPLES}
+        return {place: _count_above_rows(entry) for place in made if place != NUM_SAMPLES}
     reasons = {place: _open_uncertainty(entry, place) for place in made if place in UNCERTAIN}
     return {place: reason for place, reason in reasons.items() if reason is not None}
 
@@ -104,24 +104,24 @@ def _unjoined(result: Result, facts: RunFacts) -> str:
     return "no row joins it by its evaluation_name"
 
 
-def _beyond_the_rows(entry: Recomputed) -> str:
+def _count_above_rows(entry: Recomputed) -> str:
     rows, claimed = entry.scores.joined if entry.scores else 0, entry.claims.num_samples
     return f"num_samples is {claimed:,}, but the result has {counted(rows, 'row')}"
 
 
 def _open_uncertainty(entry: Recomputed, place: str) -> str | None:
     """Return why the rows leave a claim of uncertainty open, or None if they do not."""
-    reasons = (_of_score(entry), _of_figures(entry, place), _of_method(entry, place))
-    return next(filter(None, (*reasons, _of_repeats(entry, place))), None)
+    reasons = (_open_score(entry), _open_figures(entry, place), _open_method(entry, place))
+    return next(filter(None, (*reasons, _open_repeats(entry, place))), None)
 
 
-def _of_score(entry: Recomputed) -> str | None:
+def _open_score(entry: Recomputed) -> str | None:
     if not entry.is_mean:
         return f"by the metric's name the score is a {entry.statistic}"
     return NOT_REPRODUCED if entry.scale() is None else None
 
 
-def _of_figures(entry: Recomputed, place: str) -> str | None:
+def _open_figures(entry: Recomputed, place: str) -> str | None:
     if not entry.spreads:
         return "the scores are outside the range of doubles"
     if place == INTERVAL and not any(entry.intervals(_level(entry.claims))):
@@ -129,7 +129,7 @@ def _of_figures(entry: Recomputed, place: str) -> str | None:
     return None
 
 
-def _of_method(entry: Recomputed, place: str) -> str | None:
+def _open_method(entry: Recomputed, place: str) -> str | None:
     named = {ERROR: entry.claims.error_method, INTERVAL: entry.claims.interval_method}.get(place)
     method = method_of(named)
     if method is Method.UNKNOWN:
@@ -137,7 +137,7 @@ def _of_method(entry: Recomputed, place: str) -> str | None:
     return RESAMPLED if method is Method.RESAMPLED else None
 
 
-def _of_repeats(entry: Recomputed, place: str) -> str | None:
+def _open_repeats(entry: Recomputed, place: str) -> str | None:
     if not entry.is_repeated or entry.has_even_repeats:
         return None
     found = _COMPARISONS[place](entry, entry.scale() or 1)

@@ -48,15 +48,15 @@ def check_run(
     copy = routing.tee or (run.rows if routing.follow else None)
     if copy is None:
         return RunCheck(run, options, show, progress, awaited=True).summary()
-    told = FindingList()
+    shown = FindingList()
 
-    def tell(finding: Finding) -> None:
-        told.append(finding)
+    def show_and_remember(finding: Finding) -> None:
+        shown.append(finding)
         show(finding)
 
     first_routing = replace(routing, **{name: getattr(RowRouting(), name) for name in LATER})
     alone = replace(options, ignore=(*options.ignore, ES506.code), routing=first_routing)
-    first = RunCheck(Run(run.rows, None), alone, tell, progress).summary()
+    first = RunCheck(Run(run.rows, None), alone, show_and_remember, progress).summary()
     if first.incomplete_reason is not None:
         # The copy may have less than the whole stream.
         if routing.seal_to is not None:
@@ -64,8 +64,8 @@ def check_run(
         return first
     later = RowRouting(**{name: getattr(routing, name) for name in LATER})
     again = replace(options, routing=later, skip_noise=options.skip_noise and not routing.tee)
-    unheard = _unheard(told, show)
-    second = RunCheck(Run(copy, run.aggregate), again, unheard, progress).summary()
+    show_new = _skip_shown(shown, show)
+    second = RunCheck(Run(copy, run.aggregate), again, show_new, progress).summary()
     return _with_noise(second, first)
 
 
@@ -87,15 +87,15 @@ def _is_awaited(run: Run, options: Options) -> bool:
     return comes_by and not os.path.exists(run.aggregate)
 
 
-def _unheard(told: FindingList, show: Callable[[Finding], None]) -> Callable[[Finding], None]:
+def _skip_shown(shown: FindingList, show: Callable[[Finding], None]) -> Callable[[Finding], None]:
     """Return a function that shows findings in the same order, without those shown before."""
-    before = iter(told)
+    before = iter(shown)
     waiting: list[Finding] = list(islice(before, 1))
 
-    def unheard(finding: Finding) -> None:
+    def show_new(finding: Finding) -> None:
         while waiting and waiting[0].order() < finding.order():
             waiting[:] = islice(before, 1)
         if not waiting or waiting[0]._replace(file=finding.file) != finding:
             show(finding)
 
-    return unheard
+    return show_new

@@ -61,11 +61,11 @@ class Refusal:
 
     def added_to(self, violations: FileViolations) -> FileViolations:
         """Add the violations of the refusal to those of the unsealed files."""
-        told = violations.with_those(self.violations)
-        told = told._replace(aggregate=without_advice(told.aggregate))
-        keys = told.keys()
+        combined = violations.with_those(self.violations)
+        combined = combined._replace(aggregate=without_advice(combined.aggregate))
+        keys = combined.keys()
         lacking = [violation for violation in self.others if key_of(violation) not in keys]
-        return told.with_those(map(would_be, lacking))
+        return combined.with_those(map(would_be, lacking))
 
 
 @dataclass(frozen=True, slots=True)

@@ -226,7 +226,7 @@ class _Check:
         for rule in _RULES:
             if rule.record is not None:
                 violations.extend(rule.record(subject))
-        for violation in self._said_once(violations):
+        for violation in self._without_repeats(violations):
             if violation.pointer not in one.reading.replaced:
                 self._documents.note(violation, one.name, one.reading.line(violation.pointer))
 
@@ -242,7 +242,7 @@ class _Check:
             code = EVG401.code if is_measured else violation.code
             yield violation._replace(pointer=place, code=code)
 
-    def _said_once(self, violations: list[Violation]) -> Iterator[Violation]:
+    def _without_repeats(self, violations: list[Violation]) -> Iterator[Violation]:
         """Report a path that leads out of the folder only as that, not also as an unknown id."""
         leaving = {violation.pointer for violation in violations if violation.code == EVG502.code}
         if EVG502.code not in self._enabled:

@@ -41,7 +41,7 @@ LEGACY_IMPACT: Final = "label"
 _IDENTIFIER: Final = re.compile(r"[A-Za-z0-9_-]+")
 _MEMBER: Final = re.compile(r"""^(["']?)([A-Za-z_]+)\1[ \t]*:(?=[ \t\r\n]|$)""", re.MULTILINE)
 
-_TOLD_BY: Final = (
+_KINDS_BY_MEMBERS: Final = (
     (THRESHOLD, frozenset({"task", "thresholds"})),
     (METRIC, frozenset({"id", "name", "direction"})),
     (TASK, frozenset({"id", "name", "metrics"})),
@@ -103,7 +103,7 @@ def kind_of_folder(folders: Sequence[str]) -> str | None:
 
 def kind_of_members(keys: Set[str]) -> str | None:
     """Return the kind of a document if its members leave no doubt."""
-    return next((kind for kind, told in _TOLD_BY if told <= keys), None)
+    return next((kind for kind, members in _KINDS_BY_MEMBERS if members <= keys), None)
 
 
 def likely_kind(keys: Set[str]) -> str | None:

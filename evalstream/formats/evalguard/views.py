@@ -95,8 +95,8 @@ class Folder:
     def direction(self, metric: str) -> str | None:
         """Return a metric's direction, or None if it is unknown."""
         document = self.owners[METRIC].get(metric)
-        said = None if document is None else document.value.get("direction")
-        return said if said in (HIGHER_IS_BETTER, LOWER_IS_BETTER) else None
+        declared = None if document is None else document.value.get("direction")
+        return declared if declared in (HIGHER_IS_BETTER, LOWER_IS_BETTER) else None
 
     def ranges(self, task: str, metric: str) -> list[Range]:
         """Return the ranges that apply to the values of a metric on a task."""

@@ -9,7 +9,7 @@ from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.harpia.catalogue import CATALOGUE
 from evalstream.formats.harpia.documents import INPUT, LOG, OUTPUT, kind_of
 from evalstream.formats.harpia.files import paired, runs_of
-from evalstream.formats.harpia.log import LogCheck, said
+from evalstream.formats.harpia.log import LogCheck, violations_from
 from evalstream.formats.harpia.log_tally import Log, known_of
 from evalstream.formats.harpia.rules import input as about_input
 from evalstream.formats.harpia.rules.results import HAR201, HAR202
@@ -85,16 +85,16 @@ def check(
     output = _document(documents, run.aggregate, OUTPUT)
     claims = _claims(documents, output, read)
     if run.rows is None:
-        return _alone(run, documents.closed())
+        return _mark_uncompared(run, documents.closed())
     digits = claimed_digits(output.text) if output is not None else None
     log = LogCheck(documents, Log(known_of(read, claims, digits)), progress)
     log.run(run.rows, show)
     summary = documents.closed(rows=log.records)
     summary.results = list(log.results())
-    return _alone(run, _amended(summary, log))
+    return _mark_uncompared(run, _mark_unchecked_log(summary, log))
 
 
-def _alone(run: Run, summary: RunSummary) -> RunSummary:
+def _mark_uncompared(run: Run, summary: RunSummary) -> RunSummary:
     """Change the verdict of a document that was not compared with another one."""
     named = [name for name in (run.rows, run.aggregate, run.inputs) if name is not None]
     if summary.verdict == "passed" and len(named) < 2:
@@ -102,7 +102,7 @@ def _alone(run: Run, summary: RunSummary) -> RunSummary:
     return summary
 
 
-def _amended(summary: RunSummary, log: LogCheck) -> RunSummary:
+def _mark_unchecked_log(summary: RunSummary, log: LogCheck) -> RunSummary:
     """Change the verdict of a log that was not read, or not fully for want of a library."""
     if log.lacks and set(summary.counts) <= {ES002.code}:
         summary.verdict = "incomplete"
@@ -120,7 +120,7 @@ def _input(documents: DocumentCheck, path: str | None) -> Input | None:
         return None
     try:
         read = input_of(document.value)
-        _record(documents, path, document, about_input.RULES, read)
+        _check_rules(documents, path, document, about_input.RULES, read)
     except RecursionError:
         _too_deep(documents, path)
         return None
@@ -137,18 +137,18 @@ def _claims(
     try:
         claims = claims_of(document.value)
         outcome = outcome_of(claims, None if read is None else read.metrics)
-        _record(documents, path, document, ABOUT_OUTPUT, outcome)
+        _check_rules(documents, path, document, ABOUT_OUTPUT, outcome)
     except RecursionError:
         _too_deep(documents, path)
         return None
     return claims
 
 
-def _record(
+def _check_rules(
     documents: DocumentCheck, path: str, document: Document, rules: tuple[Rule, ...], seen: Any
 ) -> None:
     for rule in rules:
-        violations: list[Violation] = list(said(rule, seen))
+        violations: list[Violation] = list(violations_from(rule, seen))
         documents.note_all(document.reading.concerned(violations), printable(path))
 
 

@@ -42,7 +42,7 @@ class LogRecordChecker:
         """Return the violations of a record. Raises RecursionError if it is nested too deep."""
         seen = self.log.record(record, certain=certain)
         for rule in (HAR301, HAR302, HAR303):
-            yield from said(rule, seen)
+            yield from violations_from(rule, seen)
 
     def sample(self, record: Mapping[str, Any]) -> Any:
         """Return the record's instance_id."""
@@ -77,7 +77,7 @@ class LogCheck:
                 documents.cannot(f"{documents.name} is not a log of HarpIA Lab")
             else:
                 rows.run(documents.collector)
-                self._speak(rows)
+                self._report_log(rows)
             outlets.finish()
         except BaseException as error:
             outlets.drop(error)
@@ -102,7 +102,7 @@ class LogCheck:
             return None
         return Figures(mean, None, None, amount.records)
 
-    def _speak(self, rows: RowPass) -> None:
+    def _report_log(self, rows: RowPass) -> None:
         documents, tally = self._documents, self._documents.collector.tally
         self.records, self.unread, self.lacks = tally.rows, tally.unread, rows.lacks
         documents.size += rows.size
@@ -117,11 +117,13 @@ class LogCheck:
         for rule in ABOUT_LINES:
             documents.note_all(() if rule.run is None else rule.run(facts))
         if rows.incomplete_reason is None and not tally.unread:
-            documents.note_all(said(HAR302, self.log))
+            documents.note_all(violations_from(HAR302, self.log))
             about = documents.run.aggregate
-            documents.note_all(said(HAR303, self.log), None if about is None else printable(about))
+            documents.note_all(
+                violations_from(HAR303, self.log), None if about is None else printable(about)
+            )
 
 
-def said(rule: Rule, seen: Any) -> Iterator[Violation]:
+def violations_from(rule: Rule, seen: Any) -> Iterator[Violation]:
     """Return the violations of a rule in what it is given."""
     yield from () if rule.record is None else rule.record(seen)

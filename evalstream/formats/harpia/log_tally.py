@@ -219,11 +219,11 @@ def known_of(read: Input | None, claims: Iterable[Claim] | None, digits: Any) ->
         instances = {text: number for number, text in enumerate(ids)}
     if read is not None and read.metrics is not None and all(one.id for one in read.metrics):
         metrics = read.metrics
-    told = list(claims or ())
-    if read is None and claims is not None and all(claim.metric.id for claim in told):
-        metrics, source = [claim.metric for claim in told], "output"
+    output_claims = list(claims or ())
+    if read is None and claims is not None and all(claim.metric.id for claim in output_claims):
+        metrics, source = [claim.metric for claim in output_claims], "output"
     by_metric: dict[tuple[str, bytes], Claim | None] = {}
-    for claim in told:
+    for claim in output_claims:
         if claim.metric.id is not None and claim.metric.key is not None:
             key = (claim.metric.id, claim.metric.key)
             by_metric[key] = None if key in by_metric else claim

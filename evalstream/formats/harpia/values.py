@@ -96,16 +96,16 @@ _key_of_usual: Final = lru_cache(maxsize=1024)(_key_of)
 
 def difference(expected: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     """Describe in which members parameters differ."""
-    said = []
+    differences = []
     for key in sorted(expected.keys() | found.keys()):
         if key not in found:
-            said.append(f"{key} is missing")
+            differences.append(f"{key} is missing")
         elif key not in expected:
-            said.append(f"{key} was not asked for")
+            differences.append(f"{key} was not asked for")
         elif parameters_key(expected[key]) != parameters_key(found[key]):
-            said.append(f"{key} differs")
-    more = len(said) - _DIFFERENCES_SHOWN
-    return ", ".join(said[:_DIFFERENCES_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+            differences.append(f"{key} differs")
+    more = len(differences) - _DIFFERENCES_SHOWN
+    return ", ".join(differences[:_DIFFERENCES_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def shape_of(value: Any) -> Any:

@@ -93,7 +93,7 @@ def input_of(document: Mapping[str, Any]) -> Input:
         ]
     if listed.metrics is not None:
         metrics = [
-            _asked(pointer([listed.metrics.key, place]), value)
+            _requested_metric(pointer([listed.metrics.key, place]), value)
             for place, value in enumerate(listed.metrics.value)
         ]
     return Input(document, listed, instances, metrics)
@@ -117,16 +117,16 @@ def outcome_of(claims: list[Claim], asked: list[Metric] | None) -> Outcome:
     open_ = [metric for metric in wanted if not _taken(left.get((metric.id or "", metric.key)))]
     known = {(metric.id, metric.key): metric for metric in asked}
     enabled = {(metric.id, metric.key) for metric in wanted}
-    strange: dict[str | None, list[Metric]] = {}
+    unmatched: dict[str | None, list[Metric]] = {}
     for key, some in left.items():
         if key in enabled:
             outcome.repeated.extend(some)
         elif key in known:
             outcome.unrequested.extend((one, "is not enabled") for one in some)
         else:
-            strange.setdefault(key[0], []).extend(some)
-    _pair_off(outcome, open_, strange)
-    _explain_strange(outcome, asked, strange)
+            unmatched.setdefault(key[0], []).extend(some)
+    _pair_off(outcome, open_, unmatched)
+    _explain_unrequested(outcome, asked, unmatched)
     return outcome
 
 
@@ -140,34 +140,34 @@ def _taken(some: list[Metric] | None) -> Metric | None:
 
 
 def _pair_off(
-    outcome: Outcome, open_: list[Metric], strange: dict[str | None, list[Metric]]
+    outcome: Outcome, open_: list[Metric], unmatched: dict[str | None, list[Metric]]
 ) -> None:
     """Pair metrics without an exact claim with claims under the same name."""
     is_sure = all(claim.metric.id is not None for claim in outcome.claims)
     for metric in open_:
-        other = _taken(strange.get(metric.id))
+        other = _taken(unmatched.get(metric.id))
         if other is not None:
             outcome.unlike.append((metric, other))
         elif is_sure and metric.enabled:
             outcome.missing.append(metric)
 
 
-def _explain_strange(
-    outcome: Outcome, asked: list[Metric], strange: Mapping[str | None, list[Metric]]
+def _explain_unrequested(
+    outcome: Outcome, asked: list[Metric], unmatched: Mapping[str | None, list[Metric]]
 ) -> None:
     """Give the reason for each claim that was not requested; one without a name is left out."""
     if any(metric.id is None for metric in asked):
         return
     names = {metric.id for metric in asked}
     wanted = {metric.id for metric in asked if metric.enabled is not False}
-    for name, some in strange.items():
+    for name, some in unmatched.items():
         reason = "is not enabled" if name in names else "is not in the input"
         if name in wanted:
             reason = "the input has with other parameters"
         outcome.unrequested.extend((one, reason) for one in some)
 
 
-def _asked(place: str, value: Any) -> Metric:
+def _requested_metric(place: str, value: Any) -> Metric:
     if not isinstance(value, dict):
         return Metric(place, value, None, None, None, None)
     enable = member(value, "enable")

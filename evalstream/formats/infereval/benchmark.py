@@ -64,10 +64,10 @@ def read_text(documents: DocumentCheck, text: bytes, name: str) -> ReadBenchmark
     if reading.value is None:
         documents.cannot(f"{name} could not be read as a benchmark")
         return ReadBenchmark(None)
-    return _judged(documents, reading, reading.value, name)
+    return _check_value(documents, reading, reading.value, name)
 
 
-def _judged(
+def _check_value(
     documents: DocumentCheck, reading: ObjectReading, value: dict[str, Any], name: str
 ) -> ReadBenchmark:
     if kind_by_members(value.keys()) != BENCHMARK:

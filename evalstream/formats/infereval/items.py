@@ -62,14 +62,14 @@ class ItemPass:
             self._show(violation._replace(pointer=place), line)
         self.count += 1
 
-    def break_off(self, incomplete_reason: ArrayError, last: Element | None) -> None:
+    def break_off(self, error: ArrayError, last: Element | None) -> None:
         """Report where the items cannot be read further; `last` is the broken item, if known."""
         before = f"{counted(self.count, 'whole item')} before it, and the rest was not checked"
         place = f"/{ITEMS}/{self.count}"
-        rule = BREAKS[incomplete_reason.name]
-        said = f"{incomplete_reason.message} (byte {incomplete_reason.offset:,} of the file)"
-        violation, line = rule.violation(said), incomplete_reason.line
-        if last is not None and incomplete_reason.name in ("invalid-json", "truncated-record"):
+        rule = BREAKS[error.name]
+        message = f"{error.message} (byte {error.offset:,} of the file)"
+        violation, line = rule.violation(message), error.line
+        if last is not None and error.name in ("invalid-json", "truncated-record"):
             text = self._read(last)
             if not text.readable:
                 violation, at = text.violations[0]

@@ -64,11 +64,11 @@ def fits(validator: Validator, value: Any) -> bool:
 
 def _shape_violations(validator: Validator, value: Any) -> Iterator[Violation]:
     for part in error_parts(validator, value):
-        plain = [inner for violation in part for inner in _innermost(violation)]
-        mistyped = {violation.path for violation in plain if violation.keyword == "type"}
-        for violation in plain:
-            if violation.keyword != "enum" or violation.path not in mistyped:
-                yield _said(violation)
+        plain = [inner for error in part for inner in _innermost(error)]
+        mistyped = {error.path for error in plain if error.keyword == "type"}
+        for error in plain:
+            if error.keyword != "enum" or error.path not in mistyped:
+                yield _violation_of(error)
 
 
 def is_valid(violations: Iterable[Violation]) -> bool:
@@ -76,58 +76,58 @@ def is_valid(violations: Iterable[Violation]) -> bool:
     return all(violation.code == INF102.code for violation in violations)
 
 
-def _said(violation: SchemaError) -> Violation:
-    (said,) = explain([violation], own=True)
-    if _is_bare_reference(violation):
+def _violation_of(error: SchemaError) -> Violation:
+    (explained,) = explain([error], own=True)
+    if _is_bare_reference(error):
         message = "a string in place of an object with this citation"
-        return INF102.violation(message, pointer=said.pointer, found=violation.found)
-    is_kind = violation.path[:1] == ("factor_kinds",) and violation.keyword == "enum"
-    return said._replace(code=(INF207 if is_kind else INF101).code)
+        return INF102.violation(message, pointer=explained.pointer, found=error.found)
+    is_kind = error.path[:1] == ("factor_kinds",) and error.keyword == "enum"
+    return explained._replace(code=(INF207 if is_kind else INF101).code)
 
 
-def _is_bare_reference(violation: SchemaError) -> bool:
-    in_list = len(violation.path) > 1 and isinstance(violation.path[-1], int)
-    is_text = isinstance(violation.found, str) and violation.expected == ["object"]
-    return in_list and is_text and violation.path[-2] == "references"
+def _is_bare_reference(error: SchemaError) -> bool:
+    in_list = len(error.path) > 1 and isinstance(error.path[-1], int)
+    is_text = isinstance(error.found, str) and error.expected == ["object"]
+    return in_list and is_text and error.path[-2] == "references"
 
 
-def _innermost(violation: SchemaError) -> Iterator[SchemaError]:
+def _innermost(error: SchemaError) -> Iterator[SchemaError]:
     """Yield the errors of the oneOf or anyOf branch that a value was meant for.
 
     If a value may be null or something else, that is the other branch. The kind of a context
     builder shows which branch is meant.
     """
-    branches = [branch for branch in violation.variants if not _is_null(violation, branch)]
+    branches = [branch for branch in error.variants if not _is_null(error, branch)]
     if not branches:
-        yield violation
+        yield error
         return
-    meant = [branch for branch in branches if not _is_of_another_kind(violation, branch)]
+    meant = [branch for branch in branches if not _is_of_another_kind(error, branch)]
     if meant:
         # A builder may match two branches, with or without a kind; the first is usual.
         for inner in meant[0]:
-            for said in _innermost(inner):
-                yield _or_null(violation, said)
+            for deeper in _innermost(inner):
+                yield _or_null(error, deeper)
         return
     kinds = [str(inner.expected) for branch in branches for inner in branch if _names_kind(inner)]
-    path, found = (*violation.path, "kind"), violation.found["kind"]
-    yield violation._replace(path=path, keyword="enum", expected=kinds, found=found, variants=())
+    path, found = (*error.path, "kind"), error.found["kind"]
+    yield error._replace(path=path, keyword="enum", expected=kinds, found=found, variants=())
 
 
-def _is_null(violation: SchemaError, branch: tuple[SchemaError, ...]) -> bool:
-    return any(inner.path == violation.path and inner.expected == ["null"] for inner in branch)
+def _is_null(error: SchemaError, branch: tuple[SchemaError, ...]) -> bool:
+    return any(inner.path == error.path and inner.expected == ["null"] for inner in branch)
 
 
-def _or_null(violation: SchemaError, inner: SchemaError) -> SchemaError:
+def _or_null(error: SchemaError, inner: SchemaError) -> SchemaError:
     """Add null to the allowed types of a value if a branch allows null."""
-    may_be_null = any(_is_null(violation, branch) for branch in violation.variants)
-    if not may_be_null or inner.path != violation.path or inner.keyword != "type":
+    may_be_null = any(_is_null(error, branch) for branch in error.variants)
+    if not may_be_null or inner.path != error.path or inner.keyword != "type":
         return inner
     return inner._replace(expected=[*inner.expected, "null"])
 
 
-def _is_of_another_kind(violation: SchemaError, branch: tuple[SchemaError, ...]) -> bool:
-    return any(_names_kind(inner) and inner.path == (*violation.path, "kind") for inner in branch)
+def _is_of_another_kind(error: SchemaError, branch: tuple[SchemaError, ...]) -> bool:
+    return any(_names_kind(inner) and inner.path == (*error.path, "kind") for inner in branch)
 
 
-def _names_kind(violation: SchemaError) -> bool:
-    return violation.keyword == "const" and violation.path[-1:] == ("kind",)
+def _names_kind(error: SchemaError) -> bool:
+    return error.keyword == "const" and error.path[-1:] == ("kind",)

@@ -27,9 +27,9 @@ def colliding_path(path: str, earlier: str) -> Violation:
 
 def overlapping_rows(samples: int, earlier: str, *, several: bool) -> Violation:
     """Return the violation for samples that earlier files of the same evaluation also have."""
-    held = f"{earlier} and other files" if several else earlier
-    stands = "is" if samples == 1 else "are"
-    message = f"{counted(samples, 'sample')} of the same evaluation {stands} already in {held}"
+    files = f"{earlier} and other files" if several else earlier
+    are = "is" if samples == 1 else "are"
+    message = f"{counted(samples, 'sample')} of the same evaluation {are} already in {files}"
     return ES904.violation(message)
 
 

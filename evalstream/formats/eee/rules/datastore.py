@@ -33,18 +33,18 @@ def _datastore_path(facts: RunFacts) -> Iterator[Violation]:
     aggregate = rows = None
     if facts.aggregate is not None and facts.aggregate_path is not None:
         aggregate = place_of(facts.aggregate_path)
-        yield from _misplaced(aggregate, AGGREGATE)
+        yield from _check_path(aggregate, AGGREGATE)
     if facts.path is not None:
         rows = place_of(facts.path)
         if aggregate is None or rows.folder != aggregate.folder:
-            yield from _misplaced(rows, ROWS, about_rows=True)
+            yield from _check_path(rows, ROWS, about_rows=True)
         elif rows.inside:
-            yield from _misnamed(rows, ROWS, about_rows=True)
+            yield from _check_name(rows, ROWS, about_rows=True)
     if aggregate is not None and rows is not None:
-        yield from _apart(aggregate, rows)
+        yield from _compare_paths(aggregate, rows)
 
 
-def _misplaced(
+def _check_path(
     place: DatastorePath, ending: str, *, about_rows: bool = False
 ) -> Iterator[Violation]:
     if not place.inside:
@@ -57,16 +57,16 @@ def _misplaced(
         if reason:
             message = f"the name of the {folder} folder is not portable: {reason}"
             yield _violation(message, None, name, about_rows=about_rows)
-    yield from _misnamed(place, ending, about_rows=about_rows)
+    yield from _check_name(place, ending, about_rows=about_rows)
 
 
-def _misnamed(place: DatastorePath, ending: str, *, about_rows: bool) -> Iterator[Violation]:
+def _check_name(place: DatastorePath, ending: str, *, about_rows: bool) -> Iterator[Violation]:
     if place.uuid(ending) is None:
         message = f"the file name is not a version 4 UUID in lower case with the ending {ending}"
         yield _violation(message, f"<uuid4>{ending}", place.name, about_rows=about_rows)
 
 
-def _apart(aggregate: DatastorePath, rows: DatastorePath) -> Iterator[Violation]:
+def _compare_paths(aggregate: DatastorePath, rows: DatastorePath) -> Iterator[Violation]:
     """Compare the paths of aggregate and rows, if each of them is valid."""
     uuid = aggregate.uuid(AGGREGATE)
     if not aggregate.inside or not rows.inside or uuid is None or rows.uuid(ROWS) is None:
@@ -150,9 +150,9 @@ def _is_in_a_datastore(place: DatastorePath, facts: RunFacts) -> bool:
     too.
     """
     context = facts.context
-    judged = PROFILES[context.options.profile].codes | context.enabled
-    is_kept = place.uuid(AGGREGATE) is not None or ES901.code in judged
-    return place.inside and is_kept and not any(map(unportable, place.folders[1:]))
+    enabled = PROFILES[context.options.profile].codes | context.enabled
+    has_meaning = place.uuid(AGGREGATE) is not None or ES901.code in enabled
+    return place.inside and has_meaning and not any(map(unportable, place.folders[1:]))
 
 
 def _unaddressable(address: Unaddressable, aggregate: Aggregate) -> Iterator[Violation]:

@@ -78,7 +78,7 @@ def _answer_leak(context: RowContext) -> RowCheck:
         raw = sample.get("raw") if sample.__class__ is dict else None
         if raw.__class__ is not str:
             return ()
-        if _spoken_in(raw, row, context.version_of(row)):
+        if _has_answer(raw, row, context.version_of(row)):
             return (
                 ES312.violation("input.raw contains the assistant's answer", pointer="/input/raw"),
             )
@@ -91,7 +91,7 @@ def _answer_leak(context: RowContext) -> RowCheck:
     return check
 
 
-def _spoken_in(raw: str, row: Row, version: str) -> bool:
+def _has_answer(raw: str, row: Row, version: str) -> bool:
     """Return whether a question ends with the output or contains an assistant's turn.
 
     The answer must begin a line or follow a speaker's name, and end a line. Elsewhere an answer may
@@ -99,24 +99,24 @@ def _spoken_in(raw: str, row: Row, version: str) -> bool:
     """
     output, transcript = row.get("output"), row_view.transcript(row, version)
     ending = raw.rstrip()
-    for said in _telling(output.get("raw") if output.__class__ is dict else None):
-        if ending.endswith(said) and _begins_line(raw, len(ending) - len(said)):
+    for answer in _long_strings(output.get("raw") if output.__class__ is dict else None):
+        if ending.endswith(answer) and _begins_line(raw, len(ending) - len(answer)):
             return True
     return any(
-        _stands_alone(said, raw)
+        _is_on_its_own_line(answer, raw)
         for turn in (transcript[1] if transcript else ())
         if turn.__class__ is dict and turn.get("role") == "assistant"
-        for said in _telling(turn.get("content"))
+        for answer in _long_strings(turn.get("content"))
     )
 
 
-def _stands_alone(said: str, raw: str) -> bool:
-    start = raw.find(said)
+def _is_on_its_own_line(answer: str, raw: str) -> bool:
+    start = raw.find(answer)
     while start >= 0:
-        end = start + len(said)
+        end = start + len(answer)
         if _begins_line(raw, start) and raw[end : end + 9].lstrip(" \t\r")[:1] in ("", "\n"):
             return True
-        start = raw.find(said, end)
+        start = raw.find(answer, end)
     return False
 
 
@@ -134,7 +134,7 @@ def _ends_in(text: str, reference: str) -> bool:
     return bool(bare) and not letter and not text[-len(bare) - 1].isalnum()
 
 
-def _telling(value: Any) -> Iterator[str]:
+def _long_strings(value: Any) -> Iterator[str]:
     """Yield the strings that are long enough to identify their origin."""
     return (bare for text in _texts(value) if len(bare := text.strip()) >= TELLING_CHARACTERS)
 
@@ -175,10 +175,10 @@ def _secrets(row: Row) -> Iterator[tuple[str, str]]:
             waiting.extend(((*path, place), _NO_NAME, item) for place, item in enumerate(value))
         elif value.__class__ is dict:
             for key, item in value.items():
-                called = _judged(key)
-                if called.is_secret:
+                classified = _classify(key)
+                if classified.is_secret:
                     yield pointer(path), "a name that contains a key or token of a known form"
-                waiting.append((path if called.is_secret else (*path, key), called, item))
+                waiting.append((path if classified.is_secret else (*path, key), classified, item))
 
 
 class _Name(NamedTuple):
@@ -190,7 +190,7 @@ class _Name(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def _judged(name: str) -> _Name:
+def _classify(name: str) -> _Name:
     """Classify a name; most rows share their names, so results are kept."""
     return _Name(
         is_secret=_has_secret(name),

@@ -16,14 +16,14 @@ def _foreign_evaluation(context: RowContext) -> RowCheck | None:
     if context.evaluation_id is None:
         return None
     message = "evaluation_id differs from that of the aggregate"
-    return _expecting(ES601, "evaluation_id", {context.evaluation_id}, message)
+    return _check_member(ES601, "evaluation_id", {context.evaluation_id}, message)
 
 
 def _foreign_model(context: RowContext) -> RowCheck | None:
     if context.model_id is None:
         return None
     message = "model_id differs from model_info.id of the aggregate"
-    return _expecting(ES602, "model_id", {context.model_id}, message)
+    return _check_member(ES602, "model_id", {context.model_id}, message)
 
 
 def _unknown_result(context: RowContext) -> RowCheck | None:
@@ -64,14 +64,14 @@ def _unknown_evaluation_name(context: RowContext) -> RowCheck | None:
     joined = {result.id: result.name for result in context.results if result.id is not None}
     ids = {result.name: result.id for result in context.results}
     message = "evaluation_name is not the name of a result in the aggregate"
-    check = _expecting(ES605, "evaluation_name", context.evaluation_names, message)
+    check = _check_member(ES605, "evaluation_name", context.evaluation_names, message)
 
-    def check_unless_at_home(row: Mapping[str, Any]) -> Iterable[Violation]:
+    def check_name(row: Mapping[str, Any]) -> Iterable[Violation]:
         found = row.get("evaluation_name")
         if found.__class__ is not str:
             return ()
         if found in ids:
-            return _of_another(row, joined, ids)
+            return _result_mismatch(row, joined, ids)
         if found in names:
             return ()
         if found.rpartition("/")[2] in datasets or _is_below(found, names):
@@ -81,10 +81,10 @@ def _unknown_evaluation_name(context: RowContext) -> RowCheck | None:
             return ()
         return check(row)
 
-    return check_unless_at_home
+    return check_name
 
 
-def _of_another(
+def _result_mismatch(
     row: Mapping[str, Any], joined: Mapping[str, str | None], ids: Mapping[str | None, str | None]
 ) -> Iterable[Violation]:
     """Report a row with the name of one result and the id of another, except for subtasks."""
@@ -130,13 +130,13 @@ def _repeated_result(aggregate: Aggregate) -> Iterator[Violation]:
             yield ES606.violation(message, pointer=pointer, found=identity)
 
 
-def _expecting(rule: Rule, member: str, sound: Set[str], message: str) -> RowCheck:
+def _check_member(rule: Rule, member: str, valid: Set[str], message: str) -> RowCheck:
     """Return a check that a member, if it is a string, has one of the valid values."""
-    expected: Any = one_of(sorted(sound)) if len(sound) > 1 else next(iter(sound))
+    expected: Any = one_of(sorted(valid)) if len(valid) > 1 else next(iter(valid))
 
     def check(row: Mapping[str, Any]) -> tuple[Violation, ...]:
         found = row.get(member)
-        if found.__class__ is not str or found in sound:
+        if found.__class__ is not str or found in valid:
             return ()
         return (rule.violation(message, pointer=f"/{member}", expected=expected, found=found),)
 

@@ -53,13 +53,13 @@ def summaries(facts: RunFacts) -> Iterator[ResultSummary]:
         )
 
 
-def _judged(facts: RunFacts) -> Iterator[Recomputed]:
+def _with_verdict(facts: RunFacts) -> Iterator[Recomputed]:
     """Iterate over the results whose claims the rows can confirm or refute."""
     return (entry for entry in facts.recomputed if without_verdict(entry, facts) is None)
 
 
 def _score_not_reproduced(facts: RunFacts) -> Iterator[Violation]:
-    for entry in _judged(facts):
+    for entry in _with_verdict(facts):
         score, found = entry.score(), entry.score_agreement()
         if found is Agreement.FULL or entry.is_partial:
             continue
@@ -83,7 +83,7 @@ def _value(entry: Recomputed) -> str:
 
 
 def _sample_count(facts: RunFacts) -> Iterator[Violation]:
-    for entry in _judged(facts):
+    for entry in _with_verdict(facts):
         claimed, scores = entry.claims.num_samples, entry.scores
         if claimed is None or scores is None:
             continue
@@ -105,7 +105,7 @@ def _is_without_errors(entry: Recomputed) -> bool:
 
 
 def _uncertainty_not_reproduced(facts: RunFacts) -> Iterator[Violation]:
-    for entry in _judged(facts):
+    for entry in _with_verdict(facts):
         for place, message, expected, is_rough in mismatches(entry, facts):
             violation = ES803.violation(message, severity=Severity.INFO if is_rough else None)
             yield _placed(facts, entry, place, violation, expected)

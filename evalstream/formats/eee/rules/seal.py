@@ -65,8 +65,8 @@ def _checksum_mismatch(facts: RunFacts) -> Iterator[Violation]:
         message = "the file's bytes are not those that were sealed" + (
             f": {reason}" if reason else ""
         )
-    stands = aggregate.claim("checksum")
-    yield ES501.violation(message, pointer=CHECKSUM, expected=actual, found=stands)
+    as_written = aggregate.claim("checksum")
+    yield ES501.violation(message, pointer=CHECKSUM, expected=actual, found=as_written)
 
 
 def _malformed_checksum(facts: RunFacts) -> Iterator[Violation]:

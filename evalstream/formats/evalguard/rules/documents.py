@@ -31,7 +31,7 @@ PATTERN: Final = "^[A-Za-z0-9_-]+$"
 """A valid identifier, as the specification defines it."""
 
 
-def _shape(subject: Subject) -> Iterator[Violation]:
+def _malformed(subject: Subject) -> Iterator[Violation]:
     """Report what the schema cannot: invalid ids and legacy members."""
     document, folder = subject
     for place, name in _defined_names(document):
@@ -70,7 +70,7 @@ def _names_of_others(document: Document) -> Iterator[tuple[str, str]]:
     if document.kind == THRESHOLD:
         if document.id is not None:
             yield "/task", document.id
-        for name in _judged_metrics(document):
+        for name in _metrics_with_ranges(document):
             yield pointer(("thresholds", name)), name
 
 
@@ -126,7 +126,7 @@ def _unknown_metric_of_threshold(subject: Subject) -> Iterator[Violation]:
     document, folder = subject
     if document.kind != THRESHOLD or not folder.followed:
         return
-    for name in _judged_metrics(document):
+    for name in _metrics_with_ranges(document):
         place = pointer(("thresholds", name))
         if not folder.knows(METRIC, name):
             yield EVG203.violation(f"no metric document has the id {name}", pointer=place)
@@ -138,14 +138,14 @@ def _unknown_metric_of_threshold(subject: Subject) -> Iterator[Violation]:
 def _several_thresholds(subject: Subject) -> Iterator[Violation]:
     document, folder = subject
     if document.kind == THRESHOLD:
-        yield from _after_another(EVG204, folder.owner(document), document, "/task")
+        yield from _repeated(EVG204, folder.owner(document), document, "/task")
 
 
 def _repeated_id(subject: Subject) -> Iterator[Violation]:
     document, folder = subject
     if document.kind not in (TASK, METRIC) or document.id is None:
         return
-    yield from _after_another(EVG205, folder.owner(document), document, "/id")
+    yield from _repeated(EVG205, folder.owner(document), document, "/id")
     if document.stem is not None and document.stem != document.id:
         message = "the file is not named after the id in it"
         yield EVG205.violation(
@@ -157,21 +157,19 @@ def _repeated_id(subject: Subject) -> Iterator[Violation]:
         )
 
 
-def _after_another(
-    rule: Rule, owner: Document, document: Document, place: str
-) -> Iterator[Violation]:
+def _repeated(rule: Rule, owner: Document, document: Document, place: str) -> Iterator[Violation]:
     """Report each document except the one that its id belongs to."""
     if owner is not document:
         message = f"{_REPEATED[rule.code]} {owner.name}"
         yield rule.violation(message, pointer=place, found=document.id)
 
 
-def _outside(subject: Subject) -> Iterator[Violation]:
+def _paths_outside(subject: Subject) -> Iterator[Violation]:
     for place, path in leaving(subject.document):
         yield EVG502.violation("leads out of the folder", pointer=place, found=path)
 
 
-def _judged_metrics(document: Document) -> list[str]:
+def _metrics_with_ranges(document: Document) -> list[str]:
     thresholds = document.value.get("thresholds")
     return list(thresholds) if isinstance(thresholds, dict) else []
 
@@ -236,7 +234,7 @@ EVG101: Final = _rule(
             "thresholds": {"accuracy": [{"impact": "severe", "max": 0.5}]}
           }
     """,
-    record=_shape,
+    record=_malformed,
     former_names=("document-shape",),
 )
 
@@ -450,7 +448,7 @@ EVG502: Final = _rule(
         tasks/sums.yaml:
           {"id": "sums", "metrics": ["accuracy", "refusal_rate"]}
     """,
-    record=_outside,
+    record=_paths_outside,
 )
 
 _REPEATED: Final = {

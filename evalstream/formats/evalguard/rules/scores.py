@@ -87,7 +87,7 @@ def _ranges(subject: Subject) -> Iterator[tuple[str, list[Range]]]:
         yield metric, ranges_of(document, metric)
 
 
-def _unsound_report(subject: Subject) -> Iterator[Violation]:
+def _check_report(subject: Subject) -> Iterator[Violation]:
     document, folder = subject
     if document.kind != REPORT:
         return
@@ -101,16 +101,16 @@ def _unsound_report(subject: Subject) -> Iterator[Violation]:
         yield EVG401.violation(message, pointer="", severity=Severity.WARNING)
     for entry in entries:
         for task in entry:
-            yield from _unsound_task(task, subject)
+            yield from _check_task(task, subject)
     if not of_harness and pairing(document) is None and results_of(document):
         tasks, results = sum(map(len, entries)), len(results_of(document))
         message = f"{tasks} tasks and {results} results cannot be matched"
         yield EVG401.violation(message, pointer="/results", severity=Severity.WARNING)
     for reported in values_of(document):
-        yield from _unsound_value(reported, subject)
+        yield from _check_value(reported, subject)
 
 
-def _unsound_task(task: ReportedTask, subject: Subject) -> Iterator[Violation]:
+def _check_task(task: ReportedTask, subject: Subject) -> Iterator[Violation]:
     folder = subject.folder
     if folder.followed and task.id is not None and not folder.knows(TASK, task.id):
         place = task.pointer + ("/task_ref" if "task_ref" in task.value else "")
@@ -129,7 +129,7 @@ def _unsound_task(task: ReportedTask, subject: Subject) -> Iterator[Violation]:
         )
 
 
-def _unsound_value(reported: Reported, subject: Subject) -> Iterator[Violation]:
+def _check_value(reported: Reported, subject: Subject) -> Iterator[Violation]:
     folder = subject.folder
     if reported.error is not None and reported.error < 0:
         place = reported.pointer
@@ -156,20 +156,22 @@ def _impact(subject: Subject) -> Iterator[Violation]:
         if reported.value is None or reported.task is None:
             continue
         ranges = folder.ranges(reported.task, reported.metric)
-        yield _interpreted(reported, reported.value, ranges)
+        yield _impact_of(reported, reported.value, ranges)
 
 
-def _interpreted(reported: Reported, value: float, ranges: list[Range]) -> Violation:
-    held = [one for one in ranges if one.holds(value)]
+def _impact_of(reported: Reported, value: float, ranges: list[Range]) -> Violation:
+    matching = [one for one in ranges if one.holds(value)]
     severity, expected = None, None
     what = f"{reported.metric[:80]} of {(reported.task or '')[:80]}"
     if not ranges:
         message = f"{what} has no thresholds"
-    elif not held:
+    elif not matching:
         message, severity = f"{what} falls in no range", Severity.WARNING
         expected = [one.text for one in ranges]
     else:
-        falls = " and in ".join(f"{one.text}, impact {one.impact}" for one in held[:_RANGES_TOLD])
+        falls = " and in ".join(
+            f"{one.text}, impact {one.impact}" for one in matching[:_RANGES_LISTED]
+        )
         message = f"{what} falls in {falls}"
     place = reported.pointer if "," in reported.name else f"{reported.pointer}/value"
     return EVG402.violation(
@@ -177,7 +179,7 @@ def _interpreted(reported: Reported, value: float, ranges: list[Range]) -> Viola
     )
 
 
-_RANGES_TOLD: Final = 3
+_RANGES_LISTED: Final = 3
 """The number of overlapping ranges that a message lists; EVG301 reports all of them."""
 
 EVG301: Final = Rule(
@@ -340,7 +342,7 @@ EVG401: Final = Rule(
             "results": [{"accuracy": {"value": 0.875, "stderr": 0.01}}]
           }
     """,
-    record=_unsound_report,
+    record=_check_report,
 )
 
 EVG402: Final = Rule(

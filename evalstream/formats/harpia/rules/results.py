@@ -29,7 +29,7 @@ def _faulty_output(outcome: Outcome) -> Iterator[Violation]:
         yield HAR201.violation(message, pointer="")
     for claim in outcome.claims:
         yield from _faulty_claim(claim)
-    yield from _unlike_asked(outcome)
+    yield from _compare_with_input(outcome)
 
 
 def _faulty_claim(claim: Claim) -> Iterator[Violation]:
@@ -56,7 +56,7 @@ def _faulty_claim(claim: Claim) -> Iterator[Violation]:
         yield HAR201.violation("elapsed time is negative", pointer=place, found=elapsed.value)
 
 
-def _unlike_asked(outcome: Outcome) -> Iterator[Violation]:
+def _compare_with_input(outcome: Outcome) -> Iterator[Violation]:
     """Compare the metrics of the output with those that were enabled."""
     for metric in outcome.missing:
         message = f"the output of an enabled metric is missing: {_shown(metric)}"
@@ -137,15 +137,15 @@ def _uneven_log(seen: Record | Log) -> Iterator[Violation]:
 
 def _result_versus_score(seen: Record | Log) -> Iterator[Violation]:
     if isinstance(seen, Record):
-        yield from _other_shape(seen)
+        yield from _shape_mismatch(seen)
         return
     for amount in seen.amounts():
         if seen.is_complete(amount):
             for path in amount.sums:
-                yield from _no_mean(seen, amount, path)
+                yield from _mean_mismatch(seen, amount, path)
 
 
-def _other_shape(record: Record) -> Iterator[Violation]:
+def _shape_mismatch(record: Record) -> Iterator[Violation]:
     claim, result = record.claim, record.result
     if claim is None or claim.score is None or result is None:
         return
@@ -160,7 +160,7 @@ def _other_shape(record: Record) -> Iterator[Violation]:
         yield HAR303.violation(message, pointer=at("", result))
 
 
-def _no_mean(log: Log, amount: Amount, path: Path) -> Iterator[Violation]:
+def _mean_mismatch(log: Log, amount: Amount, path: Path) -> Iterator[Violation]:
     sums, claim = amount.sums[path], claimed(log, amount, path)
     mean = sums.mean()
     if claim is None or mean is None or sums.unscored or agrees(claim, mean):

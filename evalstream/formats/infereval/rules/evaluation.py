@@ -31,7 +31,7 @@ FAILED: Final = "sample_failed"
 def _disagreement(facts: Evaluation | Item) -> Iterator[Violation]:
     """Compare the fields that an evaluation or its items copy from the benchmark."""
     if isinstance(facts, Item):
-        yield from _copied(facts)
+        yield from _check_copied_fields(facts)
         return
     if facts.benchmark is None:
         return
@@ -40,19 +40,19 @@ def _disagreement(facts: Evaluation | Item) -> Iterator[Violation]:
     if isinstance(found, str) and isinstance(wanted, str) and found != wanted:
         message = "the evaluation belongs to another benchmark"
         yield INF301.violation(message, pointer="/benchmark_id", expected=wanted, found=found)
-    yield from _unlike("references", document, original)
+    yield from _check_field("references", document, original)
 
 
-def _copied(item: Item) -> Iterator[Violation]:
+def _check_copied_fields(item: Item) -> Iterator[Violation]:
     original, name = item.original, item.value.get("id")
     if original is not None:
         for field in _NORMAL_FORMS:
-            yield from _unlike(field, item.value, original)
+            yield from _check_field(field, item.value, original)
     elif item.evaluation.benchmark is not None and isinstance(name, str):
         yield INF301.violation("no item of the benchmark has this id", pointer="/id", found=name)
 
 
-def _unlike(
+def _check_field(
     field: str, document: Mapping[str, Any], original: Mapping[str, Any]
 ) -> Iterator[Violation]:
     """Compare a field in its normal form; the schema reports a field that is not a list."""
@@ -141,7 +141,7 @@ def _majority_vote(item: Item) -> Iterator[Violation]:
     outcome = vote(voting(samples), tie_break or ABSTAIN)
     knows_winner = tie_break is not None or not outcome.tie_broken
     if isinstance(claimed, dict):
-        yield from _retold(claimed, outcome, knows_winner=knows_winner)
+        yield from _check_majority_vote(claimed, outcome, knows_winner=knows_winner)
     elif claimed is None and knows_winner and verdict in VERDICTS and verdict != outcome.verdict:
         message = "not the verdict of most samples"
         yield INF304.violation(
@@ -149,7 +149,7 @@ def _majority_vote(item: Item) -> Iterator[Violation]:
         )
 
 
-def _retold(
+def _check_majority_vote(
     claimed: Mapping[str, Any], outcome: Vote, *, knows_winner: bool
 ) -> Iterator[Violation]:
     for name in VERDICTS:
