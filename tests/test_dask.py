@@ -53,8 +53,9 @@ ENDS_SECONDS = 120.0
 DRIVER = """
 import sys
 import threading
-from evalstream.model.errors import EngineLost
-from evalstream.executors.base import dask, run_in_order
+from evalstream.model.errors import ExecutorLost
+from evalstream.executors.base import run_in_order
+from evalstream.executors.dask import backend as dask
 from evalstream.model.signals import STOPPING, Stopped
 from test_dask import blocks, slow
 
@@ -63,7 +64,7 @@ results = run_in_order(dask.backend(sys.argv[1]), slow, blocks(200))
 try:
     for result in results:
         print(result, flush=True)
-except EngineLost as error:
+except ExecutorLost as error:
     print("lost:", error)
 except Stopped as stopped:
     print("stopped:", stopped.name)

@@ -228,7 +228,7 @@ def test_an_empty_array_is_fine(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 100, LONGEST])
-@pytest.mark.parametrize(("fault", "halved"), [(b"x ", 0), (b"xy ", 1)])
+@pytest.mark.parametrize(("violation", "halved"), [(b"x ", 0), (b"xy ", 1)])
 def test_of_a_malformed_element_little_is_kept(size: int, violation: bytes, halved: int) -> None:
     data = b'[{"a": ' + violation + "é".encode() * 4000
     found, issue, _ = split(data, size)

@@ -90,7 +90,7 @@ class BatchScheduler:
                     self._check_here(one_run)
 
     def _backend(self) -> Backend:
-        """Choose who checks runs. Raises MissingExtra, and EngineLost where there is nobody."""
+        """Choose who checks runs. Raises MissingExtra, and ExecutorLost where there is nobody."""
         options = self._options
         jobs = options.jobs or usable_cores()
         if options.executor == "serial":

@@ -274,7 +274,7 @@ def backend_for(opened: OpenRows, context: CheckContext) -> tuple[Backend, int]:
     A file can be cut anywhere and read by the workers of a cluster; what passes through here stays
     on this machine. Rows that trickle in and are waited for are checked where they come in:
     starting workers would keep the first ones. An ordered context is checked here. Raises
-    MissingExtra and EngineLost where there are no such workers.
+    MissingExtra and ExecutorLost where there are no such workers.
     """
     options, source = context.options, opened.source
     if options.executor == "serial" or context.is_ordered:

@@ -114,7 +114,7 @@ def run_in_order(
     may be long in coming: everything under way is yielded before it is asked for. When a worker
     dies the executor is made anew and what was under way runs again; a task on which workers die
     again runs alone. For one that kills its worker even then, `lost` says what stands for its
-    result; without it, WorkerLost is raised. Raises what `function` raises, and EngineLost where
+    result; without it, WorkerLost is raised. Raises what `function` raises, and ExecutorLost where
     there is nobody left to run anything. Who stops the process gets what is under way before
     Stopped is raised; tasks that `stop_themselves` are asked on until they raise it.
     """

@@ -7,7 +7,7 @@ EvalstreamError
     ├── MissingExtra  a library for this input is not installed
     ├── BrokenCompression  a compressed stream is damaged or cut off
     ├── WorkerLost    a worker process died on the same block again
-    └── EngineLost    who runs the work is gone, such as a cluster's scheduler
+    └── ExecutorLost    who runs the work is gone, such as a cluster's scheduler
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def backend(
     `address` says where its scheduler is, else `scheduler_file`. It stays joined, for whoever
     asks again, until `leave` is called or the process ends. TLS is what Dask's own configuration
     says; a cluster that is started here always has it. Raises MissingExtra without Dask, and
-    EngineLost where for `patience` seconds there is no scheduler or no worker, or where a worker
+    ExecutorLost where for `patience` seconds there is no scheduler or no worker, or where a worker
     would judge by other versions than this process.
     """
     from evalstream.executors.dask.connect import ClusterAddress

@@ -55,7 +55,7 @@ class Cluster:
     def prepare(self, patience: float) -> None:
         """Wait some seconds for a worker, and ask all there are what they are.
 
-        Raises EngineLost.
+        Raises ExecutorLost.
         """
         ready = asyncio.run_coroutine_threadsafe(self._prepare(patience), self._loop)
         try:
@@ -70,7 +70,7 @@ class Cluster:
     def submit(self, function: Callable[[Any], Any], task: Any) -> Future[Any]:
         """Run a function over a task on some worker, and again where that one dies.
 
-        The future raises what the function raises, TaskKilled, or EngineLost.
+        The future raises what the function raises, TaskKilled, or ExecutorLost.
         """
         payload = pickle.dumps((function, task), pickle.HIGHEST_PROTOCOL)
         try:
@@ -136,7 +136,7 @@ class Cluster:
     async def _unless_lost(self, waited: asyncio.Future[Any], keep: bool = False) -> None:
         """Wait until something is done, which goes on without us only if it is to be kept.
 
-        Raises EngineLost.
+        Raises ExecutorLost.
         """
         try:
             await asyncio.wait({waited, self._lost}, return_when=asyncio.FIRST_COMPLETED)

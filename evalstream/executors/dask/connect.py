@@ -32,7 +32,7 @@ class ClusterAddress(NamedTuple):
 
 
 def join(place: ClusterAddress, patience: float) -> Cluster:
-    """Connect to a cluster and make sure that it can do the work. Raises EngineLost."""
+    """Connect to a cluster and make sure that it can do the work. Raises ExecutorLost."""
     distributed = _library()
     address, owned = place.address, None
     if address is None and place.scheduler_file is not None:
@@ -79,7 +79,7 @@ def _started(distributed: Any, workers: int) -> Any:
 
 
 def _address_in(scheduler_file: str, patience: float) -> str:
-    """Wait for the file in which a scheduler says where it is. Raises EngineLost."""
+    """Wait for the file in which a scheduler says where it is. Raises ExecutorLost."""
     until = time.monotonic() + patience
     while True:
         try:

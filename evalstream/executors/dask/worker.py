@@ -89,7 +89,7 @@ def _own_address() -> str:
 
 @contextmanager
 def _inside(folder: str) -> Iterator[None]:
-    """Stand in a folder. Raises EngineLost where it is not there."""
+    """Stand in a folder. Raises ExecutorLost where it is not there."""
     try:
         before = os.getcwd()
     except OSError:
