@@ -101,7 +101,7 @@ def difference(expected: Mapping[str, Any], found: Mapping[str, Any]) -> str:
         if key not in found:
             differences.append(f"{key} is missing")
         elif key not in expected:
-            differences.append(f"{key} was not asked for")
+            differences.append(f"{key} is not expected")
         elif parameters_key(expected[key]) != parameters_key(found[key]):
             differences.append(f"{key} differs")
     more = len(differences) - _DIFFERENCES_SHOWN

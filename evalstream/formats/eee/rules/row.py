@@ -756,7 +756,7 @@ ES317: Final = Rule(
     "ES317",
     "malformed-model-id",
     Severity.INFO,
-    "model_id does not have the form organisation/name",
+    "model_id is not written organisation/name",
     """
     What it finds: a model_id without an organisation, such as `gpt-4`.
 
