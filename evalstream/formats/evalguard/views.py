@@ -154,6 +154,12 @@ def raw_ranges(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield pointer(("thresholds", metric, index)), item
 
 
+def metrics_with_ranges(document: Document) -> list[str]:
+    """Return the ids of the metrics that a threshold document has ranges for."""
+    thresholds = document.value.get("thresholds")
+    return list(thresholds) if isinstance(thresholds, dict) else []
+
+
 def is_legacy(item: Mapping[str, Any]) -> bool:
     """Return whether a range has a label instead of an impact, as in early documents."""
     return "impact" not in item and isinstance(item.get(LEGACY_IMPACT), str)

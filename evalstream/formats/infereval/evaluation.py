@@ -18,8 +18,9 @@ from evalstream.formats.infereval.benchmark_hash import PREFIX, hashes_of
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, ITEMS, kind_by_members
 from evalstream.formats.infereval.files import NOT_OURS, Document
 from evalstream.formats.infereval.items import ItemPass
-from evalstream.formats.infereval.rules.benchmark import INF101
-from evalstream.formats.infereval.rules.evaluation import OF_EVALUATIONS, missing_items
+from evalstream.formats.infereval.rules.copies import missing_items
+from evalstream.formats.infereval.rules.evaluation import OF_EVALUATIONS
+from evalstream.formats.infereval.rules.structure import INF101
 from evalstream.formats.infereval.schema import evaluation_validator, schema_violations
 from evalstream.formats.infereval.text import read_envelope
 from evalstream.formats.infereval.views import Evaluation

@@ -9,8 +9,9 @@ from typing import Any, Final
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.row_pass import BREAKS
 from evalstream.formats.infereval.documents import ITEMS
-from evalstream.formats.infereval.rules.benchmark import INF201, INF202, INF208
+from evalstream.formats.infereval.rules.analysts import INF201, INF202
 from evalstream.formats.infereval.rules.evaluation import OF_ITEMS
+from evalstream.formats.infereval.rules.ids import INF208
 from evalstream.formats.infereval.schema import fits, item_validator, schema_violations
 from evalstream.formats.infereval.text import Text, read_item
 from evalstream.formats.infereval.views import Evaluation, Item
