@@ -330,7 +330,7 @@ def seen_in(found: Iterable[CrossRunFinding]) -> list[tuple[Any, ...]]:
             earlier = one.violation.message.partition(" from ")[2].partition(";")[0]
             seen.append((one.number, "ES908", earlier, one.violation.found, None))
         elif one.violation.pointer == "/evaluation_id":
-            seen.append((one.number, "ES904", words[4].rstrip(","), None, None))
+            seen.append((one.number, "ES904", words[4].rstrip(";"), None, None))
         elif one.violation.code == "ES904":
             several = one.violation.message.endswith(" and other files")
             name = one.violation.message.removesuffix(" and other files").split()[-1]
