@@ -120,6 +120,12 @@ def schema_documents() -> list[str]:
     return sorted(file.partition(".schema.")[0] for file in files)
 
 
+def report_schemas() -> list[str]:
+    """Return the names of the schemas of what evalstream writes, such as `report`."""
+    files = schema_folder().glob("*.schema.json")
+    return sorted(file.name.removesuffix(".schema.json") for file in files)
+
+
 def schema_text(name: str) -> str:
     """Return one of our schemas as it is written."""
     (file,) = schema_folder().glob(f"{name}.schema.*")
