@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from evalstream.discovery.inputs import find_all
 from evalstream.discovery.overlap import apart
 from evalstream.engine.routing import check_routing, outputs_of
-from evalstream.formats.eee import row_view
-from evalstream.formats.registry import CATALOGUE
+from evalstream.formats.registry import CATALOGUE, main_format
 from evalstream.formats.registry import NAMES as FORMATS
-from evalstream.io.digest import RECIPES
 from evalstream.io.overwriting import Outputs, journaled
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.options import Options, RowRouting
@@ -134,14 +132,14 @@ def checked_options(options: Options, settings: dict[str, Any]) -> Options:
         raise UsageError(f"no such setting: {', '.join(sorted(settings))}") from error
     select, ignore, exclude = map(tuple, (options.select, options.ignore, options.exclude))
     options = replace(options, select=select, ignore=ignore, exclude=exclude)
-    _one_of("schema version", options.schema_version, ("auto", *row_view.INSTANCE_VERSIONS))
+    _one_of("schema version", options.schema_version, ("auto", *main_format().judging_versions))
     _one_of("executor", options.executor, EXECUTORS)
     if options.executor != "dask" and (options.dask_address or options.dask_scheduler_file):
         raise UsageError("a Dask scheduler goes with the executor dask")
     if options.dask_address and options.dask_scheduler_file:
         raise UsageError("the Dask scheduler is named by its address or by its file, not by both")
     _one_of("format", options.input_format, (AUTO, *FORMATS))
-    _one_of("recipe", options.recipe, ("auto", *RECIPES))
+    _one_of("recipe", options.recipe, ("auto", *main_format().recipes))
     _one_of("engine", options.engine, ENGINES)
     _one_of("profile", options.profile, tuple(PROFILES))
     for name in ("jobs", "max_findings"):

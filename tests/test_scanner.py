@@ -20,10 +20,12 @@ import pytest
 from corpus import CORPUS, needs_corpus
 from hypothesis import given
 from hypothesis import strategies as st
+from odd_files import context_for, odd_files
+from odd_files import outcome as collected
+from paths import REPOSITORY
 from rows import (
     COVERED,
     PREFERRED,
-    REPOSITORY,
     VERSIONS,
     Place,
     Row,
@@ -38,11 +40,9 @@ from rows import (
     sound_rows,
     spoilt_bytes,
 )
-from test_properties import context_for, odd_files
-from test_properties import outcome as collected
 
 import evalstream
-from evalstream.formats.eee import fast_path, row_engine, row_view
+from evalstream.formats.eee import fast_path, row_engine, row_view, versions
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.fast_path import FastPath, fast_path_for
@@ -87,7 +87,7 @@ def claiming(version: str) -> Row:
 
 BARE = {
     version: context(version, schema_version=version if "+" in version else "auto")
-    for version in row_view.INSTANCE_VERSIONS
+    for version in versions.INSTANCE_VERSIONS
 }
 HASHED = {version: context(version, PREFERRED[version]) for version in VERSIONS}
 JOINED = {
@@ -209,7 +209,7 @@ def limit(name: str) -> int:
 
 
 def test_every_version_is_taken() -> None:
-    for version in row_view.INSTANCE_VERSIONS:
+    for version in versions.INSTANCE_VERSIONS:
         assert fast_path_for(BARE[version]) is not None
         assert fast_path_for(slowly(BARE[version])) is None
 
@@ -221,9 +221,9 @@ SLOTS_WITHOUT_USE = {
 }
 
 
-@pytest.mark.parametrize("version", row_view.INSTANCE_VERSIONS)
+@pytest.mark.parametrize("version", versions.INSTANCE_VERSIONS)
 def test_what_is_looked_at_is_there_in_every_version(version: str) -> None:
-    schema = builtin_schema(row_view.instance_schema_name(version))
+    schema = builtin_schema(versions.instance_schema_name(version))
     slots = binding.slots()
     aliases = {row_view.transcript_key(version): "turns"}
     packed = tables_of(schema, slots, "interaction_type", aliases)
@@ -234,9 +234,9 @@ def test_what_is_looked_at_is_there_in_every_version(version: str) -> None:
     assert packed.unwanted == (1 << slots.index("turns"), *2 * [1 << slots.index("output")])
 
 
-@pytest.mark.parametrize("version", row_view.INSTANCE_VERSIONS)
+@pytest.mark.parametrize("version", versions.INSTANCE_VERSIONS)
 def test_what_arrays_hold_is_never_left_out(version: str) -> None:
-    properties = builtin_schema(row_view.instance_schema_name(version))["properties"]
+    properties = builtin_schema(versions.instance_schema_name(version))["properties"]
     turns = properties.get("messages", properties.get("interactions"))["items"]
     answers = properties["answer_attribution"]["items"]
     # What is not there would be what it was in the turn, the call or the answer before.
@@ -363,17 +363,17 @@ def test_every_sound_row_is_taken(version: str, within: RowContext, manner: str)
     assert agreed(within, *lines)
 
 
-@pytest.mark.parametrize("version", row_view.INSTANCE_VERSIONS)
+@pytest.mark.parametrize("version", versions.INSTANCE_VERSIONS)
 def test_every_version_takes_the_rows_that_declare_it_and_no_others(version: str) -> None:
     (row,) = sound_rows("0.2.0" if version.startswith("0.2.0") else "0.3.0", 1)
     row = bare(row)
     if version in SLOTS_WITHOUT_USE:
         row.pop("evaluation_result_id", None)
     settled = context(version, schema_version=version)
-    for declared in row_view.KNOWN_VERSIONS | {"9.9", "", "0.2"}:
+    for declared in versions.KNOWN_VERSIONS | {"9.9", "", "0.2"}:
         line = written({**row, "schema_version": declared})
         assert agreed(settled, line), declared
-        expected = "+" in version or declared in row_view.forms_of(version)
+        expected = "+" in version or declared in versions.forms_of(version)
         assert agreed(BARE[version], line) == expected, declared
 
 

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evalstream.formats.eee.row_view import INSTANCE_VERSIONS
-from evalstream.io.digest import RECIPES
+from evalstream.formats.registry import main_format
 from evalstream.reporters.github import GithubReporter
 from evalstream.reporters.json import JsonReporter
 from evalstream.reporters.jsonl import JsonLinesReporter
@@ -71,11 +70,15 @@ Rows = Annotated[
 SchemaVersion = Annotated[
     str,
     typer.Option(
-        help=f"Judge all by this version, not the declared one: {', '.join(INSTANCE_VERSIONS)}."
+        help="Judge all by this version, not the declared one: "
+        f"{', '.join(main_format().judging_versions)}."
     ),
 ]
 Recipe = Annotated[
-    str, typer.Option(help=f"The recipe of sample_hash, not detected: {', '.join(RECIPES)}.")
+    str,
+    typer.Option(
+        help=f"The recipe of sample_hash, not detected: {', '.join(main_format().recipes)}."
+    ),
 ]
 Select = Annotated[
     list[str] | None,

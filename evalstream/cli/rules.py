@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,7 +12,7 @@ from evalstream.batch.ledger.export import FORMS, export, wrote
 from evalstream.cli.app import command_group, guarded
 from evalstream.cli.options import codes_of
 from evalstream.cli.replaceable import refuse_foreign
-from evalstream.formats.registry import CATALOGUE, NAMES
+from evalstream.formats.registry import CATALOGUE, FORMATS
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDOUT, journaled, refuse_overwriting
 from evalstream.model.errors import UsageError
@@ -42,12 +40,9 @@ def rules(
 def formats() -> None:
     """List the systems whose files are known, with their versions and documents."""
     with guarded():
-        for name in NAMES:
-            module: Any = import_module(
-                f"evalstream.formats.{name}.{'row_view' if name == 'eee' else 'documents'}"
-            )
-            typer.echo(f"{name:12}{module.TITLE}")
-            for version, documents in _versions(name):
+        for name, one in FORMATS.items():
+            typer.echo(f"{name:12}{one.title}")
+            for version, documents in one.versions.items():
                 typer.echo(f"  {version:12}{', '.join(documents)}")
 
 
@@ -108,13 +103,3 @@ def ledger(
         refuse_foreign(output, wrote, "an export of a ledger")
     with guarded(), Output(output) as target:
         export(entries(file, verdict, codes_of(code), under), form, target)
-
-
-def _versions(system: str) -> Iterator[tuple[str, list[str]]]:
-    """Iterate over the versions of a system with their documents."""
-    versions: dict[str, list[str]] = {}
-    for name in schema_documents():
-        of, version, document = name.split("/")
-        if of == system:
-            versions.setdefault(version, []).append(document)
-    return iter(versions.items())

@@ -109,7 +109,8 @@ class RunSummary:
     says when it was checked, of a run that was not checked again since nothing changed. `verified`
     says how much was; `selected` and `ignored` are the codes or prefixes by which rules were left
     out. What `is_note` is not a run: it says what a search left unchecked that does not matter, and
-    how many names it `excluded`.
+    how many names it `excluded`. `noun` is what its format counts. `remark` says why a verdict
+    stays open though everything was looked at.
     """
 
     file: str | None
@@ -139,6 +140,8 @@ class RunSummary:
     ignored: tuple[str, ...] = ()
     is_note: bool = False
     excluded: int = 0
+    noun: str = "row"
+    remark: str | None = None
 
     def count(self, code: str, severity: Severity, times: int) -> None:
         """Count more occurrences of what was found."""

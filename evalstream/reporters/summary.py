@@ -8,22 +8,12 @@ from typing import Final
 from evalstream._version import __version__
 from evalstream.model.finding import MORE, Finding, Severity
 from evalstream.model.report import VERDICTS, Report, RunSummary
+from evalstream.model.run import MAIN_FORMAT
 from evalstream.model.text import counted
 from evalstream.parsing.json import dumps
 
 SCHEMA: Final = 1
 """The version of the JSON report's own layout."""
-
-MAIN_FORMAT: Final = "eee"
-"""The format that need not be named."""
-
-NOUNS: Final = {
-    MAIN_FORMAT: "row",
-    "infereval": "item",
-    "harpia": "log line",
-    "evalguard": "document",
-}
-"""What is counted of each format."""
 
 RESULTS_SHOWN: Final = 20
 """How many results of a run are listed for people."""
@@ -88,7 +78,7 @@ def run_line(run: RunSummary) -> str:
         name = f"{name} ({' '.join(filter(None, [run.format, run.version]))})"
     verdict = run.verdict.upper() if run.verdict == "failed" else run.verdict
     limits = _limits(run)
-    parts = [counted(run.rows, NOUNS[run.format])] if run.file else []
+    parts = [counted(run.rows, run.noun)] if run.file else []
     if run.format == MAIN_FORMAT and run.aggregate and not run.file and not run.incomplete_reason:
         parts = ["an aggregate without rows"]
     parts += severities(run.severities)
@@ -100,8 +90,8 @@ def run_line(run: RunSummary) -> str:
         line = f"{line}, unchanged since {run.unchanged}"
     if run.sealed:
         line = f"{line}, sealed by {run.sealed}"
-    if run.format == "harpia" and run.verdict == "incomplete" and not run.incomplete_reason:
-        line = f"{line}; there was nothing to compare it with"
+    if run.remark and run.verdict == "incomplete" and not run.incomplete_reason:
+        line = f"{line}; {run.remark}"
     return f"{line}; {run.incomplete_reason}" if run.incomplete_reason else line
 
 

@@ -12,12 +12,12 @@ from itertools import chain, compress, repeat
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evalstream.engine.result import AcceptedRows
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import row_view, versions
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_digests import answer_digest
 from evalstream.formats.eee.row_groups import RowGroup, RowGroups, notice_key
 from evalstream.formats.eee.rules.row import FOREIGN_SOURCE, NO_ANSWER, common_bounds, timed_members
-from evalstream.io.digest import equivalent_recipes
+from evalstream.formats.eee.sample_hash import equivalent_recipes
 from evalstream.model.row_record import RECORD_BYTES, UNJOINED
 from evalstream.parsing import json
 from evalstream.parsing.json import FAST_DEPTH
@@ -136,9 +136,9 @@ def _shape_of(version: str, *, declared: bool) -> _Shape | None:
 
     With `declared` they are only rows that declare the version.
     """
-    schema = builtin_schema(row_view.instance_schema_name(version))
+    schema = builtin_schema(versions.instance_schema_name(version))
     if declared:
-        schema = pinned(schema, "schema_version", row_view.forms_of(version))
+        schema = pinned(schema, "schema_version", versions.forms_of(version))
     members, transcript = schema["properties"], row_view.transcript_key(version)
     if (
         transcript not in members

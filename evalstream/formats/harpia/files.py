@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import Final
 
+from evalstream.formats.base import other_formats
 from evalstream.formats.harpia.documents import INPUT, LOG, NAME, OUTPUT, recognised
-from evalstream.formats.registry import NAMES
 from evalstream.io.beginning import beginning_of
 from evalstream.io.file_names import is_json_name, is_packed_name, is_rows_name
 from evalstream.io.names import printable
@@ -17,7 +17,7 @@ from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.parsing.peek import LINES
 
-NOT_OURS: Final = f"not an input, output or log of HarpIA Lab; the formats are: {', '.join(NAMES)}"
+NOT_OURS: Final = f"not an input, output or log of HarpIA Lab; {other_formats()}"
 
 TO_NAME: Final = "name the log, its output with --aggregate and its input with --inputs"
 

@@ -155,7 +155,7 @@ def _pair_off(
 def _explain_unrequested(
     outcome: Outcome, asked: list[Metric], unmatched: Mapping[str | None, list[Metric]]
 ) -> None:
-    """Give the reason for each claim that was not requested; one without a name is left out."""
+    """Yield each claim that was not requested with the reason; one without a name is left out."""
     if any(metric.id is None for metric in asked):
         return
     names = {metric.id for metric in asked}

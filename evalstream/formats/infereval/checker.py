@@ -11,7 +11,6 @@ from evalstream.formats.infereval.catalogue import CATALOGUE
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME
 from evalstream.formats.infereval.evaluation import EvaluationCheck
 from evalstream.formats.infereval.files import NOT_OURS, comes_once, kind_of
-from evalstream.formats.infereval.pairs import runs_of
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
@@ -46,13 +45,6 @@ def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run |
         yield Run(None, path, format=NAME)
     else:
         yield Run(path, aggregate, format=NAME)
-
-
-def pair(
-    documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
-) -> Iterator[Run | NoInput]:
-    """Pair documents; `documents` yields their kinds and paths each time it is called."""
-    yield from runs_of(documents, named=named)
 
 
 def _kind(path: str) -> str | None:

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from evalstream.formats.eee.claims import agrees
-from evalstream.formats.eee.recompute import as_float
 from evalstream.formats.harpia import requirements as demands
 from evalstream.formats.harpia.documents import member, metric_of
 from evalstream.formats.harpia.log_tally import Amount, Log, Path, Record, claimed
@@ -18,6 +16,7 @@ from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import counted
 from evalstream.parsing.json import short_text
 from evalstream.rules.base import Rule
+from evalstream.stats.agreement import agrees, as_float
 
 IDS_SHOWN: Final = 3
 """The number of missing instances that a message lists."""

@@ -1,4 +1,4 @@
-"""INF1 and INF2: the rules that check a benchmark, in the order of their codes."""
+"""INF1 and INF2: rules about the structure of documents, and about a benchmark alone."""
 
 from __future__ import annotations
 
