@@ -98,4 +98,4 @@ def _check_together(count: int, aggregate: str | None, more: str | None) -> None
     if aggregate is not None and count > 1:
         raise UsageError(ONE_FILE)
     if more is not None and count > 1:
-        raise UsageError("--inputs goes with exactly one input")
+        raise UsageError("--inputs-file goes with exactly one input")

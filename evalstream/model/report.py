@@ -1,12 +1,13 @@
-"""The data that flows between the layers: findings, violations, blocks, options, reports."""
+"""The outcome of a check: what became of each run, and the totals."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from evalstream.model.finding import Finding, Severity
+from evalstream.model.rule_text import RuleText
 
 
 class Figures(NamedTuple):
@@ -238,7 +239,8 @@ class Report:
     """The outcome of a check: iterate over its findings, read its totals.
 
     The findings are those shown (at most `max_findings` per code and run); `counts`, `total`
-    and `totals` are always exact. `runs` are in the order of the inputs.
+    and `totals` are always exact. `runs` are in the order of the inputs. `rules` has the texts of
+    the rules that were found, by code.
     """
 
     runs: Sequence[RunSummary]
@@ -246,6 +248,7 @@ class Report:
     shown: int
     exit_code: int
     totals: Totals
+    rules: Mapping[str, RuleText] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Finding]:
         """Iterate over the shown findings in their order."""

@@ -19,10 +19,17 @@ RESULTS_SHOWN: Final = 20
 """How many results of a run are listed for people."""
 
 
-def outcome(report: Report) -> Iterator[bytes]:
-    """Iterate over pieces of the JSON object that says all but the findings; it is left open."""
+def outcome(report: Report, *, rules: bool = False) -> Iterator[bytes]:
+    """Iterate over pieces of the JSON object that says all but the findings; it is left open.
+
+    With `rules` it has the texts of the rules that were found.
+    """
     tool = {"name": "evalstream", "version": __version__}
-    yield b'{"schema":%d,"tool":%b,"runs":[' % (SCHEMA, dumps(tool))
+    yield b'{"schema":%d,"tool":%b' % (SCHEMA, dumps(tool))
+    if rules:
+        texts = {code: text.as_dict() for code, text in sorted(report.rules.items())}
+        yield b',"rules":%b' % dumps(texts)
+    yield b',"runs":['
     for number, run in enumerate(report.runs):
         yield (b"," if number else b"") + dumps(run.as_dict())
     yield b"]"
@@ -153,7 +160,7 @@ def severities(counts: Mapping[Severity, int]) -> list[str]:
     ]
     notices = counts.get(Severity.INFO)
     if notices:
-        parts.append(counted(notices, "remark"))
+        parts.append(counted(notices, "info"))
     return parts or ["no findings"]
 
 

@@ -15,8 +15,8 @@ import pytest
 from paths import EXAMPLES, REPOSITORY
 
 from evalstream.batch.ledger.export import FORMS
-from evalstream.cli.options import REPORTERS
 from evalstream.formats.registry import CATALOGUE
+from evalstream.reporters import REPORTERS
 
 DOCS = REPOSITORY / "docs"
 ROOT_PAGES = tuple(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"))
@@ -134,7 +134,7 @@ def test_pages_name_only_what_exists(path: Path) -> None:
     for code in re.findall(r"\b(?:ES|INF|HAR|EVG)\d{3}\b", text):
         assert code in CATALOGUE or (code == EXAMPLE_CODE and path.name == "CONTRIBUTING.md"), code
     for line in text.splitlines():
-        known = FORMS if "evalstream ledger" in line else {one.value for one in REPORTERS}
+        known = FORMS if "evalstream ledger" in line else set(REPORTERS)
         for name in re.findall(r"evalstream .*--format (\w+)", line):
             assert name in known, name
     for name in re.findall(r"`(tests/\w+\.py)`", text):

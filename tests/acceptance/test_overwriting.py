@@ -17,9 +17,9 @@ from rows import DETAILS, aggregate_of, bytes_of, sound_rows
 from unsealed import unsealed
 
 import evalstream
-from evalstream.cli.options import REPORTERS
 from evalstream.io.overwriting import Outputs
 from evalstream.model.errors import CannotWrite, UsageError
+from evalstream.reporters import REPORTERS
 
 GOOD = bytes_of(sound_rows())
 ROWS, AGGREGATE = "run_samples.jsonl", "run.json"
@@ -112,7 +112,7 @@ WAYS = {
     "patterns": Way(two_pairs, ["**/*.json"], [ROWS, "more/b.jsonl"], single=False),
     "harpia": Way(
         copied("harpia"),
-        ["log.jsonl", "--aggregate", "output.json", "--inputs", "input.json"],
+        ["log.jsonl", "--aggregate", "output.json", "--inputs-file", "input.json"],
         HARPIA,
     ),
     "harpia folder": Way(copied("harpia"), ["."], HARPIA, single=False),
@@ -390,9 +390,7 @@ def test_reports_of_any_form_replace_each_other(tmp_path: Path) -> None:
         pair(folder)
         (folder / "hollow").mkdir()
         (folder / "faulty.jsonl").write_bytes(GOOD + b"{torn\n")
-        forms = (
-            [["--format", form.value] for form in REPORTERS] if "--shard" not in arguments else [[]]
-        )
+        forms = [["--format", form] for form in REPORTERS] if "--shard" not in arguments else [[]]
         for form in forms:
             cases.append(Case(folder, ["check", *arguments, *form, "--output", "../report"]))
             cases.append(Case(folder, ["check", ROWS, "--format", "json", "--output", "../report"]))

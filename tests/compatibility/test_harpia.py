@@ -170,7 +170,7 @@ def run_cli(*words: str, data: bytes = b"") -> tuple[int, str]:
 
 
 def test_a_log_comes_by_standard_input() -> None:
-    named = ("--aggregate", OUTPUT, "--inputs", INPUT)
+    named = ("--aggregate", OUTPUT, "--inputs-file", INPUT)
     code, said = run_cli("check", "-", *named, data=(EXAMPLE / LOG).read_bytes())
     assert code == 0, said
     assert ": passed: 6 " in said

@@ -50,7 +50,7 @@ STRICTER_MUTANTS = {
 }
 
 LENIENT = {("/references/0", "type")}
-"""What the schema says against a bare reference, which the package takes: INF102, a remark."""
+"""What the schema says against a bare reference, which the package takes: INF102, an info."""
 
 
 def check(path: Any, **settings: Any) -> tuple[evalstream.Report, list[Finding]]:

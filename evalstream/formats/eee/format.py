@@ -90,7 +90,7 @@ class EeeFormat(RowFormat):
 
     def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
         if inputs is not None:
-            raise UsageError(f"--inputs does not go with files of {self.name}")
+            raise UsageError(f"--inputs-file does not go with files of {self.name}")
         if os.path.isdir(path):
             raise UsageError("--aggregate goes with exactly one rows file (or - for stdin)")
         yield Run(path, aggregate)

@@ -19,7 +19,7 @@ from evalstream.parsing.peek import LINES
 
 NOT_OURS: Final = f"not an input, output or log of HarpIA Lab; {other_formats()}"
 
-TO_NAME: Final = "name the log, its output with --aggregate and its input with --inputs"
+TO_NAME: Final = "name the log, its output with --aggregate and its input with --inputs-file"
 
 _KINDS: Final = (INPUT, OUTPUT, LOG)
 """The kind of a document; an unsure one may be an input."""
@@ -35,7 +35,7 @@ def runs_of(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Ru
     if the documents do not belong together.
     """
     if path != STDIN and os.path.isdir(path):
-        raise UsageError("--aggregate and --inputs need exactly one log, not a folder")
+        raise UsageError("--aggregate and --inputs-file need exactly one log, not a folder")
     kind = kind_of_file(path)
     if kind is None:
         yield NoInput(path, f"this is {NOT_OURS}", format=NAME)
@@ -47,7 +47,7 @@ def runs_of(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Ru
         yield Run(None, path, format=NAME, inputs=inputs)
     else:
         if inputs is not None:
-            raise UsageError(f"{printable(path)} is an input, and --inputs names another")
+            raise UsageError(f"{printable(path)} is an input, and --inputs-file names another")
         yield Run(None, aggregate, format=NAME, inputs=path)
 
 

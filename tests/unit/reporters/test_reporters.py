@@ -12,6 +12,7 @@ import evalstream
 from evalstream.io.output import Output
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.report import Figures, Report, ResultSummary, RunSummary, Totals, Verified
+from evalstream.model.rule_text import RuleText
 from evalstream.reporters.github import GithubReporter
 from evalstream.reporters.json import JsonReporter
 from evalstream.reporters.jsonl import JsonLinesReporter
@@ -68,6 +69,11 @@ NOTICE = finding(
     "ES508", "weak-algorithm", Severity.INFO, "md5 finds accidents", file=AGGREGATE, found="md5"
 )
 FINDINGS = [SYNTAX, TYPE, ABSENT, CHECKSUM, NOTICE]
+RULES = {
+    "ES202": RuleText("wrong-type", "a value of another type", "Write “6” as a number.", "…"),
+    "ES103": RuleText("invalid-json", "a line that is not valid JSON", "", "…"),
+}
+"""The texts of two rules; the second does not say how to fix what it finds."""
 
 
 def failed_run() -> RunSummary:
@@ -124,7 +130,7 @@ def render(tmp_path: Path) -> Render:
             totals = Totals()
             for run in runs:
                 totals.add(run)
-            writer.finish(Report(list(runs), findings, len(findings), 1, totals))
+            writer.finish(Report(list(runs), findings, len(findings), 1, totals, RULES))
         return path.read_bytes().decode()
 
     return rendered
@@ -141,6 +147,7 @@ ES202 wrong-type: 4
 [sample arith-003]
       expected boolean or number, found "0.5"
   … and 3 more (--max-findings 0 shows all)
+  fix: Write “6” as a number.
 
 ES406 hash-absent: 1,234
   zwölf/run.jsonl: warning: some rows lack sample_hash (1,234 rows)
@@ -154,13 +161,13 @@ ES508 weak-algorithm: 1
       found "md5"
 
 zwölf/run.jsonl with zwölf/aggregate.json: FAILED (without ES7,ES801): 2,345 rows, \
-6 errors, 1,234 warnings, 1 remark; checksum not ok, row count ok, \
+6 errors, 1,234 warnings, 1 info; checksum not ok, row count ok, \
 sample_hash ok in 1,111 of 2,345 rows (concat), 2 of 3 claims recomputed
   acc: claims 0.75, recomputed 0.8125 from 10 rows of 5 samples
   größe: claims no score, not recomputed from 0 rows
 nichts: incomplete: 0 rows, no findings; nothing to check: no rows
 
-2 runs: 1 FAILED, 1 incomplete, 2,345 rows, 6 errors, 1,234 warnings, 1 remark
+2 runs: 1 FAILED, 1 incomplete, 2,345 rows, 6 errors, 1,234 warnings, 1 info
 """
 
 GITHUB = """\
@@ -173,10 +180,10 @@ expecting value at column 9 (byte 9)
 /detailed_evaluation_results/checksum: 50%25 gone: 1, 2
 ::notice file=zwölf/aggregate.json,title=ES508 weak-algorithm::md5 finds accidents
 evalstream: zwölf/run.jsonl with zwölf/aggregate.json: FAILED (without ES7,ES801): \
-2,345 rows, 6 errors, 1,234 warnings, 1 remark; checksum not ok, row count ok, \
+2,345 rows, 6 errors, 1,234 warnings, 1 info; checksum not ok, row count ok, \
 sample_hash ok in 1,111 of 2,345 rows (concat), 2 of 3 claims recomputed
 evalstream: nichts: incomplete: 0 rows, no findings; nothing to check: no rows
-evalstream: 2 runs: 1 FAILED, 1 incomplete, 2,345 rows, 6 errors, 1,234 warnings, 1 remark
+evalstream: 2 runs: 1 FAILED, 1 incomplete, 2,345 rows, 6 errors, 1,234 warnings, 1 info
 """
 
 LINES = [
@@ -235,7 +242,13 @@ TOTALS = (
     '"bytes":9876,"counts":{"ES103":1,"ES202":4,"ES406":1234,"ES501":1,"ES508":1}}'
 )
 
-JSON = f'{{{TOOL},{RUNS},"findings":[{",".join(LINES)}],{TOTALS}}}\n'
+TEXTS = (
+    '"rules":{"ES103":{"name":"invalid-json","summary":"a line that is not valid JSON","fix":""},'
+    '"ES202":{"name":"wrong-type","summary":"a value of another type",'
+    '"fix":"Write “6” as a number."}}'
+)
+
+JSON = f'{{{TOOL},{TEXTS},{RUNS},"findings":[{",".join(LINES)}],{TOTALS}}}\n'
 SUMMARY = f'{{"summary":{{{TOOL},{RUNS},{TOTALS}}}}}'
 JSON_LINES = "\n".join([*LINES, SUMMARY, ""])
 
@@ -268,7 +281,7 @@ def test_nothing_at_all_prints_nothing(render: Render, reporter: type[Any]) -> N
 
 def test_nothing_at_all_is_a_whole_document(render: Render) -> None:
     document = json.loads(render(JsonReporter, []))
-    assert list(document) == ["schema", "tool", "runs", "findings", "shown", "total"]
+    assert list(document) == ["schema", "tool", "rules", "runs", "findings", "shown", "total"]
     assert document["runs"] == document["findings"] == []
     assert list(json.loads(render(JsonLinesReporter, []))["summary"]) == [
         "schema",

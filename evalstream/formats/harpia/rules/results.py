@@ -200,7 +200,7 @@ HAR201: Final = Rule(
     Why it matters: the score is not the one that was requested, or it is not possible to see
     whether it is.
 
-    How to fix: Pass the input of this output with `--inputs`, or run the evaluation again with
+    How to fix: Pass the input of this output with `--inputs-file`, or run the evaluation again with
     this input. Do not edit parameters or scores in the output: they say what was computed.
 
     Bad:
@@ -233,7 +233,7 @@ HAR202: Final = Rule(
 
     Why it matters: the output belongs to another input, or to one that was changed since.
 
-    How to fix: Pass the input of this output with `--inputs`, or run the evaluation again with
+    How to fix: Pass the input of this output with `--inputs-file`, or run the evaluation again with
     this input.
 
     Bad:
@@ -265,8 +265,8 @@ HAR301: Final = Rule(
     Why it matters: the record belongs to another evaluation, or it is not possible to see to which
     one.
 
-    How to fix: Pass the input of this log with `--inputs`, or run the evaluation again with this
-    input. Do not edit the records: the log says what was computed.
+    How to fix: Pass the input of this log with `--inputs-file`, or run the evaluation again with
+    this input. Do not edit the records: the log says what was computed.
 
     Bad:
         input:

@@ -234,7 +234,7 @@ def test_only_the_rows_of_one_run_are_expected(tmp_path: Path) -> None:
     for wrong in ({"expect_rows": -1}, {"expect_samples": -1}):
         with pytest.raises(UsageError, match="must not be negative"):
             evalstream.check(rows, **wrong)
-    with pytest.raises(UsageError, match="name it with --seal-to"):
+    with pytest.raises(UsageError, match="--create requires --seal-to"):
         evalstream.check(rows, create=True)
     (tmp_path / "other.jsonl").write_bytes(rows.read_bytes())
     for inputs in ([tmp_path], [rows, rows], [f"{tmp_path}/*.jsonl"]):
