@@ -1,40 +1,30 @@
-"""One block after the other, in this process."""
+"""Run one task after the other, in this process."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Generic
 
 from evalstream.executors.base import Backend, Result
 
 
 class SerialExecutor:
-    """Runs each task at once, where it is submitted."""
+    """Runs each task when its result is asked for."""
 
-    def submit(self, fn: Callable[..., Result], /, *args: Any) -> _Done[Result]:
-        """Run `fn` now and return what became of it."""
-        done: _Done[Result] = _Done()
-        try:
-            done.value = fn(*args)
-        except Exception as error:  # noqa: BLE001 - belongs to whoever asks for the result
-            done.error = error
-        return done
+    def submit(self, fn: Callable[..., Result], /, *args: Any) -> _Deferred[Result]:
+        """Take a task."""
+        return _Deferred(partial(fn, *args))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Do nothing: nothing is under way."""
 
 
-class _Done(Generic[Result]):
-    """What became of a task."""
+class _Deferred(Generic[Result]):
+    """A task that runs when its result is asked for."""
 
-    value: Result
-    error: Exception | None = None
-
-    def result(self) -> Result:
-        """Return what the task returned, or raise what it raised."""
-        if self.error is not None:
-            raise self.error
-        return self.value
+    def __init__(self, task: Callable[[], Result]) -> None:
+        self.result = task
 
 
 def backend() -> Backend:

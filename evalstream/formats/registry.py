@@ -18,13 +18,9 @@ from evalstream.formats.base import (
     Kind,
     PairedFormat,
     RowFormat,
-    Show,
 )
 from evalstream.io.beginning import Beginning
-from evalstream.io.progress import Progress
-from evalstream.model.options import Options
-from evalstream.model.report import RunSummary
-from evalstream.model.run import MAIN_FORMAT, Run
+from evalstream.model.run import MAIN_FORMAT
 from evalstream.rules.base import Rule
 from evalstream.rules.catalogue import SHARED_RULES, Catalogue
 
@@ -106,14 +102,6 @@ def kind_late(file: Beginning) -> Kind | None:
     """Return what a file may be whose beginning shows none of the formats."""
     found = ((one.name, one.recognised_late(file)) for one in FORMATS.values())
     return next((Kind(name, kind) for name, kind in found if kind is not None), None)
-
-
-def check(run: Run, options: Options, show: Show, progress: Progress) -> RunSummary:
-    """Check one run and hand its findings to `show`, in order. Raises what its format raises."""
-    one = FORMATS[run.format]
-    summary = one.check(run, options, show, progress, kind_of)
-    summary.noun = one.noun
-    return summary
 
 
 def _first(file: Beginning, formats: Iterable[Format]) -> Kind | None:

@@ -1,8 +1,7 @@
-"""Check one run, also if its aggregate arrives later than its rows."""
+"""Check one run whose aggregate arrives later than its rows."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
@@ -10,14 +9,12 @@ from typing import Final
 
 from evalstream.formats.eee.checker import RunCheck
 from evalstream.formats.eee.rules.seal import ES506
-from evalstream.io.overwriting import is_device
 from evalstream.io.progress import Progress
-from evalstream.io.remote import is_remote
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.finding_list import FindingList
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import RunSummary
-from evalstream.model.run import STDIN, Run
+from evalstream.model.run import Run
 from evalstream.rules.inputs import ES006
 
 LATER: Final = (
@@ -32,19 +29,16 @@ LATER: Final = (
 """Routing options that concern the whole run, which is checked when its aggregate exists."""
 
 
-def check_run(
+def check_late(
     run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
 ) -> RunSummary:
-    """Check one run and pass its findings to `show`, in order.
+    """Check a run whose aggregate arrives later than its rows.
 
-    An aggregate that does not exist when a stream begins may arrive while the stream lasts. Then
-    rows are first checked alone as they come, and against the aggregate when it exists: completely
-    if a copy of them was kept, else only their bytes and their number. Raises CannotWrite if rows
-    or a seal cannot be written to their target.
+    Findings go to `show`, in order. The rows are first checked alone as they come, and against the
+    aggregate when it exists: completely if a copy of them was kept, else only their bytes and their
+    number. Raises CannotWrite if rows or a seal cannot be written to their target.
     """
     routing = options.routing
-    if not _is_awaited(run, options):
-        return RunCheck(run, options, show, progress).summary()
     copy = routing.tee or (run.rows if routing.follow else None)
     if copy is None:
         return RunCheck(run, options, show, progress, awaited=True).summary()
@@ -77,14 +71,6 @@ def _with_noise(summary: RunSummary, first: RunSummary) -> RunSummary:
         notices = summary.severities.get(Severity.INFO, 0)
         summary.severities[Severity.INFO] = notices + skipped
     return summary
-
-
-def _is_awaited(run: Run, options: Options) -> bool:
-    """Return whether a stream of rows begins before its aggregate exists."""
-    if run.aggregate is None or run.rows is None or is_remote(run.aggregate):
-        return False
-    comes_by = run.rows == STDIN or options.routing.follow or is_device(run.rows)
-    return comes_by and not os.path.exists(run.aggregate)
 
 
 def _skip_shown(shown: FindingList, show: Callable[[Finding], None]) -> Callable[[Finding], None]:
