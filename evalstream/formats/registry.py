@@ -127,6 +127,9 @@ def _rules_of(name: str) -> Iterable[Rule]:
 
 
 CATALOGUE: Final = Catalogue(
-    {prefix: partial(_rules_of, name) for name, prefix in _PREFIXES.items()}
+    {
+        prefix: partial(_rules_of, name)
+        for prefix, name in sorted(zip(_PREFIXES.values(), _PREFIXES, strict=True))
+    }
 )
 """The rules of all formats by code, with those that all share."""

@@ -97,6 +97,14 @@ class Rule(NamedTuple):
 
     An `optional` rule holds only if it is selected or a profile adds it. A `run` rule with
     `about_paths` also checks runs whose rows could not be read, or that have no rows.
+    A `row` rule with `by_ids` reads only the ids that rows share: it runs once for all rows that
+    have the same ids.
+
+    `reads` names the members of a row that a `row` rule reads, as JSON Pointers, with `*` for each
+    element of an array: in a row without any of them the rule finds nothing. If it is empty, the
+    rule may find something in every row. `in_scanner` says that the scanner tests the rule: it
+    rejects a row in which the rule finds more than an info, and flags an info. Otherwise the rule
+    runs over the accepted rows that have a member of `reads`.
     """
 
     code: str
@@ -113,6 +121,8 @@ class Rule(NamedTuple):
     about_aggregate: bool = False
     about_paths: bool = False
     by_ids: bool = False
+    reads: tuple[str, ...] = ()
+    in_scanner: bool = False
     since: str = "0.1.0"
     former_names: tuple[str, ...] = ()
 

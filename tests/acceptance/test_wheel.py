@@ -15,6 +15,7 @@ from paths import EXAMPLES, REPOSITORY, SCHEMAS
 
 import evalstream
 from evalstream.parsing.native import binding
+from evalstream.parsing.native.sources import sources_digest
 
 NEEDED = ("evalstream", "schemas", "scripts", "pyproject.toml", "README.md", "LICENSE")
 """What a wheel is made of."""
@@ -118,16 +119,36 @@ def test_without_a_compiler_the_same_is_checked_and_the_version_says_so(
     assert '"rows":8' in told[0], reports[0].stderr
 
 
-def test_what_is_older_than_its_sources_is_left_alone(
+def test_a_library_of_other_sources_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compiled, source = tmp_path / binding.LIBRARY.name, tmp_path / "scanner.c"
-    shutil.copy2(binding.LIBRARY, compiled)
-    monkeypatch.setattr(binding, "LIBRARY", compiled)
+    native = binding.LIBRARY.parent
+    shutil.copytree(native, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(binding, "LIBRARY", tmp_path / binding.LIBRARY.name)
+    # When something was written says nothing of what it was compiled from.
+    os.utime(binding.LIBRARY, (0, 0))
     assert binding.library.__wrapped__() is not None
-    source.touch()
-    os.utime(compiled, (0, 0))
+    source = tmp_path / "scanner.c"
+    content = source.read_text()
+    source.write_text(f"{content}/* changed */\n")
     assert binding.library.__wrapped__() is None
+    source.write_text(content)
+    assert binding.library.__wrapped__() is not None
+    (tmp_path / "more.h").touch()
+    assert binding.library.__wrapped__() is None
+
+
+def test_without_sources_the_digest_of_the_build_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled, written = tmp_path / binding.LIBRARY.name, tmp_path / binding.DIGEST
+    shutil.copy(binding.LIBRARY, compiled)
+    monkeypatch.setattr(binding, "LIBRARY", compiled)
+    assert binding.library.__wrapped__() is None
+    digest = sources_digest(REPOSITORY / "evalstream" / "parsing" / "native")
+    for text, is_used in ((f"{digest}\n", True), ("0" * 64, False), ("\u00fc", False)):
+        written.write_text(text, encoding="utf-8")
+        assert (binding.library.__wrapped__() is not None) == is_used
 
 
 @pytest.mark.parametrize("content", [None, b"no library", b""])

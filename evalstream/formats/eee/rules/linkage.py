@@ -171,6 +171,7 @@ ES601: Final = Rule(
           {"evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000"}
     """,
     row=_foreign_evaluation,
+    reads=("/evaluation_id",),
     by_ids=True,
 )
 
@@ -200,6 +201,7 @@ ES602: Final = Rule(
           {"model_info": {"id": "acme/acorn-7b"}}
     """,
     row=_foreign_model,
+    reads=("/model_id",),
     by_ids=True,
 )
 
@@ -231,6 +233,7 @@ ES603: Final = Rule(
           {"evaluation_results": [{"evaluation_result_id": "accuracy"}]}
     """,
     row=_unknown_result,
+    reads=("/evaluation_result_id",),
     by_ids=True,
 )
 
@@ -276,6 +279,7 @@ ES605: Final = Rule(
           }
     """,
     row=_unknown_evaluation_name,
+    reads=("/evaluation_name",),
     by_ids=True,
 )
 

@@ -207,6 +207,8 @@ ES304: Final = Rule(
           }
     """,
     row=_turn_order,
+    reads=("/interactions", "/messages"),
+    in_scanner=True,
     former_names=("turn-order",),
 )
 
@@ -250,6 +252,8 @@ ES305: Final = Rule(
           }
     """,
     row=_dangling_tool_call,
+    reads=("/interactions", "/messages"),
+    in_scanner=True,
 )
 
 ES306: Final = Rule(
@@ -292,6 +296,8 @@ ES306: Final = Rule(
           }
     """,
     row=_miscounted_turns,
+    reads=("/interactions", "/messages"),
+    in_scanner=True,
 )
 
 ES315: Final = Rule(
@@ -333,6 +339,8 @@ ES315: Final = Rule(
           }
     """,
     row=_mislabelled_interaction,
+    reads=("/interactions", "/messages"),
+    in_scanner=True,
 )
 
 ES319: Final = Rule(
@@ -368,6 +376,8 @@ ES319: Final = Rule(
           }
     """,
     row=_two_transcripts,
+    reads=("/interactions", "/messages"),
+    in_scanner=True,
 )
 
 RULES: Final = (ES304, ES305, ES306, ES315, ES319)
