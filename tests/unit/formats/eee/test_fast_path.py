@@ -14,7 +14,7 @@ from rows import (
 )
 
 import evalstream
-from evalstream.formats.eee import fast_path, row_engine, row_view
+from evalstream.formats.eee import fast_path, row_engine, versions
 from evalstream.formats.eee.fast_path import fast_path_for
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.io import digest
@@ -23,7 +23,7 @@ from evalstream.parsing.native.schema_tables import NotTabled
 
 
 def test_every_version_is_taken() -> None:
-    for version in row_view.INSTANCE_VERSIONS:
+    for version in versions.INSTANCE_VERSIONS:
         assert fast_path_for(BARE[version]) is not None
         assert fast_path_for(slowly(BARE[version])) is None
 
