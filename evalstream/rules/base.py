@@ -97,14 +97,14 @@ class Rule(NamedTuple):
 
     An `optional` rule holds only if it is selected or a profile adds it. A `run` rule with
     `about_paths` also checks runs whose rows could not be read, or that have no rows.
-    A `row` rule that is `by_ids` looks only at the ids that rows share: it runs once for all rows
-    that have the same ones.
+    A `row` rule with `by_ids` reads only the ids that rows share: it runs once for all rows that
+    have the same ids.
 
-    `reads` names the members of a row that a `row` rule looks at, as JSON Pointers, `*` for each
-    element of an array: in a row that holds none of them the rule finds nothing. Without any the
-    rule may find something in each row. `in_scanner` says that the scanner tests the rule: it
-    accepts no row in which the rule finds anything but a notice, which it flags. Where the scanner
-    does not, the rule runs over the accepted rows that hold a member of `reads`.
+    `reads` names the members of a row that a `row` rule reads, as JSON Pointers, with `*` for each
+    element of an array: in a row without any of them the rule finds nothing. If it is empty, the
+    rule may find something in every row. `in_scanner` says that the scanner tests the rule: it
+    rejects a row in which the rule finds more than an info, and flags an info. Otherwise the rule
+    runs over the accepted rows that have a member of `reads`.
     """
 
     code: str

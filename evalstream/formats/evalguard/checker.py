@@ -62,7 +62,7 @@ def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run |
     which EvalGuard's documents do not have.
     """
     if inputs is not None:
-        raise UsageError(f"--inputs-file cannot be used with files of {NAME}")
+        raise UsageError(f"--inputs-file does not go with files of {NAME}")
     if path == STDIN and aggregate == STDIN:
         raise UsageError("standard input can be named only once")
     reason = nothing_in(path)

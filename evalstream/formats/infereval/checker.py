@@ -28,7 +28,7 @@ def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run |
     aggregate, as it has no rows. Raises UsageError if they do not belong together.
     """
     if inputs is not None:
-        raise UsageError(f"--inputs-file cannot be used with files of {NAME}")
+        raise UsageError(f"--inputs-file does not go with files of {NAME}")
     if path == STDIN and aggregate == STDIN:
         raise UsageError("standard input can be named only once")
     if path != STDIN and os.path.isdir(path):
