@@ -13,7 +13,7 @@ from evalstream.formats.eee.rules import cross_run
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
 from evalstream.model.report import RunSummary
-from evalstream.stats.link_keys import GREATEST_HASH64, LinkKey, element_of
+from evalstream.stats.link_keys import GREATEST_HASH64, LinkKey, unpack_element_position
 from evalstream.stats.run_links import MOST_GROUPS, Group, decode_words, encode_words
 
 CACHE_KIBIBYTES: Final = 8192
@@ -241,7 +241,7 @@ class _Named(NamedTuple):
 
     def place(self, word: int) -> tuple[int, int]:
         """Return the line of a row, and the number by which it is spoken of."""
-        return element_of(word) if self.is_array else (word, word)
+        return unpack_element_position(word) if self.is_array else (word, word)
 
 
 _OF_AGGREGATES: Final[Mapping[str, Callable[[str], Violation]]] = {

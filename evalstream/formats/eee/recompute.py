@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from evalstream.formats.eee.aggregate import Aggregate, Result
 from evalstream.formats.eee.claims import Agreement, Claims, agreement, agrees
-from evalstream.stats.duplicates import Cover
+from evalstream.stats.duplicates import ResultCoverage
 from evalstream.stats.score_sums import FRACTION_BITS, ScoreSums
 
 PERCENT: Final = 100
@@ -57,7 +57,7 @@ class Recomputed:
     result: Result
     claims: Claims
     scores: ScoreSums | None
-    cover: Cover
+    cover: ResultCoverage
 
     @property
     def samples(self) -> int:
@@ -233,7 +233,7 @@ class Recomputed:
 
 
 def recomputed(
-    aggregate: Aggregate, scores: Mapping[int, ScoreSums], covers: Mapping[int, Cover]
+    aggregate: Aggregate, scores: Mapping[int, ScoreSums], covers: Mapping[int, ResultCoverage]
 ) -> list[Recomputed]:
     """Compare every result of an aggregate with its rows, in the aggregate's order."""
     return [
@@ -241,7 +241,7 @@ def recomputed(
             result,
             aggregate.claims.get(result.place, Claims()),
             scores.get(result.place),
-            covers.get(result.place, Cover()),
+            covers.get(result.place, ResultCoverage()),
         )
         for result in aggregate.joinable()
     ]
