@@ -1,6 +1,6 @@
 """Run the command line as `python -m evalstream`."""
 
-from evalstream.cli import app
+from evalstream.cli import main
 
 if __name__ == "__main__":
-    app()
+    main()

@@ -71,7 +71,7 @@ class BatchScheduler:
 
     def _check_all(self) -> None:
         backend = self._backend()
-        is_elsewhere = backend.beside is not None
+        is_elsewhere = backend.submit_aside is not None
         if backend.parallelism <= 1 and not is_elsewhere:
             for planned in self._unanswered(self._plan.in_order()):
                 self._check_here(planned)
@@ -90,7 +90,7 @@ class BatchScheduler:
                     self._check_here(one_run)
 
     def _backend(self) -> Backend:
-        """Choose who checks runs. Raises MissingExtra, and EngineLost where there is nobody."""
+        """Choose who checks runs. Raises MissingExtra, and ExecutorLost where there is nobody."""
         options = self._options
         jobs = options.jobs or usable_cores()
         if options.executor == "serial":
@@ -105,7 +105,7 @@ class BatchScheduler:
 
     def _small(self, backend: Backend) -> Callable[[PlannedRun], bool]:
         """Return what tells which runs one worker checks as a whole."""
-        if backend.beside is None:
+        if backend.submit_aside is None:
             return lambda run: not run.is_stream and run.size < WORTH_A_POOL_BYTES
         share = self._plan.total // (OUTLIER_SHARE * backend.parallelism)
         largest = max(OUTLIER_BYTES, share)
@@ -136,8 +136,8 @@ class BatchScheduler:
         if self._ledger is not None:
             self._ledger.flush()
         self._take(check_planned(self._options, planned, self._progress.within()), 0)
-        if STOPPING.granted is not None:
-            raise Stopped(STOPPING.granted)
+        if STOPPING.raised is not None:
+            raise Stopped(STOPPING.raised)
 
     def _take(self, checked: Checked, size: int) -> None:
         """Take what became of a run, and have the ledger remember it."""

@@ -1,4 +1,4 @@
-"""One block after the other, in this process."""
+"""Executor backend: one task after the other, in this process."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from evalstream.executors.base import Backend, Result
 
 
 class SerialExecutor:
-    """Runs each task at once, where it is submitted."""
+    """Runs each task immediately on submission."""
 
     def submit(self, fn: Callable[..., Result], /, *args: Any) -> _Done[Result]:
-        """Run `fn` now and return what became of it."""
+        """Run `fn` now and return a finished future."""
         done: _Done[Result] = _Done()
         try:
             done.value = fn(*args)
-        except Exception as error:  # noqa: BLE001 - belongs to whoever asks for the result
+        except Exception as error:  # noqa: BLE001 - raised again by result()
             done.error = error
         return done
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Do nothing: nothing is under way."""
+        """Do nothing: no task is pending."""
 
 
 class _Done(Generic[Result]):
-    """What became of a task."""
+    """The future of a finished task."""
 
     value: Result
     error: Exception | None = None
@@ -38,5 +38,5 @@ class _Done(Generic[Result]):
 
 
 def backend() -> Backend:
-    """Describe the serial executor; one task at a time, none held back."""
+    """Describe the serial executor: one task at a time, no look-ahead."""
     return Backend("serial", parallelism=1, start=SerialExecutor, look_ahead=1)
