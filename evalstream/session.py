@@ -109,8 +109,8 @@ def _exit_code(totals: Totals) -> int:
 
     Stopped by a signal: 128 and its number, as shells count.
     """
-    if STOPPING.granted is not None:
-        return 128 + STOPPING.granted
+    if STOPPING.raised is not None:
+        return 128 + STOPPING.raised
     if totals.verdicts.get("failed"):
         return 1
     return 3 if totals.unchecked or totals.unreached or not totals.runs else 0

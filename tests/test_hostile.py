@@ -350,7 +350,7 @@ def test_a_file_that_is_replaced_is_told(
     other.write_bytes(GOOD)
     while_read(monkeypatch, step, lambda: other.exists() and other.replace(path))
     code, text = see(GOOD)
-    assert (code, "another file stands in its place" in text) == (3, True)
+    assert (code, "it was replaced by another file" in text) == (3, True)
 
 
 def test_of_a_short_file_that_is_replaced_what_was_read_is_judged_and_digested(
@@ -360,7 +360,7 @@ def test_of_a_short_file_that_is_replaced_what_was_read_is_judged_and_digested(
     other.write_bytes(b"no rows")
     while_read(monkeypatch, "lines", lambda: other.exists() and other.replace(path))
     code, text = see(GOOD)
-    assert (code, "stands in its place" in text) == (3, True)
+    assert (code, "it was replaced by another file" in text) == (3, True)
     assert "8 rows" in text
 
 
@@ -369,7 +369,7 @@ def test_a_file_that_is_gone_at_the_end_is_told(
 ) -> None:
     while_read(monkeypatch, "checksums", (tmp_path / "rows.jsonl").unlink)
     code, text = see(GOOD)
-    assert (code, "changed while it was read: it is gone" in text) == (3, True)
+    assert (code, "changed while it was read: it no longer exists" in text) == (3, True)
 
 
 @pytest.mark.parametrize("indent", [None, 1])

@@ -21,8 +21,8 @@ from evalstream.engine import row_pass
 from evalstream.executors import pool, serial
 from evalstream.executors.base import run_in_order
 from evalstream.io import stream
-from evalstream.io.follow import Growing
-from evalstream.io.stream import Descriptor, Rewound, StreamSource, Tapped
+from evalstream.io.follow import FollowedFile
+from evalstream.io.stream import DescriptorReader, PrefixedReader, StreamSource, TappedReader
 from evalstream.model.block import Block
 
 GOOD = bytes_of(sound_rows())
@@ -337,13 +337,13 @@ def test_a_growing_file_is_followed_to_its_end(tmp_path: Path) -> None:
 def test_a_followed_file_that_shrinks_is_told(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(GOOD)
-    growing = Growing(str(path), 0.1)
+    growing = FollowedFile(str(path), 0.1)
     assert growing.read() == GOOD
     path.write_bytes(LINES[0])
     with pytest.raises(OSError, match="became shorter"):
         growing.read()
     path.unlink()
-    assert growing.changed() == "it is gone"
+    assert growing.changed() == "it no longer exists"
     growing.close()
 
 
@@ -351,9 +351,9 @@ USAGE = [
     (["a.jsonl", "b.jsonl", "--tee", "c"], "exactly one rows file"),
     (["."], None),
     ([".", "--accepted", "c"], "exactly one rows file"),
-    (["a.jsonl", "--tee", "a.jsonl"], "would be written over a.jsonl"),
-    (["a.jsonl", "--accepted", "link.jsonl"], "would be written over a.jsonl"),
-    (["a.jsonl", "--accepted", "c", "--rejected", "c"], "would be written over c"),
+    (["a.jsonl", "--tee", "a.jsonl"], "would overwrite the input a.jsonl"),
+    (["a.jsonl", "--accepted", "link.jsonl"], "would overwrite the input a.jsonl"),
+    (["a.jsonl", "--accepted", "c", "--rejected", "c"], "would overwrite c"),
     (["a.jsonl", "--aggregate", "b.jsonl", "--rejected", "b.jsonl"], "written over b.jsonl"),
     (["-", "--seal-to", "c.json"], "name one with --tee"),
     (["-", "--follow"], "a pipe is followed by itself"),
@@ -461,16 +461,16 @@ def test_a_head_waits_for_a_line_and_no_longer_than_a_lull() -> None:
 
 def test_readers_can_be_wrapped() -> None:
     seen: list[bytes] = []
-    reader = Rewound(b"ab", Tapped(Pieces(b"c", None, b"d"), seen.append))
+    reader = PrefixedReader(b"ab", TappedReader(Pieces(b"c", None, b"d"), seen.append))
     assert [reader.read() for _ in range(4)] == [b"ab", b"c", b"d", b""]
     assert seen == [b"c", b"d"]
-    assert Rewound(b"a", Pieces(None)).wait(0)
-    assert not Rewound(b"", Pieces(None)).wait(0)
+    assert PrefixedReader(b"a", Pieces(None)).wait(0)
+    assert not PrefixedReader(b"", Pieces(None)).wait(0)
 
 
 def test_a_descriptor_is_read_as_it_fills() -> None:
     reading, writing = os.pipe()
-    descriptor = Descriptor(reading, owned=True)
+    descriptor = DescriptorReader(reading, owned=True)
     assert not descriptor.wait(0.01)
     os.write(writing, b"abc")
     assert descriptor.wait(0.01)
@@ -502,7 +502,7 @@ def test_a_report_is_never_written_over_its_input(tmp_path: Path) -> None:
         before = (tmp_path / name).read_bytes()
         arguments = [rows.name, "--aggregate", aggregate.name, "--output", name]
         code, _, said = filtered_arguments(arguments, tmp_path)
-        assert (code, "would be written over" in said) == (2, True)
+        assert (code, "would overwrite" in said) == (2, True)
         assert (tmp_path / name).read_bytes() == before
 
 

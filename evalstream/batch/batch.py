@@ -78,7 +78,7 @@ def check_many(
         if part is None or ours is None:
             report_cross_run(across, gathering, options, show)
         else:
-            partial = bool(unreached) or STOPPING.granted is not None
+            partial = bool(unreached) or STOPPING.raised is not None
             part.links(across.parts())
             chosen = deciding(options)
             part.foot(PartTrailer(ours, plan.digest, plan.count, plan.ours, chosen, partial))

@@ -38,7 +38,7 @@ _PLACES: Final = {
 
 UNCHECKED: Final = "nothing was checked: {}"
 
-LULL_SECONDS: Final = 0.005
+IDLE_SECONDS: Final = 0.005
 """How long a line waits for what may follow it where something waits for the rows."""
 
 
@@ -132,7 +132,7 @@ def _kind(*, is_hurried: bool) -> tuple[str, str] | None:
 
 def _pauses(seen: bytes) -> bool:
     """Tell whether a line is there, and no more comes for a while."""
-    return b"\n" in seen and not STANDARD_INPUT.wait(LULL_SECONDS)
+    return b"\n" in seen and not STANDARD_INPUT.wait(IDLE_SECONDS)
 
 
 def _is_other_document() -> bool:

@@ -10,7 +10,7 @@ from evalstream.discovery.declared_rows import is_outside, missing_rows, places
 from evalstream.discovery.file_table import FileTable, KnownFile, Note
 from evalstream.discovery.peek import AGGREGATE, AGGREGATES, MAYBE_AGGREGATES, AggregatePeek
 from evalstream.discovery.unrecognised import Leftovers
-from evalstream.io.containment import LeadsOut
+from evalstream.io.containment import OutsideFolder
 from evalstream.io.file_names import SAMPLES, is_json_name, rows_rank, without_ending
 from evalstream.model.run import NoInput, Run
 
@@ -144,7 +144,7 @@ class Pairing:
         for place in places(self._place.root, aggregate, declared) if declared else ():
             try:
                 true_path = self._true_path(place)
-            except LeadsOut:
+            except OutsideFolder:
                 leads_out = declared
                 continue
             if true_path is not None:

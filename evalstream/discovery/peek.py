@@ -17,7 +17,7 @@ from evalstream.formats.eee.row_view import AGGREGATE_KEYS, AGGREGATE_MEMBERS
 from evalstream.formats.evalguard import documents as evalguard
 from evalstream.formats.harpia import documents as harpia
 from evalstream.formats.infereval import documents as infereval
-from evalstream.io.beginning import LARGEST_LOOK, Beginning, beginning_of, lines_of
+from evalstream.io.beginning import MOST_DOCUMENT_BYTES, Beginning, beginning_of, lines_of
 from evalstream.io.file_names import is_packed_json_name, is_rows_name
 from evalstream.model.errors import CannotCheck
 from evalstream.parsing.json import UTF8_MARK
@@ -203,7 +203,7 @@ def _behind_items(file: Beginning) -> Kind | None:
 
 def _looked_closely(text: bytes, name: str) -> AggregatePeek:
     """Tell documents of other formats from what is no document, and from what is broken."""
-    whole = text if len(text) <= LARGEST_LOOK else None
+    whole = text if len(text) <= MOST_DOCUMENT_BYTES else None
     file = Beginning(name, text[:PEEK_BYTES], lambda: whole)
     document = file.document
     if isinstance(document, dict) and not AGGREGATE_KEYS.isdisjoint(document):

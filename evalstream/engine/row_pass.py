@@ -171,7 +171,7 @@ class RowPass:
         noted = _noted(blocks, under_way)
         # What was read of a stream went its ways already, and is checked before it ends.
         is_stream = isinstance(source, StreamSource)
-        for result in run_in_order(backend, check, noted, stop_themselves=is_stream):
+        for result in run_in_order(backend, check, noted, tasks_raise_stopped=is_stream):
             yield under_way.popleft(), result
 
     def _ranges(self, source: FileSource, backend: Backend, length: int) -> Iterator[Block | None]:
@@ -183,10 +183,10 @@ class RowPass:
         if backend.name == "serial":
             source.start_digest(self.algorithms)
             return source.lines(length, self.options.max_line_bytes)
-        if backend.beside is not None:
-            source.digest_abroad(self.algorithms, length, backend.beside)
-            return source.blocks(length, abroad=True)
-        return source.digest_beside(self.algorithms, length, source.blocks(length))
+        if backend.submit_aside is not None:
+            source.digest_in_task(self.algorithms, length, backend.submit_aside)
+            return source.blocks(length, other_machines=True)
+        return source.digest_in_thread(self.algorithms, length, source.blocks(length))
 
     def _break_off(self, error: ArrayError, rows: int) -> None:
         """Say where an array of rows stops making sense; what follows cannot be looked at."""
@@ -274,7 +274,7 @@ def backend_for(opened: OpenRows, context: CheckContext) -> tuple[Backend, int]:
     A file can be cut anywhere and read by the workers of a cluster; what passes through here stays
     on this machine. Rows that trickle in and are waited for are checked where they come in:
     starting workers would keep the first ones. An ordered context is checked here. Raises
-    MissingExtra and EngineLost where there are no such workers.
+    MissingExtra and ExecutorLost where there are no such workers.
     """
     options, source = context.options, opened.source
     if options.executor == "serial" or context.is_ordered:

@@ -129,7 +129,7 @@ def patiently(call: Callable[[], _Returned]) -> _Returned:
             if _code(error) not in _BUSY or time.monotonic() > end:
                 raise
         # A signal is heard here, and not within SQLite, which waits by itself only shortly.
-        with STOPPING.waiting():
+        with STOPPING.interruptible():
             time.sleep(_PAUSE_SECONDS)
 
 

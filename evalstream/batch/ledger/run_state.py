@@ -15,7 +15,7 @@ from evalstream.io.file_names import rows_named_like
 from evalstream.io.file_state import FileState, file_state
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote, shown
-from evalstream.io.remote.retry import tried
+from evalstream.io.remote.retry import with_retries
 from evalstream.io.remote.store import MODIFIED
 from evalstream.io.remote.stores import store_of
 from evalstream.io.remote.urls import S3
@@ -90,23 +90,23 @@ def _marks_of(name: str | None) -> FileState | None:
 def _remote_marks(url: str) -> FileState:
     """Ask a store what it says of an object."""
     try:
-        with STOPPING.waiting():
-            facts = tried(store_of(url).look, Event())
+        with STOPPING.interruptible():
+            facts = with_retries(store_of(url).look, Event())
     except (OSError, CannotCheck):
         return FileState(["unreadable"], None)
-    told = facts.marks.get(MODIFIED)
-    moment = None if told is None else _moment(told)
+    reported = facts.marks.get(MODIFIED)
+    moment = None if reported is None else _moment(reported)
     # An ETag or a generation by itself tells one object from the next.
-    lasting = 0 if facts.marks.keys() - {MODIFIED} else None
+    permanent = 0 if facts.marks.keys() - {MODIFIED} else None
     seen = ["object", facts.size, sorted(facts.marks.items())]
-    return FileState(seen, lasting if moment is None else moment)
+    return FileState(seen, permanent if moment is None else moment)
 
 
-def _moment(told: str) -> int | None:
+def _moment(reported: str) -> int | None:
     """Read a time as stores tell it: RFC 9110, ISO 8601, or seconds since the epoch."""
     for read in (parsedate_to_datetime, datetime.fromisoformat, _from_seconds):
         try:
-            moment = read(told)
+            moment = read(reported)
             aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
             return int(aware.timestamp()) * 1_000_000_000
         except (ValueError, OverflowError, OSError):
@@ -114,8 +114,8 @@ def _moment(told: str) -> int | None:
     return None
 
 
-def _from_seconds(told: str) -> datetime:
-    return datetime.fromtimestamp(float(told), UTC)
+def _from_seconds(reported: str) -> datetime:
+    return datetime.fromtimestamp(float(reported), UTC)
 
 
 def _companions(run: Run) -> list[list[str]]:

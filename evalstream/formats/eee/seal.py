@@ -186,7 +186,7 @@ def stopped_before() -> Refusal | None:
         STOPPING.check()
     except Stopped as stopped:
         return Refusal(incomplete_reason=f"stopped by {stopped.name}")
-    STOPPING.hold()
+    STOPPING.defer()
     return None
 
 
