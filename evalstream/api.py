@@ -111,7 +111,7 @@ def merge(parts: Sequence[Input], *, reporter: Reporter | None = None) -> Report
 
     whole = open_parts([os.fspath(part) for part in parts])
     try:
-        options = restored(whole[0].footing.options)
+        options = restored(whole[0].trailer.options)
     except (KeyError, TypeError, ValueError) as error:
         raise CannotCheck(
             f"{whole[0].path}: its options make no sense; nothing was merged"

@@ -80,7 +80,7 @@ class Call:
         with Progress(shown=progress) as bar:
             if isinstance(found, NoInput):
                 from evalstream.batch.packing import check_planned
-                from evalstream.batch.planned import PlannedRun
+                from evalstream.batch.plan import PlannedRun
 
                 _, summary, findings = check_planned(self._options, PlannedRun(0, found, 0), bar)
                 for finding in findings:

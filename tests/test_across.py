@@ -1,4 +1,4 @@
-"""Runs held against each other: what is told of them, and in which order."""
+"""Runs compared with each other: the findings and their order."""
 
 from __future__ import annotations
 
@@ -362,9 +362,9 @@ def test_neither_order_nor_machine_matters(worlds: list[World], chance: Any) -> 
             chance.choice(machines).add(number, worlds[number].summary())
         for machine in chance.sample(machines, 3):
             for part in machine.parts():
-                merged.take_part(json.loads(json.dumps(part)))
+                merged.add_part(json.loads(json.dumps(part)))
         for part in merged.parts():
-            again.take_part(part)
+            again.add_part(part)
         for across in (together, merged, again):
             assert list(across.violations(CODES)) == plainly
             assert list(across.violations(CODES)) == plainly
@@ -733,7 +733,7 @@ def test_words_that_were_not_packed_are_refused(words: Any) -> None:
 )
 def test_parts_that_make_no_sense_are_refused(part: Any) -> None:
     with closing(CrossRunIndex()) as across, pytest.raises((KeyError, TypeError, ValueError)):
-        across.take_part(part)
+        across.add_part(part)
 
 
 @pytest.mark.parametrize(
@@ -754,7 +754,7 @@ def test_links_that_make_no_sense_are_refused(some: Any) -> None:
 def test_a_database_that_cannot_be_kept_is_no_crash() -> None:
     across = CrossRunIndex()
     across.close()
-    with pytest.raises(CannotCheck, match="could not be held against each other"):
+    with pytest.raises(CannotCheck, match="cannot compare the runs with each other"):
         across.add(1, RunSummary("a", None, "eee", links=RunLinks()))
     with pytest.raises(CannotCheck):
         list(across.violations(CODES))

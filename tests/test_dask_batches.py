@@ -37,7 +37,7 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Some runs, some of them faulty, two to a task; all but one are small."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(packing, "PACK_RUNS", 2)
+    monkeypatch.setattr(packing, "BUNDLE_RUNS", 2)
     for number in range(RUNS):
         place = tmp_path / "data" / f"run-{number:02}"
         place.mkdir(parents=True)
@@ -55,7 +55,7 @@ def check(folder: Path, cluster: Machines, **settings: Any) -> Report:
 
 def after(takes: int, act: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Do something once so many runs were taken."""
-    take, taken = ResultStore.take, []
+    take, taken = ResultStore.add, []
 
     def counted(self: ResultStore, *what: Any) -> None:
         take(self, *what)
@@ -63,7 +63,7 @@ def after(takes: int, act: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         if len(taken) == takes:
             act()
 
-    monkeypatch.setattr(ResultStore, "take", counted)
+    monkeypatch.setattr(ResultStore, "add", counted)
 
 
 def test_a_cluster_says_what_this_machine_says(
