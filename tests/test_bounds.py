@@ -21,7 +21,7 @@ from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import MORE, Violation
 from evalstream.parsing import limits, schema_errors_in_parts
 from evalstream.parsing.json_schema import builtin_schema, builtin_validator, schema_documents
-from evalstream.parsing.limits import Held, TooLarge, held_of, refuse_many_values
+from evalstream.parsing.limits import FindingLimiter, TooLarge, limit_findings, refuse_many_values
 from evalstream.parsing.strict_json import parse_exactly
 from evalstream.parsing.yaml import read_yaml
 
@@ -177,14 +177,14 @@ def test_findings_are_held_up_to_a_bound_and_counted_beyond(
 
 def test_the_first_of_each_kind_are_held() -> None:
     one, other = Violation("ES201", "x"), Violation("ES202", "x", count=3)
-    held = Held()
+    held = FindingLimiter()
     assert all(held.takes(one) for _ in range(limits.MOST_OF_A_KIND))
     assert held.takes(other)
     assert not held.takes(one)
     assert [(file, violation.code, violation.count) for file, violation in held.rest()] == [
         (None, "ES201", 1)
     ]
-    assert list(held_of([one, other])) == [one, other]
+    assert list(limit_findings([one, other])) == [one, other]
 
 
 @pytest.mark.parametrize("name", schema_documents())

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evalstream.parsing import array_splitter
-from evalstream.parsing.array_splitter import SEEN_AFTER_ERROR, ArrayError, ArraySplitter, Element
+from evalstream.parsing.array_splitter import SHOWN_AFTER_ERROR, ArrayError, ArraySplitter, Element
 
 LONGEST = 1 << 20
 SPACES = ["", " ", "\n", "\r\n", "\t", " \n\n  "]
@@ -233,7 +233,7 @@ def test_of_a_malformed_element_little_is_kept(size: int, violation: bytes, halv
     data = b'[{"a": ' + violation + "é".encode() * 4000
     found, issue, _ = split(data, size)
     assert issue == (MALFORMED, 7, 1, "invalid-json")
-    assert found == [Element(data[1 : 7 + SEEN_AFTER_ERROR - halved], 1, 1, whole=False)]
+    assert found == [Element(data[1 : 7 + SHOWN_AFTER_ERROR - halved], 1, 1, whole=False)]
     assert found[0].text.decode().endswith("é")
 
 

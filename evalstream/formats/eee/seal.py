@@ -87,9 +87,9 @@ class Seal:
 
     def difference(self) -> str:
         """Return the change for people, as a unified diff."""
-        from evalstream.parsing.json_edit import change_shown
+        from evalstream.parsing.json_edit import diff_text
 
-        return change_shown(self.before or b"", self.after, os.path.basename(self.path))
+        return diff_text(self.before or b"", self.after, os.path.basename(self.path))
 
     def write(self) -> None:
         """Write the sealed aggregate, whole or not at all. Raises CannotWrite."""

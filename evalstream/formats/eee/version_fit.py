@@ -11,7 +11,7 @@ from evalstream.parsing.json import resolve
 from evalstream.parsing.json_schema import (
     builtin_schema,
     builtin_validator,
-    demands_of,
+    constraints_of,
     finite_check,
 )
 from evalstream.parsing.schema_errors import Path_, SchemaError, path_of
@@ -57,10 +57,10 @@ def versions_that_fit(
 @lru_cache(maxsize=64)
 def _alternatives(version: str, *, instance: bool) -> tuple[tuple[str, ...], ...]:
     """Group the other versions by what they demand."""
-    own = demands_of(row_view.schema_name(version, instance=instance))
+    own = constraints_of(row_view.schema_name(version, instance=instance))
     groups: dict[str, list[str]] = {}
     for name in row_view.others(version, instance=instance):
-        demands = demands_of(row_view.schema_name(name, instance=instance))
+        demands = constraints_of(row_view.schema_name(name, instance=instance))
         if demands != own:
             groups.setdefault(demands, []).append(name)
     return tuple(map(tuple, groups.values()))

@@ -15,7 +15,7 @@ from evalstream.parsing.json_schema import (
     builtin_validator,
     compile_schema,
 )
-from evalstream.parsing.limits import held_of
+from evalstream.parsing.limits import limit_findings
 from evalstream.parsing.schema_errors import SchemaError
 from evalstream.parsing.schema_errors_in_parts import error_parts
 from evalstream.rules.schema import explain
@@ -49,7 +49,7 @@ def schema_violations(validator: Validator, value: Any) -> list[Violation]:
     too deep, that alone.
     """
     try:
-        return list(held_of(_shape_violations(validator, value)))
+        return list(limit_findings(_shape_violations(validator, value)))
     except RecursionError:
         return [ES113.violation("nested too deep to be judged by the schema")]
 
