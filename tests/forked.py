@@ -12,7 +12,7 @@ from test_streams import environment
 _DRIVER = """
 import json, os, sys
 
-from evalstream.cli import app, checking, listing, merging, saving, sealing
+from evalstream.cli import app, check, merge, rules, salvage, seal
 from evalstream.cli.app import main
 
 

@@ -104,7 +104,7 @@ def test_a_document_that_is_too_large_is_not_checked(
     report = evalstream.check(**DOCUMENTS[input_format](path, rows))
     run = report.runs[0]
     assert (report.exit_code, run.verdict) in ((3, "incomplete"), (1, "failed"))
-    said = " ".join(finding.message for finding in report) + (run.issue or "")
+    said = " ".join(finding.message for finding in report) + (run.incomplete_reason or "")
     assert ("500,000 values" if kind == "values" else " MiB") in said or input_format == "infereval"
     assert run.verdict != "passed"
 
@@ -120,7 +120,7 @@ def test_a_device_without_an_end_is_read_up_to_the_bound(
     monkeypatch.setattr("evalstream.formats.infereval.files.MOST_JSON_BYTES", 4 << 20)
     report = evalstream.check(rows, aggregate=device)
     assert (report.exit_code, report.counts.get("ES001")) == (3, 1)
-    assert "more than 4 MiB" in (report.runs[0].issue or "")
+    assert "more than 4 MiB" in (report.runs[0].incomplete_reason or "")
     report = evalstream.check(device, input_format="infereval")
     assert report.exit_code == 3
 
