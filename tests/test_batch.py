@@ -200,7 +200,7 @@ def test_a_full_disk_is_told_as_one(folder: Path, monkeypatch: pytest.MonkeyPatc
     def full(*_what: Any) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(ResultStore, "take", full)
+    monkeypatch.setattr(ResultStore, "add", full)
     with pytest.raises(CannotCheck, match="disk is full; TMPDIR"):
         evalstream.check(folder)
 

@@ -120,7 +120,7 @@ def test_a_device_without_an_end_is_read_up_to_the_bound(
     monkeypatch.setattr("evalstream.formats.infereval.files.MOST_JSON_BYTES", 4 << 20)
     report = evalstream.check(rows, aggregate=device)
     assert (report.exit_code, report.counts.get("ES001")) == (3, 1)
-    assert "more than 4 MiB" in (report.runs[0].incomplete_reason or "")
+    assert "larger than 4 MiB" in (report.runs[0].incomplete_reason or "")
     report = evalstream.check(device, input_format="infereval")
     assert report.exit_code == 3
 

@@ -30,7 +30,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait longer for workers to start than anybody would: tests run beside each other."""
-    monkeypatch.setattr(dask.backend, "__kwdefaults__", {"patience": STARTS_SECONDS})
+    monkeypatch.setattr(dask.backend, "__kwdefaults__", {"timeout": STARTS_SECONDS})
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_a_scheduler_that_is_lost_passes_nothing_and_keeps_what_was_done(
 def test_a_scheduler_that_is_not_there_is_said_so(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dask.backend, "__kwdefaults__", {"patience": 0.5})
+    monkeypatch.setattr(dask.backend, "__kwdefaults__", {"timeout": 0.5})
     report = evalstream.check(folder, executor="dask", dask_address="tcp://127.0.0.1:9")
     assert report.exit_code == 3
     assert {run.verdict for run in report.runs} == {"incomplete"}

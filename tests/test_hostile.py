@@ -460,7 +460,7 @@ def test_a_key_twice_is_told_at_any_depth(see: See) -> None:
     code, text = see(LINES[1] + LINES[0].replace(b'"epoch": 1', nested))
     assert code == 1
     assert "ES107 duplicate-key: 1" in text
-    assert "rows.jsonl:2 /metadata/a/0/b~1c/d: error: the key 'd' stands 2 times" in text
+    assert "rows.jsonl:2 /metadata/a/0/b~1c/d: error: the key 'd' occurs 2 times" in text
 
 
 FAULTY_LINES = [

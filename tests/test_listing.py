@@ -254,7 +254,7 @@ def test_a_server_that_turns_in_circles_is_left(s3: Store, monkeypatch: pytest.M
 
 
 def test_the_web_has_no_lists(web: Store) -> None:
-    with pytest.raises(OSError, match="does not list"):
+    with pytest.raises(OSError, match="cannot list"):
         list(listed(f"{web.prefix}/data/"))
     with pytest.raises(OSError, match="within URLs"):
         list(listed("simplecache::s3://bucket/x/"))
@@ -302,7 +302,7 @@ def test_a_pattern_in_a_store_that_refuses_is_told(s3: Store) -> None:
 
 
 def test_names_that_cannot_be_kept_apart_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "opened", lambda *_: iter([[Listed("a\0b.jsonl")]]))
+    monkeypatch.setattr(listing, "open_url", lambda *_: iter([[Listed("a\0b.jsonl")]]))
     with pytest.raises(OSError, match="NUL"):
         list(listed("memory://x"))
 

@@ -109,7 +109,7 @@ def test_a_run_that_kills_its_worker_is_named_and_the_others_are_checked(
     assert [(Path(run.file or "").parent.name, run.verdict) for run in report.runs] == [
         (f"run-{number}", "incomplete" if number == 4 else "passed") for number in range(SOME)
     ]
-    assert "a worker process died" in (report.runs[4].incomplete_reason or "")
+    assert "the worker process died" in (report.runs[4].incomplete_reason or "")
     assert [finding.code for finding in report] == ([] if ignored else ["ES001"])
     assert report.exit_code == 3
 

@@ -157,7 +157,7 @@ def _streamed(data: bytes, length: int, head: int) -> Iterator[Block]:
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        source = StreamSource(DescriptorReader(reading), "rows.jsonl", LONGEST, lull=0.0)
+        source = StreamSource(DescriptorReader(reading), "rows.jsonl", LONGEST, idle_seconds=0.0)
         assert data.startswith(source.head(head))
         source.start_digest(["md5"])
         blocks = [block for block in source.blocks(length) if block is not None]

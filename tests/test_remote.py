@@ -366,7 +366,7 @@ def test_notices_another_size_where_there_are_no_marks(web: Store, more: int) ->
     url = web.url()
     reader = RemoteReader(url)
     web.url(OTHER[:-1] if more < 0 else OTHER + b"x")
-    assert "it changed" in str(error_of(lambda: list(iter(reader.read, b""))))
+    assert "the object changed" in str(error_of(lambda: list(iter(reader.read, b""))))
     told = f"{len(DATA):,} bytes when it was opened, {len(DATA) + more:,} at the end"
     assert reader.changed() == told
 
@@ -435,7 +435,7 @@ def test_reads_one_object_without_ranges(web: Store) -> None:
     web.faults.ignores_ranges = True
     reader = RemoteReader(url)
     web.url(OTHER)
-    assert "it changed" in str(error_of(reader.read))
+    assert "the object changed" in str(error_of(reader.read))
 
 
 def test_takes_no_whole_object_for_a_part(web: Store) -> None:
@@ -537,7 +537,7 @@ class _Stuck:
     pins = False
 
     def look(self) -> Any:
-        return retry.within(lambda: time.sleep(60))
+        return retry.with_timeout(lambda: time.sleep(60))
 
 
 def test_leaves_a_call_behind_that_never_returns(monkeypatch: pytest.MonkeyPatch) -> None:

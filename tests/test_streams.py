@@ -354,11 +354,14 @@ USAGE = [
     (["a.jsonl", "--tee", "a.jsonl"], "would overwrite the input a.jsonl"),
     (["a.jsonl", "--accepted", "link.jsonl"], "would overwrite the input a.jsonl"),
     (["a.jsonl", "--accepted", "c", "--rejected", "c"], "would overwrite c"),
-    (["a.jsonl", "--aggregate", "b.jsonl", "--rejected", "b.jsonl"], "written over b.jsonl"),
+    (
+        ["a.jsonl", "--aggregate", "b.jsonl", "--rejected", "b.jsonl"],
+        "would overwrite the input b.jsonl",
+    ),
     (["-", "--seal-to", "c.json"], "name one with --tee"),
     (["-", "--follow"], "a pipe is followed by itself"),
     (["none.jsonl", "--follow"], "a file that is there"),
-    (["a.jsonl", "--noise", "("], "no regular expression"),
+    (["a.jsonl", "--noise", "("], "not a valid regular expression"),
     (["a.jsonl", "--idle-timeout", "0"], "more than 0 seconds"),
 ]
 
@@ -529,7 +532,7 @@ def test_rows_that_come_without_a_lull_do_not_wait_for_one(
 ) -> None:
     clock = iter(range(1000))
     monkeypatch.setattr(stream.time, "monotonic", lambda: 0.3 * next(clock))
-    source = StreamSource(Pieces(*[b"a\n"] * 20), "x", 100, lull=0.5)
+    source = StreamSource(Pieces(*[b"a\n"] * 20), "x", 100, idle_seconds=0.5)
     assert len(source.head()) < 20
     sizes = [block.length for block in source.blocks(1000) if block is not None]
     assert sum(sizes) == 40

@@ -269,7 +269,7 @@ def _streamed(
         reader,
         name,
         options.max_line_bytes,
-        **({"lull": SORTING_IDLE_SECONDS} if options.routing.splits_rows else {}),
+        **({"idle_seconds": SORTING_IDLE_SECONDS} if options.routing.splits_rows else {}),
         keep_rests=keep_rests,
     )
     head = _head(source)

@@ -1,4 +1,4 @@
-"""Salvage of a torn file: copy whole rows byte for byte, and write all other bytes beside them."""
+"""Salvage of a torn file: copy whole rows byte for byte, and write all other bytes to a second file."""
 
 from __future__ import annotations
 

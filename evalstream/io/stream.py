@@ -147,12 +147,16 @@ class StreamSource:
         name: str,
         longest: int,
         *,
-        lull: float = IDLE_SECONDS,
+        idle_seconds: float = IDLE_SECONDS,
         keep_rests: bool = False,
     ) -> None:
         self.path = name
         self.size = 0
-        self._reader, self._kept_bytes, self._idle_seconds = reader, longest + TOO_LONG_BY, lull
+        self._reader, self._kept_bytes, self._idle_seconds = (
+            reader,
+            longest + TOO_LONG_BY,
+            idle_seconds,
+        )
         self._head = bytearray()
         self._ended = False
         self._error: OSError | CannotCheck | Stopped | None = None

@@ -38,7 +38,7 @@ class ObjectSplitter:
     """Splits an object that arrives in pieces into the elements of one array member and the rest.
 
     The array is the first member called `name` whose value is an array. `issue` is the error in
-    that array, or None; after an error nothing behind it is parsed. At most one piece, one element,
+    that array, or None; after an error nothing after it is parsed. At most one piece, one element,
     and `longest` bytes of the rest of the object are in memory.
     """
 

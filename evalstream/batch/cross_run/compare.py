@@ -71,7 +71,7 @@ from the first of these groups.
 _FOUND: Final = """
 DROP TABLE IF EXISTS found;
 CREATE TABLE found (run INTEGER, is_aggregate INTEGER, line INTEGER, offset INTEGER,
-    told TEXT, earlier INTEGER, earlier_line INTEGER, count INTEGER, several INTEGER);
+    kind TEXT, earlier INTEGER, earlier_line INTEGER, count INTEGER, several INTEGER);
 DROP TABLE IF EXISTS collisions;
 CREATE TABLE collisions (run INTEGER, is_aggregate INTEGER, here TEXT, there TEXT);
 DROP TABLE IF EXISTS own;
@@ -115,7 +115,7 @@ INSERT INTO found SELECT run, 1, NULL, NULL, '904 claim',
         FROM claims GROUP BY evaluation HAVING COUNT(*) > 1
     ) ON evaluation = same
     WHERE earlier < run
-        AND run NOT IN (SELECT run FROM found WHERE told = '903 record');
+        AND run NOT IN (SELECT run FROM found WHERE kind = '903 record');
 DROP TABLE claims;
 INSERT INTO found SELECT number, 0, NULL, NULL, '904 cut', NULL, NULL, NULL, NULL
     FROM runs WHERE is_cut AND number IN (SELECT run FROM own WHERE aggregate = 0);
@@ -222,7 +222,7 @@ SELECT * FROM (
     UNION ALL
     SELECT run, is_aggregate, NULL, NULL, '908 case', NULL, NULL, NULL, NULL, here, there
         FROM collisions
-) ORDER BY run, is_aggregate, line IS NULL, line, told, earlier, earlier_line, offset, count, here
+) ORDER BY run, is_aggregate, line IS NULL, line, kind, earlier, earlier_line, offset, count, here
 """
 
 
