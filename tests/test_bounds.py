@@ -20,8 +20,8 @@ from evalstream.io import document as documents_of
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import MORE, Violation
 from evalstream.parsing import limits, schema_errors_in_parts
-from evalstream.parsing.json_schema import builtin_schema, builtin_validator, schema_documents
 from evalstream.parsing.limits import FindingLimiter, TooLarge, limit_findings, refuse_many_values
+from evalstream.parsing.schema_files import builtin_schema, builtin_validator, schema_documents
 from evalstream.parsing.strict_json import parse_exactly
 from evalstream.parsing.yaml import read_yaml
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalstream.parsing.json_edit import LONGEST_LINE, diff_text, set_members
+from evalstream.parsing.json_edit import set_members
+from evalstream.parsing.text_diff import LONGEST_LINE, diff_text
 
 AGGREGATE = Path(__file__).parent.parent / "examples" / "aggregate.json"
 HELD = "detailed_evaluation_results"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evalstream.parsing import array_splitter
+from evalstream.parsing import value_reader
 from evalstream.parsing.array_splitter import SHOWN_AFTER_ERROR, ArrayError, ArraySplitter, Element
 
 LONGEST = 1 << 20
@@ -228,7 +228,7 @@ def test_an_empty_array_is_fine(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 100, LONGEST])
-@pytest.mark.parametrize(("fault", "halved"), [(b"x ", 0), (b"xy ", 1)])
+@pytest.mark.parametrize(("violation", "halved"), [(b"x ", 0), (b"xy ", 1)])
 def test_of_a_malformed_element_little_is_kept(size: int, violation: bytes, halved: int) -> None:
     data = b'[{"a": ' + violation + "é".encode() * 4000
     found, issue, _ = split(data, size)
@@ -243,7 +243,7 @@ def test_after_a_violation_nothing_is_kept_but_lines_are_counted() -> None:
     assert splitter.issue is not None
     for _ in range(50):
         assert splitter.feed(b"{}\n" * 1000) == []
-        assert splitter._held == 0
+        assert splitter._buffered == 0
     splitter.feed(b"last")
     assert splitter.end() == []
     assert splitter.lines == 50102
@@ -279,7 +279,7 @@ class CountingDecoder:
     """A decoder that adds up how many bytes lie before it each time."""
 
     def __init__(self) -> None:
-        self.decoder, self.calls, self.scanned = array_splitter._DECODER, 0, 0
+        self.decoder, self.calls, self.scanned = value_reader._DECODER, 0, 0
 
     def raw_decode(self, text: str, start: int) -> Any:
         self.calls += 1
@@ -290,7 +290,7 @@ class CountingDecoder:
 @pytest.fixture
 def counting(monkeypatch: pytest.MonkeyPatch) -> CountingDecoder:
     decoder = CountingDecoder()
-    monkeypatch.setattr(array_splitter, "_DECODER", decoder)
+    monkeypatch.setattr(value_reader, "_DECODER", decoder)
     return decoder
 
 

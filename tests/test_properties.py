@@ -50,7 +50,7 @@ from evalstream.model.block import Block
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options
 from evalstream.parsing import json as parsing
-from evalstream.parsing.json_schema import builtin_schema
+from evalstream.parsing.schema_files import builtin_schema
 from evalstream.parsing.strict_json import parse_exactly
 from evalstream.stats.tally import Tally
 

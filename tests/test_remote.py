@@ -536,7 +536,7 @@ class _Stuck:
 
     pins = False
 
-    def look(self) -> Any:
+    def get_info(self) -> Any:
         return retry.with_timeout(lambda: time.sleep(60))
 
 

@@ -51,9 +51,9 @@ from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.model.block import Block, Lines
 from evalstream.model.options import Options
 from evalstream.model.row_record import RowRecord, RowRecords
-from evalstream.parsing.json_schema import builtin_schema
 from evalstream.parsing.native import binding, schema_tables
 from evalstream.parsing.native.schema_tables import NotTabled, pinned, tables_of
+from evalstream.parsing.schema_files import builtin_schema
 from evalstream.stats.tally import Tally
 
 SOURCES = REPOSITORY / "evalstream" / "parsing" / "native"

@@ -53,7 +53,7 @@ def _refuse_other_batch(part: Part, first: Part) -> None:
     ):
         if one != other:
             raise CannotCheck(
-                f"{part.path}: its {what} differs from that of {first.path}; nothing was merged"
+                f"{part.path}: different {what} than in {first.path}; nothing was merged"
             )
 
 

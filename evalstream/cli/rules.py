@@ -19,7 +19,7 @@ from evalstream.io.output import Output
 from evalstream.io.overwriting import STDOUT, journaled, refuse_overwriting
 from evalstream.model.errors import UsageError
 from evalstream.model.report import VERDICTS
-from evalstream.parsing.json_schema import schema_documents, schema_text
+from evalstream.parsing.schema_files import schema_documents, schema_text
 
 commands = command_group()
 

@@ -17,9 +17,9 @@ from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options
 from evalstream.model.report import NOT_CHECKED, RunSummary
 from evalstream.model.run import Run
-from evalstream.parsing.json_schema import builtin_validator
 from evalstream.parsing.limits import FindingLimiter, refuse_many_values
 from evalstream.parsing.schema_errors_in_parts import error_parts
+from evalstream.parsing.schema_files import builtin_validator
 from evalstream.rules.catalogue import Catalogue
 from evalstream.rules.inputs import ES001, changed_while_read
 from evalstream.rules.schema import explain

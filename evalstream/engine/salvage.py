@@ -1,4 +1,4 @@
-"""Salvage of a torn file: copy whole rows byte for byte, and write all other bytes to a second file."""
+"""Salvage of a torn file: copy whole rows byte for byte, and all other bytes to a second file."""
 
 from __future__ import annotations
 

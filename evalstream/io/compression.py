@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import bz2
-import lzma
 import time
-import zlib
-from collections.abc import Callable
-from importlib import import_module
-from types import ModuleType
-from typing import Final, NamedTuple, Protocol
+from typing import Final
 
+from evalstream.io.codecs import CODECS, Codec
 from evalstream.model.block import MEBIBYTE, Bytes, ByteStream
-from evalstream.model.errors import BrokenCompression, CannotCheck, MissingExtra
+from evalstream.model.errors import BrokenCompression, CannotCheck
 
 PIECE_BYTES: Final = MEBIBYTE
 """Most bytes that one `read` returns."""
@@ -26,8 +21,6 @@ A library that fails discards what it decompressed during that call.
 REPLAY_BYTES: Final = MEBIBYTE
 """Most bytes, compressed and decompressed, of a member that is kept to be decompressed again."""
 
-XZ_MEMORY_BYTES: Final = 256 * MEBIBYTE
-ZSTANDARD_WINDOW_BYTES: Final = 128 * MEBIBYTE
 HEAD_BYTES: Final = 4
 """Number of bytes of a member that are read before its decompressor is created."""
 
@@ -44,11 +37,6 @@ _MAGIC: Final = {
 
 _PADDING_UNIT: Final = {"gzip": 1, "xz": 4}
 """The units, in zero bytes, of the padding after a member."""
-
-_GZIP_WINDOW: Final = 31
-_FLAGS_AT: Final = 3
-_ONE_FIELD_AT_MOST: Final = frozenset({0, 4, 8, 16})
-"""Flags of a gzip header with at most one of extra data, name and comment (RFC 1952)."""
 
 
 def compression_of(head: bytes) -> str | None:
@@ -69,7 +57,7 @@ class DecompressingReader:
     def __init__(self, compressed: ByteStream, kind: str) -> None:
         """Wrap a reader; `kind` is a name that `compression_of` returns. Raises MissingExtra."""
         self.members = 0
-        self._compressed, self._kind, self._codec = compressed, kind, _CODECS[kind]()
+        self._compressed, self._kind, self._codec = compressed, kind, CODECS[kind]()
         self._member: _Member | None = None
         self._input = memoryview(b"")
         self._start, self._position = 0, 0
@@ -211,36 +199,10 @@ class DecompressingReader:
         self._error = BrokenCompression(f"the {self._kind} stream {reason}")
 
 
-class _Decompressor(Protocol):
-    """Decompresses one member, with the interface of the standard library's decompressors."""
-
-    def decompress(self, data: Bytes, max_length: int) -> bytes: ...
-
-    @property
-    def needs_input(self) -> bool: ...
-
-    @property
-    def eof(self) -> bool: ...
-
-    @property
-    def unused_data(self) -> bytes: ...
-
-
-class _Codec(NamedTuple):
-    """A compression: `begin` creates a decompressor from the head of a member.
-
-    `errors` are the exceptions of its library, `limit_bytes` is its limit of window memory.
-    """
-
-    begin: Callable[[bytes], _Decompressor]
-    errors: tuple[type[Exception], ...]
-    limit_bytes: int
-
-
 class _Member:
     """A member being decompressed; while it is small, its bytes are kept for a second attempt."""
 
-    def __init__(self, codec: _Codec, head: bytes, offset: int) -> None:
+    def __init__(self, codec: Codec, head: bytes, offset: int) -> None:
         self._codec, self._head, self._offset = codec, head, offset
         self._decompressor = codec.begin(head)
         self._replay: bytearray | None = bytearray()
@@ -284,88 +246,6 @@ class _Member:
         return None
 
 
-class _GzipDecompressor:
-    """Adapts the standard library's gzip to the interface of its other decompressors."""
-
-    def __init__(self) -> None:
-        self.needs_input = True
-        self._decompressor = zlib.decompressobj(_GZIP_WINDOW)
-
-    @property
-    def eof(self) -> bool:
-        return self._decompressor.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._decompressor.unused_data
-
-    def decompress(self, data: Bytes, max_length: int) -> bytes:
-        waiting = data or self._decompressor.unconsumed_tail
-        output = self._decompressor.decompress(waiting, max_length)
-        self.needs_input = len(output) < max_length
-        return output
-
-
 def _may_begin(head: bytes, kind: str) -> bool:
     """Tell whether a member may start with these bytes, of which there may be few."""
     return any(magic.startswith(head[: len(magic)]) for magic in _MAGIC[kind])
-
-
-def _gzip() -> _Codec:
-    library = _first_of("isal.igzip_lib")
-    if library is None:
-        return _Codec(lambda _: _GzipDecompressor(), (zlib.error,), 0)
-
-    def begin(head: bytes) -> _Decompressor:
-        # igzip loses track of the header fields between two pieces of a header.
-        if head[_FLAGS_AT] not in _ONE_FIELD_AT_MOST:
-            return _GzipDecompressor()
-        decompressor: _Decompressor = library.IgzipDecompressor(flag=library.DECOMP_GZIP)
-        return decompressor
-
-    return _Codec(begin, (library.error, zlib.error), 0)
-
-
-def _zstandard() -> _Codec:
-    library = _first_of("compression.zstd", "backports.zstd")
-    if library is None:
-        raise MissingExtra(
-            "zstandard is not installed; install it with: pip install 'evalstream[compressed]'"
-        )
-    window_log = ZSTANDARD_WINDOW_BYTES.bit_length() - 1
-    options = {library.DecompressionParameter.window_log_max: window_log}
-
-    def begin(_: bytes) -> _Decompressor:
-        decompressor: _Decompressor = library.ZstdDecompressor(options=options)
-        return decompressor
-
-    return _Codec(begin, (library.ZstdError,), ZSTANDARD_WINDOW_BYTES)
-
-
-def _bzip2() -> _Codec:
-    return _Codec(lambda _: bz2.BZ2Decompressor(), (OSError, ValueError), 0)
-
-
-def _xz() -> _Codec:
-    def begin(_: bytes) -> _Decompressor:
-        return lzma.LZMADecompressor(lzma.FORMAT_XZ, XZ_MEMORY_BYTES)
-
-    return _Codec(begin, (lzma.LZMAError,), XZ_MEMORY_BYTES)
-
-
-_CODECS: Final[dict[str, Callable[[], _Codec]]] = {
-    "gzip": _gzip,
-    "zstandard": _zstandard,
-    "bzip2": _bzip2,
-    "xz": _xz,
-}
-
-
-def _first_of(*modules: str) -> ModuleType | None:
-    """Return the first of these modules that is installed, or None."""
-    for name in modules:
-        try:
-            return import_module(name)
-        except ImportError:
-            continue
-    return None

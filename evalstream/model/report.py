@@ -149,11 +149,11 @@ class RunSummary:
 
     def note_unsealed(self, reason: str | None = None) -> None:
         """Add to `incomplete_reason` that the rows were not sealed, and why."""
-        said = NOT_SEALED if reason is None else f"{NOT_SEALED}: {reason}"
+        message = NOT_SEALED if reason is None else f"{NOT_SEALED}: {reason}"
         if self.incomplete_reason is None:
-            self.incomplete_reason = said
+            self.incomplete_reason = message
         elif NOT_SEALED not in self.incomplete_reason:
-            self.incomplete_reason = f"{self.incomplete_reason}; {said}"
+            self.incomplete_reason = f"{self.incomplete_reason}; {message}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the run as the output contract writes it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from enum import Enum
 from typing import Final, NamedTuple
@@ -10,28 +9,19 @@ from typing import Final, NamedTuple
 import msgspec
 
 from evalstream.model.block import TOO_LONG_BY
+from evalstream.parsing.value_reader import Outcome, ReadResult, read_value
 
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 SHOWN_AFTER_ERROR: Final = 64
 """Number of bytes after an error that are shown with a malformed element."""
 
-# Only the end of a value is needed, so the decoder keeps as little of it as possible; numbers may
-# have any length because they are not converted.
-_DECODER: Final = json.JSONDecoder(parse_int=bool, parse_float=bool, object_hook=bool)
 
 _FAST_DECODER: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _BETWEEN = re.compile(rb"[ \t\n\r,]*")
 _HEAD = re.compile(rb'(?:\{[ \t\n\r]*"[^"\\]*")?')
 
 _SPACE = re.compile(r"[ \t\n\r]*")
-_CUT_ESCAPE = re.compile(r"u[0-9A-Fa-f]{0,4}")
-_WORDS: Final = ("null", "true", "false", "NaN", "Infinity", "-Infinity")
-_CUT_TOKENS: Final = frozenset(
-    {"", ".", "e", "E", "e+", "e-", "E+", "E-"}
-    | {word[:length] for word in _WORDS for length in range(1, len(word))}
-)
-_LONGEST_CUT_TOKEN: Final = max(map(len, _CUT_TOKENS))
 
 _NOT_BEGUN: Final = "the file does not begin with ["
 _NOT_CLOSED: Final = "the array is not closed"
@@ -93,20 +83,6 @@ _OPENERS: Final = {
     # The empty string stands for the elements before: it requires a comma after it.
     _Expected.COMMA: b'[""',
 }
-
-
-class _Outcome(Enum):
-    COMPLETE = "it ends there"
-    CUT = "more of it may follow"
-    MALFORMED = "nothing that follows can mend it"
-    TOO_DEEP = "it cannot be read"
-
-
-class _ReadResult(NamedTuple):
-    """How far a value could be read: to its end, to its error or to the end of the text."""
-
-    outcome: _Outcome
-    end: int
 
 
 class ArraySplitter:
@@ -272,8 +248,8 @@ class ArraySplitter:
 
     def _take_element(self, found: list[Element]) -> bool:
         """Read the element at the position, or its part that is available."""
-        start, result = self._position, _read_value(self._text, self._position)
-        if result.outcome is not _Outcome.COMPLETE or result.end - start > self._longest:
+        start, result = self._position, read_value(self._text, self._position)
+        if result.outcome is not Outcome.COMPLETE or result.end - start > self._longest:
             return self._break_off(found, result)
         if self._last_end and (head := _HEAD.match(self._data, start)):
             self._separator = self._data[self._last_end - 1 : max(head.end(), start + 1)]
@@ -282,20 +258,20 @@ class ArraySplitter:
         self._expected = _Expected.COMMA
         return True
 
-    def _break_off(self, found: list[Element], result: _ReadResult) -> bool:
+    def _break_off(self, found: list[Element], result: ReadResult) -> bool:
         """Request more bytes of an incomplete element, or end the array with it."""
         start, available = self._position, len(self._text) - self._position
         length = result.end - start
-        if result.outcome is _Outcome.TOO_DEEP:
+        if result.outcome is Outcome.TOO_DEEP:
             return self._give_up(found, start + self._kept_bytes, _TOO_DEEP, start)
-        if result.outcome is _Outcome.MALFORMED and length <= self._longest:
+        if result.outcome is Outcome.MALFORMED and length <= self._longest:
             needed = min(length + SHOWN_AFTER_ERROR, self._kept_bytes)
             if available > needed or self._ended:
                 end = _character_end(self._data, result.end, start + needed)
                 return self._give_up(found, end, _MALFORMED, result.end)
             return self._request(needed + 1)
         if (
-            result.outcome is not _Outcome.COMPLETE
+            result.outcome is not Outcome.COMPLETE
             and available < self._kept_bytes
             and not self._ended
         ):
@@ -344,39 +320,3 @@ def _character_end(data: bytes, lowest: int, end: int) -> int:
     while lowest < end < len(data) and data[end] & 0xC0 == 0x80:
         end -= 1
     return end
-
-
-def _read_value(text: str, start: int) -> _ReadResult:
-    """Read the value that begins at `start` as far as possible."""
-    try:
-        end = _DECODER.raw_decode(text, start)[1]
-    except json.JSONDecodeError as error:
-        if _is_cut(text, error.pos):
-            return _ReadResult(_Outcome.CUT, len(text))
-        return _ReadResult(_Outcome.MALFORMED, error.pos)
-    except RecursionError:
-        return _ReadResult(_Outcome.TOO_DEEP, len(text))
-    if text[start] not in '{["' and _is_cut_token(text, end):
-        return _ReadResult(_Outcome.CUT, len(text))
-    return _ReadResult(_Outcome.COMPLETE, end)
-
-
-def _is_cut(text: str, error: int) -> bool:
-    """Tell whether an error may disappear with more text; False is certain."""
-    if text.startswith('"', error):
-        return not _is_complete_string(text, error)
-    return _is_cut_token(text, error) or _CUT_ESCAPE.fullmatch(text, error) is not None
-
-
-def _is_cut_token(text: str, start: int) -> bool:
-    """Tell whether the text ends where a number or a literal may continue."""
-    return len(text) - start <= _LONGEST_CUT_TOKEN and text[start:] in _CUT_TOKENS
-
-
-def _is_complete_string(text: str, quote: int) -> bool:
-    """Tell whether a string is closed or invalid; the error of a truncated one is at its quote."""
-    try:
-        _DECODER.raw_decode(text, quote)
-    except json.JSONDecodeError as error:
-        return error.pos != quote
-    return True

@@ -43,7 +43,7 @@ def peek(head: bytes) -> Peek:
     if head[:1] not in (b"{", b"["):
         return NOTHING
     kind = OBJECT if head.startswith(b"{") else ARRAY
-    depth, wanted = 0, 1 if kind == OBJECT else 2
+    depth, member_depth = 0, 1 if kind == OBJECT else 2
     keys: set[str] = set()
     inner: set[str] = set()
     above, is_whole = "", False
@@ -53,14 +53,14 @@ def peek(head: bytes) -> Peek:
             depth += 1
         elif sign in (b"}", b"]"):
             depth -= 1
-            if depth < wanted:
+            if depth < member_depth:
                 is_whole = True
                 if kind == OBJECT and head[token.end() :].strip(_BLANK):
                     kind = LINES
                 break
-        elif depth in (wanted, wanted + 1) and token.group(2) is not None:
+        elif depth in (member_depth, member_depth + 1) and token.group(2) is not None:
             name = token.group(1).decode(errors="replace")
-            if depth == wanted:
+            if depth == member_depth:
                 keys.add(name)
                 above = name
             else:

@@ -36,8 +36,8 @@ class CrossRunMatch(NamedTuple):
     """A match that is reported for a run: for its aggregate, its rows, or one row.
 
     `line` is the third word of a row, and `earlier_line` that of a row of the run `earlier`.
-    `count` counts samples, and `several` means that there are more earlier runs than one. `here` is
-    a path that differs from the path `there` only in case.
+    `count` counts samples, and `several` means that there are more earlier runs than one. `path` is
+    a path that differs from the path `earlier_path` only in case.
     """
 
     run: int
@@ -49,8 +49,8 @@ class CrossRunMatch(NamedTuple):
     earlier_line: int | None
     count: int | None  # type: ignore[assignment]  # hides tuple.count, not needed here
     several: int | None
-    here: str | None
-    there: str | None
+    path: str | None
+    earlier_path: str | None
 
 
 TABLES: Final = """

@@ -200,8 +200,8 @@ class CrossRunIndex:
         return CrossRunFinding(found.run, name, line, found.offset, self._violation(found, run))
 
     def _violation(self, found: CrossRunMatch, run: _RunNames) -> Violation:
-        if found.here is not None and found.there is not None:
-            return cross_run.colliding_path(found.here, found.there)
+        if found.path is not None and found.earlier_path is not None:
+            return cross_run.colliding_path(found.path, found.earlier_path)
         if found.earlier is None:
             return cross_run.unlinked_rows(MOST_GROUPS)
         earlier, count = self._name_of(found.earlier), found.count or 0

@@ -93,7 +93,7 @@ def _remote_state(url: str) -> FileState:
     """Request the properties of an object, and return its state."""
     try:
         with STOPPING.interruptible():
-            info = with_retries(store_of(url).look, Event())
+            info = with_retries(store_of(url).get_info, Event())
     except (OSError, CannotCheck):
         return FileState(["unreadable"], None)
     reported = info.marks.get(MODIFIED)

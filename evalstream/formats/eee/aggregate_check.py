@@ -15,11 +15,11 @@ from evalstream.formats.eee.version_fit import versions_that_fit
 from evalstream.model.finding import PlacedViolation, Violation, one_of
 from evalstream.model.options import Options
 from evalstream.parsing.json import UTF8_MARK
-from evalstream.parsing.json_schema import builtin_validator
 from evalstream.parsing.limits import (
     limit_findings,
 )
 from evalstream.parsing.schema_errors_in_parts import error_parts
+from evalstream.parsing.schema_files import builtin_validator
 from evalstream.rules.profiles import PROFILES
 from evalstream.rules.schema import explain as explain_schema
 from evalstream.rules.syntax import (

@@ -21,7 +21,6 @@ from evalstream.io.digest import equivalent_recipes
 from evalstream.model.row_record import RECORD_BYTES, UNJOINED
 from evalstream.parsing import json
 from evalstream.parsing.json import FAST_DEPTH
-from evalstream.parsing.json_schema import builtin_schema
 from evalstream.parsing.native.binding import (
     COLUMNS,
     LINK_WORDS,
@@ -36,6 +35,7 @@ from evalstream.parsing.native.binding import (
 from evalstream.parsing.native.binding import recipes as known_recipes
 from evalstream.parsing.native.binding import slots as known_slots
 from evalstream.parsing.native.schema_tables import NotTabled, Tables, pinned, tables_of
+from evalstream.parsing.schema_files import builtin_schema
 from evalstream.rules.base import Rule
 from evalstream.stats.tally import Tally
 

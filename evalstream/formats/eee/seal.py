@@ -87,7 +87,7 @@ class Seal:
 
     def difference(self) -> str:
         """Return the change for people, as a unified diff."""
-        from evalstream.parsing.json_edit import diff_text
+        from evalstream.parsing.text_diff import diff_text
 
         return diff_text(self.before or b"", self.after, os.path.basename(self.path))
 

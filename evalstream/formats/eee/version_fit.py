@@ -8,13 +8,9 @@ from typing import Any, Final
 
 from evalstream.formats.eee import row_view
 from evalstream.parsing.json import resolve
-from evalstream.parsing.json_schema import (
-    builtin_schema,
-    builtin_validator,
-    constraints_of,
-    finite_check,
-)
+from evalstream.parsing.json_schema import finite_check
 from evalstream.parsing.schema_errors import Path_, SchemaError, path_of
+from evalstream.parsing.schema_files import builtin_schema, builtin_validator, constraints_of
 
 _INDIRECT: Final = frozenset({"$ref", "patternProperties"})
 """Members of a schema beside which the others do not always hold."""

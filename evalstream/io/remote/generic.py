@@ -21,7 +21,7 @@ class AnyObject:
         if not self._files.async_impl:
             self._options["cache_type"] = "none"
 
-    def look(self) -> ObjectInfo:
+    def get_info(self) -> ObjectInfo:
         """Request the properties of the object."""
         options = {"expand_info": True, "refresh": True} if self._speaks("hf") else {}
         self._files.invalidate_cache()

@@ -37,9 +37,9 @@ class WebObject:
         )
         self._url = url
 
-    def look(self) -> ObjectInfo:
+    def get_info(self) -> ObjectInfo:
         """Request the first byte: servers report more with a range than with the whole object."""
-        return self._run(self._look)
+        return self._run(self._get_info)
 
     def fetch(self, start: int, end: int, opened: ObjectInfo) -> bytes:
         """Request a byte range."""
@@ -68,7 +68,7 @@ class WebObject:
         session = await self._files.set_session()
         return await session.get(self._files.encode_url(self._url), headers=headers, **options)
 
-    async def _look(self) -> ObjectInfo:
+    async def _get_info(self) -> ObjectInfo:
         answer = await self._get("0-0")
         try:
             # An empty object has no first byte, and is read as a whole.
@@ -112,8 +112,8 @@ class _WebStream:
         self._loop.call_soon_threadsafe(self._answer.close)
 
 
-def _check_status(status: int, *wanted: int) -> None:
-    if status not in wanted:
+def _check_status(status: int, *expected: int) -> None:
+    if status not in expected:
         raise StoreError(refusal(status))
 
 

@@ -143,4 +143,4 @@ class RemoteReader:
 def _get_info(store: Store) -> ObjectInfo:
     """Request the properties of an object. Raises OSError."""
     with STOPPING.interruptible():
-        return with_retries(store.look, Event())
+        return with_retries(store.get_info, Event())

@@ -21,7 +21,7 @@ class S3Object:
         if version:
             self._names["VersionId"] = version
 
-    def look(self) -> ObjectInfo:
+    def get_info(self) -> ObjectInfo:
         """Request the head of the object."""
         found = self._files.info(self._path, refresh=True, timeout=limits.BLOCK_SECONDS)
         return object_info(found)

@@ -39,7 +39,7 @@ class Store(Protocol):
 
     pins: bool
 
-    def look(self) -> ObjectInfo:
+    def get_info(self) -> ObjectInfo:
         """Request the properties of the object."""
 
     def fetch(self, start: int, end: int, opened: ObjectInfo) -> bytes:
@@ -75,9 +75,9 @@ def difference(before: ObjectInfo, now: ObjectInfo) -> str | None:
     return None
 
 
-def _differs(mark: str, some: Mapping[str, str], other: Mapping[str, str]) -> bool:
+def _differs(mark: str, now: Mapping[str, str], before: Mapping[str, str]) -> bool:
     # A server that compresses the response marks the same ETag as weak.
-    return some[mark].removeprefix("W/") != other[mark].removeprefix("W/")
+    return now[mark].removeprefix("W/") != before[mark].removeprefix("W/")
 
 
 _MARKS: Final = {
