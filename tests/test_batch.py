@@ -201,7 +201,7 @@ def test_a_full_disk_is_told_as_one(folder: Path, monkeypatch: pytest.MonkeyPatc
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr(ResultStore, "add", full)
-    with pytest.raises(CannotCheck, match="disk is full; TMPDIR"):
+    with pytest.raises(CannotCheck, match="disk is full; set TMPDIR"):
         evalstream.check(folder)
 
 

@@ -688,7 +688,7 @@ def test_a_process_that_is_killed_while_it_begins_leaves_no_half_ledger(path: st
 import os, signal, sys
 from evalstream.batch.ledger import database
 # What was written so far reaches the file, and not all of it is to be there.
-database._MAKING = ("PRAGMA cache_size = 1", *database._MAKING)
+database._CREATE_TABLES = ("PRAGMA cache_size = 1", *database._CREATE_TABLES)
 make = database._begin
 def begin(connection, path):
     make(connection, path)
@@ -841,7 +841,7 @@ def test_a_read_only_ledger_is_told_and_can_be_listed(path: str, run: Run, tmp_p
 
 
 def test_flows_and_urls_go_with_no_ledger(path: str) -> None:
-    with pytest.raises(UsageError, match="only checked"):
+    with pytest.raises(UsageError, match="pass rows on or seal"):
         Ledger(path, Options(routing=RowRouting(tee="copy")))
     with pytest.raises(UsageError, match="not a URL"):
         Ledger("s3://bucket/ledger", Options())

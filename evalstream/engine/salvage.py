@@ -90,7 +90,7 @@ def salvage_lines(saved: Salvage, to: str, rest: str) -> Iterator[str]:
     yield f"{saved.file}: {counted(saved.rows, 'whole row')} saved in {to}"
     if saved.first is not None:
         first = saved.first
-        lost = f"{counted(saved.lost, 'stretch', 'stretches')} of other bytes"
+        lost = counted(saved.lost, "damaged part")
         yield (
             f"{saved.file}: {lost} ({counted(saved.lost_bytes, 'byte')}) in {rest}, the first on "
             f"line {first['line']:,} at byte {first['offset']:,}: {first['reason']}"
