@@ -17,10 +17,10 @@ from corpus import (
     lines_of,
     needs_corpus,
     reader_of,
-    reference_breaches,
+    reference_errors,
     reference_version,
     row_violations,
-    violations,
+    schema_errors_of,
 )
 
 import evalstream
@@ -144,7 +144,7 @@ def test_rows_have_the_violations_of_the_version_they_declare(pair: Pair) -> Non
     for number, line in enumerate(rows_of(pair["id"], rows_path(pair)), 1):
         said = found.get(number, [])
         errors = expected.get(number, [])
-        assert violations(said) == reference_breaches(errors, json.loads(line), said), number
+        assert schema_errors_of(said) == reference_errors(errors, json.loads(line), said), number
 
 
 @every_pair_with_rows
@@ -159,7 +159,7 @@ def test_rows_are_judged_by_any_version(pair: Pair, version: str) -> None:
     for number, line in enumerate(rows_of(pair["id"], rows_path(pair)), 1):
         said = row_violations(line, version, "rust")
         errors = expected.get(number, [])
-        assert violations(said) == reference_breaches(errors, json.loads(line), said), number
+        assert schema_errors_of(said) == reference_errors(errors, json.loads(line), said), number
         assert (not said) == (not errors), number
 
 
@@ -196,7 +196,7 @@ def test_the_portable_engine_judges_the_first_row_alike(pair: Pair) -> None:
     for version in INSTANCE_VERSIONS:
         said = row_violations(line, version, "portable")
         errors = expected_by_line(pair, version).get(1, [])
-        assert violations(said) == reference_breaches(errors, json.loads(line), said), version
+        assert schema_errors_of(said) == reference_errors(errors, json.loads(line), said), version
         assert (reader_of(version, "portable").accept(line) is None) == bool(errors), version
 
 
@@ -275,7 +275,7 @@ def test_aggregates_have_the_violations_of_the_version_they_declare(pair: Pair) 
     said = [finding for finding in check_of(pair) if finding.file == str(aggregate)]
     expected = expected_of_aggregate(facts, facts["schema_version"])
     document = json.loads(aggregate.read_bytes())
-    assert violations(said) == reference_breaches(expected, document, said)
+    assert schema_errors_of(said) == reference_errors(expected, document, said)
 
 
 @every_pair_with_aggregate
@@ -294,7 +294,7 @@ def test_lone_aggregates_have_the_violations_of_the_version_they_declare(pair: P
     nearest = row_view.nearest_version(pair["schema_version"], instance=False)
     expected = expected_of_aggregate(pair, nearest)
     document = reading.aggregate.document
-    assert violations(said) == reference_breaches(expected, document, said)
+    assert schema_errors_of(said) == reference_errors(expected, document, said)
     unknown = [
         violation for violation in said if violation.code == "ES215" and not violation.keyword
     ]
@@ -341,8 +341,8 @@ def assert_judged_by_any_version(text: bytes, facts: Pair) -> None:
     for version in AGGREGATE_VERSIONS:
         said = aggregate_violations(text, version, "rust")
         errors = expected_of_aggregate(facts, version)
-        expected: Errors = reference_breaches(errors, document, said)
-        assert violations(said) == expected, version
+        expected: Errors = reference_errors(errors, document, said)
+        assert schema_errors_of(said) == expected, version
         assert (not said) == (not errors), version
 
 

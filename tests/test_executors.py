@@ -29,7 +29,7 @@ SLEEPER = """
 import os, sys, time
 from evalstream.executors import pool
 from evalstream.executors.base import run_in_order
-from evalstream.model.report import Block
+from evalstream.model.block import Block
 
 def sleep(block):
     os.write(1, b"%d\\n" % os.getpid())  # in one piece, whoever else writes

@@ -3,6 +3,6 @@
 from evalstream.model.uninterrupted import uninterrupted
 
 with uninterrupted():
-    from evalstream.cli.app import app, main
+    from evalstream.cli.app import main
 
-__all__ = ["app", "main"]
+__all__ = ["main"]

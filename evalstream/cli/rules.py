@@ -19,7 +19,7 @@ from evalstream.io.output import Output
 from evalstream.io.overwriting import STDOUT, journaled, refuse_overwriting
 from evalstream.model.errors import UsageError
 from evalstream.model.report import VERDICTS
-from evalstream.parsing.schema_files import schema_documents, schema_text
+from evalstream.parsing.schema_files import report_schemas, schema_documents, schema_text
 
 commands = command_group()
 
@@ -59,16 +59,18 @@ commands.add_typer(schemas, name="schema")
 def list_schemas() -> None:
     """List the schemas by name, as show takes them."""
     with guarded():
-        for name in schema_documents():
+        for name in (*schema_documents(), *report_schemas()):
             typer.echo(name)
 
 
 @schemas.command("show")
 def show_schema(
-    name: Annotated[str, typer.Argument(help="A schema's name, such as eee/0.2.0/instance.")],
+    name: Annotated[
+        str, typer.Argument(help="The name of a schema, such as eee/0.2.0/instance or report.")
+    ],
 ) -> None:
     """Print a schema."""
-    known = schema_documents()
+    known = (*schema_documents(), *report_schemas())
     if name not in known:
         raise UsageError(f"no schema {name!r}; known are: {', '.join(known)}")
     with guarded():

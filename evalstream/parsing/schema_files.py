@@ -36,6 +36,12 @@ def schema_documents() -> list[str]:
     return sorted(file.partition(".schema.")[0] for file in files)
 
 
+def report_schemas() -> list[str]:
+    """Return the names of the schemas of evalstream's own output, such as `report`."""
+    files = schema_folder().glob("*.schema.json")
+    return sorted(file.name.removesuffix(".schema.json") for file in files)
+
+
 def schema_text(name: str) -> str:
     """Return the text of a schema of the package."""
     (file,) = schema_folder().glob(f"{name}.schema.*")

@@ -1,0 +1,1 @@
+"""The reference pages of the documentation, generated from the package."""

@@ -1,0 +1,17 @@
+"""All reference pages by their path in the documentation."""
+
+from reference import command_line, formats, python_api, report, rules
+
+FOLDER = "reference"
+
+
+def pages() -> dict[str, str]:
+    """Return the Markdown text of every reference page by its path below `docs/`."""
+    texts = {
+        "command-line.md": command_line.page(),
+        "python.md": python_api.page(),
+        "report.md": report.page(),
+        "formats.md": formats.page(),
+        **{f"rules/{path}": text for path, text in rules.pages().items()},
+    }
+    return {f"{FOLDER}/{path}": text for path, text in texts.items()}

@@ -1,0 +1,177 @@
+"""The page about the Python API: every public name with its signature and documentation."""
+
+import ast
+import dataclasses
+import inspect
+from collections.abc import Iterator
+from enum import Enum
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import evalstream
+from reference.command_line import PROGRAM, commands
+from reference.markdown import code, fence, paragraphs, sentence, table
+from reference.signatures import annotation, shown, signature
+
+INTRODUCTION = """# Python API
+
+These names are stable: `import evalstream` offers them. [Use it from Python](../how-to/python.md)
+shows how.
+"""
+
+KINDS = ("Functions", "Classes", "Exceptions", "Constants")
+
+
+def page() -> str:
+    """Return the page."""
+    parts = [INTRODUCTION]
+    for kind in KINDS:
+        names = [name for name in sorted(evalstream.__all__) if _kind(name) == kind]
+        parts += [f"## {kind}\n"] if names else []
+        for name in names:
+            parts += _section(name, getattr(evalstream, name))
+    return "\n".join(parts)
+
+
+def _kind(name: str) -> str:
+    """Return the heading under which a name stands."""
+    value = getattr(evalstream, name)
+    if inspect.isclass(value):
+        return "Exceptions" if issubclass(value, BaseException) else "Classes"
+    return "Functions" if callable(value) else "Constants"
+
+
+def _section(name: str, value: Any) -> Iterator[str]:
+    yield f"### {name.replace('_', chr(92) + '_')}\n"
+    if inspect.isclass(value):
+        yield from _class(value)
+    elif callable(value):
+        yield from _function(name, value)
+        yield _table_of_parameters(name)
+    else:
+        yield fence(f"{name}: {type(value).__name__}", "python")
+        yield f"{paragraphs(_text_of_constant(name))}\n"
+
+
+def _function(name: str, function: Any) -> Iterator[str]:
+    yield fence(signature(name, function), "python")
+    yield f"{paragraphs(function.__doc__ or '')}\n"
+
+
+def _class(value: type[Any]) -> Iterator[str]:
+    fields = dict(_fields(value))
+    if issubclass(value, BaseException):
+        yield fence(f"class {value.__name__}({_bases(value)})", "python")
+    elif issubclass(value, Enum):
+        yield fence(f"class {value.__name__}({_bases(value)})", "python")
+        yield table(["member", "value"], ((code(one.name), code(repr(one.value))) for one in value))
+    elif not fields:
+        yield fence(signature(value.__name__, value), "python")
+    yield f"{paragraphs(value.__doc__ or '')}\n"
+    if fields:
+        yield _table_of_fields(fields, _helps("check") if _is_options(value) else {})
+    yield from _members(value, fields)
+
+
+def _bases(value: type[Any]) -> str:
+    return ", ".join(base.__name__ for base in value.__bases__)
+
+
+def _fields(value: type[Any]) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield the fields of a data class or named tuple with their types and defaults."""
+    if dataclasses.is_dataclass(value):
+        for one in dataclasses.fields(value):
+            yield one.name, (annotation(one.type), _default(one))
+    elif hasattr(value, "_fields"):
+        types, defaults = inspect.get_annotations(value), value._field_defaults
+        for name in value._fields:
+            given = shown(defaults[name]) if name in defaults else ""
+            yield name, (annotation(types[name]), given)
+
+
+def _default(field: dataclasses.Field[Any]) -> str:
+    if field.default is not dataclasses.MISSING:
+        return shown(field.default)
+    if field.default_factory is not dataclasses.MISSING:
+        return shown(field.default_factory())
+    return ""
+
+
+def _table_of_fields(fields: dict[str, tuple[str, str]], helps: dict[str, str]) -> str:
+    """Return a table of fields; a column is left out if no field has a value for it."""
+    has_defaults = any(default for _, default in fields.values())
+    head = ["field", "type", *(["default"] if has_defaults else [])]
+    rows = [
+        [code(name), code(typed), *([code(default) if default else ""] if has_defaults else [])]
+        for name, (typed, default) in fields.items()
+    ]
+    if helps.keys() & fields.keys():
+        head.append("on the command line")
+        rows = [[*row, helps.get(name, "")] for name, row in zip(fields, rows, strict=True)]
+    return table(head, rows)
+
+
+def _is_options(value: type[Any]) -> bool:
+    """Tell whether the fields of a class are options of the command line."""
+    return dataclasses.is_dataclass(value) and value.__dataclass_params__.frozen  # type: ignore[attr-defined]
+
+
+def _table_of_parameters(name: str) -> str:
+    """Return a table of the parameters that the command of the same name has, too."""
+    helps = _helps(name)
+    known = inspect.signature(getattr(evalstream, name)).parameters
+    rows = ((code(one), helps[one]) for one in known if one in helps)
+    return table(["parameter", "on the command line"], rows)
+
+
+def _helps(name: str) -> dict[str, str]:
+    """Return the name and the help of each parameter of a command."""
+    parsed = next((one.parsed for one in commands() if one.name == f"{PROGRAM} {name}"), None)
+    some = [] if parsed is None else parsed.params
+    return {one.name: f"{code(_option(one))}: {sentence(one.help)}" for one in some if one.help}
+
+
+def _option(parameter: Any) -> str:
+    """Return the long name of an option, or what an argument is called."""
+    if parameter.param_type_name == "argument":
+        return str(parameter.metavar or parameter.name)
+    return str(max(parameter.opts, key=len))
+
+
+def _members(value: type[Any], fields: dict[str, Any]) -> Iterator[str]:
+    """Yield the public methods and properties that a class defines itself."""
+    for name, member in vars(value).items():
+        if name.startswith("_") or name in fields:
+            continue
+        plain = member.__func__ if isinstance(member, (staticmethod, classmethod)) else member
+        if isinstance(member, property):
+            result = annotation(inspect.signature(member.fget).return_annotation)  # type: ignore[arg-type]
+            yield f"#### {value.__name__}.{name}\n"
+            yield fence(f"{name}: {result}", "python")
+            yield f"{paragraphs(member.__doc__ or '')}\n"
+        elif inspect.isfunction(plain):
+            yield f"#### {value.__name__}.{name}()\n"
+            yield from _function(name, plain)
+
+
+def _text_of_constant(name: str) -> str:
+    """Return the text below the definition of a constant, in the module that it comes from."""
+    module = _origin(name)
+    body = ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8")).body
+    for defined, after in pairwise(body):
+        targets = getattr(defined, "targets", [getattr(defined, "target", None)])
+        is_it = any(isinstance(one, ast.Name) and one.id == name for one in targets)
+        if is_it and isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+            return str(after.value.value)
+    return ast.get_docstring(ast.parse(inspect.getsource(module))) or ""
+
+
+def _origin(name: str) -> ModuleType:
+    """Return the module from which the package imports a name."""
+    for one in ast.walk(ast.parse(inspect.getsource(evalstream))):
+        if isinstance(one, ast.ImportFrom) and name in {alias.name for alias in one.names}:
+            return import_module(one.module or "")
+    return evalstream

@@ -1,0 +1,101 @@
+"""The page about reports: the formats, an example of each, and every key of the JSON report."""
+
+import json
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+from reference.command_line import commands
+from reference.markdown import code, fence, table
+from reference.program import printed
+
+EXAMPLE = ("check", "examples/run.jsonl", "--profile", "datastore")
+"""The check whose reports are shown."""
+
+INTRODUCTION = """# Report formats
+
+`--format` takes one of these names. [Read a report](../reports.md) explains findings and verdicts.
+"""
+
+SCHEMA = """## Keys of the JSON report
+
+`evalstream schema show report` prints the JSON Schema of this report. Keys come in the order of the
+tables. A later version may add keys; it raises `schema` if it changes or removes one.
+
+Each line of `--format jsonl` fits `#/$defs/line` of the same schema: it is a finding, or in the
+last line an object with the key `summary`.
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    schema = json.loads(printed("schema", "show", "report"))
+    parts = [INTRODUCTION]
+    for name in names():
+        parts += _format(name)
+    parts += [SCHEMA, "### report\n", f"{schema['description']}\n", _keys(schema)]
+    for name, definition in schema["$defs"].items():
+        parts += _definition(name, definition)
+    parts += ["## JSON Schema\n", fence(json.dumps(schema, indent=2), "json")]
+    return "\n".join(parts)
+
+
+def names() -> list[str]:
+    """Return the names of the report formats as `check` takes them."""
+    check = next(one for one in commands() if one.name == "evalstream check")
+    option = next(one for one in check.parsed.params if "--format" in one.opts)
+    return list(option.type.choices)
+
+
+def _format(name: str) -> Iterator[str]:
+    """Yield the section of a report format: what it is, and an example."""
+    yield f"## {name}\n"
+    yield f"{(import_module(f'evalstream.reporters.{name}').__doc__ or '').strip()}\n"
+    shown = printed(*EXAMPLE, "--format", name)
+    if name == "json":
+        shown = json.dumps(json.loads(shown), indent=2, ensure_ascii=False)
+    yield f"`evalstream {' '.join(EXAMPLE)} --format {name}` prints:\n"
+    yield fence(shown, "json" if name.startswith("json") else "text")
+
+
+def _definition(name: str, definition: dict[str, Any]) -> Iterator[str]:
+    """Yield the section of a part of the schema."""
+    yield f"### {name}\n"
+    yield f"{definition['description']}\n"
+    if "properties" in definition:
+        yield _keys(definition)
+    else:
+        yield f"Type: {_type({**definition, 'description': ''})}.\n"
+
+
+def _keys(definition: dict[str, Any]) -> str:
+    required = definition["required"]
+    rows = (
+        (code(key), _type(value), "yes" if key in required else "", value["description"])
+        for key, value in definition["properties"].items()
+    )
+    return table(["key", "type", "always", "meaning"], rows)
+
+
+def _type(schema: dict[str, Any]) -> str:
+    """Return in words what values fit a schema."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name})"
+    if "anyOf" in schema:
+        return " or ".join(map(_type, schema["anyOf"]))
+    if "const" in schema or "enum" in schema:
+        values = schema.get("enum", [schema.get("const")])
+        return " or ".join(code(json.dumps(one)) for one in values)
+    return _plain_type(schema)
+
+
+def _plain_type(schema: dict[str, Any]) -> str:
+    """Return in words the type of a list, an object or a plain value."""
+    if "items" in schema:
+        return f"list of {_type(schema['items'])}"
+    if "additionalProperties" in schema:
+        keys = _type(schema["propertyNames"])
+        return f"object from {keys} to {_type(schema['additionalProperties'])}"
+    kinds = schema.get("type", "any value")
+    return kinds if isinstance(kinds, str) else " or ".join(kinds)

@@ -1,0 +1,123 @@
+"""The pages about rules: an index by family, and a page for each rule."""
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import groupby
+
+from evalstream.formats.registry import CATALOGUE
+from evalstream.rules.base import BAD, FIX, FOUND, GOOD, WHY, Rule
+from evalstream.rules.profiles import DEFAULT, PROFILES
+from reference.formats import titles_by_code_prefix
+from reference.markdown import code, fence, prose, sentence, table
+from reference.program import DOCS
+
+_LAYER = re.compile(r"^\| (ES\d) \| (.+) \|$", re.MULTILINE)
+
+INTRODUCTION = """# Rules
+
+A rule is one thing that can be wrong. Codes never change. `evalstream rules CODE` prints the same
+text as the page of a rule, and `--select` and `--ignore` take codes, the beginning of codes, and
+names. The severity is that of the default profile.
+"""
+
+
+def pages() -> dict[str, str]:
+    """Return the index and the page of each rule by their path below the folder of rules."""
+    links = {one: f"../{one}/index.md" for one in CATALOGUE}
+    return {
+        "index.md": _index(),
+        **{f"{one}/index.md": _page(rule, links) for one, rule in CATALOGUE.items()},
+    }
+
+
+def family(one: str) -> str:
+    """Return the family of a code: its letters, and for the largest group its first digit."""
+    letters = one.rstrip("0123456789")
+    return one[: len(letters) + 1] if letters == "ES" else letters
+
+
+def _index() -> str:
+    titles = _titles()
+    parts = [INTRODUCTION]
+    for name, codes in groupby(sorted(CATALOGUE), key=family):
+        rows = (_row(CATALOGUE[one]) for one in codes)
+        listed = table(["code", "name", "severity", "what it finds"], rows)
+        parts.append(f"## {name}\n\n{titles[name]}\n\n{listed}")
+    return "\n".join(parts)
+
+
+def _titles() -> dict[str, str]:
+    """Return what each family is about."""
+    text = (DOCS / "reports.md").read_text(encoding="utf-8")
+    layers = {name: sentence(layer) for name, layer in _LAYER.findall(text)}
+    return layers | {name: f"{title}." for name, title in titles_by_code_prefix().items()}
+
+
+def _row(rule: Rule) -> tuple[str, ...]:
+    severity = f"{rule.severity.label}, optional" if rule.optional else rule.severity.label
+    summary = sentence(prose(rule.summary, {}))
+    return f"[{rule.code}]({rule.code}/index.md)", code(rule.name), severity, summary
+
+
+def _page(rule: Rule, links: dict[str, str]) -> str:
+    others = {one: link for one, link in links.items() if one != rule.code}
+    parts = [
+        f"# {rule.code}: {rule.name}\n",
+        f"{sentence(prose(rule.summary, others))}\n",
+        table(["property", "value"], _properties(rule)),
+    ]
+    for heading in (FOUND, WHY, FIX):
+        if heading in rule.sections():
+            text = prose(rule.sections()[heading], others)
+            parts.append(f"## {heading}\n\n{sentence(text)}\n")
+    for heading in (BAD, GOOD):
+        parts += [f"## {heading}\n", *_example(rule.sections()[heading])]
+    return "\n".join(parts)
+
+
+def _properties(rule: Rule) -> Iterator[tuple[str, str]]:
+    yield "Code", code(rule.code)
+    yield "Name", code(rule.name)
+    if rule.former_names:
+        yield "Former names", ", ".join(map(code, rule.former_names))
+    yield "Severity", rule.severity.label
+    for name, profile in PROFILES.items():
+        severity = profile.severities.get(rule.code, rule.severity)
+        if name != DEFAULT and severity is not rule.severity:
+            yield f"Severity in the profile {code(name)}", severity.label
+    yield "Active", _active(rule)
+    if rule.fixable:
+        yield "Safe repair", "exists"
+    # Rules that declare what they read say it in this field.
+    reads = getattr(rule, "reads", ())
+    if reads:
+        yield "Reads", ", ".join(map(code, reads))
+    yield "Since", rule.since
+
+
+def _active(rule: Rule) -> str:
+    """Say when a rule is checked."""
+    if not rule.optional:
+        return "always"
+    names = [code(name) for name, profile in PROFILES.items() if rule.code in profile.codes]
+    by_profile = f", or in the profile {' or '.join(names)}" if names else ""
+    return f"if {code('--select')} names it{by_profile}"
+
+
+def _example(text: str) -> Iterator[str]:
+    """Yield the parts of an example: prose, and labels with the text that is indented below."""
+    for part in re.split(r"\n(?=\S)", text):
+        label, _, shown = part.partition("\n")
+        yield f"{prose(label, {})}\n"
+        if shown:
+            body = "\n".join(line.removeprefix("  ") for line in shown.splitlines())
+            yield fence(body, "json" if _is_json(body) else "text")
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
