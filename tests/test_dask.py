@@ -498,9 +498,9 @@ def test_a_file_is_known_on_machines_that_number_it_anew(tmp_path: Path) -> None
     rows = tmp_path / "rows.jsonl"
     rows.write_bytes(b"{}\n")
     source = FileSource(str(rows))
-    (here,), (abroad,) = source.blocks(9), source.blocks(9, abroad=True)
-    assert read_lines(abroad._replace(inode=1), 9).data == b"{}\n"
-    replaced = [here._replace(inode=1), abroad._replace(inode=1, modified=1)]
+    (here,), (remote,) = source.blocks(9), source.blocks(9, other_machines=True)
+    assert read_lines(remote._replace(inode=1), 9).data == b"{}\n"
+    replaced = [here._replace(inode=1), remote._replace(inode=1, modified=1)]
     for block in replaced:
         with pytest.raises(OSError, match="was replaced while it was read"):
             read_lines(block, 9)

@@ -510,11 +510,11 @@ def test_no_ledger_is_begun_beside_the_journal_of_another_program(tmp_path: Path
     journal.write_bytes(b"notes")
     for _ in range(2):
         for overwrite in (False, True):
-            with pytest.raises(CannotWrite, match="without a ledger"):
+            with pytest.raises(CannotWrite, match="has no ledger"):
                 evalstream.check(tmp_path / ROWS, ledger=tmp_path / "runs.db", overwrite=overwrite)
         (tmp_path / "runs.db").touch()
     (tmp_path / "runs.db").write_bytes(b"no ledger")
-    with pytest.raises(CannotWrite, match="without a ledger"):
+    with pytest.raises(CannotWrite, match="has no ledger"):
         evalstream.check(tmp_path / ROWS, ledger=tmp_path / "runs.db", overwrite=True)
     assert journal.read_bytes() == b"notes"
     assert (tmp_path / "runs.db").read_bytes() == b"no ledger"

@@ -42,7 +42,7 @@ report = evalstream.check(sys.argv[4:], **settings)
 for finding in report:
     print(finding.as_dict())
 for run in report.runs:
-    print(run.as_dict(), run.trouble)
+    print(run.as_dict(), run.incomplete_reason)
 print(report.exit_code)
 """
 

@@ -19,8 +19,8 @@ LOG_ENDINGS: Final = (".eval", ".parquet")
 
 SAMPLES: Final = "_samples"
 NO_ENDING: Final = (
-    f"the ending is not one of a known format ({', '.join(ROWS_ENDINGS)}, {AGGREGATE_ENDING}; "
-    f"the former also with {', '.join(PACKED_ENDINGS)})"
+    f"unknown file extension; expected one of {', '.join(ROWS_ENDINGS)} "
+    f"(also with {', '.join(PACKED_ENDINGS)}), or {AGGREGATE_ENDING}"
 )
 
 _ROWS_INSIDE: Final = re.compile(r"\.(?:jsonl|ndjson|jsonlines)(?![a-z])", re.IGNORECASE)
