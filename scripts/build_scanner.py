@@ -7,6 +7,7 @@ without the scanner: it then checks the same, more slowly.
 
 import importlib.util
 import os
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -21,6 +22,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 FOLDER = Path("evalstream", "parsing", "native")
 SUFFIX = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
 LIBRARY = FOLDER / f"libscanner{SUFFIX}"
+DIGEST = FOLDER / "libscanner.digest"
 FLAGS = ("-std=c11", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-sanitize=undefined")
 
 
@@ -42,7 +44,7 @@ class ScannerHook(BuildHookInterface[Any]):
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform}"
-        build_data["artifacts"].append(f"/{LIBRARY.as_posix()}")
+        build_data["artifacts"] += [f"/{path.as_posix()}" for path in (LIBRARY, DIGEST)]
 
 
 def compiler_here() -> list[str]:
@@ -63,17 +65,19 @@ def compile_scanner(root: Path) -> str | None:
         return "there is no C compiler"
     library = root / LIBRARY
     sources = sorted(str(path) for path in (root / FOLDER).glob("*.c"))
+    digest = runpy.run_path(str(root / FOLDER / "sources.py"))["sources_digest"](root / FOLDER)
     # Whoever has the old one open keeps it.
     fresh = library.with_name(f".{library.name}.{os.getpid()}")
     try:
         with tempfile.TemporaryDirectory(prefix="evalstream-") as cache:
             subprocess.run(
-                [*command, *FLAGS, "-o", str(fresh), *sources],
+                [*command, *FLAGS, f'-DSOURCES_DIGEST="{digest}"', "-o", str(fresh), *sources],
                 check=True,
                 capture_output=True,
                 env={**os.environ, "ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache},
             )
         fresh.replace(library)
+        (root / DIGEST).write_text(f"{digest}\n", encoding="ascii")
     except (OSError, subprocess.CalledProcessError) as error:
         library.unlink(missing_ok=True)
         said = getattr(error, "stderr", None) or str(error).encode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from evalstream.formats.registry import FORMATS
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.report import Figures, ResultSummary, RunSummary, Verified
 
@@ -32,7 +33,9 @@ def encode_run(summary: RunSummary) -> dict[str, Any]:
     severities = {severity.label: count for severity, count in summary.severities.items()}
     note = {"note": True} if summary.is_note else {}
     excluded = {"excluded": summary.excluded} if summary.excluded else {}
-    extra = {"severities": severities, "trouble": summary.incomplete_reason, **note, **excluded}
+    remark = {"remark": summary.remark} if summary.remark else {}
+    trouble = summary.incomplete_reason
+    extra = {"severities": severities, "trouble": trouble, **note, **excluded, **remark}
     return {**summary.as_dict(), **extra}
 
 
@@ -64,6 +67,8 @@ def decode_run(encoded: dict[str, Any]) -> RunSummary:
         sealed=encoded.get("sealed"),
         is_note=encoded.get("note", False),
         excluded=encoded.get("excluded", 0),
+        noun=FORMATS[encoded["format"]].noun,
+        remark=encoded.get("remark"),
     )
 
 

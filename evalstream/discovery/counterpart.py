@@ -51,7 +51,7 @@ class _Near:
     def file_at(self, below: str) -> str | None:
         """Return the path, as the folder was named, of a file below the root; None for none.
 
-        Raises LeadsOut where a link leaves the root.
+        Raises OutsideFolder where a link leaves the root.
         """
         found = self._inside.resolved(below)
         if found is None or not self._inside.has_file(found):
@@ -103,7 +103,7 @@ class Neighbourhood:
         self._companions.close()
 
     def _declared_rows(self, aggregate: str, declared: str) -> str | None:
-        """Return the rows that are declared, None for none. Raises LeadsOut."""
+        """Return the rows that are declared, None for none. Raises OutsideFolder."""
         folder, name = os.path.split(aggregate)
         near = self._near(folder)
         leads_out = None

@@ -74,7 +74,7 @@ class Folder:
     def unlisted(self, below: str) -> str | None:
         """Return where a file lies that was not listed, as it is hidden or beyond a link.
 
-        None where there is no file. Raises LeadsOut where a link leaves the folder.
+        None where there is no file. Raises OutsideFolder where a link leaves the folder.
         """
         found = self._inside.resolved(below)
         if found is None or self._exclusion.covers_any(found):

@@ -36,7 +36,7 @@ class FileTree(Protocol):
         """Return the one path or URL of a file that is no link."""
 
     def unlisted(self, below: str) -> str | None:
-        """Return where a file lies that was not listed, None for none. Raises LeadsOut."""
+        """Return where a file lies that was not listed, None for none. Raises OutsideFolder."""
 
     def is_met_anyway(self, below: str) -> bool:
         """Tell whether a file is listed under its own name and looked into."""
@@ -153,7 +153,7 @@ class Pairing:
         return _Rows(named.path, named.true_path) if named else _Rows(leads_out=leads_out)
 
     def _true_path(self, below: str) -> str | None:
-        """Return where the file of a path lies, None for none. Raises LeadsOut."""
+        """Return where the file of a path lies, None for none. Raises OutsideFolder."""
         known = self._tree.known(below)
         return known.true_path if known is not None else self._place.unlisted(below)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from evalstream.model.finding import Finding, Severity
+from evalstream.model.rule_text import RuleText
 
 
 class Figures(NamedTuple):
@@ -112,6 +113,8 @@ class RunSummary:
     how much was verified; `selected` and `ignored` are the codes or prefixes that limit the rules.
     A summary with `is_note` is not a run: it describes names that a search did not check, and
     `excluded` counts the names that it excluded.
+    `noun` is the plural of what its format counts. `remark` says why a verdict stays open although
+    everything was read.
     """
 
     file: str | None
@@ -141,6 +144,8 @@ class RunSummary:
     ignored: tuple[str, ...] = ()
     is_note: bool = False
     excluded: int = 0
+    noun: str = "row"
+    remark: str | None = None
 
     def count(self, code: str, severity: Severity, times: int) -> None:
         """Count more occurrences of a code."""
@@ -237,7 +242,8 @@ class Report:
     """The outcome of a check: iterate over its findings, read its totals.
 
     The findings are those shown (at most `max_findings` per code and run); `counts`, `total`
-    and `totals` are always exact. `runs` are in the order of the inputs.
+    and `totals` are always exact. `runs` are in the order of the inputs. `rules` has the texts of
+    the rules that were found, by code.
     """
 
     runs: Sequence[RunSummary]
@@ -245,6 +251,7 @@ class Report:
     shown: int
     exit_code: int
     totals: Totals
+    rules: Mapping[str, RuleText] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Finding]:
         """Iterate over the shown findings in their order."""

@@ -35,7 +35,7 @@ TOO_MANY: Final = "not read after too many errors"
 
 # Only the end of a value is needed, so the decoder keeps as little of it as possible; large numbers
 # and repeated keys do not make an object torn.
-_DECODER: Final = json.JSONDecoder(parse_int=bool, parse_float=bool, object_hook=bool)
+DECODER: Final = json.JSONDecoder(parse_int=bool, parse_float=bool, object_hook=bool)
 
 _WHITE: Final = " \t\r\n"
 _MARK: Final = UTF8_MARK.decode("latin-1")
@@ -185,7 +185,7 @@ class _LineSplitter:
     def _read(self, start: int, end: int) -> LinePiece | None:
         """Read the value that begins at `start`; None if it is torn."""
         try:
-            _, stop = _DECODER.raw_decode(self._text, start)
+            _, stop = DECODER.raw_decode(self._text, start)
         except json.JSONDecodeError as error:
             self._record_torn(start, error.pos)
             return None
@@ -223,7 +223,7 @@ class _LineSplitter:
 def _error_of(fragment: str) -> str:
     """Return a short reason why a text, one character per byte, is not a row."""
     try:
-        _, stop = _DECODER.raw_decode(fragment)
+        _, stop = DECODER.raw_decode(fragment)
     except json.JSONDecodeError as error:
         if fragment[0] in "{[" and _CUT_SHORT.fullmatch(fragment, error.pos):
             return BREAKS_OFF

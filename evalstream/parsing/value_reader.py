@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 # Only the end of a value is needed, so the decoder keeps as little of it as possible; numbers may
 # have any length because they are not converted.
-_DECODER: Final = json.JSONDecoder(parse_int=bool, parse_float=bool, object_hook=bool)
+DECODER: Final = json.JSONDecoder(parse_int=bool, parse_float=bool, object_hook=bool)
 
 _CUT_ESCAPE = re.compile(r"u[0-9A-Fa-f]{0,4}")
 
@@ -42,7 +42,7 @@ class ReadResult(NamedTuple):
 def read_value(text: str, start: int) -> ReadResult:
     """Read the value that begins at `start` as far as possible."""
     try:
-        end = _DECODER.raw_decode(text, start)[1]
+        end = DECODER.raw_decode(text, start)[1]
     except json.JSONDecodeError as error:
         if _is_cut(text, error.pos):
             return ReadResult(Outcome.CUT, len(text))
@@ -69,7 +69,7 @@ def _is_cut_token(text: str, start: int) -> bool:
 def _is_complete_string(text: str, quote: int) -> bool:
     """Tell whether a string is closed or invalid; the error of a truncated one is at its quote."""
     try:
-        _DECODER.raw_decode(text, quote)
+        DECODER.raw_decode(text, quote)
     except json.JSONDecodeError as error:
         return error.pos != quote
     return True

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from evalstream.model.finding import Severity, Violation
+from evalstream.model.rule_text import RuleText
 from evalstream.stats.tally import Tally
 
 
@@ -60,6 +61,8 @@ FIX: Final = "How to fix"
 BAD: Final = "Bad"
 GOOD: Final = "Good"
 
+_SENTENCE_END = re.compile(r"(?<=\.)\s+")
+
 _HEADING = re.compile(rf"^ *({FOUND}|{WHY}|{FIX}|{BAD}|{GOOD}):(?=\s)", re.MULTILINE)
 
 
@@ -92,7 +95,14 @@ class Rule(NamedTuple):
     rules, at most once per document or record. Rules with none of them are found by the parser,
     the schema or the driver, which name them. An `optional` rule holds only where it is
     selected or a profile adds it. A `run` rule that is `about_paths` looks also at runs whose
-    rows could not be looked at, or that have none.
+    rows could not be looked at, or that have none. A `row` rule that is `by_ids` looks only at the
+    ids that rows share: it runs once for all rows that have the same ones.
+
+    `reads` names the members of a row that a `row` rule looks at, as JSON Pointers, `*` for each
+    element of an array: in a row that holds none of them the rule finds nothing. Without any the
+    rule may find something in each row. `in_scanner` says that the scanner tests the rule: it
+    accepts no row in which the rule finds anything but a notice, which it flags. Where the scanner
+    does not, the rule runs over the accepted rows that hold a member of `reads`.
     """
 
     code: str
@@ -109,6 +119,8 @@ class Rule(NamedTuple):
     about_aggregate: bool = False
     about_paths: bool = False
     by_ids: bool = False
+    reads: tuple[str, ...] = ()
+    in_scanner: bool = False
     since: str = "0.1.0"
     former_names: tuple[str, ...] = ()
 
@@ -144,6 +156,12 @@ class Rule(NamedTuple):
     def good(self) -> str:
         """The same example without the defect."""
         return self.sections()[GOOD]
+
+    def text(self) -> RuleText:
+        """Return what reports say about the rule; of the remedy they say the first sentence."""
+        remedy = " ".join(self.fix.split())
+        sentence = _SENTENCE_END.split(remedy, maxsplit=1)[0]
+        return RuleText(self.name, self.summary, sentence, self.explained())
 
     def explained(self) -> str:
         """Return the rule's documentation as a person reads it."""

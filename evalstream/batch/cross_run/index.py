@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
@@ -14,8 +14,7 @@ from evalstream.batch.cross_run.compare import (
     CrossRunMatch,
     compare,
 )
-from evalstream.formats.eee.datastore import uuid_of
-from evalstream.formats.eee.rules import cross_run
+from evalstream.formats.registry import main_format
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
 from evalstream.model.report import RunSummary
@@ -46,6 +45,8 @@ class CrossRunIndex:
     """
 
     def __init__(self) -> None:
+        self._format = main_format()
+        self._rules = self._format.cross_run
         self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         try:
             with self._translate_errors():
@@ -80,13 +81,8 @@ class CrossRunIndex:
         file as a whole, the aggregate.
         """
         with self._translate_errors():
-            comparisons = Comparisons(
-                records=cross_run.ES903.code in enabled,
-                files=cross_run.ES904.code in enabled,
-                samples=cross_run.ES905.code in enabled,
-                uuids=cross_run.ES906.code in enabled,
-                paths=cross_run.ES908.code in enabled,
-            )
+            codes = self._rules.codes().items()
+            comparisons = Comparisons(**{compared: code in enabled for compared, code in codes})
             for match in compare(self._base, comparisons):
                 yield self._finding(match)
 
@@ -122,7 +118,7 @@ class CrossRunIndex:
         self._base.close()
 
     def _add_run(self, number: int, file: Any, aggregate: Any, *fields: Any) -> None:
-        uuid = None if aggregate is None else uuid_of(aggregate)
+        uuid = None if aggregate is None else self._format.uuid_of(aggregate)
         row = (number, file, aggregate, *fields, uuid)
         self._base.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
@@ -201,13 +197,13 @@ class CrossRunIndex:
 
     def _violation(self, found: CrossRunMatch, run: _RunNames) -> Violation:
         if found.path is not None and found.earlier_path is not None:
-            return cross_run.colliding_path(found.path, found.earlier_path)
+            return self._rules.colliding_path(found.path, found.earlier_path)
         if found.earlier is None:
-            return cross_run.unlinked_rows(MOST_GROUPS)
+            return self._rules.unlinked_rows(MOST_GROUPS)
         earlier, count = self._name_of(found.earlier), found.count or 0
         other = earlier.name_of(found.is_aggregate)
         if found.line is not None:
-            return cross_run.drifted_sample(
+            return self._rules.drifted_sample(
                 run.place(found.line)[1],
                 is_array=bool(run.is_array),
                 earlier=other,
@@ -215,10 +211,15 @@ class CrossRunIndex:
                 was_array=bool(earlier.is_array),
             )
         if found.kind == CrossRunKind.ROWS:
-            return cross_run.overlapping_rows(count, other, several=bool(found.several))
+            return self._rules.overlapping_rows(count, other, several=bool(found.several))
         if found.kind == CrossRunKind.LIKE:
-            return cross_run.drifted_like(count, other)
-        return _OF_AGGREGATES[found.kind](other)
+            return self._rules.drifted_like(count, other)
+        of_aggregates = {
+            CrossRunKind.RECORD: self._rules.repeated_record,
+            CrossRunKind.CLAIM: self._rules.repeated_claim,
+            CrossRunKind.UUID: self._rules.reused_uuid,
+        }
+        return of_aggregates[CrossRunKind(found.kind)](other)
 
     def _name_of(self, number: int) -> _RunNames:
         row = self._base.execute(
@@ -250,13 +251,6 @@ class _RunNames(NamedTuple):
         """Return the line of a row, and its number in messages."""
         return unpack_element_position(word) if self.is_array else (word, word)
 
-
-_OF_AGGREGATES: Final[Mapping[str, Callable[[str], Violation]]] = {
-    CrossRunKind.RECORD: cross_run.repeated_record,
-    CrossRunKind.CLAIM: cross_run.repeated_claim,
-    CrossRunKind.UUID: cross_run.reused_uuid,
-}
-"""The functions that build the violation of an aggregate, from the name of the earlier one."""
 
 _RUNS: Final = """
 SELECT number, file, aggregate, record, evaluation, is_array, is_cut FROM runs ORDER BY number

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
+from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.rules import (
     aggregate,
     coverage,
@@ -20,7 +21,7 @@ from evalstream.formats.eee.rules import (
     version,
 )
 from evalstream.rules import schema
-from evalstream.rules.base import Rule
+from evalstream.rules.base import RowCheck, Rule
 from evalstream.rules.catalogue import SHARED_RULES, Catalogue
 
 _MODULES: Final = (
@@ -47,3 +48,17 @@ def rules() -> Iterator[Rule]:
 
 
 CATALOGUE: Final = Catalogue({"ES": lambda: (*SHARED_RULES, *rules())})
+
+
+ROW_RULES: Final = tuple(rule for rule in CATALOGUE.values() if rule.row is not None)
+
+
+def bound_rules(
+    context: RowContext, is_wanted: Callable[[Rule], bool]
+) -> Iterator[tuple[Rule, RowCheck]]:
+    """Iterate over the enabled row rules that are wanted, each with its check in a context."""
+    for rule in ROW_RULES:
+        if rule.row is not None and rule.code in context.enabled and is_wanted(rule):
+            check = rule.row(context)
+            if check is not None:
+                yield rule, check

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import groupby
 from json import loads
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from evalstream.engine.result import AcceptedRows, BlockFindings, BlockResult, LineStatus, last_line
+from evalstream.engine.result import AcceptedRows, BlockFindings, BlockResult, LineStatus
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import Join
-from evalstream.formats.eee.catalogue import CATALOGUE
+from evalstream.formats.eee.catalogue import bound_rules
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_digests import (
     Shown,
@@ -30,14 +30,15 @@ from evalstream.model.block import Lines
 from evalstream.model.finding import Violation
 from evalstream.model.row_record import RECORD_BYTES, UNJOINED, RowRecords
 from evalstream.parsing import json
-from evalstream.rules.base import RowCheck, Rule
+from evalstream.rules.base import RowCheck
 from evalstream.rules.inputs import ES003, noise_check
-from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES107, ES108, ES110, ES111, ES114
+from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES107, ES108, ES110, ES114
+from evalstream.rules.torn_line import last_line, newline_missing
 from evalstream.stats.link_keys import NO_INPUT_HASH, input_hash64, sample_hash64
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
-    from evalstream.formats.eee.fast_path import FastBlock, FastPath
+    from evalstream.formats.eee.fast_block import FastBlock, FastPath
 
 JSON_BLANK: Final = b" \t\r"
 UNCERTAIN: Final = frozenset({ES107.code, ES108.code})
@@ -63,7 +64,7 @@ class RowEngine:
     def __init__(self, context: RowContext) -> None:
         self.context = context
         self.reader = RowReader(context)
-        self._by_ids = list(_bound(context, lambda rule: rule.by_ids))
+        self._by_ids = _bound(context, by_ids=True)
         self._join = Join(context.results)
         self._fast_path: FastPath | None = None
         self._is_ready = False
@@ -84,16 +85,15 @@ class RowEngine:
         """
         RowEngine._expected += size
         if not self._is_ready and RowEngine._expected >= WORTH_A_SCANNER_BYTES:
-            from evalstream.formats.eee.fast_path import fast_path_for, needs_slow_path
+            from evalstream.formats.eee.fast_path import fast_path_for
 
             self._is_ready = True
-            if not any(_bound(self.context, needs_slow_path)):
-                self._fast_path = fast_path_for(self.context)
+            self._fast_path = fast_path_for(self.context)
 
     @cached_property
     def _checks(self) -> list[RowCheck]:
         """The rules for single rows, bound once a row comes that needs them all."""
-        return list(_bound(self.context, lambda rule: not rule.by_ids))
+        return _bound(self.context, by_ids=False)
 
     def groups(self) -> RowGroups:
         """Return the scopes of a block that has no rows yet."""
@@ -119,15 +119,9 @@ class RowEngine:
         return violations
 
 
-ROW_RULES: Final = tuple(rule for rule in CATALOGUE.values() if rule.row is not None)
-
-
-def _bound(context: RowContext, wanted: Callable[[Rule], bool]) -> Iterator[RowCheck]:
-    for rule in ROW_RULES:
-        if rule.row is not None and rule.code in context.enabled and wanted(rule):
-            check = rule.row(context)
-            if check is not None:
-                yield check
+def _bound(context: RowContext, *, by_ids: bool) -> list[RowCheck]:
+    """Return the enabled checks of rows that look only at ids, or those of all other rules."""
+    return [check for _, check in bound_rules(context, lambda rule: rule.by_ids == by_ids)]
 
 
 class _Entry:
@@ -287,10 +281,7 @@ class _Pass:
             self._identify(entry)
         for entry in batch:
             if entry.torn and entry.row is not None:
-                entry.violations = [
-                    *entry.violations,
-                    ES111.violation("the last row has no newline"),
-                ]
+                entry.violations = [*entry.violations, newline_missing()]
             elif not entry.torn and entry.line.endswith(b"\r"):
                 self._tally.carriage_returns.add(None, entry.number)
             if entry.violations:

@@ -16,6 +16,7 @@ from ctypes import (
     c_double,
     c_int32,
     c_int64,
+    c_uint32,
     c_uint64,
     c_void_p,
 )
@@ -28,9 +29,13 @@ from typing import Final
 
 from evalstream.model.row_record import RECORD_BYTES
 from evalstream.parsing.native.schema_tables import NODE_BYTES, Tables
+from evalstream.parsing.native.sources import sources_digest
 
 _SUFFIXES: Final = {"darwin": ".dylib", "win32": ".dll"}
 LIBRARY: Final = Path(__file__).parent / f"libscanner{_SUFFIXES.get(sys.platform, '.so')}"
+
+DIGEST: Final = "libscanner.digest"
+"""The file next to the library that holds the digest of its sources, for a wheel without them."""
 
 MOST_ROWS: Final = 512
 """How many rows are looked at in one go."""
@@ -63,6 +68,7 @@ class Flag:
     SEVERAL: Final = 32
     IS_CORRECT: Final = 64
     FAILED: Final = 128
+    WATCHED: Final = 256
 
 
 COLUMNS: Final = (
@@ -102,6 +108,7 @@ class RowConstraints(Structure):
         ("keeps_texts", c_int32),
         ("links", c_int32),
         ("compares", c_int32),
+        ("checks", c_uint32),
         ("transcript", c_char * 16),
     )
 
@@ -153,14 +160,16 @@ class _Scan(Structure):
 def library() -> ctypes.CDLL | None:
     """Return the compiled scanner, None where evalstream was installed without.
 
-    In a checkout whose sources have changed since, what was compiled of them is left alone.
+    A library that was compiled from other sources than those of this version is not used.
     """
-    if sys.byteorder != "little" or _is_stale():
+    if sys.byteorder != "little":
         return None
     try:
         loaded = ctypes.CDLL(str(LIBRARY))
         _declare(loaded)
     except (OSError, AttributeError):
+        return None
+    if loaded.sources_digest().decode() != _expected_digest():
         return None
     sizes = (c_uint64 * len(_SIZES))()
     loaded.tell_sizes(sizes)
@@ -176,20 +185,21 @@ _SIZES: Final = (
 """The sizes of what both sides must lay out alike."""
 
 
-def _is_stale() -> bool:
-    """Tell whether there is nothing compiled, or nothing that is as new as its sources."""
+def _expected_digest() -> str | None:
+    """Return the digest of the sources: in a wheel, which has none, the build wrote it down."""
+    folder = LIBRARY.parent
     try:
-        compiled = LIBRARY.stat().st_mtime
-        return any(source.stat().st_mtime > compiled for source in LIBRARY.parent.glob("*.[ch]"))
-    except OSError:
-        return True
+        return sources_digest(folder) or (folder / DIGEST).read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return None
 
 
 def _declare(loaded: ctypes.CDLL) -> None:
     """Declare the functions. Raises AttributeError where one is missing."""
     loaded.tell_sizes.argtypes = (POINTER(c_uint64),)
     loaded.tell_sizes.restype = None
-    loaded.slot_paths.restype = loaded.recipe_names.restype = c_char_p
+    for name in ("slot_paths", "recipe_names", "check_codes", "sources_digest"):
+        getattr(loaded, name).restype = c_char_p
     loaded.new_scanner.restype = c_void_p
     loaded.new_scanner.argtypes = ()
     loaded.free_scanner.argtypes = (c_void_p,)
@@ -236,6 +246,11 @@ def recipes() -> tuple[str, ...]:
     return _listed("recipe_names")
 
 
+def checks() -> tuple[str, ...]:
+    """Return the codes of the rules that the scanner tests, in the order of their bits."""
+    return _listed("check_codes")
+
+
 def _listed(function: str) -> tuple[str, ...]:
     loaded = library()
     text: bytes = b"" if loaded is None else getattr(loaded, function)()
@@ -243,10 +258,11 @@ def _listed(function: str) -> tuple[str, ...]:
 
 
 class ScannerConfig:
-    """What rows are checked against. Without a `hasher` nobody looks at sample_hash."""
+    """What rows are checked against; `checks_hashes` says that a hasher checks sample_hash."""
 
     def __init__(self, tables: Tables, demands: RowConstraints, hasher: Hasher | None) -> None:
         self.tables, self.demands, self.hasher = _Tables(*tables[:4]), demands, hasher or Hasher()
+        self.checks_hashes = hasher is not None
 
 
 class Scanner:

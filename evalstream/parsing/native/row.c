@@ -19,6 +19,7 @@ void clear_facts(struct facts *facts) {
         facts->slot[slot].kind = ABSENT;
     facts->references.count = facts->choices.count = facts->answered.count = 0;
     facts->turns = facts->assistants = facts->calls = facts->calls_before = facts->answers = 0;
+    facts->doubts = NO_CHECK;
     if (!++facts->generation) {
         /* After four billion rows: no bucket may seem to be this row's. */
         memset(facts->bucket, 0, sizeof facts->bucket);
@@ -45,16 +46,18 @@ static size_t bucket_of(const struct facts *facts, const struct span *id) {
     return bucket;
 }
 
-/* Take a call of a tool, whose id must be new. */
-static bool add_call(struct facts *facts, const struct span *id) {
+/* Take a call of a tool. Its id must be new; once one is in doubt no more of them are kept. */
+static void add_call(struct facts *facts, const struct span *id) {
     const size_t bucket = bucket_of(facts, id);
     if (id->escaped || facts->calls == MOST_CALLS ||
         facts->bucket[bucket].generation == facts->generation)
-        return false;
-    facts->bucket[bucket].generation = facts->generation;
-    facts->bucket[bucket].call = (uint32_t)facts->calls;
-    facts->call[facts->calls++] = *id;
-    return true;
+        facts->doubts |= ES305;
+    if (!(facts->doubts & ES305)) {
+        facts->bucket[bucket].generation = facts->generation;
+        facts->bucket[bucket].call = (uint32_t)facts->calls;
+        facts->call[facts->calls] = *id;
+    }
+    facts->calls++;
 }
 
 static bool was_called_before(const struct facts *facts, const struct span *id) {
@@ -84,11 +87,9 @@ static inline bool is_true(const struct facts *facts, enum slot slot) {
     return facts->slot[slot].kind == BOOLEAN && facts->slot[slot].number.value == 1;
 }
 
-static bool end_turn(struct facts *facts) {
-    const struct span *const role = text_of(facts, TURN_ROLE);
+/* Tell whether a turn answers only earlier calls, and whether one of a tool answers any. */
+static bool answers_calls(struct facts *facts, const struct span *role) {
     const struct span *const answers = text_of(facts, TURN_ANSWERS);
-    if (role->escaped || number_of(facts, TURN_PLACE) != (double)facts->turns)
-        return false;
     if (answers->length && !add(&facts->answered, answers))
         return false;
     /* A turn that answers no call says so by null, or not at all; one of a tool has to. */
@@ -97,12 +98,22 @@ static bool end_turn(struct facts *facts) {
     for (size_t one = 0; one < facts->answered.count; one++)
         if (!was_called_before(facts, &facts->answered.span[one]))
             return false;
+    return true;
+}
+
+static void end_turn(struct facts *facts) {
+    const struct span *const role = text_of(facts, TURN_ROLE);
+    if (number_of(facts, TURN_PLACE) != (double)facts->turns)
+        facts->doubts |= ES304;
+    if (role->escaped)
+        facts->doubts |= ES305 | ES315;
+    if (!answers_calls(facts, role))
+        facts->doubts |= ES305;
     facts->assistants += is(role, "assistant");
     facts->turns++;
     facts->calls_before = facts->calls;
     facts->answered.count = 0;
     facts->slot[TURN_ANSWERS].kind = ABSENT;
-    return true;
 }
 
 bool keep_fact(struct walk *walk, enum slot slot, const struct value *value) {
@@ -113,14 +124,18 @@ bool keep_fact(struct walk *walk, enum slot slot, const struct value *value) {
     case A_CHOICE:
         return add(&facts->choices, &value->span);
     case TURN_ANSWERS_ONE:
-        return add(&facts->answered, &value->span);
+        if (!add(&facts->answered, &value->span))
+            facts->doubts |= ES305;
+        return true;
     case CALL_ID:
-        return add_call(facts, &value->span);
+        add_call(facts, &value->span);
+        return true;
     case A_TURN:
-        return end_turn(facts);
+        end_turn(facts);
+        return true;
     case AN_ANSWER:
-        /* Which of several answers counts is for others to judge. */
-        return ++facts->answers == 1;
+        facts->answers++;
+        return true;
     case REFERENCE:
         if (value->kind == STRING && !add(&facts->references, &value->span))
             return false;
@@ -146,15 +161,19 @@ static bool fits_interaction(
 
 static inline bool failed(const struct facts *facts) { return text_of(facts, ERROR)->length > 0; }
 
-/* Tell whether the score is within all bounds, and right or wrong where it says so. */
-static bool scores_well(const struct facts *facts, const struct demands *demands) {
+/* Return the rules that may object to a score: it is within all bounds, and it is right or wrong
+   where it says so. */
+static uint32_t doubts_of_score(const struct facts *facts, const struct demands *demands) {
     const double score = number_of(facts, SCORE);
     const bool is_correct = is_true(facts, CORRECT);
+    uint32_t doubts = NO_CHECK;
     if (!(demands->lowest <= score && score <= demands->highest))
-        return false;
+        doubts |= ES308;
     if ((score == 0 || score == 1) && is_correct != (score == 1))
-        return false;
-    return !(is_correct && failed(facts));
+        doubts |= ES307;
+    if (is_correct && failed(facts))
+        doubts |= ES314;
+    return doubts;
 }
 
 /* Tell whether a reference is one of the choices, its letter, or its number from 0 or 1. */
@@ -215,8 +234,13 @@ static bool is_usual_integer(const struct value *value) {
     return value->kind == INTEGER && !(value->start[0] == '-' && value->start[1] == '0');
 }
 
+/* Tell whether sample_id is a text, or an integer as it is usually written. */
 static bool is_identified(const struct facts *facts) {
-    return shows_something(text_of(facts, SAMPLE)) || is_usual_integer(&facts->slot[SAMPLE]);
+    return facts->slot[SAMPLE].kind == STRING || is_usual_integer(&facts->slot[SAMPLE]);
+}
+
+static bool is_blank(const struct facts *facts, enum slot slot) {
+    return facts->slot[slot].kind == STRING && !shows_something(text_of(facts, slot));
 }
 
 static bool starts_with(const struct span *span, const char *text) {
@@ -229,72 +253,90 @@ static bool is_foreign(const struct span *source) {
            !starts_with(source, "messages");
 }
 
-/* Take the one answer of a single_turn row, which is its output or comes from elsewhere. */
-static bool accepts_answer(const struct facts *facts, uint64_t *flags) {
-    const struct span *const source = text_of(facts, ANSWER_SOURCE);
-    if (facts->turns)
+/* Tell whether a source is the content of a turn of the transcript: `messages[3].content`. */
+static bool is_content(const struct span *source, const char *transcript, size_t turns) {
+    static const char end[] = "].content";
+    const byte *at = source->start;
+    const byte *const stop = source->start + source->length;
+    size_t turn = 0, digits = 0;
+    if (source->escaped || !starts_with(source, transcript))
         return false;
-    if (!facts->answers) {
-        *flags |= UNANSWERED;
-        return true;
-    }
-    if (number_of(facts, ANSWER_TURN) != 0 || !is_true(facts, ANSWER_IS_LAST))
+    at += strlen(transcript);
+    if (at == stop || *at++ != '[')
         return false;
-    if (is(source, "output.raw"))
-        return true;
-    *flags |= FOREIGN;
-    return is_foreign(source);
+    for (; at < stop && *at >= '0' && *at <= '9' && digits < 9; at++, digits++)
+        turn = turn * 10 + (size_t)(*at - '0');
+    return digits && turn < turns && (size_t)(stop - at) == strlen(end) &&
+           !memcmp(at, end, strlen(end));
 }
 
-/* Tell whether a source is the content of a turn: `messages[3].content`. */
-static bool is_content(const struct span *source, const char *transcript, size_t turn) {
-    char expected[sizeof((struct demands *)0)->transcript + 32];
-    char digits[24];
-    size_t length = strlen(transcript), count = 0;
-    memcpy(expected, transcript, length);
-    expected[length++] = '[';
-    do {
-        digits[count++] = (char)('0' + turn % 10);
-        turn /= 10;
-    } while (turn);
-    while (count)
-        expected[length++] = digits[--count];
-    strcpy(expected + length, "].content");
-    return is(source, expected);
-}
-
-/* Take a transcript whose counts are right, and whose one answer is the content of a turn. */
-static bool accepts_transcript(
-    const struct facts *facts, const struct demands *demands, int interaction, uint64_t *flags
+/* Return the rules that may object to where the answer of a row comes from; which of several
+   answers counts is for others to judge. */
+static uint32_t doubts_of_answer(
+    const struct facts *facts, const struct demands *demands, bool single, uint64_t *flags
 ) {
-    const bool is_real = interaction == AGENTIC ? facts->calls > 0 : facts->assistants > 1;
-    if (!facts->turns || !is_real || number_of(facts, TURN_COUNT) != (double)facts->turns ||
-        number_of(facts, CALL_COUNT) != (double)facts->calls)
-        return false;
+    const struct span *const source = text_of(facts, ANSWER_SOURCE);
+    const double turn = number_of(facts, ANSWER_TURN);
+    uint32_t doubts = NO_CHECK;
     if (!facts->answers) {
         *flags |= UNANSWERED;
-        return true;
+        return NO_CHECK;
     }
-    const double turn = number_of(facts, ANSWER_TURN);
-    return turn >= 0 && turn < (double)facts->turns && is_true(facts, ANSWER_IS_LAST) &&
-           is_content(text_of(facts, ANSWER_SOURCE), demands->transcript, (size_t)turn);
+    if (facts->answers > 1)
+        return ES301 | ES302 | ES303;
+    if (!is_true(facts, ANSWER_IS_LAST))
+        doubts |= ES301;
+    /* Turns that are not in order have other numbers than their places. */
+    if (single ? turn != 0 : facts->doubts & ES304 || !(turn >= 0 && turn < (double)facts->turns))
+        doubts |= ES302;
+    if (single && is_foreign(source))
+        *flags |= FOREIGN;
+    else if (!(single ? is(source, "output.raw")
+                      : is_content(source, demands->transcript, facts->turns)))
+        doubts |= ES303;
+    return doubts;
+}
+
+/* Return the rules that may object to what is said of a transcript: its counts, and its kind. */
+static uint32_t doubts_of_transcript(const struct facts *facts, bool agentic) {
+    const bool is_real = agentic ? facts->calls > 0 : facts->assistants > 1;
+    uint32_t doubts = is_real ? NO_CHECK : ES315;
+    if (number_of(facts, TURN_COUNT) != (double)facts->turns ||
+        number_of(facts, CALL_COUNT) != (double)facts->calls)
+        doubts |= ES306;
+    return doubts;
+}
+
+/* Return the rules that may object to the other values of a row. */
+static uint32_t doubts_of_values(const struct facts *facts, const struct demands *demands) {
+    uint32_t doubts = NO_CHECK;
+    if (!sums_up(facts))
+        doubts |= ES309;
+    if (!in_time(facts, FIRST_TOKEN) || (demands->times_generation && !in_time(facts, GENERATION)))
+        doubts |= ES310;
+    if (is_blank(facts, RAW) || is_blank(facts, SAMPLE))
+        doubts |= ES311;
+    if (demands->checks & ES313 && !chooses(facts))
+        doubts |= ES313;
+    return doubts;
 }
 
 bool accepts(const struct facts *facts, const struct demands *demands, uint64_t *flags) {
     const int interaction = facts->slot[INTERACTION].choice;
-    const bool is_sound =
-        fits_interaction(facts, demands, interaction) && scores_well(facts, demands) &&
-        shows_something(text_of(facts, RAW)) && is_identified(facts) && chooses(facts) &&
-        sums_up(facts) && in_time(facts, FIRST_TOKEN) &&
-        (!demands->times_generation || in_time(facts, GENERATION));
-    if (!is_sound)
+    const bool single = interaction == SINGLE_TURN;
+    /* A score that no double holds is counted by others. */
+    if (!fits_interaction(facts, demands, interaction) || isnan(number_of(facts, SCORE)) ||
+        facts->slot[RAW].kind != STRING || !is_identified(facts) || (single && facts->turns))
         return false;
+    uint32_t doubts = facts->doubts | doubts_of_score(facts, demands);
+    doubts |= doubts_of_values(facts, demands);
+    doubts |= doubts_of_answer(facts, demands, single, flags);
+    if (!single)
+        doubts |= doubts_of_transcript(facts, interaction == AGENTIC);
     *flags |= facts->slot[SAMPLE].kind == INTEGER ? NUMBERED : 0;
     *flags |= is_true(facts, CORRECT) ? IS_CORRECT : 0;
     *flags |= failed(facts) ? FAILED : 0;
-    if (interaction == SINGLE_TURN)
-        return accepts_answer(facts, flags);
-    return accepts_transcript(facts, demands, interaction, flags);
+    return !(doubts & demands->checks);
 }
 
 static void write_literal(struct texts *texts, const char *literal) {

@@ -31,6 +31,19 @@ enum interaction { SINGLE_TURN, MULTI_TURN, AGENTIC };
 enum recipe { RECIPES(NAME_OF_RECIPE) };
 #undef NAME_OF_RECIPE
 
+/* The rules that are tested here, by their codes. */
+#define CHECKS(check)                                                                              \
+    check(ES301) check(ES302) check(ES303) check(ES304) check(ES305) check(ES306) check(ES307)     \
+    check(ES308) check(ES309) check(ES310) check(ES311) check(ES313) check(ES314) check(ES315)
+
+#define NAME_OF_CHECK(code) PLACE_OF_##code,
+enum check_place { CHECKS(NAME_OF_CHECK) };
+#undef NAME_OF_CHECK
+
+#define NAME_OF_CHECK(code) code = 1 << PLACE_OF_##code,
+enum check { NO_CHECK = 0, CHECKS(NAME_OF_CHECK) };
+#undef NAME_OF_CHECK
+
 /* What is demanded of rows beyond the shape of their values. */
 struct demands {
     double lowest, highest;          /* score */
@@ -42,6 +55,7 @@ struct demands {
     int32_t keeps_texts;             /* whether the texts of rows are wanted */
     int32_t links;                   /* whether it is wanted what ties rows to those of other runs */
     int32_t compares;                /* whether rows of one sample are compared: their choices, too */
+    uint32_t checks;                 /* the rules that are enabled, as bits */
     char transcript[16];             /* what the transcript is called */
 };
 
@@ -54,6 +68,7 @@ enum flag {
     SEVERAL = 32,        /* references, which recipes write differently */
     IS_CORRECT = 64,
     FAILED = 128,        /* error is not empty */
+    WATCHED = 256,       /* it holds what a rule looks at that is not tested here */
 };
 
 /* Where the texts of a row are: one behind the other, each ends where the next one starts. */
@@ -81,6 +96,7 @@ struct facts {
     size_t turns, assistants;
     size_t calls, calls_before;    /* in the whole row, and before this turn */
     size_t answers;
+    uint32_t doubts;               /* rules that may have something to say, as bits */
     uint32_t generation;           /* of the entries in `bucket` that are this row's */
     struct span reference_room[MOST_REFERENCES], choice_room[MOST_CHOICES];
     struct span answered_room[MOST_ANSWERED], call[MOST_CALLS];
@@ -97,7 +113,8 @@ void clear_facts(struct facts *facts);
 /* Take a value of a row; see `keep`. */
 bool keep_fact(struct walk *walk, enum slot slot, const struct value *value);
 
-/* Tell whether nothing is to be said of a row but what its flags say, its ids and hash aside. */
+/* Tell whether the rules that are enabled say nothing of a row but what its flags say, its ids and
+   hash aside. */
 bool accepts(const struct facts *facts, const struct demands *demands, uint64_t *flags);
 
 /* Write the texts of an accepted row, and say where they are. Return false where that cannot be

@@ -35,10 +35,19 @@ void tell_sizes(uint64_t sizes[7]) {
 
 #define PATH_OF_SLOT(name, path) path "\n"
 #define TEXT_OF_RECIPE(name, text) text "\n"
+#define CODE_OF_CHECK(code) #code "\n"
+
+#ifndef SOURCES_DIGEST
+#define SOURCES_DIGEST ""
+#endif
 
 const char *slot_paths(void) { return SLOTS(PATH_OF_SLOT); }
 
 const char *recipe_names(void) { return RECIPES(TEXT_OF_RECIPE); }
+
+const char *check_codes(void) { return CHECKS(CODE_OF_CHECK); }
+
+const char *sources_digest(void) { return SOURCES_DIGEST; }
 
 struct scanner *new_scanner(void) {
     struct scanner *const scanner = calloc(1, sizeof *scanner);
@@ -190,7 +199,7 @@ static bool look(struct scanner *scanner, struct scan *scan, struct texts *texts
         !write_row(facts, &scanner->demands, texts, &row->texts, &flags) ||
         !is_rightly_hashed(scanner, texts, &row->texts))
         return true;
-    row->flags = flags;
+    row->flags = walk.watched ? flags | WATCHED : flags;
     row->scope = scope;
     row->score = facts->slot[SCORE].number.value;
     place(scan, &facts->slot[OUTPUT], &row->output);

@@ -74,10 +74,14 @@ struct scan {
    `hasher`, `scope`, `scan`, `row` and `record`. */
 EXPORT void tell_sizes(uint64_t sizes[7]);
 
-/* Return the paths of all slots and the names of all recipes, in their order, each with a
-   newline. */
+/* Return the paths of all slots, the names of all recipes and the codes of all rules that are
+   tested, in their order, each with a newline. */
 EXPORT const char *slot_paths(void);
 EXPORT const char *recipe_names(void);
+EXPORT const char *check_codes(void);
+
+/* Return the digest of the sources that this was compiled from. */
+EXPORT const char *sources_digest(void);
 
 /* Return a scanner, NULL if there is no memory. */
 EXPORT struct scanner *new_scanner(void);

@@ -194,6 +194,7 @@ static const byte *value_at(struct walk *walk, int32_t place, const byte *at, in
     if (!at || !(node->kinds & (int32_t)value.kind))
         return NULL;
     value.stop = at;
+    walk->watched |= node->watched;
     if (node->slot != NO_SLOT && !walk->keep(walk, (enum slot)node->slot, &value))
         return NULL;
     return at;

@@ -85,6 +85,7 @@ struct node {
     int32_t first_choice, choices;     /* the texts that a STRING may be; any without choices */
     int32_t slot;                      /* where to keep the value */
     int32_t has_least;
+    int32_t watched;                   /* whether it matters that a row holds this */
     uint64_t required;                 /* a bit for each member that has to be there */
     double least;                      /* the smallest number */
 };
@@ -114,6 +115,7 @@ struct walk {
     const byte *end; /* of the memory */
     keep keep;
     void *facts;
+    int32_t watched; /* whether a value was there that is watched; 0 at the start */
 };
 
 /* Hold the value at `at` against the first node. Return what follows it; NULL if it is no JSON,

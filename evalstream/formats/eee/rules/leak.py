@@ -263,6 +263,7 @@ ES312: Final = Rule(
           {"input": {"raw": "What is 2 + 3? Answer with a number.", "reference": "5"}}
     """,
     row=_answer_leak,
+    reads=("/input/raw",),
     optional=True,
 )
 
@@ -292,6 +293,7 @@ ES316: Final = Rule(
           {"metadata": {"subject": "arithmetic", "api_key": "YOUR_API_KEY_HERE"}}
     """,
     row=_credential,
+    reads=("",),
     optional=True,
     former_names=("credential",),
 )

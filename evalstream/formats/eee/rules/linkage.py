@@ -173,6 +173,7 @@ ES601: Final = Rule(
           {"evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000"}
     """,
     row=_foreign_evaluation,
+    reads=("/evaluation_id",),
     by_ids=True,
 )
 
@@ -202,6 +203,7 @@ ES602: Final = Rule(
           {"model_info": {"id": "acme/acorn-7b"}}
     """,
     row=_foreign_model,
+    reads=("/model_id",),
     by_ids=True,
 )
 
@@ -233,6 +235,7 @@ ES603: Final = Rule(
           {"evaluation_results": [{"evaluation_result_id": "accuracy"}]}
     """,
     row=_unknown_result,
+    reads=("/evaluation_result_id",),
     by_ids=True,
 )
 
@@ -278,6 +281,7 @@ ES605: Final = Rule(
           }
     """,
     row=_unknown_evaluation_name,
+    reads=("/evaluation_name",),
     by_ids=True,
 )
 

@@ -470,6 +470,8 @@ ES301: Final = Rule(
           }
     """,
     row=_terminal_answer,
+    reads=("/answer_attribution",),
+    in_scanner=True,
     former_names=("terminal-answer",),
 )
 
@@ -501,6 +503,8 @@ ES302: Final = Rule(
           }
     """,
     row=_attribution_turn,
+    reads=("/answer_attribution",),
+    in_scanner=True,
     former_names=("attribution-turn",),
 )
 
@@ -537,6 +541,8 @@ ES303: Final = Rule(
           }
     """,
     row=_attribution_source,
+    reads=("/answer_attribution",),
+    in_scanner=True,
     former_names=("attribution-source",),
 )
 
@@ -567,6 +573,8 @@ ES307: Final = Rule(
           {"evaluation": {"score": 1.0, "is_correct": true}}
     """,
     row=_correct_versus_score,
+    reads=("/evaluation/is_correct",),
+    in_scanner=True,
     former_names=("correct-versus-score",),
 )
 
@@ -611,6 +619,8 @@ ES308: Final = Rule(
           }
     """,
     row=_score_out_of_bounds,
+    reads=("/evaluation/score",),
+    in_scanner=True,
 )
 
 ES309: Final = Rule(
@@ -636,6 +646,8 @@ ES309: Final = Rule(
           {"token_usage": {"input_tokens": 20, "output_tokens": 8, "total_tokens": 28}}
     """,
     row=_token_sum,
+    reads=("/token_usage/total_tokens",),
+    in_scanner=True,
     former_names=("token-sum",),
 )
 
@@ -664,6 +676,8 @@ ES310: Final = Rule(
           {"performance": {"latency_ms": 210.5, "generation_time_ms": 210.5}}
     """,
     row=_timing,
+    reads=("/performance/time_to_first_token_ms", "/performance/generation_time_ms"),
+    in_scanner=True,
     former_names=("timing",),
 )
 
@@ -690,6 +704,8 @@ ES311: Final = Rule(
           {"evaluation_id": "tiny-arithmetic/acme/acorn-7b/1760000000", "sample_id": "0"}
     """,
     row=_empty_identifier,
+    reads=("/evaluation_id", "/model_id", "/evaluation_name", "/sample_id", "/input/raw"),
+    in_scanner=True,
 )
 
 ES313: Final = Rule(
@@ -727,6 +743,8 @@ ES313: Final = Rule(
           }
     """,
     row=_reference_not_a_choice,
+    reads=("/input/choices",),
+    in_scanner=True,
 )
 
 ES314: Final = Rule(
@@ -751,6 +769,8 @@ ES314: Final = Rule(
           {"error": "", "evaluation": {"is_correct": true}}
     """,
     row=_error_yet_correct,
+    reads=("/error",),
+    in_scanner=True,
 )
 
 ES317: Final = Rule(
@@ -779,6 +799,7 @@ ES317: Final = Rule(
           {"model_info": {"name": "Acorn 7B", "id": "acme/acorn-7b"}}
     """,
     row=_model_id_shape,
+    reads=("/model_id",),
     by_ids=True,
     former_names=("model-id-shape",),
 )

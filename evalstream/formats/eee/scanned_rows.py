@@ -1,0 +1,114 @@
+"""Rows as the scanner tells of them, column by column."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain, compress, repeat
+from typing import TYPE_CHECKING, Final
+
+from evalstream.model.row_record import RECORD_BYTES
+from evalstream.parsing.native.binding import (
+    COLUMNS,
+    LINK_WORDS,
+    Scanner,
+)
+
+if TYPE_CHECKING:
+    pass
+
+_COLUMN: Final = {name: place for place, name in enumerate(COLUMNS)}
+_WORDS: Final = len(COLUMNS)
+_RECORD_WORDS: Final = RECORD_BYTES // 8
+_OUTPUT: Final = 6
+"""Which word of a record tells what the model said."""
+
+
+class ScannedRows:
+    """What a scanner told of some lines, column by column, and of the rows that it accepted.
+
+    `lines` counts all lines, `numbers` are those of the rows, `records` what they amount to.
+    """
+
+    def __init__(self, scanner: Scanner, first: int) -> None:
+        self._scanner, self._words, self._texts = scanner, scanner.words(), scanner.texts()
+        self._kept: list[Sequence[bool]] = []
+        self.records = scanner.records()
+        flags = self._all("flags")
+        self.lines = len(flags)
+        self._kinds = {*flags}
+        self._accepted: Sequence[int] = range(self.lines)
+        self.numbers: Sequence[int] = range(first, first + self.lines)
+        if 0 in self._kinds:
+            self._keep([flag > 0 for flag in flags])
+
+    def __len__(self) -> int:
+        """Return how many rows were accepted."""
+        return len(self._accepted)
+
+    def keep(self, right: Sequence[bool]) -> None:
+        """Refuse all accepted rows but some."""
+        if all(right):
+            return
+        starts = range(0, len(self.records), RECORD_BYTES)
+        records = [self.records[start : start + RECORD_BYTES] for start in starts]
+        self.records = b"".join(compress(records, right))
+        self._kept.append(right)
+        self._keep(right)
+
+    def left(self) -> Sequence[tuple[int, int, int]]:
+        """Return place, start and end of the lines that were not accepted."""
+        if len(self) == self.lines:
+            return ()
+        accepted = frozenset(self._accepted)
+        lines = zip(range(self.lines), self._all("start"), self._all("stop"), strict=True)
+        return [line for line in lines if line[0] not in accepted]
+
+    def column(self, name: str) -> list[int]:
+        """Return a column of the accepted rows."""
+        column = self._all(name)
+        return column if len(self) == self.lines else [column[place] for place in self._accepted]
+
+    def have(self, flag: int) -> bool:
+        """Tell whether a line has a flag."""
+        return any(kind & flag for kind in self._kinds)
+
+    def having(self, flag: int) -> list[int]:
+        """Return the numbers of the rows that have a flag."""
+        if not self.have(flag):
+            return []
+        flags = zip(self.numbers, self.column("flags"), strict=True)
+        return [number for number, said in flags if said & flag]
+
+    def alike(self) -> Counter[tuple[int, int, int]]:
+        """Count the rows with the same scope, score (the bits of a double) and flags."""
+        return Counter(zip(*map(self.column, ("scope", "score", "flags")), strict=True))
+
+    def texts(self, name: str, behind: str) -> list[bytes]:
+        """Return a text of each accepted row, which ends where another one starts."""
+        texts = self._texts
+        places = zip(self.column(name), self.column(behind), strict=True)
+        return [texts[start:stop] for start, stop in places]
+
+    def links(self) -> list[int]:
+        """Return what ties the rows to those of other runs, LINK_WORDS for each."""
+        links = self._scanner.links()
+        for right in self._kept:
+            each = chain.from_iterable(repeat(one, LINK_WORDS) for one in right)
+            links = list(compress(links, each))
+        return links
+
+    def add_outputs(self, digests: Iterator[int]) -> None:
+        """Join digests of what the model said with those of the choices in the records."""
+        words = array("Q", self.records)
+        both = zip(words[_OUTPUT::_RECORD_WORDS], digests, strict=True)
+        words[_OUTPUT::_RECORD_WORDS] = array("Q", [choices ^ said for choices, said in both])
+        self.records = words.tobytes()
+
+    def _all(self, name: str) -> list[int]:
+        return self._words[_COLUMN[name] :: _WORDS].tolist()
+
+    def _keep(self, right: Sequence[bool]) -> None:
+        self._accepted = list(compress(self._accepted, right))
+        self.numbers = list(compress(self.numbers, right))

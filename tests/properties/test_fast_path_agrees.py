@@ -1,0 +1,526 @@
+"""The fast path takes no row that the exact path would not take alike."""
+
+import itertools
+import json
+import random
+from array import array
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from corpus import CORPUS, needs_corpus
+from fast_rows import (
+    AGENTIC,
+    BARE,
+    CONTEXTS,
+    HASHED,
+    JOINED,
+    OPEN,
+    SINGLE,
+    SLOTS_WITHOUT_USE,
+    agreed,
+    all_records,
+    asking,
+    bare,
+    changed,
+    context,
+    limit,
+    mixed_rows,
+    outcome,
+    rehashed,
+    slowly,
+    sound,
+    taken,
+    written,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from rows import (
+    VERSIONS,
+    Place,
+    Row,
+    at,
+    bounded,
+    bytes_of,
+    line_of,
+    mutants,
+    places,
+    sound_rows,
+    spoilt_bytes,
+)
+from test_properties import context_for, odd_files
+from test_properties import outcome as collected
+
+import evalstream
+from evalstream.formats.eee import fast_path, row_view
+from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.fast_path import fast_path_for
+from evalstream.formats.eee.row_engine import RowEngine
+from evalstream.model.block import Block
+from evalstream.parsing.native import binding
+
+MANNERS: dict[str, Callable[[Row], bytes]] = {
+    "usual": written,
+    "compact": lambda row: written(row, separators=(",", ":")),
+    "utf-8": lambda row: written(row, ensure_ascii=False),
+    "sorted": lambda row: written(row, sort_keys=True),
+    "spaced": lambda row: written(row, separators=(" \t,\r ", "\t: ")),
+    "returning": lambda row: written(row) + b"\r",
+    "indented": lambda row: b" \t\r " + written(row) + b" \t ",
+}
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+@pytest.mark.parametrize(("version", "within"), CONTEXTS)
+def test_every_sound_row_is_taken(version: str, within: RowContext, manner: str) -> None:
+    lines = [MANNERS[manner](rehashed(row, within)) for row in sound_rows(version)]
+    assert agreed(within, *lines)
+
+
+@pytest.mark.parametrize("version", row_view.INSTANCE_VERSIONS)
+def test_every_version_takes_the_rows_that_declare_it_and_no_others(version: str) -> None:
+    (row,) = sound_rows("0.2.0" if version.startswith("0.2.0") else "0.3.0", 1)
+    row = bare(row)
+    if version in SLOTS_WITHOUT_USE:
+        row.pop("evaluation_result_id", None)
+    settled = context(version, schema_version=version)
+    for declared in row_view.KNOWN_VERSIONS | {"9.9", "", "0.2"}:
+        line = written({**row, "schema_version": declared})
+        assert agreed(settled, line), declared
+        expected = "+" in version or declared in row_view.forms_of(version)
+        assert agreed(BARE[version], line) == expected, declared
+
+
+def shuffled(value: Any, chance: random.Random) -> Any:
+    """Return a value with the members of all its objects in another order."""
+    if isinstance(value, list):
+        return [shuffled(item, chance) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: shuffled(value[name], chance) for name in chance.sample([*value], len(value))}
+
+
+@pytest.mark.parametrize(("version", "within"), CONTEXTS)
+def test_members_may_come_in_any_order(version: str, within: RowContext) -> None:
+    chance = random.Random(7)
+    rows = [rehashed(row, within) for row in sound_rows(version, 48)]
+    assert agreed(within, *(written(shuffled(row, chance)) for row in rows))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_mutants_are_judged_alike(version: str) -> None:
+    @given(rows=st.lists(mutants(version), min_size=1, max_size=2), is_hashed=st.booleans())
+    @bounded(max_examples=200)
+    def agree(rows: list[Row], is_hashed: bool) -> None:
+        for known, within in CONTEXTS:
+            if known == version:
+                some = [rehashed(row, within) for row in rows] if is_hashed else rows
+                agreed(within, *map(written, some))
+
+    agree()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("number", [SINGLE, AGENTIC])
+def test_one_change_anywhere_is_judged_alike(version: str, number: int) -> None:
+    within, row = HASHED[version], sound(number, version)
+    found = []
+    for place in places(row):
+        others = [json.loads(json.dumps(row)) for _ in OTHER_VALUES]
+        for other, value in zip(others, OTHER_VALUES, strict=True):
+            at(other, place[:-1])[place[-1]] = value
+        del at(others[0], place[:-1])[place[-1]]
+        lines = [written(rehashed(other, within)) for other in others]
+        agreed(within, *lines)
+        found += [taken(within, line) for line in lines]
+    assert len(found) / 8 < found.count(True) < len(found) / 3
+
+
+OTHER_VALUES = (..., None, True, 0, -1, 1.0, "", "text", [], ["text"], {})
+
+
+@given(
+    line=st.one_of(
+        [
+            spoilt_bytes(written(rehashed(sound(number), within)), 2)
+            for number in (SINGLE, AGENTIC)
+            for within in (BARE["0.2.0"], HASHED["0.2.0"])
+        ]
+    )
+)
+@bounded(max_examples=500)
+def test_spoilt_bytes_are_judged_alike(line: bytes) -> None:
+    agreed(BARE["0.2.0"], line)
+    agreed(HASHED["0.2.0"], line)
+
+
+@pytest.mark.parametrize("number", [SINGLE, AGENTIC])
+def test_each_single_byte_counts(number: int) -> None:
+    within = BARE["0.2.0"]
+    line = written(changed(bare(sound(number)), "input/formatted", ...), separators=(",", ":"))
+    odd = itertools.cycle(b'"\\,:{}[]0-. \x00\x80e+\t;x\x7f/')
+    spoilt = [line[:place] + line[place + 1 :] for place in range(len(line))]
+    for place, others in ((place, itertools.islice(odd, 11)) for place in range(len(line))):
+        for one in others:
+            spoilt.append(line[:place] + bytes([one]) + line[place + 1 :])
+            spoilt.append(line[:place] + bytes([one]) + line[place:])
+    accepted = [one for one in spoilt if taken(within, one)]
+    assert 0.1 < len(accepted) / len(spoilt) < 0.8
+    for one in accepted:
+        json.loads(one)
+    assert agreed(within, *accepted[::17])
+
+
+@pytest.mark.parametrize("colon", [":", ": ", " :", "\t:", "\r:", "  : "])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_no_duplicate_key_is_taken(version: str, colon: str) -> None:
+    within = HASHED[version]
+    for row in sound_rows(version, 6):
+        row["metadata"]["note"] = {"a": [{"b": {"c": 1}}]} if version == "0.2.0" else "a"
+        for place in places(row):
+            if not isinstance(place[-1], str):
+                continue
+            doubled = json.loads(json.dumps(row))
+            owner = at(doubled, place[:-1])
+            owner["@"] = owner[place[-1]]
+            once, key = b'"@": ', json.dumps(place[-1]).encode()
+            line = written(doubled)
+            assert line.count(once) == 1
+            line = line.replace(once, key + colon.encode())
+            assert not taken(within, line), place
+        line = written(row, separators=(", ", colon))
+        assert taken(within, line)
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        b'{"a": 1, "a": 1}',
+        b'{"a": {"b": 1, "b": 2}}',
+        b'{"a": [[{"b": {}, "b": {}}]]}',
+        b'{"a": {"b": 1}, "c": {"b": 1}, "a": 1}',
+        b'{"a": 1, "\\u0061": 2}',
+        b'{"\\u0061": 1}',
+        b'{"\\n": 1}',
+        b'{"epoch": 1, "epoch": 2}',
+        b'{"epoch": 1, "\\u0065poch": 2}',
+        b'{"\\u0065poch": 2}',
+        b'{"a": {"\\u0065poch": 2}}',
+        b'{"\xc3\xbc": 1, "\xc3\xbc": 1}',
+        b'{"": 1, "": 1}',
+    ],
+)
+def test_keys_in_free_objects_come_once_and_are_written_plainly(metadata: bytes) -> None:
+    line = written({**bare(sound()), "metadata": "@"}).replace(b'"@"', metadata)
+    assert not agreed(BARE["0.2.0"], line)
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        b"{}",
+        b'{"": {"": [{"": 1}]}}',
+        b'{"a": {"a": {"a": 1}}, "b": {"a": 1}}',
+        b'{"a": [{"b": 1}, {"b": 1}], "\xc3\xbc": 1, "u\xcc\x88": 1}',
+        b'{"epoch": 1, "repeat": "\\u0031", "a": {"epoch": {}}}',
+        b'{"a": {"schema_version": 1, "epoch": [true, null, false, 1e5, -0.0]}}',
+        b'{"schema_version": {"x": []}, "sample_id": 5, "input": null}',
+    ],
+)
+def test_free_objects_are_taken(metadata: bytes) -> None:
+    line = written({**bare(sound()), "metadata": "@"}).replace(b'"@"', metadata)
+    assert agreed(BARE["0.2.0"], line)
+    assert agreed(JOINED["0.2.0"], line[:-1] + b', "sample_hash": "%b"}' % hash_of(sound()))
+
+
+def hash_of(row: Row) -> bytes:
+    """Return the hash that a row has."""
+    return str(row["sample_hash"]).encode()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_known_keys_are_written_plainly(version: str) -> None:
+    within = HASHED[version]
+    for row in (sound(SINGLE, version), sound(AGENTIC, version)):
+        line = written(row)
+        for name in {place[-1] for place in places(row) if isinstance(place[-1], str)}:
+            escaped = f'"\\u{ord(name[0]):04x}{name[1:]}":'.encode()
+            other = line.replace(f'"{name}":'.encode(), escaped)
+            assert other != line
+            assert not agreed(within, other), name
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_no_unknown_key_is_taken(version: str) -> None:
+    within = HASHED[version]
+    for row in sound_rows(version, 6):
+        for place in ((), *places(row)):
+            holder = at(row, place)
+            if isinstance(holder, dict):
+                other = json.loads(json.dumps(row))
+                at(other, place)["unheard_of"] = "text"
+                assert taken(within, written(other)) == _is_free(place), place
+
+
+def _is_free(place: Place) -> bool:
+    return place[-1:] in (("metadata",), ("arguments",), ("additional_details",))
+
+
+TEXTS = [
+    '"', '":', '\\":', '\\\\":', "a : b", '" :', '{"a": 1}', '{"a": "\\"b\\": 2"}', "\\", "}\n{",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_texts_that_look_like_keys_do_not_mislead(version: str, text: str) -> None:
+    within = HASHED[version]
+    row = {**asking(sound(SINGLE, version), within, raw=text), "sample_id": text}
+    line = written(row)
+    assert agreed(within, line)
+    assert not taken(within, line.replace(b'"model_id": ', b'"model_id": "", "model_id": '))
+
+
+@pytest.fixture
+def rooms(monkeypatch: pytest.MonkeyPatch) -> Callable[[RowContext, int, int], RowEngine]:
+    """Make engines whose scanner has room for so many rows and bytes of text."""
+
+    def made(within: RowContext, rows: int, size: int) -> RowEngine:
+        monkeypatch.setattr(binding, "MOST_ROWS", rows)
+        monkeypatch.setattr(binding, "TEXT_BYTES", size)
+        # Scanners of other sizes are idle there.
+        monkeypatch.setattr(fast_path, "_IDLE", [])
+        return RowEngine(within)
+
+    return made
+
+
+Rooms = Callable[[RowContext, int, int], RowEngine]
+
+
+def spoilt_rows(count: int, faulty: Iterable[int]) -> bytes:
+    """Write rows of which some are at fault, or none at all."""
+    lines = [line_of(row) for row in sound_rows(count=count)]
+    for number in faulty:
+        lines[number] = [b"no row\n", b"\n", b"[]\n", lines[number].replace(b"1.0", b'"1"')][
+            number % 4
+        ]
+    return b"".join(lines)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 9])
+@pytest.mark.parametrize("room", [1, 2, 3, 4])
+def test_how_many_rows_go_together_changes_nothing(rooms: Rooms, room: int, count: int) -> None:
+    for some in ((), (0,), (count - 1,), (room - 1, room), range(0, count, 2), range(count)):
+        data = spoilt_rows(count, {*some} & {*range(count)})
+        for within in (HASHED["0.2.0"], JOINED["0.2.0"]):
+            expected = outcome(slowly(within), data)
+            assert outcome(rooms(within, room, 1 << 20), data) == expected
+            assert outcome(rooms(within, room, 1 << 20), data[:-1]) == outcome(
+                slowly(within), data[:-1]
+            )
+
+
+@pytest.mark.parametrize("count", [-1, 0, 1])
+def test_blocks_of_as_many_rows_as_go_together(count: int) -> None:
+    most = binding.MOST_ROWS
+    data = spoilt_rows(most + count, [0, most - 2])
+    more = spoilt_rows(2 * most + count, [most - 1, most, most + 1][: 2 + count] if count else [])
+    for text in (data, more):
+        assert outcome(HASHED["0.2.0"], text) == outcome(slowly(HASHED["0.2.0"]), text)
+
+
+@pytest.mark.parametrize("within", [BARE["0.3.0"], JOINED["0.3.0"], context("0.3.0", "json-str")])
+def test_how_much_room_there_is_for_texts_changes_nothing(rooms: Rooms, within: RowContext) -> None:
+    row = changed(sound(SINGLE, "0.3.0"), "input/choices", ...)
+    row = asking(row, within, raw='a"\u00fc\U0001f600', reference=["b\x7f", "cd"])
+    lines = [
+        *(written({**row, "sample_id": f"{number}"}, ensure_ascii=False) for number in range(3)),
+        *(written({**row, "sample_id": f"\u00fc{number}"}) for number in range(3)),
+    ]
+    data = b"".join(line + b"\n" for line in lines)
+    assert agreed(within, *lines)
+    expected = outcome(slowly(within), data)
+    for room in [*range(1, 400), *range(400, 1200, 7)]:
+        assert outcome(rooms(within, 512, room), data) == expected, room
+
+
+def test_texts_that_fill_all_room() -> None:
+    most = binding.TEXT_BYTES
+    for recipe, text in (("concat", "x"), ("json-list", "\u00fc"), ("", "\U0001f600")):
+        within = context("0.3.0", recipe)
+        row = sound(OPEN, "0.3.0")
+        sizes = [most // 3, 10, most // 2, most // 2, most + 1, 10, most // 6, most // 6]
+        rows = [
+            asking({**row, "sample_id": f"{number}"}, within, raw=size // len(text.encode()) * text)
+            for number, size in enumerate(sizes)
+        ]
+        lines = [written(one, ensure_ascii=False) for one in rows]
+        assert not agreed(within, *lines)
+        assert [taken(within, lines[place]) for place in (1, 4, 5)] == [True, False, True]
+
+
+LINES: dict[str, Callable[[bytes], bytes]] = {
+    "unchanged": lambda line: line,
+    "returning": lambda line: line + b"\r",
+    "returning twice": lambda line: line + b"\r\r",
+    "indented": lambda line: b" \t\r" + line,
+    "trailing": lambda line: line + b" \t\r ",
+    "marked": lambda line: b"\xef\xbb\xbf" + line,
+    "zeros": lambda line: b"\0" + line,
+    "zeros behind": lambda line: line + b"\0",
+    "form feed": lambda line: b"\f" + line,
+    "form feed behind": lambda line: line + b"\v",
+    "no-break": lambda line: b"\xc2\xa0" + line,
+    "comma": lambda line: line + b",",
+    "twice": lambda line: line + line,
+    "in an array": lambda line: b"[" + line + b"]",
+    "quoted": lambda line: json.dumps(line.decode()).encode(),
+    "cut": lambda line: line[:-1],
+    "beheaded": lambda line: line[1:],
+    "comment": lambda line: line + b" // row",
+    "in halves": lambda line: line.replace(b', "sample_id"', b', \n"sample_id"'),
+    "in pieces": lambda line: line.replace(b'"input": {', b'"input": \n{'),
+    "behind a blank": lambda line: b"\n" + line,
+    "behind spaces": lambda line: b" \t\n\r\n" + line,
+    "behind many blanks": lambda line: 40 * b"\n" + line,
+    "before a blank": lambda line: line + b"\n",
+}
+
+USUAL_LINES = {"unchanged", "returning", "returning twice", "indented", "trailing"}
+
+
+@pytest.mark.parametrize("form", LINES)
+@pytest.mark.parametrize("ending", [b"\n", b"", b"\r\n", b"\r", b" ", b"\n\n", b"\n "])
+def test_a_line_is_taken_only_for_itself(form: str, ending: bytes) -> None:
+    first, second, third = (written(row) for row in sound_rows(count=3))
+    odd = LINES[form](second)
+    within = HASHED["0.2.0"]
+    for data in (
+        odd,
+        first + b"\n" + odd,
+        odd + b"\n" + first,
+        b"\n".join([first, odd, third, first]),
+    ):
+        assert outcome(within, data + ending) == outcome(slowly(within), data + ending)
+        assert outcome(within, data, tail=ending) == outcome(slowly(within), data, tail=ending)
+    if b"\n" not in odd:
+        assert taken(within, odd) == (form in USUAL_LINES)
+
+
+def test_rows_are_found_wherever_the_block_begins() -> None:
+    lines = [*map(written, sound_rows(count=3)), b"[]", written(sound())]
+    data = b"".join(line + b"\n" for line in lines)
+    for within in (HASHED["0.2.0"], JOINED["0.2.0"]):
+        for start, base in ((0, 0), (0, 1 << 40), (7, 0), (7, 1000), (len(lines[0]) + 1, 5)):
+            before = b"x" * 7 + data if start == 7 else data
+            where = {"start": start, "base": base, "final": False}
+            assert outcome(within, before, **where) == outcome(slowly(within), before, **where)
+        offsets = [5, 1 << 33, 7, 8, 9]
+        put = array("Q", itertools.chain.from_iterable(zip(range(1, 6), offsets, strict=True)))
+        assert outcome(within, data, places=put.tobytes()) == outcome(
+            slowly(within), data, places=put.tobytes()
+        )
+        found = all_records(outcome(within, data, places=put.tobytes()).row_records)
+        assert [record.offset for record in found] == [5, 1 << 33, 7, 9]
+        assert outcome(within, data, overlong=True) == outcome(slowly(within), data, overlong=True)
+
+
+@pytest.mark.parametrize("spare", [-2, -1, 0, 1])
+def test_lines_are_taken_up_to_a_length(spare: int) -> None:
+    line = written(sound())
+    within = context("0.2.0", "concat", max_line_bytes=len(line) + spare)
+    assert agreed(within, line) == (spare >= 0)
+    short = written({**sound(), "metadata": {}})
+    data = b"\n".join([line, short, line + b"\r", short, b"x" * 5000, short, line])
+    assert outcome(within, data) == outcome(slowly(within), data)
+
+
+def test_values_are_taken_up_to_a_depth() -> None:
+    within, line = BARE["0.2.0"], written({**bare(sound()), "metadata": {"@": "@"}})
+    found = []
+    for depth in [*range(70), 190, 195, 197, 198, 199, 200, 201, 202, 400, 5000]:
+        for opening, closing in (("[", "]"), ('{"a":', "}")):
+            deep = f"{depth * opening}1{depth * closing}".encode()
+            found.append((depth, agreed(within, line.replace(b'"@": "@"', b'"@": ' + deep))))
+    most = max(depth for depth, is_taken in found if is_taken)
+    assert all(is_taken == (depth <= most) for depth, is_taken in found)
+    # The row and its metadata are two levels more, and a number has one of its own.
+    assert most == limit("DEEPEST") - 3
+
+
+@pytest.mark.parametrize("depth", [50, 5_000, 200_000])
+@pytest.mark.parametrize("form", ['{"a":', "["])
+def test_deep_values_are_left_to_others(form: str, depth: int) -> None:
+    closing = "}" if form[0] == "{" else "]"
+    deep = form * depth + "1" + closing * depth
+    for place in ('"epoch": 1', '"score": 1.0', '"raw": "The answer is 5."'):
+        name = place.partition(" ")[0]
+        line = written(bare(sound())).replace(place.encode(), f"{name} {deep}".encode())
+        assert not taken(BARE["0.2.0"], line)
+    assert not taken(BARE["0.2.0"], (form * depth).encode())
+
+
+def test_what_rows_say_does_not_stay_for_the_next_one() -> None:
+    within = JOINED["0.2.0"]
+    rows = sound_rows(count=8)
+    little = [
+        {name: row[name] for name in row if name not in ("token_usage", "performance", "metadata")}
+        for row in rows
+    ]
+    spoilt = [changed(row, "evaluation/score", "1") for row in rows]
+    for order in itertools.permutations([rows[0], little[1], spoilt[2], little[5], rows[2]], 5):
+        agreed(within, *map(written, order))
+
+
+def test_blocks_do_not_know_each_other() -> None:
+    within = JOINED["0.3.0"]
+    rows = sound_rows("0.3.0", 6)
+    blocks = [
+        bytes_of(rows),
+        bytes_of([{**row, "evaluation_id": "other/m/1"} for row in rows]),
+        b"",
+        b"no newline",
+        bytes_of(rows[::-1]),
+    ]
+    alone = [outcome(RowEngine(within), data) for data in blocks]
+    together = RowEngine(within)
+    for order in itertools.permutations(range(len(blocks))):
+        assert [outcome(together, blocks[place]) for place in order] == [
+            alone[one] for one in order
+        ]
+
+
+def test_several_threads_do_not_disturb_each_other() -> None:
+    chosen = [HASHED["0.2.0"], JOINED["0.2.0"]]
+    blocks = [mixed_rows(), bytes_of(sound_rows(count=530)), bytes_of(sound_rows(count=3))]
+    work = [*itertools.product(chosen, blocks)] * 4
+    expected = {key: outcome(slowly(key[0]), key[1]) for key in work}
+    with ThreadPoolExecutor(4) as pool:
+        found = pool.map(lambda key: outcome(*key), work)
+        assert [*found] == [expected[key] for key in work]
+
+
+@given(data=odd_files(), most=st.sampled_from([0, 1]))
+@bounded(max_examples=100)
+def test_the_scanner_changes_no_outcome(data: bytes, most: int) -> None:
+    block = Block("rows.jsonl", 0, len(data), len(data), data=data, final=True)
+    quickly = context_for(data, most)
+    slow = context_for(data, most, engine="rust")
+    assert fast_path_for(quickly) is not None
+    assert fast_path_for(slow) is None
+    blocks = [block] if data else []
+    assert collected(quickly, blocks) == collected(slow, blocks)
+
+
+@needs_corpus
+@pytest.mark.parametrize(
+    "path", sorted((CORPUS / "eee-pairs").glob("*/")), ids=lambda path: path.name
+)
+def test_the_scanner_changes_no_report(path: Path) -> None:
+    quickly, slow = (evalstream.check(path, engine=name) for name in ("auto", "rust"))
+    assert list(quickly) == list(slow)
+    assert quickly.counts == slow.counts
+    assert [run.results for run in quickly.runs] == [run.results for run in slow.runs]

@@ -1,0 +1,139 @@
+"""The scanner's binding: both languages agree on structures, and what a row is told as."""
+
+import itertools
+import json
+import re
+import struct
+from pathlib import Path
+
+import pytest
+from fast_rows import (
+    AGENTIC,
+    IDS,
+    SINGLE,
+    SOURCES,
+    asking,
+    context,
+    engine_of,
+    fast_path_of,
+    sound,
+    written,
+)
+from rows import (
+    COVERED,
+    Row,
+)
+
+from evalstream.formats.eee import fast_block, fast_path, row_view
+from evalstream.model.row_record import RowRecord
+from evalstream.parsing.native import binding
+from evalstream.stats.tally import Tally
+
+
+def members_of(text: str, struct_name: str) -> list[str]:
+    """Return the names of the members of a C structure, those of inner structures in place."""
+    names = []
+    for declaration in filter(
+        None, map(str.strip, body_of(text, f"struct {struct_name}").split(";"))
+    ):
+        inner = re.fullmatch(r"struct (\w+) texts", declaration)
+        function = re.search(r"\(\*(\w+)\)", declaration)
+        listed = re.findall(r"(\w+)(?:\[[^]]*\])?(?=,|$)", declaration)
+        names += members_of(text, inner[1]) if inner else [function[1]] if function else listed
+    return names
+
+
+def constants_of(text: str, enum: str) -> dict[str, int]:
+    """Return the constants of a C enumeration."""
+    names = re.findall(r"(\w+)(?: = (\d+))?(?:,|\s*$)", body_of(text, f"enum {enum}"))
+    return {name: int(value or place) for place, (name, value) in enumerate(names)}
+
+
+def body_of(text: str, name: str) -> str:
+    """Return what stands in the braces of a C type, without comments."""
+    (body,) = re.findall(rf"^{name} {{(.*?)}};", text, re.DOTALL | re.MULTILINE)
+    return re.sub(r"/\*.*?\*/", "", str(body), flags=re.DOTALL)
+
+
+def test_both_languages_know_the_same_structures() -> None:
+    text = "\n".join(path.read_text() for path in sorted(SOURCES.glob("*.h")))
+    assert members_of(text, "row") == [*binding.COLUMNS]
+    assert members_of(text, "record") == [*RowRecord._fields]
+    for name, known in (
+        ("demands", binding.RowConstraints),
+        ("hasher", binding.Hasher),
+        ("tables", binding._Tables),
+        ("scope", binding._Scope),
+        ("scan", binding._Scan),
+    ):
+        assert members_of(text, name) == [field[0] for field in known._fields_]
+    flags = {name: value for name, value in vars(binding.Flag).items() if name.isupper()}
+    assert constants_of(text, "flag") == flags
+    assert constants_of(text, "pause") == dict(binding.StopReason.__members__)
+    assert binding.slots()[: len(IDS)] == fast_block._IDS == IDS
+    assert binding.recipes() == ("", *COVERED)
+    assert tuple(constants_of(text, "interaction")) == tuple(
+        map(str.upper, row_view.INTERACTION_TYPES)
+    )
+
+
+def test_a_known_row_gives_known_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Whoever hashes what was written wants to read it.
+    monkeypatch.setattr(fast_path, "hasher", lambda _: None)
+    within = context("0.3.0", "json-list", links=True)
+    first, second = sound(SINGLE, "0.3.0"), sound(AGENTIC, "0.3.0")
+    second = {**second, "error": "late", "evaluation": {**second["evaluation"], "score": 0.25}}
+    second["evaluation"]["is_correct"] = False
+    second = asking(second, within, reference=["5535", "five"])
+    lines = [written(first) + b"\r", b"no row", written(second)]
+    data = b"".join(line + b"\n" for line in lines)
+    swept = fast_path_of(within).pass_over(engine_of(within).groups(), Tally(), data, 0, None)
+    swept.take(0, 1)
+    words, texts = swept._scanner.words().tolist(), swept._scanner.texts()
+    swept.close()
+    width, flags = len(binding.COLUMNS), binding.Flag
+    assert len(words) == 3 * width
+    rows = [
+        dict(zip(binding.COLUMNS, words[start : start + width], strict=True))
+        for start in range(0, len(words), width)
+    ]
+    assert [data[row["start"] : row["stop"]] for row in rows] == lines
+    assert [row["flags"] for row in rows] == [
+        flags.ACCEPTED | flags.CARRIAGE_RETURN | flags.IS_CORRECT,
+        0,
+        flags.ACCEPTED | flags.SEVERAL | flags.FAILED,
+    ]
+    assert [row["scope"] for row in rows] == [0, 0, 0]
+    said = (first, rows[0], "output", "output"), (second, rows[2], "turns", "messages")
+    for row, told, column, member in said:
+        assert struct.pack("=Q", told["score"]) == struct.pack("=d", row["evaluation"]["score"])
+        assert json.loads(data[told[column] : told[f"{column}_end"]]) == row[member]
+        assert texts_of(told, texts) == expected_texts(row)
+
+
+def texts_of(told: dict[str, int], texts: bytes) -> list[str]:
+    """Return the texts of a row."""
+    names = ("sample", "hash", "input", "choices", "covered", "mark", "raw", "reference", "end")
+    return [
+        texts[told[one] : told[two]].decode("latin-1") for one, two in itertools.pairwise(names)
+    ]
+
+
+def expected_texts(row: Row) -> list[str]:
+    """Return what the texts of a row have to be."""
+    raw, listed = row["input"]["raw"], row["input"]["reference"]
+    choices, covered = "\x1e".join(row["input"].get("choices", ())), COVERED["json-list"]
+    shown = "\xff".join([raw, *listed])
+    told = row["sample_id"], row["sample_hash"], shown, choices, covered(raw, listed), "epoch=1\x1f"
+    reference = "\x1e".join(listed)
+    return [*told, raw, f"{reference}\x1f{choices}" if choices else reference]
+
+
+def test_a_library_that_cannot_be_loaded_is_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    spoilt = tmp_path / "library"
+    spoilt.write_bytes(b"\x7fELF")
+    for path in (tmp_path / "missing", spoilt, Path("libc.so.6")):
+        monkeypatch.setattr(binding, "LIBRARY", path)
+        assert binding.library.__wrapped__() is None
