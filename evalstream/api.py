@@ -165,7 +165,7 @@ def merge(parts: Sequence[Input], *, reporter: Reporter | None = None) -> Report
 
     whole = open_parts([os.fspath(part) for part in parts])
     try:
-        options = restored(whole[0].footing.options)
+        options = restored(whole[0].trailer.options)
     except (KeyError, TypeError, ValueError) as error:
         raise CannotCheck(
             f"{whole[0].path}: its options make no sense; nothing was merged"
@@ -276,7 +276,7 @@ def _check_alone(
     with Progress(shown=progress) as bar:
         if isinstance(found, NoInput):
             from evalstream.batch.packing import check_planned
-            from evalstream.batch.planned import PlannedRun
+            from evalstream.batch.plan import PlannedRun
 
             _, summary, said = check_planned(options, PlannedRun(0, found, 0), bar)
             for finding in said:

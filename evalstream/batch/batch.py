@@ -1,4 +1,4 @@
-"""Many runs of one call: planned, checked or merged, and checked against each other."""
+"""Batches: plan, check or merge the runs of one call, and compare the runs with each other."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from evalstream.batch.cross_run.index import CrossRunIndex
 from evalstream.batch.cross_run.report import report_cross_run
-from evalstream.batch.fingerprint import deciding
-from evalstream.batch.packing import Checked
+from evalstream.batch.fingerprint import verdict_options
+from evalstream.batch.packing import RunResult
 from evalstream.batch.parts import Part, PartReporter, PartTrailer
 from evalstream.batch.plan import RunPlan
 from evalstream.batch.results import ResultStore
@@ -32,18 +32,18 @@ Outcome = tuple[Sequence[RunSummary], Totals]
 
 
 @contextmanager
-def _kept_on_disk() -> Iterator[None]:
-    """Say in our words what is wrong with the temporary databases. Raises CannotCheck."""
+def _translate_database_errors() -> Iterator[None]:
+    """Translate errors of the temporary databases. Raises CannotCheck."""
     try:
         yield
     except sqlite3.Error as error:
-        place = "TMPDIR says where they are"
+        remedy = "set TMPDIR to a folder with more space"
         raise CannotCheck(
-            f"the runs could not be kept in temporary files: {error}; {place}"
+            f"cannot write the temporary files of the batch: {error}; {remedy}"
         ) from error
 
 
-@_kept_on_disk()
+@_translate_database_errors()
 def check_many(
     found: Iterable[Run | NoInput],
     options: Options,
@@ -54,52 +54,61 @@ def check_many(
     shard: tuple[Shard, PartReporter] | None,
     progress: bool,
 ) -> Outcome:
-    """Check runs, and return what became of them; a shard's go to its part.
+    """Check runs and return their summaries and totals; with a shard, its results go to its part.
 
     With `overwrite` the ledger may replace another file.
     """
-    ours, part = shard or (None, None)
-    with closing(RunPlan(found, ours)) as plan, closing(CrossRunIndex()) as across:
-        gathering = ResultStore(plan.numbers(), show, part.run if part else None)
+    own_shard, part = shard or (None, None)
+    with closing(RunPlan(found, own_shard)) as plan, closing(CrossRunIndex()) as cross_run_index:
+        results = ResultStore(plan.numbers(), show, part.run if part else None)
 
-        def hear(checked: Checked) -> None:
-            across.add(checked.number, checked.summary)
+        def add_links(checked: RunResult) -> None:
+            cross_run_index.add(checked.number, checked.summary)
             checked.summary.links = None
 
-        held = replace(options, links=_are_held_together(plan, options))
-        with suppress(Stopped), _opened(ledger, held, overwrite=overwrite) as book:
-            BatchScheduler(plan, held, gathering, book, hear).run(progress=progress)
-        gathering.finish()
-        unreached = plan.ours - gathering.count
-        if part is None or ours is None:
-            report_cross_run(across, gathering, options, show)
+        linked_options = replace(options, links=_compares_runs(plan, options))
+        with (
+            suppress(Stopped),
+            _open_ledger(ledger, linked_options, overwrite=overwrite) as open_ledger,
+        ):
+            BatchScheduler(plan, linked_options, results, open_ledger, add_links).run(
+                progress=progress
+            )
+        results.finish()
+        unreached = plan.own_count - results.count
+        if part is None or own_shard is None:
+            report_cross_run(cross_run_index, results, options, show)
         else:
-            partial = bool(unreached) or STOPPING.granted is not None
-            part.links(across.parts())
-            chosen = deciding(options)
-            part.foot(PartTrailer(ours, plan.digest, plan.count, plan.ours, chosen, partial))
-    return _outcome(gathering, unreached)
+            partial = bool(unreached) or STOPPING.raised is not None
+            part.links(cross_run_index.parts())
+            settings = verdict_options(options)
+            part.write_trailer(
+                PartTrailer(own_shard, plan.digest, plan.count, plan.own_count, settings, partial)
+            )
+    return _outcome(results, unreached)
 
 
-@_kept_on_disk()
+@_translate_database_errors()
 def merge_many(parts: Sequence[Part], options: Options, show: Callable[[Finding], None]) -> Outcome:
-    """Return what became of the runs of all parts. Raises CannotCheck where they overlap."""
-    gathering = ResultStore(iter(range(parts[0].footing.planned)), show)
-    with closing(CrossRunIndex()) as across:
+    """Return the summaries and totals of all parts. Raises CannotCheck where they overlap."""
+    results = ResultStore(iter(range(parts[0].trailer.planned)), show)
+    with closing(CrossRunIndex()) as cross_run_index:
         for part in parts:
             for run in part.runs():
-                if gathering.has(run.number):
-                    reason = f"another part holds {run.summary.file}, too; nothing was merged"
+                if results.has(run.number):
+                    reason = f"{run.summary.file} is in another part as well; nothing was merged"
                     raise CannotCheck(f"{part.path}: {reason}")
-                gathering.take(run.number, run.summary, run.findings)
+                results.add(run.number, run.summary, run.findings)
             for links in part.links():
-                across.take_part(links)
-        gathering.finish()
-        report_cross_run(across, gathering, options, show)
-    return _outcome(gathering, unreached=0)
+                cross_run_index.add_part(links)
+        results.finish()
+        report_cross_run(cross_run_index, results, options, show)
+    return _outcome(results, unreached=0)
 
 
-def _opened(ledger: str | None, options: Options, *, overwrite: bool) -> Ledger | nullcontext[None]:
+def _open_ledger(
+    ledger: str | None, options: Options, *, overwrite: bool
+) -> Ledger | nullcontext[None]:
     if ledger is None:
         return nullcontext()
     from evalstream.batch.ledger.ledger import Ledger
@@ -107,14 +116,14 @@ def _opened(ledger: str | None, options: Options, *, overwrite: bool) -> Ledger 
     return Ledger(ledger, options, overwrite=overwrite)
 
 
-def _are_held_together(plan: RunPlan, options: Options) -> bool:
-    linking = main_format().cross_run.codes().values()
-    wanted = not CATALOGUE.selection(options).enabled.isdisjoint(linking)
+def _compares_runs(plan: RunPlan, options: Options) -> bool:
+    codes = main_format().cross_run.codes().values()
+    wanted = not CATALOGUE.selection(options).enabled.isdisjoint(codes)
     return wanted and plan.runs > 1 and options.routing == RowRouting()
 
 
-def _outcome(gathering: ResultStore, unreached: int) -> Outcome:
+def _outcome(results: ResultStore, unreached: int) -> Outcome:
     totals = Totals(unreached=unreached)
-    for run in gathering.taken():
+    for run in results.summaries():
         totals.add(run)
-    return gathering.runs(), totals
+    return results.runs(), totals

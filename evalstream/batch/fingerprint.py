@@ -1,4 +1,4 @@
-"""What decides a verdict besides the files: the tool and its options, as one digest."""
+"""Fingerprint of a check: the version of the tool and all options that affect a verdict."""
 
 from __future__ import annotations
 
@@ -22,32 +22,31 @@ WITHOUT_EFFECT: Final = frozenset(
         "exclude",
     }
 )
-"""Options that say how the work is done or which runs there are, and change nothing in what is
-said of a run."""
+"""Options that affect how the work is done or which runs there are, but no verdict."""
 
 
-def deciding(options: Options) -> dict[str, Any]:
-    """Return the options that decide what a report says, as JSON can hold them."""
-    chosen = {name: value for name, value in asdict(options).items() if name not in WITHOUT_EFFECT}
-    chosen["fail_on"] = options.fail_on.label
+def verdict_options(options: Options) -> dict[str, Any]:
+    """Return the options that affect a report, as JSON values."""
+    values = {name: value for name, value in asdict(options).items() if name not in WITHOUT_EFFECT}
+    values["fail_on"] = options.fail_on.label
     return {
-        name: list(value) if isinstance(value, tuple) else value for name, value in chosen.items()
+        name: list(value) if isinstance(value, tuple) else value for name, value in values.items()
     }
 
 
-def restored(chosen: dict[str, Any]) -> Options:
-    """Return the options that were deciding. Raises KeyError, TypeError for what are none."""
+def restored(values: dict[str, Any]) -> Options:
+    """Return the options from JSON values. Raises KeyError or TypeError if they are not valid."""
     read: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in chosen.items()
+        name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
     }
     read["fail_on"], read["routing"] = (
-        Severity[chosen["fail_on"].upper()],
-        RowRouting(**chosen["routing"]),
+        Severity[values["fail_on"].upper()],
+        RowRouting(**values["routing"]),
     )
     return Options(**read)
 
 
 def fingerprint(options: Options) -> str:
-    """Return what calls share that say the same of the same files."""
-    text = canonical({"tool": __version__, "options": deciding(options)})
+    """Return a digest that is the same for calls with the same verdicts for the same files."""
+    text = canonical({"tool": __version__, "options": verdict_options(options)})
     return hashlib.sha256(text).hexdigest()

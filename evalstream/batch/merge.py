@@ -1,4 +1,4 @@
-"""Put the parts that shards wrote together to the report that one check would have written."""
+"""Merge of shard reports into the report that one check would have written."""
 
 from __future__ import annotations
 
@@ -8,65 +8,66 @@ from typing import Final
 from evalstream.batch.parts import Part, PartTrailer
 from evalstream.model.errors import CannotCheck, UsageError
 
-SHOWN: Final = 10
-"""How many missing shards are named."""
+MOST_NAMED: Final = 10
+"""Number of missing shards that the message names."""
 
 
 def open_parts(paths: Sequence[str]) -> list[Part]:
-    """Open parts and see that together they are one whole report.
+    """Open parts and check that together they are one complete report.
 
-    Raises CannotCheck that names the part which is missing, doubled, cut off, damaged, or of
-    another batch; UsageError where none is named; OSError.
+    Raises CannotCheck that names the part which is missing, repeated, truncated, damaged, or of
+    another batch; UsageError where no part is given; OSError.
     """
     if not paths:
-        raise UsageError("no part was named")
+        raise UsageError("no part given")
     parts = [Part(path) for path in paths]
     first = parts[0]
     seen: dict[int, Part] = {}
     for part in parts:
-        _refuse_stranger(part, first)
-        number = part.footing.shard.number
+        _refuse_other_batch(part, first)
+        number = part.trailer.shard.number
         if number in seen:
             raise CannotCheck(
-                f"{part.path}: shard {number} is there twice, also as {seen[number].path}; "
+                f"{part.path}: shard {number} is given twice, also as {seen[number].path}; "
                 "nothing was merged"
             )
         seen[number] = part
-        if part.footing.partial:
+        if part.trailer.partial:
             raise CannotCheck(
-                f"{part.path}: its check was stopped; run it again; nothing was merged"
+                f"{part.path}: the check of this shard was stopped; run it again; "
+                "nothing was merged"
             )
-    _refuse_gaps(seen, first.footing)
+    _refuse_missing(seen, first.trailer)
     for part in parts:
         part.verify()
     return [seen[number] for number in sorted(seen)]
 
 
-def _refuse_stranger(part: Part, first: Part) -> None:
-    ours, theirs = part.footing, first.footing
+def _refuse_other_batch(part: Part, first: Part) -> None:
+    own, expected = part.trailer, first.trailer
     for what, one, other in (
-        ("number of shards", ours.shard.of, theirs.shard.of),
-        ("version of evalstream", ours.tool, theirs.tool),
-        ("options", ours.options, theirs.options),
-        ("list of runs", (ours.plan, ours.planned), (theirs.plan, theirs.planned)),
+        ("number of shards", own.shard.of, expected.shard.of),
+        ("version of evalstream", own.tool, expected.tool),
+        ("options", own.options, expected.options),
+        ("list of runs", (own.plan, own.planned), (expected.plan, expected.planned)),
     ):
         if one != other:
             raise CannotCheck(
-                f"{part.path}: it has another {what} than {first.path}; nothing was merged"
+                f"{part.path}: different {what} than in {first.path}; nothing was merged"
             )
 
 
-def _refuse_gaps(seen: dict[int, Part], footing: PartTrailer) -> None:
-    missing = [number for number in range(1, footing.shard.of + 1) if number not in seen]
+def _refuse_missing(seen: dict[int, Part], trailer: PartTrailer) -> None:
+    missing = [number for number in range(1, trailer.shard.of + 1) if number not in seen]
     if missing:
-        named = ", ".join(map(str, missing[:SHOWN]))
-        more = f" and {len(missing) - SHOWN:,} more" if len(missing) > SHOWN else ""
+        named = ", ".join(map(str, missing[:MOST_NAMED]))
+        more = f" and {len(missing) - MOST_NAMED:,} more" if len(missing) > MOST_NAMED else ""
         raise CannotCheck(
-            f"of {footing.shard.of:,} shards these are missing: {named}{more}; nothing was merged"
+            f"missing shards of {trailer.shard.of:,}: {named}{more}; nothing was merged"
         )
-    runs = sum(part.footing.runs for part in seen.values())
-    if runs != footing.planned:
+    runs = sum(part.trailer.runs for part in seen.values())
+    if runs != trailer.planned:
         raise CannotCheck(
-            f"the parts hold {runs:,} runs of {footing.planned:,}, since files changed between the "
-            "shards; nothing was merged"
+            f"the parts contain {runs:,} of {trailer.planned:,} runs because files changed "
+            "between the shards; nothing was merged"
         )

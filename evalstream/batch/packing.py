@@ -1,4 +1,4 @@
-"""Many small runs in one call: packed together, checked by worker processes."""
+"""Bundles of small runs, and their check by worker processes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain, groupby, islice
 from typing import Final, NamedTuple
 
-from evalstream.batch.planned import PlannedRun
+from evalstream.batch.plan import PlannedRun
 from evalstream.batch.single import UNCHECKED, check_any, not_checked
 from evalstream.discovery.unrecognised import Unrecognised
 from evalstream.engine.collector import finding_of
@@ -26,16 +26,16 @@ from evalstream.model.report import RunSummary
 from evalstream.model.run import ForeignLog, NoInput, Run
 from evalstream.rules.inputs import ES001, ES005, ES008
 
-PACK_RUNS: Final = 32
-PACK_BYTES: Final = 2 * MEBIBYTE
-"""How many runs, and bytes of rows, one task checks: enough to be worth its way."""
+BUNDLE_RUNS: Final = 32
+BUNDLE_BYTES: Final = 2 * MEBIBYTE
+"""Most runs, and bytes of rows, per task: enough to outweigh the cost of a task."""
 
 WORTH_WORKERS: Final = 2
-"""From how many packs on it is worth to start workers."""
+"""Number of bundles from which starting workers pays off."""
 
 
-class Checked(NamedTuple):
-    """What became of a run: its number, its summary and the findings to be shown."""
+class RunResult(NamedTuple):
+    """The result of a run: its number, its summary and the findings to show."""
 
     number: int
     summary: RunSummary
@@ -44,95 +44,95 @@ class Checked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RunBundle:
-    """Some small runs."""
+    """Several small runs that one task checks."""
 
     runs: tuple[PlannedRun, ...]
 
     @property
     def path(self) -> str:
-        """The name under which the pack is spoken of: that of its first run."""
+        """The name of the bundle in messages: that of its first run."""
         return name_of(self.runs[0].found)
 
     def described(self) -> str:
-        """Say which rows the pack holds."""
+        """Name the rows of the bundle."""
         more = len(self.runs) - 1
         return f"the rows of this run and {more:,} more" if more else "the rows of this run"
 
 
-def packed(
+def bundle_small_runs(
     planned: Iterable[PlannedRun],
     is_small: Callable[[PlannedRun], bool],
     worth: int = WORTH_WORKERS,
 ) -> Iterator[PlannedRun | RunBundle]:
-    """Put small runs that follow each other together, and pass on the rest.
+    """Bundle small runs that follow each other, and pass on all other runs.
 
-    Less than `worth` packs are not worth workers, and passed on one by one.
+    Fewer than `worth` bundles are passed on as single runs.
     """
-    for are_small, some in groupby(planned, is_small):
+    for are_small, group in groupby(planned, is_small):
         if not are_small:
-            yield from some
+            yield from group
             continue
-        packs = _packs(some)
-        first = list(islice(packs, worth))
+        bundles = _bundles(group)
+        first = list(islice(bundles, worth))
         if len(first) < worth:
-            yield from chain.from_iterable(pack.runs for pack in first)
+            yield from chain.from_iterable(bundle.runs for bundle in first)
         else:
-            yield from chain(first, packs)
+            yield from chain(first, bundles)
 
 
-def check_packs(
-    packs: Iterable[RunBundle], options: Options, backend: Backend
-) -> Iterator[list[Checked]]:
-    """Check packs by workers, and return what becomes of their runs, in order.
+def check_bundles(
+    bundles: Iterable[RunBundle], options: Options, backend: Backend
+) -> Iterator[list[RunResult]]:
+    """Check bundles in workers, and yield the results of their runs, in order.
 
-    A run that kills its worker each time counts as not checked.
+    A run that kills its worker on each attempt counts as not checked.
     """
-    check = partial(check_pack, replace(options, jobs=1, executor="serial"))
+    check = partial(check_bundle, replace(options, jobs=1, executor="serial"))
     lost = partial(_one_by_one, options, backend, check)
-    return run_in_order(backend, check, packs, lost)
+    return run_in_order(backend, check, bundles, lost)
 
 
-def check_pack(options: Options, pack: RunBundle) -> list[Checked]:
-    """Check the runs of a pack in whatever process this is; the task that executors run.
+def check_bundle(options: Options, bundle: RunBundle) -> list[RunResult]:
+    """Check the runs of a bundle in this process; this function runs as a task.
 
-    Workers do not collect garbage by themselves; what runs leave behind is little, and many.
+    Workers have no automatic garbage collection, so it runs once per bundle.
     """
     gc.collect()
-    checked = (check_planned(options, planned, Progress(shown=False)) for planned in pack.runs)
-    return [one._replace(findings=list(one.findings)) for one in checked]
+    checked = (check_planned(options, planned, Progress(shown=False)) for planned in bundle.runs)
+    return [item._replace(findings=list(item.findings)) for item in checked]
 
 
-def check_planned(options: Options, planned: PlannedRun, progress: Progress) -> Checked:
-    """Check one run, or say why there is nothing to check."""
+def check_planned(options: Options, planned: PlannedRun, progress: Progress) -> RunResult:
+    """Check one run, or report why there is nothing to check."""
     found = planned.found
     if isinstance(found, Unrecognised):
-        return _left(planned, found, options)
+        return _unrecognised_result(planned, found, options)
     if isinstance(found, NoInput):
         rule = ES008 if isinstance(found, ForeignLog) else ES005 if found.readable else ES001
         incomplete_reason, violation = UNCHECKED.format(found.reason), rule.violation(found.reason)
         return _not_checked(planned, incomplete_reason, violation, options)
     findings = FindingList()
     summary = check_any(found, options, findings.append, progress)
-    return Checked(planned.number, summary, findings)
+    return RunResult(planned.number, summary, findings)
 
 
-def planned_not_checked(planned: PlannedRun, reason: str, options: Options) -> Checked:
-    """Say of a run that it could not be looked at, and why."""
+def planned_not_checked(planned: PlannedRun, reason: str, options: Options) -> RunResult:
+    """Return the result of a run that could not be checked, with the reason."""
     return _not_checked(planned, reason, ES001.violation(reason), options)
 
 
 def _not_checked(
     planned: PlannedRun, incomplete_reason: str, violation: Violation, options: Options
-) -> Checked:
+) -> RunResult:
     found = planned.found
     run = Run(found.path, None, format=found.format) if isinstance(found, NoInput) else found
     findings: list[Finding] = []
     summary = not_checked(run, violation, incomplete_reason, options, findings.append)
-    return Checked(planned.number, summary, findings)
+    return RunResult(planned.number, summary, findings)
 
 
-def _left(planned: PlannedRun, found: Unrecognised, options: Options) -> Checked:
-    """Say what a search left unchecked; where it does not matter, that is no run but a note."""
+def _unrecognised_result(planned: PlannedRun, found: Unrecognised, options: Options) -> RunResult:
+    """Return the result of a name that a search did not check; a note where it does not matter."""
     name, violation = printable(found.path), found.violation()
     incomplete_reason = found.reason if found.leaves_open else None
     summary = RunSummary(
@@ -147,39 +147,39 @@ def _left(planned: PlannedRun, found: Unrecognised, options: Options) -> Checked
         if finding.severity >= options.threshold:
             summary.verdict = "failed"
     summary.is_note = summary.verdict != "failed" and incomplete_reason is None
-    return Checked(planned.number, summary, findings)
+    return RunResult(planned.number, summary, findings)
 
 
 def name_of(found: Run | NoInput) -> str:
-    """Return the name under which a run is spoken of."""
+    """Return the name of a run in messages."""
     path = found.path if isinstance(found, NoInput) else found.rows or found.aggregate
     return printable(path or "")
 
 
-def _packs(planned: Iterable[PlannedRun]) -> Iterator[RunBundle]:
-    some: list[PlannedRun] = []
+def _bundles(planned: Iterable[PlannedRun]) -> Iterator[RunBundle]:
+    group: list[PlannedRun] = []
     size = 0
-    for one in planned:
-        some.append(one)
-        size += one.size
-        if len(some) == PACK_RUNS or size >= PACK_BYTES:
-            yield RunBundle(tuple(some))
-            some, size = [], 0
-    if some:
-        yield RunBundle(tuple(some))
+    for item in planned:
+        group.append(item)
+        size += item.size
+        if len(group) == BUNDLE_RUNS or size >= BUNDLE_BYTES:
+            yield RunBundle(tuple(group))
+            group, size = [], 0
+    if group:
+        yield RunBundle(tuple(group))
 
 
 def _one_by_one(
     options: Options,
     backend: Backend,
-    check: Callable[[RunBundle], list[Checked]],
-    pack: RunBundle,
+    check: Callable[[RunBundle], list[RunResult]],
+    bundle: RunBundle,
     error: WorkerLost,
-) -> list[Checked]:
-    """Check the runs of a pack that kills its worker each by itself, and name the one that does."""
-    if len(pack.runs) == 1:
-        (planned,) = pack.runs
+) -> list[RunResult]:
+    """Check the runs of a bundle one by one, and report the run that kills its worker."""
+    if len(bundle.runs) == 1:
+        (planned,) = bundle.runs
         return [planned_not_checked(planned, str(error), options)]
     lost = partial(_one_by_one, options, backend, check)
-    alone = (RunBundle((planned,)) for planned in pack.runs)
+    alone = (RunBundle((planned,)) for planned in bundle.runs)
     return list(chain.from_iterable(run_in_order(backend, check, alone, lost)))

@@ -1,4 +1,4 @@
-"""The part of a report that one shard writes, and how it is read back: whole or not at all."""
+"""Parts: the report of one shard, written as JSON lines and read back only if complete."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from evalstream.model.finding import Finding
 from evalstream.model.report import Report, RunSummary
 from evalstream.parsing import json
 
-LAYOUT: Final = 1
-"""The version of the layout of parts."""
+FORMAT_VERSION: Final = 1
+"""The version of the format of parts."""
 
-FOOT_BYTES: Final = 1 << 16
-"""The last line of a part is shorter than this."""
+TRAILER_BYTES: Final = 1 << 16
+"""Upper limit of the length of the last line."""
 
 
 _BEGINNING: Final = re.compile(
     rb'\{"(?:code":"[A-Z]+\d+","name":"|run":\{"file":|links":|part":\{"layout":)'
 )
-"""A finding, a run in which nothing was found, or the last lines of a part without runs."""
+"""The beginning of a part: a finding, a run without findings, or the last lines without runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartTrailer:
-    """What the last line of a part says.
+    """The content of the last line of a part.
 
     `plan` digests the names of all runs in their order, of which there are `planned`; `runs` of
-    them are in this part. `options` are those that decide what is said, `partial` says that the
+    them are in this part. `options` are those that affect the report, `partial` means that the
     check was stopped, and `digest` is the SHA-256 of all lines before.
     """
 
@@ -50,7 +50,7 @@ class PartTrailer:
 
 
 class PartReporter:
-    """Writes findings as they come, behind them their run, and in the end what ties runs."""
+    """Writes findings, after them their run, and at the end the links of all runs."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -66,35 +66,35 @@ class PartReporter:
         self._line(encode_finding(finding))
 
     def run(self, number: int, summary: RunSummary, shown: int) -> None:
-        """Write a run, whose `shown` findings came directly before."""
+        """Write a run, whose `shown` findings were written directly before."""
         self._line({"run": encode_run(summary), "number": number, "findings": shown})
 
     def links(self, links: Iterable[dict[str, Any]]) -> None:
-        """Write what ties the runs to others."""
-        for some in links:
-            self._line({"links": some})
+        """Write the links of the runs."""
+        for item in links:
+            self._line({"links": item})
 
-    def foot(self, footing: PartTrailer) -> None:
+    def write_trailer(self, trailer: PartTrailer) -> None:
         """Write the last line."""
-        said = {
-            "layout": LAYOUT,
-            "tool": {"name": "evalstream", "version": footing.tool},
-            "shard": footing.shard.number,
-            "of": footing.shard.of,
-            "plan": footing.plan,
-            "planned": footing.planned,
-            "runs": footing.runs,
-            "options": footing.options,
-            "partial": footing.partial,
+        values = {
+            "layout": FORMAT_VERSION,
+            "tool": {"name": "evalstream", "version": trailer.tool},
+            "shard": trailer.shard.number,
+            "of": trailer.shard.of,
+            "plan": trailer.plan,
+            "planned": trailer.planned,
+            "runs": trailer.runs,
+            "options": trailer.options,
+            "partial": trailer.partial,
             "digest": self._digest.hexdigest(),
         }
-        self._output.write(json.dumps({"part": said}) + b"\n")
+        self._output.write(json.dumps({"part": values}) + b"\n")
 
     def finish(self, report: Report) -> None:
-        """Write nothing: everything of a run is said with it."""
+        """Write nothing: each run is already complete."""
 
-    def _line(self, said: dict[str, Any]) -> None:
-        line = json.dumps(said) + b"\n"
+    def _line(self, values: dict[str, Any]) -> None:
+        line = json.dumps(values) + b"\n"
         self._digest.update(line)
         self._output.write(line)
 
@@ -109,42 +109,42 @@ class PartRun:
 
 
 class Part:
-    """A part in a file. Raises CannotCheck where it is none, or is not whole; OSError."""
+    """A part in a file. Raises CannotCheck where it is not a complete part; OSError."""
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.footing = self._footing()
+        self.trailer = self._read_trailer()
 
     def runs(self) -> Iterator[PartRun]:
         """Iterate over the runs, in the order of their numbers."""
         findings: list[Finding] = []
-        for said in self._lines():
-            if "code" in said:
-                findings.append(decode_finding(said))
-            elif "run" in said:
-                if said["findings"] != len(findings):
-                    raise self._damaged("a run has not as many findings as it says")
-                yield PartRun(said["number"], decode_run(said["run"]), findings)
+        for values in self._lines():
+            if "code" in values:
+                findings.append(decode_finding(values))
+            elif "run" in values:
+                if values["findings"] != len(findings):
+                    raise self._error("the number of findings of a run does not match")
+                yield PartRun(values["number"], decode_run(values["run"]), findings)
                 findings = []
 
     def links(self) -> Iterator[dict[str, Any]]:
-        """Iterate over what ties the runs to others."""
-        return (said["links"] for said in self._lines() if "links" in said)
+        """Iterate over the links of the runs."""
+        return (values["links"] for values in self._lines() if "links" in values)
 
     def verify(self) -> None:
-        """Read the part once, and raise CannotCheck where it is not what was written."""
+        """Read the part once. Raises CannotCheck where its bytes changed after it was written."""
         digest = hashlib.sha256()
         for line in self._raw():
             digest.update(line)
-        if digest.hexdigest() != self.footing.digest:
-            raise self._damaged("its lines are not those that were written")
+        if digest.hexdigest() != self.trailer.digest:
+            raise self._error("its content changed after it was written")
 
     def _lines(self) -> Iterator[dict[str, Any]]:
         try:
             for line in self._raw():
                 yield json.read_back(line)
         except (KeyError, TypeError, ValueError) as error:
-            raise self._damaged("a line makes no sense") from error
+            raise self._error("a line is not valid") from error
 
     def _raw(self) -> Iterator[bytes]:
         """Iterate over the lines before the last."""
@@ -154,31 +154,31 @@ class Part:
                 yield before
                 before = line
 
-    def _footing(self) -> PartTrailer:
+    def _read_trailer(self) -> PartTrailer:
         with open(self.path, "rb") as file:
             size = file.seek(0, 2)
-            file.seek(max(0, size - FOOT_BYTES))
+            file.seek(max(0, size - TRAILER_BYTES))
             tail = file.read()
         if not tail.endswith(b"\n"):
-            raise self._damaged("it was cut off")
+            raise self._error("it is truncated")
         line = tail[tail.rfind(b"\n", 0, -1) + 1 :]
         try:
-            said = json.read_back(line)["part"]
-            if said["layout"] != LAYOUT:
-                raise self._damaged("another version of evalstream wrote it")
+            values = json.read_back(line)["part"]
+            if values["layout"] != FORMAT_VERSION:
+                raise self._error("it was written by another version of evalstream")
             return PartTrailer(
-                Shard(said["shard"], said["of"]),
-                said["plan"],
-                said["planned"],
-                said["runs"],
-                said["options"],
-                said["partial"],
-                said["digest"],
-                said["tool"]["version"],
+                Shard(values["shard"], values["of"]),
+                values["plan"],
+                values["planned"],
+                values["runs"],
+                values["options"],
+                values["partial"],
+                values["digest"],
+                values["tool"]["version"],
             )
         except (KeyError, TypeError, ValueError) as error:
-            message = "it was cut off, or is no part that --shard wrote"
-            raise self._damaged(message) from error
+            message = "it is truncated, or was not written by --shard"
+            raise self._error(message) from error
 
-    def _damaged(self, reason: str) -> CannotCheck:
+    def _error(self, reason: str) -> CannotCheck:
         return CannotCheck(f"{self.path}: {reason}; nothing was merged")

@@ -1,4 +1,4 @@
-"""Which runs are to be checked, in which order, and by which of several shards: on disk."""
+"""The plan of a batch: its runs, their order, and their division into shards, kept on disk."""
 
 from __future__ import annotations
 
@@ -9,26 +9,37 @@ import pickle
 import sqlite3
 import stat
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
-from evalstream.batch.planned import PlannedRun
 from evalstream.batch.shards import Shard
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
 from evalstream.model.run import STDIN, NoInput, Run
 
 COST_OF_A_RUN: Final = 256 << 10
-"""How many bytes of rows take as long as everything else that a run takes, about."""
+"""Fixed cost of a run, as the number of bytes of rows that take the same time."""
 
 STREAM: Final = 1 << 62
-"""Stands for the size of a stream: it comes first, since somebody is writing it."""
+"""The planned size of a stream: it comes first, because its writer may be waiting."""
+
+
+class PlannedRun(NamedTuple):
+    """A run, or an input without one, with its number in the order of the inputs.
+
+    `size` is the size of its rows in bytes, 0 where it is not known or the rows are a stream.
+    """
+
+    number: int
+    found: Run | NoInput
+    size: int
+    is_stream: bool = False
 
 
 class RunPlan:
-    """All runs of a call, kept in a database of this process alone.
+    """All runs of a call, in a temporary database.
 
-    With a shard only its runs are handed out; the numbers stay those of all runs. `count` counts
-    everything that was found, `runs` what there are files to check of. To be closed.
+    With a shard only its runs are returned; the numbers stay those of all runs. `count` is the
+    number of all inputs, `runs` the number of those that are runs. The caller closes it.
     """
 
     def __init__(self, found: Iterable[Run | NoInput], shard: Shard | None = None) -> None:
@@ -43,42 +54,42 @@ class RunPlan:
         )
         self.count = self.runs = 0
         try:
-            self.digest = self._keep(found)
+            self.digest = self._store(found)
             if shard is not None:
-                self._share(shard)
+                self._drop_other_shards(shard)
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
-        """Forget the runs; none can be asked for any more."""
+        """Delete the database."""
         self._base.close()
 
     def numbers(self) -> Iterator[int]:
-        """Iterate over the numbers of our runs, in order."""
+        """Iterate over the numbers of the shard's runs, in order."""
         for (number,) in self._base.execute("SELECT number FROM runs WHERE ours ORDER BY number"):
             yield number
 
     @property
     def total(self) -> int:
-        """How many bytes of rows our runs have."""
+        """Number of bytes of rows in the shard's runs."""
         (total,) = self._base.execute(
             "SELECT coalesce(sum(size), 0) FROM runs WHERE ours AND size < ?", (STREAM,)
         ).fetchone()
         return int(total)
 
     @property
-    def ours(self) -> int:
-        """How many runs are ours."""
+    def own_count(self) -> int:
+        """Number of runs in the shard."""
         (count,) = self._base.execute("SELECT count(*) FROM runs WHERE ours").fetchone()
         return int(count)
 
     def in_order(self) -> Iterator[PlannedRun]:
-        """Iterate over our runs in the order of the inputs."""
+        """Iterate over the shard's runs in the order of the inputs."""
         return self._planned("number")
 
     def by_size(self) -> Iterator[PlannedRun]:
-        """Iterate over our runs, streams and then the largest first, so that none is last."""
+        """Iterate over the shard's runs: streams first, then by descending size."""
         return self._planned("size DESC, number")
 
     def _planned(self, order: str) -> Iterator[PlannedRun]:
@@ -87,22 +98,22 @@ class RunPlan:
             found = pickle.loads(run)  # noqa: S301 - our own temporary database
             yield PlannedRun(number, found, size % STREAM, size == STREAM)
 
-    def _keep(self, found: Iterable[Run | NoInput]) -> str:
-        """Keep and count what was found; return the digest of all names."""
+    def _store(self, found: Iterable[Run | NoInput]) -> str:
+        """Store and count the inputs; return the digest of all names."""
         digest = hashlib.sha256()
-        for number, one in enumerate(found):
-            digest.update(f"{_name(one)}\n".encode())
-            row = (number, _size(one), pickle.dumps(one))
+        for number, item in enumerate(found):
+            digest.update(f"{_name(item)}\n".encode())
+            row = (number, _size(item), pickle.dumps(item))
             self._base.execute("INSERT INTO runs VALUES (?, ?, ?, 1)", row)
             self.count += 1
-            self.runs += isinstance(one, Run)
+            self.runs += isinstance(item, Run)
         return digest.hexdigest()
 
-    def _share(self, shard: Shard) -> None:
-        """Leave what is another shard's: each run goes to the one with the least to do so far.
+    def _drop_other_shards(self, shard: Shard) -> None:
+        """Drop the runs of other shards: each run goes to the shard with the least work so far.
 
-        That is Graham's longest processing time first (1969): no shard has more than 4/3 of
-        what the best division would give it.
+        This is Graham's longest processing time rule (1969): no shard has more than 4/3 of the work
+        that the best division would give it.
         """
         loads = [(0, number) for number in range(1, shard.of + 1)]
         others = []
@@ -116,7 +127,7 @@ class RunPlan:
 
 
 def _name(found: Run | NoInput) -> str:
-    """Return what tells an input from others, as a text on one line."""
+    """Return the names of an input on one line, to distinguish it from others."""
     if isinstance(found, NoInput):
         names: tuple[str | None, ...] = (found.path,)
     else:

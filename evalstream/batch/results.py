@@ -1,4 +1,4 @@
-"""What became of many runs: it comes in any order, and is told in that of the runs."""
+"""Results of many runs, which arrive in any order and are emitted in input order."""
 
 from __future__ import annotations
 
@@ -13,23 +13,26 @@ from evalstream.model.finding import Finding
 from evalstream.model.report import RunSummary
 
 CHUNK: Final = 500
-"""How many findings are kept together."""
+"""Number of findings stored together."""
 
-Told = Callable[[int, RunSummary, int], None]
-"""Hears of a run whose findings were all shown: its number, its summary, how many they were."""
+OnEmitted = Callable[[int, RunSummary, int], None]
+"""Called with a run whose findings were all shown: number, summary, number of shown findings."""
 
 
 class ResultStore:
-    """Takes runs by their numbers, and shows their findings in the order of the numbers.
+    """Takes results by the number of the run, and shows findings in the order of the numbers.
 
-    What cannot be shown yet is kept on disk, in a database of this process alone. `numbers` are
-    those of all runs that are to come, in order.
+    Results that cannot be shown yet are kept on disk, in a temporary database. `numbers` are those
+    of all expected runs, in order.
     """
 
     def __init__(
-        self, numbers: Iterable[int], show: Callable[[Finding], None], told: Told | None = None
+        self,
+        numbers: Iterable[int],
+        show: Callable[[Finding], None],
+        on_emitted: OnEmitted | None = None,
     ) -> None:
-        self._show, self._told = show, told
+        self._show, self._on_emitted = show, on_emitted
         self._numbers = iter(numbers)
         self._next = next(self._numbers, None)
         self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
@@ -45,94 +48,94 @@ class ResultStore:
             """
         )
 
-    def take(self, number: int, summary: RunSummary, findings: Iterable[Finding]) -> None:
-        """Take what became of a run, once."""
-        self._keep(number, summary)
+    def add(self, number: int, summary: RunSummary, findings: Iterable[Finding]) -> None:
+        """Add the result of a run, once."""
+        self._store(number, summary)
         if number == self._next:
-            self._tell(number, summary, findings)
+            self._emit(number, summary, findings)
             self._advance()
             return
         found = iter(findings)
-        for chunk, some in enumerate(iter(lambda: list(islice(found, CHUNK)), [])):
-            kept = pickle.dumps([tuple(finding) for finding in some])
-            self._base.execute("INSERT INTO findings VALUES (?, ?, ?)", (number, chunk, kept))
+        for chunk, chunk_findings in enumerate(iter(lambda: list(islice(found, CHUNK)), [])):
+            data = pickle.dumps([tuple(finding) for finding in chunk_findings])
+            self._base.execute("INSERT INTO findings VALUES (?, ?, ?)", (number, chunk, data))
 
     def finish(self) -> None:
-        """Tell of the runs that waited for others which will not come any more."""
+        """Emit the results that waited for runs which will not arrive."""
         while self._next is not None:
             self._advance()
 
     def has(self, number: int) -> bool:
-        """Tell whether a run was taken."""
+        """Tell whether the result of a run was added."""
         found = self._base.execute("SELECT 1 FROM runs WHERE number = ?", (number,))
         return found.fetchone() is not None
 
     def amend(self, number: int, change: Callable[[RunSummary], None]) -> None:
-        """Change what is said of a run that was taken."""
-        (kept,) = self._base.execute(
+        """Change the summary of a run that was added."""
+        (data,) = self._base.execute(
             "SELECT summary FROM runs WHERE number = ?", (number,)
         ).fetchone()
-        summary: RunSummary = pickle.loads(kept)  # noqa: S301 - our own temporary database
+        summary: RunSummary = pickle.loads(data)  # noqa: S301 - our own temporary database
         change(summary)
-        self._keep(number, summary)
+        self._store(number, summary)
 
     def runs(self) -> Runs:
-        """Return all runs that were taken, in order, without what is only noted."""
+        """Return the summaries of all runs, in order, without notes."""
         return self._runs
 
     @property
     def count(self) -> int:
-        """How many runs and notes were taken."""
+        """Number of runs and notes added."""
         (count,) = self._base.execute("SELECT count(*) FROM runs").fetchone()
         return int(count)
 
-    def taken(self) -> Iterator[RunSummary]:
-        """Iterate over everything that was taken, in order."""
-        for (kept,) in self._base.execute("SELECT summary FROM runs ORDER BY number"):
-            yield pickle.loads(kept)  # noqa: S301 - our own temporary database
+    def summaries(self) -> Iterator[RunSummary]:
+        """Iterate over all summaries, notes included, in order."""
+        for (data,) in self._base.execute("SELECT summary FROM runs ORDER BY number"):
+            yield pickle.loads(data)  # noqa: S301 - our own temporary database
 
-    def _keep(self, number: int, summary: RunSummary) -> None:
+    def _store(self, number: int, summary: RunSummary) -> None:
         row = (number, pickle.dumps(summary), summary.is_note)
         self._base.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?)", row)
 
     def _advance(self) -> None:
-        """Go on behind the next run, and tell of those that follow it, as far as they are there."""
-        self._number_done()
+        """Move past the current run, and emit the results after it that are already there."""
+        self._next_number()
         while self._next is not None:
-            kept = self._base.execute(
+            data = self._base.execute(
                 "SELECT summary FROM runs WHERE number = ?", (self._next,)
             ).fetchone()
-            if kept is None:
+            if data is None:
                 return
-            summary = pickle.loads(kept[0])  # noqa: S301 - our own temporary database
-            self._tell(self._next, summary, self._waiting(self._next))
+            summary = pickle.loads(data[0])  # noqa: S301 - our own temporary database
+            self._emit(self._next, summary, self._stored_findings(self._next))
             self._base.execute("DELETE FROM findings WHERE number = ?", (self._next,))
-            self._number_done()
+            self._next_number()
 
-    def _number_done(self) -> None:
+    def _next_number(self) -> None:
         self._next = next(self._numbers, None)
 
-    def _tell(self, number: int, summary: RunSummary, findings: Iterable[Finding]) -> None:
+    def _emit(self, number: int, summary: RunSummary, findings: Iterable[Finding]) -> None:
         shown = 0
         for finding in findings:
             self._show(finding)
             shown += 1
-        if self._told is not None:
-            self._told(number, summary, shown)
+        if self._on_emitted is not None:
+            self._on_emitted(number, summary, shown)
 
-    def _waiting(self, number: int) -> Iterator[Finding]:
+    def _stored_findings(self, number: int) -> Iterator[Finding]:
         chunks = self._base.execute(
             "SELECT some FROM findings WHERE number = ? ORDER BY chunk", (number,)
         ).fetchall()
-        for (some,) in chunks:
-            for fields in pickle.loads(some):  # noqa: S301 - our own temporary database
+        for (chunk_findings,) in chunks:
+            for fields in pickle.loads(chunk_findings):  # noqa: S301 - our own temporary database
                 yield Finding(*fields)
 
 
 class Runs(Sequence[RunSummary]):
-    """The runs of a check in their order, read from disk as they are asked for.
+    """The summaries of a check in order, read from disk on access.
 
-    They are part of the report, so the database is closed when these are not used any more.
+    They are part of the report, so the database is closed when they are no longer used.
     """
 
     def __init__(self, base: sqlite3.Connection) -> None:
@@ -147,23 +150,23 @@ class Runs(Sequence[RunSummary]):
     def __iter__(self) -> Iterator[RunSummary]:
         """Iterate over the runs."""
         query = "SELECT summary FROM runs WHERE NOT note ORDER BY number"
-        for (kept,) in self._base.execute(query):
-            yield pickle.loads(kept)  # noqa: S301 - our own temporary database
+        for (data,) in self._base.execute(query):
+            yield pickle.loads(data)  # noqa: S301 - our own temporary database
 
     @overload
-    def __getitem__(self, place: int) -> RunSummary: ...
+    def __getitem__(self, index: int) -> RunSummary: ...
     @overload
-    def __getitem__(self, place: slice) -> list[RunSummary]: ...
-    def __getitem__(self, place: int | slice) -> RunSummary | list[RunSummary]:
-        """Return a run by its place, or several."""
-        if isinstance(place, slice):
-            return [self[index] for index in range(*place.indices(len(self)))]
-        index = place + len(self) if place < 0 else place
-        kept = self._base.execute(
+    def __getitem__(self, index: slice) -> list[RunSummary]: ...
+    def __getitem__(self, index: int | slice) -> RunSummary | list[RunSummary]:
+        """Return a run by its index, or several by a slice."""
+        if isinstance(index, slice):
+            return [self[index] for index in range(*index.indices(len(self)))]
+        index = index + len(self) if index < 0 else index
+        data = self._base.execute(
             "SELECT summary FROM runs WHERE NOT note ORDER BY number LIMIT 1 OFFSET ?",
             (max(index, 0),),
         ).fetchone()
-        if kept is None or index < 0:
-            raise IndexError(place)
-        summary: RunSummary = pickle.loads(kept[0])  # noqa: S301 - our own temporary database
+        if data is None or index < 0:
+            raise IndexError(index)
+        summary: RunSummary = pickle.loads(data[0])  # noqa: S301 - our own temporary database
         return summary

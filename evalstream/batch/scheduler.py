@@ -1,4 +1,4 @@
-"""Many runs in one call: who checks which when, and what became of each."""
+"""Scheduling of a batch: which executor checks which run, and where the results go."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from evalstream.batch.packing import (
-    Checked,
     RunBundle,
-    check_packs,
+    RunResult,
+    bundle_small_runs,
+    check_bundles,
     check_planned,
-    packed,
     planned_not_checked,
 )
-from evalstream.batch.plan import RunPlan
-from evalstream.batch.planned import PlannedRun
+from evalstream.batch.plan import PlannedRun, RunPlan
 from evalstream.batch.results import ResultStore
 from evalstream.engine.row_pass import WORTH_A_POOL_BYTES, usable_cores
 from evalstream.executors import serial
@@ -27,8 +26,7 @@ from evalstream.model.errors import ExecutorLost
 from evalstream.model.options import Options
 from evalstream.model.run import Run
 from evalstream.model.signals import STOPPING, Stopped
-from evalstream.stats.run_links import decode_links as unpacked_links
-from evalstream.stats.run_links import encode_links as packed_links
+from evalstream.stats.run_links import decode_links, encode_links
 
 if TYPE_CHECKING:
     from evalstream.batch.ledger.ledger import CachedRun, Ledger
@@ -36,32 +34,34 @@ if TYPE_CHECKING:
 
 OUTLIER_BYTES: Final = 1 << 30
 OUTLIER_SHARE: Final = 4
-"""On a cluster a file is cut into blocks where it is larger than this, and than a worker's part
-of all bytes over this: then no file keeps one worker busy long after the others are done."""
+"""Limits above which a cluster cuts a file into blocks: bytes, and the share of a worker's part.
+
+A file above both is split, so that no file keeps one worker busy long after the others.
+"""
 
 
 class BatchScheduler:
-    """Checks the runs of a plan, and hands what became of them to a gathering.
+    """Checks the runs of a plan, and adds the results to a store.
 
-    `hear` is told of each run that was taken.
+    `on_result` is called with each result.
     """
 
     def __init__(
         self,
         plan: RunPlan,
         options: Options,
-        gathering: ResultStore,
+        results: ResultStore,
         ledger: Ledger | None,
-        hear: Callable[[Checked], None],
+        on_result: Callable[[RunResult], None],
     ) -> None:
-        self._plan, self._options, self._gathering = plan, options, gathering
-        self._ledger, self._hear = ledger, hear
+        self._plan, self._options, self._results = plan, options, results
+        self._ledger, self._on_result = ledger, on_result
         self._states: dict[int, RunState | None] = {}
         self._progress = Progress(shown=False)
         self._runs = self._findings = 0
 
     def run(self, *, progress: bool) -> None:
-        """Check all runs. Raises Stopped where the process is to end; what was done is taken."""
+        """Check all runs. Raises Stopped after a signal; the results so far are in the store."""
         with Progress(shown=progress) as self._progress:
             self._progress.begin("runs", self._plan.total)
             try:
@@ -71,26 +71,30 @@ class BatchScheduler:
 
     def _check_all(self) -> None:
         backend = self._backend()
-        is_elsewhere = backend.beside is not None
-        if backend.parallelism <= 1 and not is_elsewhere:
-            for planned in self._unanswered(self._plan.in_order()):
+        is_remote_executor = backend.submit_aside is not None
+        if backend.parallelism <= 1 and not is_remote_executor:
+            for planned in self._without_entry(self._plan.in_order()):
                 self._check_here(planned)
             return
-        runs, is_small = self._unanswered(self._plan.by_size()), self._small(backend)
-        work = packed(runs, is_small, worth=1) if is_elsewhere else packed(runs, is_small)
-        for are_packs, some in groupby(work, lambda one: isinstance(one, RunBundle)):
-            if are_packs:
-                packs = (pack for pack in some if isinstance(pack, RunBundle))
-                for checked in check_packs(packs, self._options, backend):
-                    for one in checked:
-                        self._take(one, one.summary.bytes)
+        runs, is_small = self._without_entry(self._plan.by_size()), self._small(backend)
+        work = (
+            bundle_small_runs(runs, is_small, worth=1)
+            if is_remote_executor
+            else bundle_small_runs(runs, is_small)
+        )
+        for are_bundles, group in groupby(work, lambda item: isinstance(item, RunBundle)):
+            if are_bundles:
+                bundles = (bundle for bundle in group if isinstance(bundle, RunBundle))
+                for checked in check_bundles(bundles, self._options, backend):
+                    for item in checked:
+                        self._record(item, item.summary.bytes)
                 continue
-            for one_run in some:
+            for one_run in group:
                 if isinstance(one_run, PlannedRun):
                     self._check_here(one_run)
 
     def _backend(self) -> Backend:
-        """Choose who checks runs. Raises MissingExtra, and ExecutorLost where there is nobody."""
+        """Choose the executor. Raises MissingExtra, and ExecutorLost where it has no workers."""
         options = self._options
         jobs = options.jobs or usable_cores()
         if options.executor == "serial":
@@ -104,66 +108,66 @@ class BatchScheduler:
         return pool.backend(jobs)
 
     def _small(self, backend: Backend) -> Callable[[PlannedRun], bool]:
-        """Return what tells which runs one worker checks as a whole."""
-        if backend.beside is None:
+        """Return the predicate of the runs that one worker checks as a whole."""
+        if backend.submit_aside is None:
             return lambda run: not run.is_stream and run.size < WORTH_A_POOL_BYTES
         share = self._plan.total // (OUTLIER_SHARE * backend.parallelism)
         largest = max(OUTLIER_BYTES, share)
 
         def is_small(run: PlannedRun) -> bool:
             rows = run.found.rows if isinstance(run.found, Run) else None
-            # What is packed or in a store cannot be cut anywhere, and so is a worker's as a whole.
+            # A compressed or remote file cannot be split, so one worker reads it as a whole.
             is_whole = rows is not None and (is_packed_name(rows) or is_remote(rows))
             return not run.is_stream and (is_whole or run.size < largest)
 
         return is_small
 
-    def _unanswered(self, planned: Iterator[PlannedRun]) -> Iterator[PlannedRun]:
-        """Iterate over the runs for which the ledger does not answer."""
-        for one in planned:
+    def _without_entry(self, planned: Iterator[PlannedRun]) -> Iterator[PlannedRun]:
+        """Iterate over the runs without a valid entry in the ledger."""
+        for item in planned:
             STOPPING.check()
-            if self._ledger is not None and isinstance(one.found, Run):
-                known = self._ledger.known(one.found)
-                if known is not None:
-                    self._count(_remembered(one, known), one.size)
+            if self._ledger is not None and isinstance(item.found, Run):
+                find = self._ledger.find(item.found)
+                if find is not None:
+                    self._count(_cached_result(item, find), item.size)
                     continue
-                self._states[one.number] = self._ledger.begin(one.found)
-            yield one
+                self._states[item.number] = self._ledger.begin(item.found)
+            yield item
 
     def _check_here(self, planned: PlannedRun) -> None:
-        """Check a run in this process, with workers for its blocks where that is worth it."""
+        """Check a run in this process, with workers for its blocks where that pays off."""
         STOPPING.check()
         if self._ledger is not None:
             self._ledger.flush()
-        self._take(check_planned(self._options, planned, self._progress.within()), 0)
-        if STOPPING.granted is not None:
-            raise Stopped(STOPPING.granted)
+        self._record(check_planned(self._options, planned, self._progress.within()), 0)
+        if STOPPING.raised is not None:
+            raise Stopped(STOPPING.raised)
 
-    def _take(self, checked: Checked, size: int) -> None:
-        """Take what became of a run, and have the ledger remember it."""
+    def _record(self, checked: RunResult, size: int) -> None:
+        """Add the result of a run, and write it to the ledger."""
         number, summary, findings = checked
         if self._ledger is not None and number in self._states:
-            links = None if summary.links is None else packed_links(summary.links)
+            links = None if summary.links is None else encode_links(summary.links)
             self._ledger.record(self._states.pop(number), summary, findings, links)
         self._count(checked, size)
 
-    def _count(self, checked: Checked, size: int) -> None:
+    def _count(self, checked: RunResult, size: int) -> None:
         number, summary, findings = checked
-        self._hear(checked)
-        self._gathering.take(number, summary, findings)
+        self._on_result(checked)
+        self._results.add(number, summary, findings)
         self._runs += 1
         self._findings += sum(summary.counts.values())
         self._progress.add(size, runs=self._runs, findings=self._findings)
 
     def _mark_rest_unchecked(self, reason: str) -> None:
-        """Say of all runs that were not checked why that is so."""
+        """Report all remaining runs as not checked, with the reason."""
         for planned in self._plan.in_order():
-            if not self._gathering.has(planned.number):
+            if not self._results.has(planned.number):
                 self._count(planned_not_checked(planned, reason, self._options), planned.size)
 
 
-def _remembered(planned: PlannedRun, known: CachedRun) -> Checked:
-    """Return what a ledger says of a run."""
-    if known.links is not None:
-        known.summary.links = unpacked_links(known.links)
-    return Checked(planned.number, known.summary, known.findings)
+def _cached_result(planned: PlannedRun, find: CachedRun) -> RunResult:
+    """Return the result of a run from the ledger."""
+    if find.links is not None:
+        find.summary.links = decode_links(find.links)
+    return RunResult(planned.number, find.summary, find.findings)

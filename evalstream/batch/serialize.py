@@ -1,4 +1,4 @@
-"""Runs and findings as JSON that can be read back: in ledgers, and in the parts of a report."""
+"""JSON encoding of runs and findings that can be decoded, for ledgers and parts."""
 
 from __future__ import annotations
 
@@ -12,86 +12,86 @@ _SEVERITIES = {severity.label: severity for severity in Severity}
 
 
 def encode_finding(finding: Finding) -> dict[str, Any]:
-    """Return a finding as the output contract writes it, marked where it holds an excerpt."""
-    packed = finding.as_dict()
+    """Return a finding as the output contract writes it, marked where it contains an excerpt."""
+    encoded = finding.as_dict()
     if finding.found.__class__ is Excerpt:
-        packed["excerpt"] = True
-    return packed
+        encoded["excerpt"] = True
+    return encoded
 
 
-def decode_finding(packed: dict[str, Any]) -> Finding:
-    """Return the finding that was packed. Raises KeyError or TypeError for what was not."""
-    fields: dict[str, Any] = {name: packed.get(name) for name in Finding._fields}
-    fields["severity"] = _SEVERITIES[packed["severity"]]
-    if packed.get("excerpt"):
-        fields["found"] = Excerpt(**packed["found"])
+def decode_finding(encoded: dict[str, Any]) -> Finding:
+    """Return a finding from its JSON. Raises KeyError or TypeError if it is not valid."""
+    fields: dict[str, Any] = {name: encoded.get(name) for name in Finding._fields}
+    fields["severity"] = _SEVERITIES[encoded["severity"]]
+    if encoded.get("excerpt"):
+        fields["found"] = Excerpt(**encoded["found"])
     return Finding(**fields)
 
 
 def encode_run(summary: RunSummary) -> dict[str, Any]:
-    """Return a run as the output contract writes it, with what only the report's end needs."""
+    """Return a run as the output contract writes it, with the fields that only a decoder needs."""
     severities = {severity.label: count for severity, count in summary.severities.items()}
     note = {"note": True} if summary.is_note else {}
     excluded = {"excluded": summary.excluded} if summary.excluded else {}
     remark = {"remark": summary.remark} if summary.remark else {}
     trouble = summary.incomplete_reason
-    more = {"severities": severities, "trouble": trouble, **note, **excluded, **remark}
-    return {**summary.as_dict(), **more}
+    extra = {"severities": severities, "trouble": trouble, **note, **excluded, **remark}
+    return {**summary.as_dict(), **extra}
 
 
-def decode_run(packed: dict[str, Any]) -> RunSummary:
-    """Return the run that was packed. Raises KeyError or TypeError for what was not."""
-    checksum = packed["checksum"]
+def decode_run(encoded: dict[str, Any]) -> RunSummary:
+    """Return a run from its JSON. Raises KeyError or TypeError if it is not valid."""
+    checksum = encoded["checksum"]
     return RunSummary(
-        file=packed["file"],
-        aggregate=packed["aggregate"],
-        format=packed["format"],
-        inputs=packed.get("inputs"),
-        version=packed["version"],
-        rows=packed["rows"],
-        verdict=packed["verdict"],
+        file=encoded["file"],
+        aggregate=encoded["aggregate"],
+        format=encoded["format"],
+        inputs=encoded.get("inputs"),
+        version=encoded["version"],
+        rows=encoded["rows"],
+        verdict=encoded["verdict"],
         algorithm=checksum["algorithm"],
         declared=checksum["declared"],
         actual=checksum["actual"],
         covers=checksum.get("covers"),
-        recipe=packed["recipe"],
-        counts=dict(packed["counts"]),
-        seconds=packed["seconds"],
-        bytes=packed["bytes"],
-        severities={_SEVERITIES[label]: count for label, count in packed["severities"].items()},
-        incomplete_reason=packed["trouble"],
-        results=[_unpacked_result(result) for result in packed["results"]],
-        verified=_unpacked_verified(packed.get("verified")),
-        selected=tuple(packed.get("selected", ())),
-        ignored=tuple(packed.get("ignored", ())),
-        sealed=packed.get("sealed"),
-        is_note=packed.get("note", False),
-        excluded=packed.get("excluded", 0),
-        noun=FORMATS[packed["format"]].noun,
-        remark=packed.get("remark"),
+        recipe=encoded["recipe"],
+        counts=dict(encoded["counts"]),
+        seconds=encoded["seconds"],
+        bytes=encoded["bytes"],
+        severities={_SEVERITIES[label]: count for label, count in encoded["severities"].items()},
+        incomplete_reason=encoded["trouble"],
+        results=[_decode_result(result) for result in encoded["results"]],
+        verified=_decode_verified(encoded.get("verified")),
+        selected=tuple(encoded.get("selected", ())),
+        ignored=tuple(encoded.get("ignored", ())),
+        sealed=encoded.get("sealed"),
+        is_note=encoded.get("note", False),
+        excluded=encoded.get("excluded", 0),
+        noun=FORMATS[encoded["format"]].noun,
+        remark=encoded.get("remark"),
     )
 
 
-def _unpacked_result(packed: dict[str, Any]) -> ResultSummary:
-    recomputed = packed["recomputed"]
+def _decode_result(encoded: dict[str, Any]) -> ResultSummary:
+    recomputed = encoded["recomputed"]
     return ResultSummary(
-        name=packed["evaluation_name"],
-        id=packed["evaluation_result_id"],
-        rows=packed["rows"],
-        claimed=_unpacked_figures(packed["claimed"]),
-        recomputed=None if recomputed is None else _unpacked_figures(recomputed),
-        claims=packed["claims"]["of"],
-        claims_recomputed=packed["claims"]["recomputed"],
+        name=encoded["evaluation_name"],
+        id=encoded["evaluation_result_id"],
+        rows=encoded["rows"],
+        claimed=_decode_figures(encoded["claimed"]),
+        recomputed=None if recomputed is None else _decode_figures(recomputed),
+        claims=encoded["claims"]["of"],
+        claims_recomputed=encoded["claims"]["recomputed"],
     )
 
 
-def _unpacked_verified(packed: dict[str, Any] | None) -> Verified | None:
-    if packed is None:
+def _decode_verified(encoded: dict[str, Any] | None) -> Verified | None:
+    if encoded is None:
         return None
-    hashes, claims = packed["sample_hashes"], packed["claims"]
+    hashes, claims = encoded["sample_hashes"], encoded["claims"]
     return Verified(
-        packed["checksum"],
-        packed["row_count"],
+        encoded["checksum"],
+        encoded["row_count"],
         hashes["verified"],
         hashes["of"],
         claims["of"],
@@ -99,10 +99,10 @@ def _unpacked_verified(packed: dict[str, Any] | None) -> Verified | None:
     )
 
 
-def _unpacked_figures(packed: dict[str, Any]) -> Figures:
+def _decode_figures(encoded: dict[str, Any]) -> Figures:
     return Figures(
-        packed["score"],
-        packed["standard_deviation"],
-        packed["standard_error"],
-        packed["num_samples"],
+        encoded["score"],
+        encoded["standard_deviation"],
+        encoded["standard_error"],
+        encoded["num_samples"],
     )

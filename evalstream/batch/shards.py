@@ -1,4 +1,4 @@
-"""Which part of a batch one of several processes checks, as it is named on the command line."""
+"""The value of --shard: which of several processes checks which part of a batch."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MOST: Final = 1_000_000
 
 
 class Shard(NamedTuple):
-    """One shard: its number, from 1, and how many there are."""
+    """One shard: its number, from 1, and the number of shards."""
 
     number: int
     of: int
 
 
 def shard_of(text: str, environment: Mapping[str, str] = os.environ) -> Shard:
-    """Read `3/100`, `slurm/100` (the number is that of the array's task) or `slurm`.
+    """Parse `3/100`, `slurm/100` (the number is the task of the job array) or `slurm`.
 
     The variables are those of sbatch(1), "OUTPUT ENVIRONMENT VARIABLES". Raises UsageError.
     """
@@ -30,13 +30,13 @@ def shard_of(text: str, environment: Mapping[str, str] = os.environ) -> Shard:
     if number == SLURM:
         return _checked(*_slurm(of if slash else None, environment))
     if not slash or not _is_number(number) or not _is_number(of):
-        raise UsageError(f"no shard: {text!r}; write 3/100, slurm/100 or slurm")
+        raise UsageError(f"invalid value for --shard: {text!r}; expected 3/100, slurm/100 or slurm")
     return _checked(int(number), int(of))
 
 
 def _checked(number: int, of: int) -> Shard:
     if not 1 <= number <= of <= MOST:
-        raise UsageError(f"no shard: {number} of {of}; shards are numbered from 1")
+        raise UsageError(f"invalid value for --shard: {number} of {of}; shards are numbered from 1")
     return Shard(number, of)
 
 
@@ -45,14 +45,14 @@ def _slurm(of: str | None, environment: Mapping[str, str]) -> tuple[int, int]:
     task = _variable("ID", environment)
     if of is not None:
         if not _is_number(of):
-            raise UsageError(f"no number of shards: {of!r}; write slurm/100")
+            raise UsageError(f"invalid number of shards: {of!r}; expected slurm/100")
         return task, int(of)
     first, last, count = (_variable(name, environment) for name in ("MIN", "MAX", "COUNT"))
     if count < 2 or count != last - first + 1:
-        # Such an array is what is left to do of a larger one, and says not how large that was.
+        # Such an array is the rest of a larger one, whose size is not known.
         raise UsageError(
-            f"the job array has {count} tasks numbered {first} to {last}, which does not say how "
-            "many shards there are: write the number out, as in --shard slurm/100"
+            f"the job array has {count} tasks numbered {first} to {last}, from which the number of "
+            "shards is not clear; give the number, as in --shard slurm/100"
         )
     return task - first + 1, count
 
@@ -60,7 +60,7 @@ def _slurm(of: str | None, environment: Mapping[str, str]) -> tuple[int, int]:
 def _variable(name: str, environment: Mapping[str, str]) -> int:
     value = environment.get(_VARIABLES + name, "")
     if not _is_number(value):
-        raise UsageError(f"this is no task of a Slurm job array: {_VARIABLES}{name} is not set")
+        raise UsageError(f"not a task of a Slurm job array: {_VARIABLES}{name} is not set")
     return int(value)
 
 

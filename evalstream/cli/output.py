@@ -77,7 +77,7 @@ def report_of(
     target.check()
     make = _reported if options.routing.seal_to is None else _sealing
     report = make(call, options.routing, target)
-    if STOPPING.granted is not None:
+    if STOPPING.raised is not None:
         unsealed = "" if options.routing.seal_to is None else "; it was not sealed"
         stop(f"stopped by a signal; the verdict is partial{unsealed}", report.exit_code)
     # A last garbage collection would take 0.02 s.

@@ -7,7 +7,7 @@ import typer
 
 from evalstream.cli.app import command_group, guarded
 from evalstream.model.errors import UsageError
-from evalstream.parsing.json_schema import report_schemas, schema_documents, schema_text
+from evalstream.parsing.schema_files import report_schemas, schema_documents, schema_text
 
 commands = command_group()
 schemas = typer.Typer(

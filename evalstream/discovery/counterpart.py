@@ -11,7 +11,7 @@ from evalstream.discovery.aggregates import AggregateFinder
 from evalstream.discovery.declared_rows import is_outside, places, root_of
 from evalstream.discovery.pairing import without_rows
 from evalstream.discovery.peek import AGGREGATES, MAYBE_AGGREGATES, peek_aggregate
-from evalstream.io.containment import Inside, LeadsOut
+from evalstream.io.containment import FolderBoundary, OutsideFolder
 from evalstream.io.file_names import (
     SAMPLES,
     is_json_name,
@@ -34,10 +34,10 @@ class _Near:
     def __init__(self, folder: str) -> None:
         self._folder, own = folder, os.path.abspath(folder or os.curdir)
         self.root = root_of(os.path.join(own, "x"))
-        self._inside = Inside(self.root)
+        self._inside = FolderBoundary(self.root)
         if not f"{os.path.realpath(own)}/".startswith(f"{self._inside.real.rstrip('/')}/"):
             # A link led here, which was named: what it leads to is a place of its own.
-            self.root, self._inside = own, Inside(own)
+            self.root, self._inside = own, FolderBoundary(own)
         self._own = own
 
     def below(self, name: str) -> str:
@@ -51,7 +51,7 @@ class _Near:
     def file_at(self, below: str) -> str | None:
         """Return the path, as the folder was named, of a file below the root; None for none.
 
-        Raises LeadsOut where a link leaves the root.
+        Raises OutsideFolder where a link leaves the root.
         """
         found = self._inside.resolved(below)
         if found is None or not self._inside.has_file(found):
@@ -88,7 +88,7 @@ class Neighbourhood:
         leads_out = declared if declared and is_outside(declared) else None
         try:
             rows = self._declared_rows(aggregate, declared) if declared else None
-        except LeadsOut:
+        except OutsideFolder:
             rows, leads_out = None, declared
         rows = rows or self._rows_named_like(aggregate)
         return Run(rows, aggregate) if rows else without_rows(aggregate, declared, leads_out)
@@ -103,14 +103,14 @@ class Neighbourhood:
         self._companions.close()
 
     def _declared_rows(self, aggregate: str, declared: str) -> str | None:
-        """Return the rows that are declared, None for none. Raises LeadsOut."""
+        """Return the rows that are declared, None for none. Raises OutsideFolder."""
         folder, name = os.path.split(aggregate)
         near = self._near(folder)
         leads_out = None
         for place in places(near.root, near.below(name), declared):
             try:
                 found = near.file_at(place)
-            except LeadsOut as error:
+            except OutsideFolder as error:
                 leads_out = error
                 continue
             if found is not None:

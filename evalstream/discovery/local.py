@@ -20,7 +20,7 @@ from evalstream.discovery.unrecognised import (
     Leftovers,
 )
 from evalstream.discovery.walk import Met, Sort, joined, walk
-from evalstream.io.containment import Inside, LeadsOut
+from evalstream.io.containment import FolderBoundary, OutsideFolder
 from evalstream.io.exclusion import Exclusion
 from evalstream.io.file_names import (
     is_data_name,
@@ -38,7 +38,7 @@ class Folder:
     kind = "folder"
 
     def __init__(self, path: str, exclusion: Exclusion) -> None:
-        self._inside = Inside(path)
+        self._inside = FolderBoundary(path)
         self.root = self._inside.real
         self._exclusion = exclusion
         plain = os.path.normpath(path)
@@ -74,7 +74,7 @@ class Folder:
     def unlisted(self, below: str) -> str | None:
         """Return where a file lies that was not listed, as it is hidden or beyond a link.
 
-        None where there is no file. Raises LeadsOut where a link leaves the folder.
+        None where there is no file. Raises OutsideFolder where a link leaves the folder.
         """
         found = self._inside.resolved(below)
         if found is None or self._exclusion.covers_any(found):
@@ -110,7 +110,7 @@ class Folder:
         """Return as what a link is listed or counted, None for neither."""
         try:
             target = self._inside.resolved(below)
-        except LeadsOut:
+        except OutsideFolder:
             return _link_out(below)
         if target is None:
             return DANGLING_LINK if _may_be_data(below) else OTHER

@@ -10,7 +10,7 @@ from evalstream.discovery.declared_rows import is_outside, missing_rows, places
 from evalstream.discovery.file_table import FileTable, KnownFile, Note
 from evalstream.discovery.peek import AGGREGATE, AGGREGATES, MAYBE_AGGREGATES, AggregatePeek
 from evalstream.discovery.unrecognised import Leftovers
-from evalstream.io.containment import LeadsOut
+from evalstream.io.containment import OutsideFolder
 from evalstream.io.file_names import SAMPLES, is_json_name, rows_rank, without_ending
 from evalstream.model.run import NoInput, Run
 
@@ -36,7 +36,7 @@ class FileTree(Protocol):
         """Return the one path or URL of a file that is no link."""
 
     def unlisted(self, below: str) -> str | None:
-        """Return where a file lies that was not listed, None for none. Raises LeadsOut."""
+        """Return where a file lies that was not listed, None for none. Raises OutsideFolder."""
 
     def is_met_anyway(self, below: str) -> bool:
         """Tell whether a file is listed under its own name and looked into."""
@@ -144,7 +144,7 @@ class Pairing:
         for place in places(self._place.root, aggregate, declared) if declared else ():
             try:
                 true_path = self._true_path(place)
-            except LeadsOut:
+            except OutsideFolder:
                 leads_out = declared
                 continue
             if true_path is not None:
@@ -153,7 +153,7 @@ class Pairing:
         return _Rows(named.path, named.true_path) if named else _Rows(leads_out=leads_out)
 
     def _true_path(self, below: str) -> str | None:
-        """Return where the file of a path lies, None for none. Raises LeadsOut."""
+        """Return where the file of a path lies, None for none. Raises OutsideFolder."""
         known = self._tree.known(below)
         return known.true_path if known is not None else self._place.unlisted(below)
 

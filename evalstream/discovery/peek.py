@@ -13,7 +13,7 @@ from evalstream.discovery.unrecognised import EVENTS, INDEX, REPORT, UNREADABLE
 from evalstream.engine.harness_logs import FOREIGN
 from evalstream.formats.base import Kind
 from evalstream.formats.registry import FORMATS, MAIN, kind_late, kind_of, main_format
-from evalstream.io.beginning import LARGEST_LOOK, Beginning, beginning_of, lines_of
+from evalstream.io.beginning import MOST_DOCUMENT_BYTES, Beginning, beginning_of, lines_of
 from evalstream.io.file_names import is_packed_json_name, is_rows_name
 from evalstream.model.errors import CannotCheck
 from evalstream.parsing.json import UTF8_MARK
@@ -176,7 +176,7 @@ def _of_large(path: str, head: bytes) -> AggregatePeek | None:
 
 def _looked_closely(text: bytes, name: str) -> AggregatePeek:
     """Tell documents of other formats from what is no document, and from what is broken."""
-    whole = text if len(text) <= LARGEST_LOOK else None
+    whole = text if len(text) <= MOST_DOCUMENT_BYTES else None
     file = Beginning(name, text[:PEEK_BYTES], lambda: whole)
     document = file.document
     declared = _MAIN.declared_in(document) if isinstance(document, dict) else None

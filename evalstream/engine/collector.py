@@ -74,8 +74,12 @@ class Collector(Generic[C]):
         """Hand on what was waiting for late repeats."""
         if self._waiting is not None:
             waiting, self._waiting = self._waiting, None
-            late = (repeat for repeat in self._duplicates(self._index.late()) if self._room(repeat))
-            for finding in heapq.merge(waiting, late, key=self._order):
+            late_matches = (
+                repeat
+                for repeat in self._duplicates(self._index.late_matches())
+                if self._room(repeat)
+            )
+            for finding in heapq.merge(waiting, late_matches, key=self._order):
                 self._show(finding)
         self._index.close()
 

@@ -17,9 +17,9 @@ from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options
 from evalstream.model.report import NOT_CHECKED, RunSummary
 from evalstream.model.run import Run
-from evalstream.parsing.json_schema import builtin_validator
-from evalstream.parsing.limits import Held, refuse_many_values
+from evalstream.parsing.limits import FindingLimiter, refuse_many_values
 from evalstream.parsing.schema_errors_in_parts import error_parts
+from evalstream.parsing.schema_files import builtin_validator
 from evalstream.rules.catalogue import Catalogue
 from evalstream.rules.inputs import ES001, changed_while_read
 from evalstream.rules.schema import explain
@@ -51,7 +51,7 @@ class DocumentCheck:
         self.size = 0
         self.watch = Watch()
         self._changed: set[str] = set()
-        self._held = Held()
+        self._held = FindingLimiter()
         self._noted: list[tuple[str, int | None, Violation]] = []
 
     def read(self, path: str, noun: str) -> dict[str, Any] | None:

@@ -15,19 +15,19 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from evalstream.engine import layout
 from evalstream.engine.layout import Layout
 from evalstream.engine.routing import Sink
-from evalstream.io.compression import Unpacked, compression_of
+from evalstream.io.compression import DecompressingReader, compression_of
 from evalstream.io.digest import RunningDigest
 from evalstream.io.file import FileSource
-from evalstream.io.follow import Growing
+from evalstream.io.follow import FollowedFile
 from evalstream.io.remote import is_remote
 from evalstream.io.standard_input import STANDARD_INPUT
 from evalstream.io.stream import (
-    Descriptor,
-    Rewound,
-    Stoppable,
-    Stored,
+    DescriptorReader,
+    FileReader,
+    PrefixedReader,
+    StoppableReader,
     StreamSource,
-    Tapped,
+    TappedReader,
 )
 from evalstream.model.block import Block, ByteStream
 from evalstream.model.errors import CannotCheck
@@ -43,7 +43,7 @@ Source = FileSource | StreamSource
 MAGIC_BYTES: Final = 6
 """How many bytes tell a compression; the longest mark is that of xz."""
 
-SORTING_LULL_SECONDS: Final = 0.005
+SORTING_IDLE_SECONDS: Final = 0.005
 """After how long without more bytes rows are looked at that somebody waits for."""
 
 _FLAT: Final = bytes.maketrans(b"\r\n", b"  ")
@@ -205,10 +205,10 @@ def open_rows(
         if compression_of(head) is None and found.kind != layout.JSON_ARRAY:
             return OpenRows(source, head, found, origin=source)
         source.close()
-    keeps_rests = streamed or options.routing.rejected is not None or options.skip_noise
+    keep_rests = streamed or options.routing.rejected is not None or options.skip_noise
     reader = _reader(path, options)
     try:
-        return _streamed(reader, name, options, algorithms, taps, keeps_rests, of_aggregates)
+        return _streamed(reader, name, options, algorithms, taps, keep_rests, of_aggregates)
     except BaseException:
         reader.close()
         raise
@@ -238,12 +238,12 @@ def _reader(path: str, options: Options) -> ByteStream:
 
         return RemoteReader(path)
     if options.routing.follow:
-        return Growing(path, options.routing.idle_timeout)
+        return FollowedFile(path, options.routing.idle_timeout)
     if _is_regular(path):
-        return Stored(path)
+        return FileReader(path)
     # A named pipe is opened only once somebody writes into it.
-    with STOPPING.waiting():
-        return Descriptor(os.open(path, os.O_RDONLY), owned=True)
+    with STOPPING.interruptible():
+        return DescriptorReader(os.open(path, os.O_RDONLY), owned=True)
 
 
 def _streamed(
@@ -252,25 +252,25 @@ def _streamed(
     options: Options,
     algorithms: Sequence[str],
     taps: Sequence[Sink],
-    keeps_rests: bool,
+    keep_rests: bool,
     of_aggregates: Collection[str],
 ) -> OpenRows:
     origin = reader
-    reader = Stoppable(reader)
+    reader = StoppableReader(reader)
     for tap in taps:
-        reader = Tapped(reader, tap)
+        reader = TappedReader(reader, tap)
     start = _start(reader)
     packed, stored = compression_of(start), None
-    reader = Rewound(start, reader)
+    reader = PrefixedReader(start, reader)
     if packed is not None:
         stored = RunningDigest(algorithms)
-        reader = Unpacked(Tapped(reader, stored.update), packed)
+        reader = DecompressingReader(TappedReader(reader, stored.update), packed)
     source = StreamSource(
         reader,
         name,
         options.max_line_bytes,
-        **({"lull": SORTING_LULL_SECONDS} if options.routing.splits_rows else {}),
-        keeps_rests=keeps_rests,
+        **({"idle_seconds": SORTING_IDLE_SECONDS} if options.routing.splits_rows else {}),
+        keep_rests=keep_rests,
     )
     head = _head(source)
     shown = None if name == STDIN else name

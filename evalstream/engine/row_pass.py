@@ -174,7 +174,7 @@ class RowPass:
         noted = _noted(blocks, under_way)
         # What was read of a stream went its ways already, and is checked before it ends.
         is_stream = isinstance(source, StreamSource)
-        return run_in_order(backend, check, noted, stop_themselves=is_stream), under_way
+        return run_in_order(backend, check, noted, tasks_raise_stopped=is_stream), under_way
 
     def _ranges(self, source: FileSource, backend: Backend, length: int) -> Iterator[Block | None]:
         """Return the byte ranges of a file, which is digested beside them.
@@ -185,10 +185,10 @@ class RowPass:
         if backend.name == "serial":
             source.start_digest(self.algorithms)
             return source.lines(length, self.options.max_line_bytes)
-        if backend.beside is not None:
-            source.digest_abroad(self.algorithms, length, backend.beside)
-            return source.blocks(length, abroad=True)
-        return source.digest_beside(self.algorithms, length, source.blocks(length))
+        if backend.submit_aside is not None:
+            source.digest_in_task(self.algorithms, length, backend.submit_aside)
+            return source.blocks(length, other_machines=True)
+        return source.digest_in_thread(self.algorithms, length, source.blocks(length))
 
     def _break_off(self, error: ArrayError, rows: int) -> None:
         """Say where an array of rows stops making sense; what follows cannot be looked at."""

@@ -1,4 +1,4 @@
-"""Save what is whole of a torn file: rows byte for byte, and the rest beside them."""
+"""Salvage of a torn file: copy whole rows byte for byte, and all other bytes to a second file."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from evalstream.parsing.json import dumps, fast
 from evalstream.parsing.line_recovery import EMPTY, LinePiece, beginning_of, split_line
 
 REST: Final = ".rest.jsonl"
-"""What the name of the rest adds to that of the rows."""
+"""The suffix of the file of other bytes, added to the name of the rows file."""
 
 BLOCK_BYTES: Final = 2 * MEBIBYTE
-TOO_LONG: Final = LinePiece(0, 0, False, "longer than --max-line-bytes")
+TOO_LONG: Final = LinePiece(0, 0, False, "line is longer than --max-line-bytes")
 EXCERPT_BYTES: Final = MEBIBYTE
-"""Of how many bytes at most an entry of the rest is; longer stretches make several."""
+"""Most bytes of one entry in the file of other bytes; a longer part makes several entries."""
 
 
 @dataclass(slots=True)
 class Salvage:
-    """What was saved of a file, and what was not.
+    """The outcome of a salvage.
 
-    `rows` counts the whole rows, `lost` the stretches of other bytes and `lost_bytes` their bytes;
-    `first` describes the first of them. `incomplete_reason` says what kept the file from being read
-    to its end, None if nothing did.
+    `rows` counts the whole rows, `lost` the parts between them and `lost_bytes` their bytes;
+    `first` describes the first of these parts. `incomplete_reason` says why the file was not read
+    to its end, None if it was.
     """
 
     file: str
@@ -49,7 +49,7 @@ class Salvage:
 
     @property
     def exit_code(self) -> int:
-        """Whether every byte was part of a whole row, some were lost, or some were not read."""
+        """FAILED if some bytes are not part of a whole row, UNCHECKED if some were not read."""
         if self.incomplete_reason:
             return ExitCode.UNCHECKED
         return ExitCode.FAILED if self.lost else ExitCode.PASSED
@@ -62,59 +62,59 @@ def salvage(
     *,
     max_line_bytes: int = Options().max_line_bytes,
 ) -> Salvage:
-    """Write the whole rows of a file to `to`, and everything else to `rest`.
+    """Write the whole rows of a file to `to`, and all other bytes to `rest`.
 
-    `path` may be packed, remote, or `-` for standard input, and is never changed. `rest` (by
-    default `to` and `.rest.jsonl`) gets a JSON object for each stretch of bytes that is no whole
-    row: its `line`, `offset` and `length` in the unpacked file in bytes, the `reason`, and its
-    bytes as `text`, or as `base64` where they are no UTF-8. Rows are not judged, only told from
-    what is torn. Raises UsageError where an output is the input, OSError, and CannotCheck.
+    `path` may be compressed, remote, or `-` for standard input, and is never changed. `rest`
+    (default: `to` and `.rest.jsonl`) gets a JSON object for each part that is not a whole row: its
+    `line`, `offset` and `length` in bytes of the unpacked file, the `reason`, and its bytes as
+    `text`, or as `base64` where they are not valid UTF-8. Rows are not checked. Raises UsageError
+    where an output is the input, OSError, and CannotCheck.
     """
     source, target = os.fspath(path), os.fspath(to)
-    beside = target + REST if rest is None else os.fspath(rest)
-    refuse_overwriting([target, beside], [source])
+    rest_path = target + REST if rest is None else os.fspath(rest)
+    refuse_overwriting([target, rest_path], [source])
     options = Options(max_line_bytes=max_line_bytes)
     opened = open_rows(source, printable(source), options, (), streamed=True)
     try:
-        with Output(target) as rows, Output(beside) as others:
-            saving = _Saving(Salvage(printable(source)), rows, others, max_line_bytes)
+        with Output(target) as rows, Output(rest_path) as rest_file:
+            salvager = _Salvager(Salvage(printable(source)), rows, rest_file, max_line_bytes)
             try:
-                saving.take_all(opened)
+                salvager.take_all(opened)
             except (OSError, CannotCheck) as error:
-                saving.take_unfinished(opened.source)
-                saving.outcome.incomplete_reason = str(error)
-        return saving.outcome
+                salvager.take_unfinished(opened.source)
+                salvager.outcome.incomplete_reason = str(error)
+        return salvager.outcome
     finally:
         opened.source.close()
 
 
 def salvage_lines(saved: Salvage, to: str, rest: str) -> Iterator[str]:
-    """Say for people what was saved, and where the rest is."""
+    """Yield the lines that report a salvage to the user."""
     yield f"{saved.file}: {counted(saved.rows, 'whole row')} saved in {to}"
     if saved.first is not None:
         first = saved.first
-        lost = f"{counted(saved.lost, 'stretch', 'stretches')} of other bytes"
+        lost = counted(saved.lost, "damaged part")
         yield (
             f"{saved.file}: {lost} ({counted(saved.lost_bytes, 'byte')}) in {rest}, the first on "
             f"line {first['line']:,} at byte {first['offset']:,}: {first['reason']}"
         )
     if saved.incomplete_reason is not None:
-        yield f"{saved.file}: what follows could not be read: {saved.incomplete_reason}"
+        yield f"{saved.file}: the rest could not be read: {saved.incomplete_reason}"
 
 
-class _Saving:
-    """A file on its way into rows and the rest."""
+class _Salvager:
+    """A file in the course of a salvage."""
 
     def __init__(self, outcome: Salvage, rows: Output, rest: Output, longest: int) -> None:
         self.outcome, self._longest = outcome, longest
         self._rows, self._rest = rows, rest
-        self._begins: bytes | None = None
-        self._line = self._end = 0
+        self._row_start: bytes | None = None
+        self._line = self._read_to = 0
 
     def take_all(self, opened: OpenRows) -> None:
-        """Take a whole input, block by block."""
-        behind = ArrayRemainder(lambda data, offset: self._lose_behind(opened, data, offset))
-        opened.left = behind
+        """Read a whole input, block by block."""
+        remainder = ArrayRemainder(lambda data, offset: self._lose_remainder(opened, data, offset))
+        opened.left = remainder
         for block in opened.blocks(BLOCK_BYTES, self._longest):
             if block is None or block.data is None:
                 continue
@@ -123,21 +123,21 @@ class _Saving:
                 self._take_overlong(block, rest)
             else:
                 self._take(block, block.data)
-            self._end = block.offset + block.length
+            self._read_to = block.offset + block.length
 
     def take_unfinished(self, source: Source) -> None:
-        """Take the line that was being read when reading failed."""
+        """Add the line that was incomplete when reading failed."""
         if isinstance(source, StreamSource) and source.unfinished:
-            self._cut(source.unfinished, self._line + 1, self._end)
+            self._split(source.unfinished, self._line + 1, self._read_to)
 
-    def _lose_behind(self, opened: OpenRows, data: bytes, offset: int) -> None:
-        """Give up what follows where an array breaks."""
+    def _lose_remainder(self, opened: OpenRows, data: bytes, offset: int) -> None:
+        """Write the bytes after a broken array to the file of other bytes."""
         error = opened.array_error
         if error is not None:
             self._lose(data, error.line, offset, LinePiece(0, 0, False, error.message))
 
     def _take(self, block: Block, data: bytes) -> None:
-        """Take whole lines; those that are surely rows are written together."""
+        """Split a block into lines; consecutive whole rows are written together."""
         places = _places(block)
         kept = start = 0
         for stop in line_ends(data):
@@ -149,7 +149,7 @@ class _Saving:
                 if len(line) > self._longest:
                     self._lose(line, number, offset, TOO_LONG)
                 else:
-                    self._cut(line, number, offset)
+                    self._split(line, number, offset)
                 kept = stop
             else:
                 next(places, None)
@@ -157,7 +157,7 @@ class _Saving:
         self._keep(data[kept:start])
 
     def _is_row(self, line: bytes) -> bool:
-        """Tell whether a line is beyond doubt one whole row."""
+        """Tell whether a line is certainly one whole row."""
         if len(line) > self._longest:
             return False
         try:
@@ -166,26 +166,26 @@ class _Saving:
             return False
         if row.__class__ is not dict:
             return False
-        if self._begins is None:
-            self._begins = beginning_of(line)
+        if self._row_start is None:
+            self._row_start = beginning_of(line)
         return True
 
     def _keep(self, lines: bytes) -> None:
         self._rows.write(lines)
         self.outcome.rows += lines.count(b"\n")
 
-    def _cut(self, line: bytes, number: int, offset: int) -> None:
-        """Take a line apart, and write each piece where it belongs."""
-        bare = line.removesuffix(b"\n")
-        for piece in split_line(bare, self._begins):
-            text = bare[piece.start : piece.stop]
+    def _split(self, line: bytes, number: int, offset: int) -> None:
+        """Split a damaged line, and write each piece to its file."""
+        content = line.removesuffix(b"\n")
+        for piece in split_line(content, self._row_start):
+            text = content[piece.start : piece.stop]
             if piece.whole:
                 self._keep(text + b"\n")
             elif piece.reason != EMPTY:
                 self._lose(text, number, offset + piece.start, piece)
 
     def _take_overlong(self, block: Block, rest: IO[bytes]) -> None:
-        """Give up a line that is too long to be looked at, in stretches."""
+        """Write a line above the length limit to the file of other bytes, in parts."""
         self._line += 1
         offset = block.offset
         with rest:
@@ -200,20 +200,20 @@ class _Saving:
         for start in range(0, len(text), EXCERPT_BYTES):
             part = text[start : start + EXCERPT_BYTES]
             place = {"line": number, "offset": offset + start, "length": len(part)}
-            said = {**place, "reason": piece.reason}
-            self._rest.write(dumps({**said, **_written(part)}) + b"\n")
-            self.outcome.first = self.outcome.first or said
+            entry = {**place, "reason": piece.reason}
+            self._rest.write(dumps({**entry, **_encode(part)}) + b"\n")
+            self.outcome.first = self.outcome.first or entry
             self.outcome.lost += 1
             self.outcome.lost_bytes += len(part)
 
 
 def _places(block: Block) -> Iterator[tuple[int, int]]:
-    """Iterate over the lines and offsets of an array's elements; of nothing for usual rows."""
+    """Iterate over the lines and offsets of an array's elements; empty for usual rows."""
     words = memoryview(block.places or b"").cast("Q").tolist()
     return zip(words[::2], words[1::2], strict=True)
 
 
-def _written(text: bytes) -> dict[str, str]:
+def _encode(text: bytes) -> dict[str, str]:
     try:
         return {"text": text.decode()}
     except UnicodeDecodeError:

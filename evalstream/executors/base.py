@@ -1,4 +1,4 @@
-"""Who runs the work: each executor describes a way to run tasks, one driver uses them all."""
+"""The executor contract, and the driver that runs tasks on any executor in order."""
 
 from __future__ import annotations
 
@@ -17,52 +17,53 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 
 class Task(Protocol):
-    """What executors run a function over: it can say what it is, should it kill a worker."""
+    """The argument of a task function, which can name itself if it kills a worker."""
 
     @property
     def path(self) -> str:
-        """The name of the file that it is about."""
+        """The name of the file that the task reads."""
 
     def described(self) -> str:
-        """Say which rows of it, in the plural."""
+        """Name the rows of the task, as a plural noun phrase."""
 
 
 Work = TypeVar("Work", bound=Task)
 Lost = Callable[[Work, WorkerLost], Result]
-"""Returns what stands for the result of a task that kills its worker each time."""
+"""Returns the replacement result of a task that kills its worker on each attempt."""
 
-Beside = Callable[[Callable[[Any], Any], Any], "Future[Any]"]
-"""Runs a function over something in a worker, out of turn."""
+SubmitAside = Callable[[Callable[[Any], Any], Any], "Future[Any]"]
+"""Runs a function over one argument in a worker, outside the ordered window."""
 
 
-class Promise(Protocol[Result_co]):
-    """What is left behind of a task: the part of a Future that is used here."""
+class TaskFuture(Protocol[Result_co]):
+    """The part of `concurrent.futures.Future` that the driver uses."""
 
     def result(self) -> Result_co:
         """Return what the task returned, or raise what it raised."""
 
 
 class Executor(Protocol):
-    """The part of `concurrent.futures.Executor` that is used here.
+    """The part of `concurrent.futures.Executor` that the driver uses.
 
-    That takes 5 ms to load, and work that this process does itself needs none of it.
+    Importing that module takes 5 ms, which serial runs save.
     """
 
-    def submit(self, fn: Callable[..., Result], /, *args: Any) -> Promise[Result]:
-        """Run a function over something, now or later."""
+    def submit(self, fn: Callable[..., Result], /, *args: Any) -> TaskFuture[Result]:
+        """Run a function over its arguments, now or later."""
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Let go of the workers."""
+        """Release the workers."""
 
 
 class Backend(NamedTuple):
-    """How to run tasks: make an executor, how many tasks at once, and what its death is.
+    """A description of an executor: how to start it, its parallelism, and how it fails.
 
-    `start` makes an executor; it may be called again after the first one broke. `look_ahead`
-    is how many blocks per worker may be under way, or done and waiting for their turn. An
-    executor that `survives` its workers goes on with all tasks but the one that killed them, and
-    has tried that one on several. `beside` runs one task more, out of turn, where workers may be
-    elsewhere and read files by themselves. `grown` tells how many tasks at once there are by now.
+    `start` makes an executor, also a new one after the last one broke. `look_ahead` is the number
+    of tasks per worker that may be running, or done and waiting for their turn. An executor with
+    `survives_worker_death` continues with all other tasks after a worker dies, and has already
+    retried the task on several workers. `submit_aside` runs one more task outside the window; set
+    where workers may be on other machines and read files themselves. `current_parallelism` returns
+    the number of workers at this moment, where it changes.
     """
 
     name: str
@@ -70,28 +71,30 @@ class Backend(NamedTuple):
     start: Callable[[], Executor]
     look_ahead: int = 2
     broken: tuple[type[BaseException], ...] = ()
-    survives: bool = False
-    beside: Beside | None = None
-    grown: Callable[[], int] | None = None
+    survives_worker_death: bool = False
+    submit_aside: SubmitAside | None = None
+    current_parallelism: Callable[[], int] | None = None
 
     @property
     def window(self) -> int:
-        """How many tasks are held at once."""
-        parallelism = self.parallelism if self.grown is None else self.grown()
+        """The number of tasks that may be submitted and not yet yielded."""
+        parallelism = (
+            self.parallelism if self.current_parallelism is None else self.current_parallelism()
+        )
         return parallelism * self.look_ahead
 
 
-class _Submitted(Generic[Work]):
-    """A task that is under way, and what is left behind of it."""
+class _PendingTask(Generic[Work]):
+    """A submitted task and its future."""
 
-    __slots__ = ("promise", "task")
+    __slots__ = ("future", "task")
 
-    def __init__(self, task: Work, promise: Promise[Any]) -> None:
-        self.task, self.promise = task, promise
+    def __init__(self, task: Work, future: TaskFuture[Any]) -> None:
+        self.task, self.future = task, future
 
 
-class _Refused:
-    """A task that an executor did not take."""
+class _RejectedTask:
+    """The future of a task that the executor refused."""
 
     def __init__(self, error: BaseException) -> None:
         self._error = error
@@ -106,95 +109,97 @@ def run_in_order(
     tasks: Iterable[Work | None],
     lost: Lost[Work, Result] | None = None,
     *,
-    stop_themselves: bool = False,
+    tasks_raise_stopped: bool = False,
 ) -> Iterator[Result]:
     """Run `function` over tasks and yield the results in the order of the tasks.
 
-    At most `look_ahead` tasks per worker are held. None among the tasks says that the next one
-    may be long in coming: everything under way is yielded before it is asked for. When a worker
-    dies the executor is made anew and what was under way runs again; a task on which workers die
-    again runs alone. For one that kills its worker even then, `lost` says what stands for its
-    result; without it, WorkerLost is raised. Raises what `function` raises, and ExecutorLost where
-    there is nobody left to run anything. Who stops the process gets what is under way before
-    Stopped is raised; tasks that `stop_themselves` are asked on until they raise it.
+    At most `look_ahead` tasks per worker are submitted at once. None among the tasks means that the
+    next task may take long to arrive: the driver yields all running tasks before it asks for more.
+    When a worker dies, the driver starts a new executor and runs the submitted tasks again; a task
+    on which workers die again runs alone. If it kills its worker even then, `lost` returns its
+    result; without `lost`, WorkerLost is raised.
+
+    Raises what `function` raises, and ExecutorLost where no worker can run anything. When a signal
+    stops the process, the driver yields the running tasks before it raises Stopped; with
+    `tasks_raise_stopped` it continues until the iterator of tasks raises it.
     """
-    waiting: deque[_Submitted[Work]] = deque()
-    source = _Source(tasks, stop_themselves=stop_themselves)
+    waiting: deque[_PendingTask[Work]] = deque()
+    source = _Source(tasks, tasks_raise_stopped=tasks_raise_stopped)
     executor = backend.start()
     try:
         while True:
-            while not source.rests and len(waiting) < backend.window:
+            while not source.paused and len(waiting) < backend.window:
                 task = source.next()
                 if task is not None:
-                    promise = _submitted(backend, executor, function, task)
-                    waiting.append(_Submitted(task, promise))
+                    future = _submit(backend, executor, function, task)
+                    waiting.append(_PendingTask(task, future))
             if not waiting:
                 if source.ended:
                     source.close()
                     return
-                source.rests = False
+                source.paused = False
                 continue
             first = waiting.popleft()
             try:
-                result = first.promise.result()
+                result = first.future.result()
             except backend.broken:
-                if not backend.survives:
+                if not backend.survives_worker_death:
                     executor.shutdown(wait=False, cancel_futures=True)
                     executor = backend.start()
-                result = _alone(backend, function, first.task, lost)
-                if not backend.survives:
+                result = _run_alone(backend, function, first.task, lost)
+                if not backend.survives_worker_death:
                     for later in waiting:
-                        later.promise = _submitted(backend, executor, function, later.task)
+                        later.future = _submit(backend, executor, function, later.task)
             yield result
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
 
 
 class _Source(Generic[Work]):
-    """Tasks as they come; it `rests` at a lull, at its end, and where the process is to stop."""
+    """The iterator of tasks; `paused` after None, at the end, and once the process must stop."""
 
-    def __init__(self, tasks: Iterable[Work | None], *, stop_themselves: bool) -> None:
-        self._tasks, self._stop_themselves = iter(tasks), stop_themselves
+    def __init__(self, tasks: Iterable[Work | None], *, tasks_raise_stopped: bool) -> None:
+        self._tasks, self._tasks_raise_stopped = iter(tasks), tasks_raise_stopped
         self._stopped: Stopped | None = None
-        self.rests = self.ended = False
+        self.paused = self.ended = False
 
     def next(self) -> Work | None:
-        """Return the next task, None where it rests."""
+        """Return the next task, or None when paused."""
         try:
-            if not self._stop_themselves:
+            if not self._tasks_raise_stopped:
                 STOPPING.check()
             task = next(self._tasks)
         except StopIteration:
             self.ended, task = True, None
         except Stopped as stopped:
             self.ended, self._stopped, task = True, stopped, None
-        self.rests = task is None
+        self.paused = task is None
         return task
 
     def close(self) -> None:
-        """Raise Stopped if that is why there are no more tasks."""
+        """Raise Stopped if a signal ended the tasks."""
         if self._stopped is not None:
             raise self._stopped
 
 
-def _submitted(
+def _submit(
     backend: Backend, executor: Executor, function: Callable[[Work], Result], task: Work
-) -> Promise[Result]:
-    """Submit a task; an executor that is broken already shows in the result."""
+) -> TaskFuture[Result]:
+    """Submit a task; an executor that is already broken shows in the future."""
     try:
         return executor.submit(function, task)
     except backend.broken as error:
-        return _Refused(error)
+        return _RejectedTask(error)
 
 
-def _alone(
+def _run_alone(
     backend: Backend,
     function: Callable[[Work], Result],
     task: Work,
     lost: Lost[Work, Result] | None,
 ) -> Result:
-    """Run one task again, twice at most, with no other task of its executor beside it."""
-    for _ in range(1 if backend.survives else 2):
+    """Run one task again, at most twice, on an executor without other tasks."""
+    for _ in range(1 if backend.survives_worker_death else 2):
         executor = backend.start()
         try:
             return executor.submit(function, task).result()
@@ -203,8 +208,8 @@ def _alone(
         finally:
             executor.shutdown(wait=True, cancel_futures=True)
     error = WorkerLost(
-        f"{task.path}: a worker process died each time it looked at {task.described()}; "
-        "they were not checked"
+        f"{task.path}: the worker process died on each attempt to check {task.described()}; "
+        "these rows were not checked"
     )
     if lost is None:
         raise error

@@ -1,4 +1,4 @@
-"""Worker processes on this machine."""
+"""Executor backend: a pool of worker processes on this machine."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _start(workers: int) -> Executor:
 
 
 def _start_method() -> str:
-    """Fork where that is safe and fast: on Linux, and while no other thread runs."""
+    """Choose fork where it is safe and fast: on Linux, and while no other thread runs."""
     if sys.platform == "linux" and threading.active_count() == 1:
         return "fork"
     methods = multiprocessing.get_all_start_methods()
@@ -47,7 +47,7 @@ def _start_method() -> str:
 
 
 def _prepare_worker() -> None:
-    """Leave interrupts to the driver, stop collecting garbage, and end when the driver does."""
+    """Ignore SIGINT, disable the garbage collector, and exit when the driver exits."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gc.disable()

@@ -1,4 +1,4 @@
-"""Run one task after the other, in this process."""
+"""Executor backend: one task after the other, in this process."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ class SerialExecutor:
         return _Deferred(partial(fn, *args))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Do nothing: nothing is under way."""
+        """Do nothing: no task is pending."""
 
 
 class _Deferred(Generic[Result]):
-    """A task that runs when its result is asked for."""
+    """The future of a task that runs when its result is asked for."""
 
     def __init__(self, task: Callable[[], Result]) -> None:
         self.result = task
 
 
 def backend() -> Backend:
-    """Describe the serial executor; one task at a time, none held back."""
+    """Describe the serial executor: one task at a time, no look-ahead."""
     return Backend("serial", parallelism=1, start=SerialExecutor, look_ahead=1)

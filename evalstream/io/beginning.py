@@ -1,4 +1,4 @@
-"""The beginning of a file, unpacked, as formats look at it to tell whether it is theirs."""
+"""The first bytes of a file, decompressed, from which formats detect whether it is theirs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Any, Final
 
-from evalstream.io.compression import Unpacked, compression_of
+from evalstream.io.compression import DecompressingReader, compression_of
 from evalstream.io.file_names import is_rows_name
-from evalstream.io.stream import Rewound
+from evalstream.io.stream import PrefixedReader
 from evalstream.model.block import ByteStream
 from evalstream.model.errors import CannotCheck
 from evalstream.parsing.json import UTF8_MARK, fast
@@ -20,10 +20,10 @@ from evalstream.parsing.peek import LINES, PEEK_BYTES, Peek, peek
 
 
 class Beginning:
-    """The beginning of a file, unpacked, as formats look at it to tell whether it is theirs.
+    """The first bytes of a file, decompressed, from which formats detect whether it is theirs.
 
-    `name` is that of the file, "" for a stream. `whole` returns all of its bytes, None where
-    they cannot be had or are too many to be held.
+    `name` is the file's name, "" for a stream. `whole` returns all of its bytes, or None where they
+    cannot be read or are too many to hold in memory.
     """
 
     def __init__(
@@ -34,13 +34,13 @@ class Beginning:
 
     @cached_property
     def seen(self) -> Peek:
-        """Return what the first bytes show."""
+        """Return what the first bytes contain."""
         seen = peek(self.head)
         return seen._replace(kind=LINES) if is_rows_name(self.name) else seen
 
     @cached_property
     def document(self) -> Any:
-        """Return what the fast parser makes of the whole file, None for nothing."""
+        """Return the whole file as parsed by the fast parser, or None if it is not JSON."""
         text = self._whole()
         try:
             return None if text is None else fast(text.removeprefix(UTF8_MARK))
@@ -48,71 +48,71 @@ class Beginning:
             return None
 
 
-LARGEST_LOOK: Final = 64 << 20
-"""How many bytes of a document are parsed to recognise it by its shape."""
+MOST_DOCUMENT_BYTES: Final = 64 << 20
+"""Most bytes of a document that are parsed to detect its format."""
 
 
 def beginning_of(path: str) -> Beginning:
-    """Look at the beginning of a local file, unpacked; empty where it cannot be read.
+    """Return the beginning of a local file, decompressed; empty where it cannot be read.
 
-    A FIFO or a device shows nothing, and is not waited for.
+    A FIFO or a device yields no bytes, and the call does not wait for it.
     """
     return Beginning(path, b"".join(_pieces(path, PEEK_BYTES))[:PEEK_BYTES], _whole(path))
 
 
 def lines_of(path: str) -> Iterator[bytes]:
-    """Iterate over the lines of a local file, unpacked. Raises OSError, CannotCheck.
+    """Iterate over the lines of a local file, decompressed. Raises OSError, CannotCheck.
 
-    Of a line of more than LARGEST_LOOK bytes only the beginning is given, as the last one.
+    A line of more than MOST_DOCUMENT_BYTES ends the iteration; only its beginning is yielded.
     """
-    held: list[bytes] = []
+    pending: list[bytes] = []
     size = 0
-    for piece in _unpacked(path, sys.maxsize):
+    for piece in _decompressed(path, sys.maxsize):
         *lines, rest = piece.split(b"\n")
         if lines:
-            yield b"".join([*held, lines[0]])
+            yield b"".join([*pending, lines[0]])
             yield from lines[1:]
-            held, size = [], 0
-        held.append(rest)
+            pending, size = [], 0
+        pending.append(rest)
         size += len(rest)
-        if size > LARGEST_LOOK:
+        if size > MOST_DOCUMENT_BYTES:
             break
-    yield b"".join(held)
+    yield b"".join(pending)
 
 
 def _whole(path: str) -> Any:
     def whole() -> bytes | None:
-        text = b"".join(_pieces(path, LARGEST_LOOK + 1))
-        return text if len(text) <= LARGEST_LOOK else None
+        text = b"".join(_pieces(path, MOST_DOCUMENT_BYTES + 1))
+        return text if len(text) <= MOST_DOCUMENT_BYTES else None
 
     return whole
 
 
 def _pieces(path: str, most: int) -> Iterator[bytes]:
-    """Iterate over the first bytes of a local file, unpacked, as far as it can be read."""
+    """Iterate over the first `most` bytes of a local file, decompressed, or up to an error."""
     with suppress(OSError, ValueError, CannotCheck):
-        yield from _unpacked(path, most)
+        yield from _decompressed(path, most)
 
 
-def _unpacked(path: str, most: int) -> Iterator[bytes]:
-    """Iterate over the first bytes of a local file, unpacked, until there are `most`.
+def _decompressed(path: str, most: int) -> Iterator[bytes]:
+    """Iterate over the first bytes of a local file, decompressed, until there are `most`.
 
-    Raises OSError, CannotCheck, and ValueError for a path that is none.
+    Raises OSError, CannotCheck, and ValueError for an invalid path.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
-            yield from _first(_Plain(descriptor), most)
+            yield from _read_pieces(_Plain(descriptor), most)
     finally:
         os.close(descriptor)
 
 
-def _first(reader: ByteStream, most: int) -> Iterator[bytes]:
+def _read_pieces(reader: ByteStream, most: int) -> Iterator[bytes]:
     start = reader.read()
     packed = compression_of(start)
-    reader = Rewound(start, reader)
+    reader = PrefixedReader(start, reader)
     if packed is not None:
-        reader = Unpacked(reader, packed)
+        reader = DecompressingReader(reader, packed)
     size = 0
     while size < most and (piece := reader.read()):
         size += len(piece)
@@ -120,7 +120,7 @@ def _first(reader: ByteStream, most: int) -> Iterator[bytes]:
 
 
 class _Plain:
-    """The bytes of a regular file, a few at a time."""
+    """The bytes of a regular file, in small pieces."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -132,4 +132,4 @@ class _Plain:
         return True
 
     def close(self) -> None:
-        """Leave the descriptor to who opened it."""
+        """Leave the descriptor open; the caller closes it."""

@@ -1,4 +1,4 @@
-"""Digests: running checksums of a file's bytes, and digests that tell texts apart."""
+"""Running checksums of a file's bytes, and digests that distinguish texts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from xxhash import xxh64_digest
 
-from evalstream.io.block_digests import Cuts, RunningStretches, Stretches
+from evalstream.io.block_digests import BlockDigests, BlockLayout, RunningBlockDigests
 from evalstream.model.block import Bytes
 from evalstream.model.errors import WorkerLost
 
@@ -18,51 +18,51 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 ALGORITHM_OF_LENGTH: Final = {64: "sha256", 32: "md5"}
-"""Which algorithm gives a digest of so many hex digits."""
+"""The algorithm of a digest, by its number of hex digits."""
 
 ALGORITHMS: Final = tuple(ALGORITHM_OF_LENGTH.values())
 _OTHER_SEED: Final = 0x27D4EB2F165667C5
-"""What makes the second half of a wide digest another one; the scanner knows it, too."""
+"""Seed of the second half of a 128-bit digest; the scanner uses the same value."""
 
 CHUNK_BYTES: Final = 1 << 18
 _HEX = frozenset("0123456789abcdef")
 
 
-def wide_digest(data: Bytes, seed: int = 0, other: int | None = None) -> bytes:
-    """Return 16 bytes that tell texts apart, though not against an attacker: two of XXH64.
+def digest128(data: Bytes, seed: int = 0, other: int | None = None) -> bytes:
+    """Return a 128-bit digest made of two XXH64, not safe against an attacker.
 
-    The second half has a seed of its own where an `other` one is given.
+    The second half has its own seed where `other` is given.
     """
     second = seed if other is None else other
     return xxh64_digest(data, seed) + xxh64_digest(data, second ^ _OTHER_SEED)
 
 
 def normalised(digest: str) -> str:
-    """Return a digest in lower case and without a `sha256:` or `md5:` prefix or spaces.
+    """Return a digest in lower case, without spaces and without a `sha256:` or `md5:` prefix.
 
-    A prefix that names another algorithm than the length does stays: that is not a digest.
+    A prefix that contradicts the length stays, because the text is then not a digest.
     """
-    bare = digest.strip().lower()
+    cleaned = digest.strip().lower()
     for length, algorithm in ALGORITHM_OF_LENGTH.items():
-        rest = bare.removeprefix(f"{algorithm}:")
+        rest = cleaned.removeprefix(f"{algorithm}:")
         if len(rest) == length:
             return rest
-    return bare
+    return cleaned
 
 
 def is_hex_digest(text: str) -> bool:
-    """Tell whether a text is a lower-case hex digest of a length we know."""
+    """Tell whether a text is a lower-case hex digest of a known length."""
     return len(text) in ALGORITHM_OF_LENGTH and _HEX.issuperset(text)
 
 
 class RunningDigest:
-    """Digests of bytes that come piece by piece, in several algorithms at once."""
+    """Digests of consecutive pieces of bytes, in several algorithms at once."""
 
     def __init__(self, algorithms: Sequence[str]) -> None:
         self._running = {name: hashlib.new(name, usedforsecurity=False) for name in algorithms}
 
     def update(self, data: bytes | memoryview) -> None:
-        """Take the next bytes."""
+        """Add the next bytes."""
         for running in self._running.values():
             running.update(data)
 
@@ -80,58 +80,62 @@ class RunningDigest:
         return digests
 
 
-class Digested(NamedTuple):
-    """The hex digests of a file, by algorithm, and those of its stretches where wanted."""
+class FileDigests(NamedTuple):
+    """The hex digests of a file, by algorithm, and the digests of its blocks where requested."""
 
     digests: dict[str, str]
-    stretches: Stretches | None = None
+    block_digests: BlockDigests | None = None
 
 
 class FileDigest:
-    """Digest of the first `size` bytes of an open file, taken piece by piece or beside others.
+    """Digest of the first `size` bytes of an open file, computed from pieces or in a thread.
 
-    With `cuts` those of its stretches are taken of the same bytes.
+    With `layout`, the digests of its blocks are computed from the same bytes.
     """
 
     def __init__(
-        self, file: RawIOBase, size: int, algorithms: Sequence[str], cuts: Cuts | None = None
+        self,
+        file: RawIOBase,
+        size: int,
+        algorithms: Sequence[str],
+        layout: BlockLayout | None = None,
     ) -> None:
         self._file, self._size, self._digest = file, size, RunningDigest(algorithms)
-        self._stretches = None if cuts is None else RunningStretches(size, cuts)
+        self._block_digests = None if layout is None else RunningBlockDigests(size, layout)
         self._done = 0
         self._error: OSError | None = None
         self._cancelled = False
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Take the whole file in a thread; an error is kept for `result`."""
+        """Digest the whole file in a thread; `result` raises its error."""
         self._thread = threading.Thread(target=self._run, name="evalstream-digest", daemon=True)
         self._thread.start()
 
     def take(self, data: bytes) -> None:
-        """Take the next bytes, which were read already."""
+        """Add the next bytes, which the caller has read."""
         self._digest.update(data)
         self._done += len(data)
 
     def cancel(self) -> None:
-        """Stop early; the result is then worthless."""
+        """Stop early; the result is then not valid."""
         self._cancelled = True
         if self._thread is not None:
             self._thread.join()
 
-    def result(self) -> Digested:
-        """Take what is left and return the digests. Raises OSError of the reading."""
+    def result(self) -> FileDigests:
+        """Digest the remaining bytes and return the digests. Raises OSError."""
         if self._thread is not None:
             self._thread.join()
         else:
             self._read_on()
         if self._error is not None:
             raise self._error
-        stretches = None if self._stretches is None else self._stretches.result()
-        return Digested(self._digest.result(), stretches)
+        block_digests = None if self._block_digests is None else self._block_digests.result()
+        return FileDigests(self._digest.result(), block_digests)
 
     def _read_on(self) -> None:
-        """Take the bytes from the last that was taken on. Raises OSError."""
+        """Read and add the bytes after the last one added. Raises OSError."""
         if self._done == self._size:
             return
         buffer = bytearray(min(CHUNK_BYTES, self._size - self._done))
@@ -142,8 +146,8 @@ class FileDigest:
                 if not count:
                     raise OSError("the file became shorter while it was read")
                 self._digest.update(view[:count])
-                if self._stretches is not None:
-                    self._stretches.update(buffer, count)
+                if self._block_digests is not None:
+                    self._block_digests.update(buffer, count)
                 self._done += count
 
     def _run(self) -> None:
@@ -153,23 +157,25 @@ class FileDigest:
             self._error = error
 
 
-class DistantDigest:
-    """Digest of a file that somebody else takes, as `future` tells; `name` is the file's."""
+class TaskDigest:
+    """Digest of a file that a task of an executor computes; `name` is the name of the file."""
 
-    def __init__(self, future: Future[Digested], name: str) -> None:
+    def __init__(self, future: Future[FileDigests], name: str) -> None:
         self._future, self._name = future, name
 
     def cancel(self) -> None:
-        """Stop early, if it has not begun."""
+        """Cancel the task, if it has not started."""
         self._future.cancel()
 
-    def result(self) -> Digested:
+    def result(self) -> FileDigests:
         """Wait for the digests. Raises OSError of the reading, and WorkerLost."""
-        # Who has no workers need not load what they are made of.
+        # Runs without workers do not need this import.
         from concurrent.futures import BrokenExecutor
 
         try:
             return self._future.result()
         except BrokenExecutor as error:
-            message = f"{self._name}: a worker process died each time it took the file's digest"
+            message = (
+                f"{self._name}: the worker process died on each attempt to compute the checksum"
+            )
             raise WorkerLost(message) from error

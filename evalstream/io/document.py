@@ -1,4 +1,4 @@
-"""The bytes of one document, wherever it lies, up to a bound."""
+"""The bytes of one document, local, remote or from standard input, up to a limit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from evalstream.io.file_state import Watch
 from evalstream.io.remote import is_remote
 from evalstream.io.standard_input import STANDARD_INPUT
-from evalstream.io.stream import Descriptor
+from evalstream.io.stream import DescriptorReader
 from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
 from evalstream.parsing.limits import (
@@ -20,9 +20,10 @@ from evalstream.parsing.limits import (
 
 
 def document_bytes(path: str, watch: Watch | None = None, *, most: int = MOST_JSON_BYTES) -> bytes:
-    """Return the bytes of a document, of a local or remote file, `most` of them in any case.
+    """Return the bytes of a document, from a local or remote file or standard input.
 
-    How a local one looked goes to `watch`. Raises OSError, CannotCheck, and Stopped.
+    The state of a local file is added to `watch`. Raises OSError, CannotCheck (also for more than
+    `most` bytes), and Stopped.
     """
     if is_remote(path):
         from evalstream.io.remote import read_whole
@@ -30,8 +31,8 @@ def document_bytes(path: str, watch: Watch | None = None, *, most: int = MOST_JS
         return read_whole(path, most)
     if path == STDIN:
         return read_bounded(STANDARD_INPUT.reader(), most)
-    # A named pipe is opened only once a writer opens it.
-    with nullcontext() if os.path.isfile(path) else STOPPING.waiting():
+    # Opening a named pipe blocks until a writer opens it.
+    with nullcontext() if os.path.isfile(path) else STOPPING.interruptible():
         descriptor = os.open(path, os.O_RDONLY)
     try:
         status = os.fstat(descriptor)
@@ -39,6 +40,6 @@ def document_bytes(path: str, watch: Watch | None = None, *, most: int = MOST_JS
             watch.add(path, status)
         if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
             return read_regular(descriptor, status, most)
-        return read_bounded(Descriptor(descriptor), most)
+        return read_bounded(DescriptorReader(descriptor), most)
     finally:
         os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Names that a search leaves out on request."""
+"""Patterns of names that a search excludes."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from fnmatch import translate
 
 
 class Exclusion:
-    """Patterns of names to be left out; in them `*` stands for any characters, slashes too.
+    """Patterns of excluded names, in which `*` matches any characters, slashes included.
 
-    Each is compared with a path below the folder that is searched and with its last name. What
-    lies in a folder that is left out is left out with it.
+    Each pattern is compared with the path below the searched folder and with its last name. The
+    contents of an excluded folder are excluded.
     """
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self._patterns = [re.compile(translate(one.rstrip("/"))).match for one in patterns]
 
     def covers(self, path: str) -> bool:
-        """Tell whether a path itself is left out."""
+        """Tell whether a path itself is excluded."""
         if not self._patterns:
             return False
         name = path.rpartition("/")[2]
         return any(matches(path) or matches(name) for matches in self._patterns)
 
     def covers_any(self, path: str) -> bool:
-        """Tell whether a path, or a folder above it, is left out."""
+        """Tell whether a path, or a folder above it, is excluded."""
         if not self._patterns:
             return False
         parts = path.split("/")

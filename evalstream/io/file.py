@@ -1,4 +1,4 @@
-"""A file on disk: blocks are byte ranges that workers read themselves."""
+"""Rows from a local file: blocks are byte ranges that workers read themselves."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from io import RawIOBase
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from evalstream.io.block_digests import Cuts, Stretches, digest_of_head, first_difference
-from evalstream.io.digest import Digested, DistantDigest, FileDigest, RunningDigest
+from evalstream.io.block_digests import BlockDigests, BlockLayout, digest_of_head, first_difference
+from evalstream.io.digest import FileDigest, FileDigests, RunningDigest, TaskDigest
 from evalstream.io.file_state import describe_change
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, Lines
 
@@ -19,15 +19,15 @@ SHORTER: Final = "the file became shorter while it was read"
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-Beside = Callable[[Callable[[Any], Any], Any], "Future[Any]"]
-"""Runs a function over something in another process."""
+SubmitAside = Callable[[Callable[[Any], Any], Any], "Future[Any]"]
+"""Runs a function over one argument in another process."""
 
 
-class Whole(NamedTuple):
-    """A whole file that is to be digested: its first `size` bytes, in some algorithms.
+class DigestTask(NamedTuple):
+    """A task: digest the first `size` bytes of a file, in some algorithms.
 
-    `inode` and `modified`, in nanoseconds, tell it from a later one of the same name. `cuts` says
-    of which stretches digests are wanted as well.
+    `inode` and `modified`, in nanoseconds, identify the file among later ones of the same name.
+    `layout` are the blocks to digest as well.
     """
 
     path: str
@@ -35,7 +35,7 @@ class Whole(NamedTuple):
     inode: int
     modified: int
     algorithms: tuple[str, ...]
-    cuts: Cuts
+    layout: BlockLayout
 
 
 class FileSource:
@@ -49,11 +49,11 @@ class FileSource:
         self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by close()
         self._opened = os.fstat(self._file.fileno())
         self.size = self._opened.st_size
-        self._digest: FileDigest | DistantDigest | None = None
+        self._digest: FileDigest | TaskDigest | None = None
         self._head = b""
         self._length = 0
         self._checked = bytearray()
-        self._stretches: Stretches | None = None
+        self._block_digests: BlockDigests | None = None
 
     def head(self, size: int = 8 * MEBIBYTE) -> bytes:
         """Return the first bytes, at most `size`."""
@@ -62,13 +62,13 @@ class FileSource:
         return self._head
 
     def lines(self, length: int, longest: int) -> Iterator[Block]:
-        """Iterate over blocks of whole lines with their bytes, about `length` of them.
+        """Iterate over blocks of whole lines with their bytes, about `length` bytes each.
 
-        What was read for the head is not read again, and the digest is taken of the very bytes
-        that the blocks hold. Of a line longer than `longest` bytes only so much is kept that it
-        shows as too long. Raises OSError.
+        The head is not read again, and the digest is computed from the same bytes that the blocks
+        hold. Of a line above `longest` bytes only the beginning is kept, one byte or more above the
+        limit. Raises OSError.
         """
-        held: list[bytes] = []
+        pending: list[bytes] = []
         size = offset = 0
         for piece, final in self._pieces(length):
             start = 0
@@ -77,78 +77,80 @@ class FileSource:
                 stop = (piece.find if is_long else piece.rfind)(b"\n", start) + 1
                 if final and not (is_long and stop):
                     stop = len(piece)
-                more = piece[start : stop or None]
-                start, size = start + len(more), size + len(more)
+                chunk = piece[start : stop or None]
+                start, size = start + len(chunk), size + len(chunk)
                 if not is_long:
-                    held.append(more)
+                    pending.append(chunk)
                 if stop:
-                    data, ends = b"".join(held), final and start == len(piece)
+                    data, ends = b"".join(pending), final and start == len(piece)
                     yield Block(
                         self.path, offset, size, self.size, data=data, final=ends, overlong=is_long
                     )
-                    offset, size, held = offset + size, 0, []
+                    offset, size, pending = offset + size, 0, []
 
-    def blocks(self, length: int, *, abroad: bool = False) -> Iterator[Block]:
+    def blocks(self, length: int, *, other_machines: bool = False) -> Iterator[Block]:
         """Iterate over byte ranges of `length` bytes that cover the file.
 
-        Those that are read `abroad`, on other machines, are told by the file's time as well: some
-        network file systems number files anew on each machine.
+        With `other_machines`, blocks identify the file by its modification time as well: some
+        network file systems give a file another inode number on each machine.
         """
-        inode, modified = self._opened.st_ino, self._opened.st_mtime_ns if abroad else 0
+        inode, modified = self._opened.st_ino, self._opened.st_mtime_ns if other_machines else 0
         for offset in range(0, self.size, length):
             size = min(length, self.size - offset)
             yield Block(self.path, offset, size, self.size, inode, modified=modified)
 
     def start_digest(self, algorithms: Sequence[str]) -> None:
-        """Begin a digest of the file, of bytes that are read here."""
+        """Begin a digest of the bytes that `lines` reads."""
         self._digest = FileDigest(self._file, self.size, algorithms)
 
-    def digest_beside(
+    def digest_in_thread(
         self, algorithms: Sequence[str], length: int, blocks: Iterator[Block]
     ) -> Iterator[Block]:
-        """Yield blocks of `length` bytes, and digest the file in a thread beside the workers.
+        """Yield blocks of `length` bytes, and digest the file in a thread at the same time.
 
-        The thread begins behind the first block: with it workers are forked.
+        The thread starts after the first block, because that block forks the workers.
         """
-        digest = FileDigest(self._file, self.size, algorithms, self._cuts(length))
+        digest = FileDigest(self._file, self.size, algorithms, self._layout(length))
         self._digest = digest
         for block in blocks:
             yield block
             if not block.offset:
                 digest.start()
 
-    def digest_abroad(self, algorithms: Sequence[str], length: int, beside: Beside) -> None:
-        """Begin a digest of the file in one task more, which `beside` runs.
+    def digest_in_task(
+        self, algorithms: Sequence[str], length: int, submit_aside: SubmitAside
+    ) -> None:
+        """Begin a digest of the file in a separate task, which `submit_aside` runs.
 
-        `length` is that of the blocks which workers check.
+        `length` is the length of the blocks that workers check.
         """
-        status, cuts = self._opened, self._cuts(length)
+        status, layout = self._opened, self._layout(length)
         numbers = self.size, status.st_ino, status.st_mtime_ns
-        whole = Whole(self.path, *numbers, tuple(algorithms), cuts)
-        self._digest = DistantDigest(beside(digest_whole, whole), self.path)
+        task = DigestTask(self.path, *numbers, tuple(algorithms), layout)
+        self._digest = TaskDigest(submit_aside(digest_whole, task), self.path)
 
     def note_checked(self, digest: bytes) -> None:
-        """Take the digest of the lines that a worker read of the next block."""
+        """Add the digest of the lines that a worker read of the next block."""
         self._checked += digest
 
     def checksums(self) -> dict[str, str]:
         """Wait for the digest and return it, by algorithm. Raises OSError."""
         if self._digest is None:
             return {}
-        digests, self._stretches = self._digest.result()
+        digests, self._block_digests = self._digest.result()
         return digests
 
     def changed(self) -> str | None:
-        """Say what changed since the file was opened, None if nothing did.
+        """Describe what changed since the file was opened, or return None.
 
-        Bytes that were other ones when they were checked than when they were digested are a
-        change, whatever the file's times say.
+        Different bytes in the check and in the digest are a change, even if the file's times are
+        equal.
         """
-        return describe_change(self.path, self._opened) or self._differing()
+        return describe_change(self.path, self._opened) or self._first_mismatch()
 
     def diagnose(self, declared: str, algorithm: str) -> str | None:
-        """Find out in one more pass why the file has not the declared digest, if that can be."""
-        return _diagnosis(self.path, self.size, declared, algorithm)
+        """Read the file again to explain a checksum mismatch; None if there is no explanation."""
+        return _diagnose(self.path, self.size, declared, algorithm)
 
     def close(self) -> None:
         """Stop digesting and close the file."""
@@ -157,7 +159,7 @@ class FileSource:
         self._file.close()
 
     def _pieces(self, length: int) -> Iterator[tuple[bytes, bool]]:
-        """Iterate over the bytes, which are digested; say which are the last. Raises OSError."""
+        """Iterate over the bytes with an end flag, adding them to the digest. Raises OSError."""
         digest = self._digest if isinstance(self._digest, FileDigest) else None
         done = 0
         while done < self.size:
@@ -172,32 +174,32 @@ class FileSource:
             done += len(piece)
             yield piece, done == self.size
 
-    def _cuts(self, length: int) -> Cuts:
+    def _layout(self, length: int) -> BlockLayout:
         self._length = length
-        return Cuts(length, len(self._head))
+        return BlockLayout(length, len(self._head))
 
-    def _differing(self) -> str | None:
-        """Say where other bytes were checked than digested, None where there are no such."""
-        if self._stretches is None:
+    def _first_mismatch(self) -> str | None:
+        """Return the position of bytes that differ between check and digest, or None."""
+        if self._block_digests is None:
             return None
-        head, blocks = self._stretches
+        head, blocks = self._block_digests
         block = first_difference(blocks, bytes(self._checked))
         if block is None and head == digest_of_head(self._head):
             return None
         place = (block or 0) * self._length
-        return f"from byte {place:,} on other bytes were checked than digested"
+        return f"the bytes from byte {place:,} on changed between the check and the checksum"
 
 
 def read_lines(block: Block, longest: int) -> Lines:
     """Read the lines that start in the range of a block.
 
-    Of a last line longer than `longest` bytes only so much is read that it shows as too long.
-    Raises OSError when the file cannot be read or is no longer the one that was opened.
+    Of a last line above `longest` bytes only the beginning is read, one byte or more above the
+    limit. Raises OSError when the file cannot be read or was replaced since it was opened.
     """
     end = block.offset + block.length
     before = 1 if block.offset else 0
     with open(block.path, "rb", buffering=0) as file:
-        _refuse_another(file, block.inode, block.modified)
+        _check_identity(file, block.inode, block.modified)
         file.seek(block.offset - before)
         data = _read_exactly(file, block.length + before)
         start = data.find(b"\n") + 1 if before else 0
@@ -211,18 +213,18 @@ def read_lines(block: Block, longest: int) -> Lines:
     return Lines(data, start, block.offset - before, tail, final)
 
 
-def digest_whole(whole: Whole) -> Digested:
-    """Return the digests of a file; the task that takes them elsewhere.
+def digest_whole(task: DigestTask) -> FileDigests:
+    """Return the digests of a file; this function runs as a task.
 
-    Raises OSError when the file cannot be read or is no longer the one that was opened.
+    Raises OSError when the file cannot be read or was replaced since it was opened.
     """
-    with open(whole.path, "rb", buffering=0) as file:
-        _refuse_another(file, whole.inode, whole.modified)
-        return FileDigest(file, whole.size, whole.algorithms, whole.cuts).result()
+    with open(task.path, "rb", buffering=0) as file:
+        _check_identity(file, task.inode, task.modified)
+        return FileDigest(file, task.size, task.algorithms, task.layout).result()
 
 
-def _refuse_another(file: RawIOBase, inode: int, modified: int) -> None:
-    """Raise OSError for a file that has another inode and, where one is told, another time."""
+def _check_identity(file: RawIOBase, inode: int, modified: int) -> None:
+    """Raise OSError for a file with another inode and, where one is given, another time."""
     status = os.fstat(file.fileno())
     if status.st_ino != inode and not (modified and status.st_mtime_ns == modified):
         raise OSError("the file was replaced while it was read")
@@ -240,7 +242,7 @@ def _read_exactly(file: RawIOBase, size: int) -> bytes:
 
 
 def _rest_of_line(file: RawIOBase, most: int) -> bytes:
-    """Read on to the end of the line, at most `most` bytes."""
+    """Read to the end of the line, at most `most` bytes."""
     pieces: list[bytes] = []
     size = TAIL_BYTES
     while most > 0 and (piece := file.read(min(size, most))):
@@ -254,12 +256,12 @@ def _rest_of_line(file: RawIOBase, most: int) -> bytes:
     return b"".join(pieces)
 
 
-def _diagnosis(path: str, size: int, declared: str, algorithm: str) -> str | None:
-    """Compare a declared digest with those of what the file may have been before."""
+def _diagnose(path: str, size: int, declared: str, algorithm: str) -> str | None:
+    """Compare a declared digest with digests of probable earlier states of the file."""
     plain, unix, dos = (RunningDigest([algorithm]) for _ in range(3))
 
-    def matches(digest: RunningDigest, more: bytes = b"") -> bool:
-        return digest.with_more(more)[algorithm] == declared
+    def matches(digest: RunningDigest, chunk: bytes = b"") -> bool:
+        return digest.with_more(chunk)[algorithm] == declared
 
     left, lines, line = size, 0, b""
     with open(path, "rb") as file:
@@ -276,9 +278,9 @@ def _diagnosis(path: str, size: int, declared: str, algorithm: str) -> str | Non
             if left > 0 and ended and matches(plain):
                 return f"its first {lines:,} lines match, so rows were appended"
     if matches(unix):
-        return "its line ends were turned from LF into CR LF"
+        return "its line ends were changed from LF to CR LF"
     if matches(dos):
-        return "its line ends were turned from CR LF into LF"
+        return "its line ends were changed from CR LF to LF"
     if not line.endswith(b"\n") and matches(plain, b"\n"):
         return "its final newline is missing"
     return None

@@ -1,4 +1,4 @@
-"""Which names rows, aggregates and other data files have, whatever the case of their endings."""
+"""Names and extensions of rows files, aggregates and other data files, in any letter case."""
 
 from __future__ import annotations
 
@@ -15,74 +15,74 @@ ALL_ROWS_ENDINGS: Final = tuple(
 AGGREGATE_ENDING: Final = ".json"
 YAML_ENDINGS: Final = (".yaml", ".yml")
 LOG_ENDINGS: Final = (".eval", ".parquet")
-"""Binary logs of harnesses, which are recognised and never read as rows."""
+"""Binary logs of harnesses, which are detected and never read as rows."""
 
 SAMPLES: Final = "_samples"
 NO_ENDING: Final = (
-    f"the ending is not one of a known format ({', '.join(ROWS_ENDINGS)}, {AGGREGATE_ENDING}; "
-    f"the former also with {', '.join(PACKED_ENDINGS)})"
+    f"unknown file extension; expected one of {', '.join(ROWS_ENDINGS)} "
+    f"(also with {', '.join(PACKED_ENDINGS)}), or {AGGREGATE_ENDING}"
 )
 
 _ROWS_INSIDE: Final = re.compile(r"\.(?:jsonl|ndjson|jsonlines)(?![a-z])", re.IGNORECASE)
 
 
 def is_rows_name(path: str) -> bool:
-    """Tell whether a name ends like that of rows, packed or not."""
+    """Tell whether a name has an extension of rows, compressed or not."""
     return path.lower().endswith(ALL_ROWS_ENDINGS)
 
 
 def is_json_name(path: str) -> bool:
-    """Tell whether a name ends like that of a JSON document that is not packed."""
+    """Tell whether a name has the extension of an uncompressed JSON document."""
     return path.lower().endswith(AGGREGATE_ENDING)
 
 
 def is_packed_json_name(path: str) -> bool:
-    """Tell whether a name ends like that of a packed JSON document."""
+    """Tell whether a name has the extension of a compressed JSON document."""
     return is_packed_name(path) and is_json_name(without_packing(path))
 
 
 def is_yaml_name(path: str) -> bool:
-    """Tell whether a name ends like that of a YAML document."""
+    """Tell whether a name has an extension of YAML."""
     return path.lower().endswith(YAML_ENDINGS)
 
 
 def is_data_name(path: str) -> bool:
-    """Tell whether a file has to be looked into: it may hold data by its name."""
+    """Tell whether a file may hold data, judged by its extension."""
     return without_packing(path).lower().endswith(_DATA_ENDINGS)
 
 
 def is_like_rows(path: str) -> bool:
-    """Tell whether a name has an ending of rows anywhere, as `run.jsonl.zip` has."""
+    """Tell whether a name contains an extension of rows anywhere, such as `run.jsonl.zip`."""
     return _ROWS_INSIDE.search(os.path.basename(path)) is not None
 
 
 def ends_like_ours(path: str) -> bool:
-    """Tell whether a name ends like that of rows or of an aggregate."""
+    """Tell whether a name has an extension of rows or of an aggregate."""
     return is_rows_name(path) or is_json_name(without_packing(path))
 
 
 def is_packed_name(path: str) -> bool:
-    """Tell whether a file is compressed by its name."""
+    """Tell whether a name has an extension of a compression."""
     return path.lower().endswith(PACKED_ENDINGS)
 
 
 def is_hidden(path: str) -> bool:
-    """Tell whether the last name of a path is hidden."""
+    """Tell whether the last part of a path is a hidden name."""
     return path.startswith(".", path.rfind("/") + 1)
 
 
 def without_packing(path: str) -> str:
-    """Return a name without what says that the file is compressed."""
+    """Return a name without the extension of its compression."""
     return os.path.splitext(path)[0] if is_packed_name(path) else path
 
 
 def without_ending(aggregate: str) -> str:
-    """Return the name of an aggregate without its ending."""
+    """Return the name of an aggregate without its extension."""
     return aggregate[: -len(AGGREGATE_ENDING)] if is_json_name(aggregate) else aggregate
 
 
 def rows_named_like(aggregate: str) -> Iterator[str]:
-    """Name the rows files that belong to an aggregate by their usual names, there or not."""
+    """Iterate over the usual names of an aggregate's rows files, whether or not they exist."""
     stem = without_ending(aggregate)
     for ending in ALL_ROWS_ENDINGS:
         yield f"{stem}{SAMPLES}{ending}"
@@ -90,10 +90,10 @@ def rows_named_like(aggregate: str) -> Iterator[str]:
 
 
 def rows_rank(stem: str, name: str) -> int | None:
-    """Return how near a name is to those of an aggregate's rows, 0 the nearest; None if it is none.
+    """Return the rank of a name among the usual names of an aggregate's rows (0: best), or None.
 
-    `stem` is the aggregate's name without its ending; only the case of the ending may differ
-    from `rows_named_like`.
+    `stem` is the aggregate's name without its extension; the name may differ from `rows_named_like`
+    only in the case of the extension.
     """
     if not name.startswith(stem):
         return None
@@ -106,7 +106,7 @@ def rows_rank(stem: str, name: str) -> int | None:
 
 
 def aggregate_candidates(rows: str) -> Iterator[str]:
-    """Name the aggregates that rows belong to by their name, there or not."""
+    """Iterate over the usual names of a rows file's aggregate, whether or not they exist."""
     stem, _ = os.path.splitext(without_packing(rows))
     for candidate in (f"{stem.removesuffix(SAMPLES)}.json", f"{stem}.json"):
         if candidate != rows:

@@ -1,4 +1,4 @@
-"""Whether a file is still the one that was opened, or that an earlier check has seen."""
+"""File states: detection of changes since a file was opened, or since an earlier check."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 
 class FileState(NamedTuple):
-    """What tells a file or folder from another one, and from itself after a change.
+    """The identity and version of a file or folder.
 
-    `seen` is JSON. `changed` is when it last changed, in nanoseconds since the epoch; None where
-    that cannot be told.
+    `seen` is a JSON value. `changed` is the time of the last change, in nanoseconds since the
+    epoch; None where it is not known.
     """
 
     seen: list[Any]
@@ -21,37 +21,37 @@ class FileState(NamedTuple):
 
 
 def file_state(path: str) -> FileState | None:
-    """Return the marks of a local file or folder, None for what is neither, such as a pipe.
+    """Return the state of a local file or folder, or None for anything else, such as a pipe.
 
-    The change time (ctime) is among them: it moves even where a modification time is put back.
-    The device is not: a shared file system has another number on each node.
+    It includes the change time (ctime), which moves even where a modification time is restored. It
+    does not include the device, whose number differs between the nodes of a shared file system.
     """
     try:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
-            return _folder_marks(path)
+            return _folder_state(path)
     except OSError:
         return FileState(["unreadable"], None)
-    except ValueError:  # a name with a NUL in it
+    except ValueError:  # a name with a NUL character
         return None
     if not stat.S_ISREG(status.st_mode):
         return None
-    return FileState(["file", *_marks(status)], max(status.st_mtime_ns, status.st_ctime_ns))
+    return FileState(["file", *_status_fields(status)], max(status.st_mtime_ns, status.st_ctime_ns))
 
 
-def _folder_marks(path: str) -> FileState:
-    """Digest what lies in a folder and below it, links followed. Raises OSError.
+def _folder_state(path: str) -> FileState:
+    """Digest the contents of a folder and of all folders below, following links. Raises OSError.
 
-    Where a link leads is part of it, as is where the folder itself does: its own name may matter.
+    The targets of links are included, as is the resolved path of the folder: its name may matter.
     """
     digest = hashlib.sha256()
     changed = 0
-    waiting = [path]
+    remaining = [path]
     entered: set[tuple[int, int]] = set()
-    while waiting:
-        folder = waiting.pop()
+    while remaining:
+        folder = remaining.pop()
         status = os.stat(folder)
-        # A link can lead into a folder that was listed, or into its own.
+        # A link can lead into a folder that was listed before, or into its own.
         if (status.st_dev, status.st_ino) in entered:
             continue
         entered.add((status.st_dev, status.st_ino))
@@ -67,57 +67,55 @@ def _folder_marks(path: str) -> FileState:
                 continue
             if stat.S_ISDIR(status.st_mode):
                 digest.update(b"folder\0")
-                waiting.append(place)
+                remaining.append(place)
                 continue
-            digest.update(f"{stat.S_IFMT(status.st_mode)} {_marks(status)}\0".encode())
+            digest.update(f"{stat.S_IFMT(status.st_mode)} {_status_fields(status)}\0".encode())
             changed = max(changed, status.st_mtime_ns, status.st_ctime_ns)
     real = os.fsencode(os.path.realpath(path)).decode(errors="backslashreplace")
     return FileState(["folder", real, digest.hexdigest()], changed)
 
 
-def _marks(status: os.stat_result) -> list[int]:
+def _status_fields(status: os.stat_result) -> list[int]:
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
 def describe_change(path: str, before: os.stat_result) -> str | None:
-    """Say what changed about a file since it was opened, None if nothing did.
+    """Describe what changed in a file since it was opened, or return None.
 
-    The change time (ctime) moves with every write, also where the modification time is put back
-    behind it; it moves with other permissions or one more hard link, too.
+    The change time (ctime) moves with every write, also where the modification time is restored
+    afterwards; it also moves with new permissions or a new hard link.
     """
     try:
         now = os.stat(path)
     except OSError:
-        return "it is gone"
+        return "it no longer exists"
     if (now.st_ino, now.st_dev) != (before.st_ino, before.st_dev):
-        return "another file stands in its place"
+        return "it was replaced by another file"
     if now.st_size != before.st_size:
         return f"{before.st_size:,} bytes when it was opened, {now.st_size:,} at the end"
     if now.st_mtime_ns != before.st_mtime_ns:
-        return "its modification time moved"
+        return "its modification time changed"
     if now.st_ctime_ns != before.st_ctime_ns:
-        return (
-            "its change time (ctime) moved: it was written to, or its permissions or links changed"
-        )
+        return "its change time (ctime) changed: its content, permissions or links were changed"
     return None
 
 
 class Watch:
-    """How local files looked when they were opened, to tell in the end which of them changed."""
+    """States of local files when they were opened, to detect later which of them changed."""
 
     def __init__(self) -> None:
         self._seen: list[tuple[str, os.stat_result]] = []
 
     def add(self, path: str, status: os.stat_result) -> None:
-        """Take a file that is open; only regular ones are watched."""
+        """Add an open file; only regular files are watched."""
         if stat.S_ISREG(status.st_mode):
             self._seen.append((path, status))
 
     def changes(self) -> Iterator[tuple[str, str]]:
-        """Give each file that is no longer what it was, by its first path, and what changed."""
-        told: set[str] = set()
+        """Iterate over the files that changed, each by its first path, and the change."""
+        reported: set[str] = set()
         for path, status in self._seen:
-            change = None if path in told else describe_change(path, status)
+            change = None if path in reported else describe_change(path, status)
             if change is not None:
-                told.add(path)
+                reported.add(path)
                 yield path, change

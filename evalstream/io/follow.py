@@ -1,4 +1,4 @@
-"""A file that is still being written: its bytes as they are added, until nothing more comes."""
+"""Reader of a file that is still being written, until it stops growing."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from evalstream.model.signals import STOPPING
 POLL_SECONDS: Final = 0.05
 
 
-class Growing:
+class FollowedFile:
     """Follows a file until it has not grown for `idle` seconds.
 
-    Raises OSError where it cannot be opened, or becomes shorter than what was read of it.
+    Raises OSError where it cannot be opened, or becomes shorter than the bytes already read.
     """
 
     def __init__(self, path: str, idle: float) -> None:
@@ -27,7 +27,7 @@ class Growing:
         self.close: Callable[[], None] = self._file.close
 
     def read(self) -> bytes:
-        """Return what was added, waiting for it; nothing once the file has stood still."""
+        """Return the bytes that were added, waiting for them; empty once the file is idle."""
         if not self._ended and not self.wait(self._idle):
             self._ended = True
         if self._ended:
@@ -37,24 +37,24 @@ class Growing:
         return data
 
     def wait(self, seconds: float) -> bool:
-        """Tell whether something is added within some seconds."""
+        """Tell whether bytes are added within some seconds."""
         end = time.monotonic() + seconds
         while not self._grew() and not self._ended:
             left = end - time.monotonic()
             if left <= 0:
                 return False
-            with STOPPING.waiting():
+            with STOPPING.interruptible():
                 time.sleep(min(POLL_SECONDS, left))
         return True
 
     def changed(self) -> str | None:
-        """Say whether another file has taken the place of the one that was followed."""
+        """Return a message if another file replaced the followed one, else None."""
         try:
             now, followed = os.stat(self._path), os.fstat(self._file.fileno())
         except OSError:
-            return "it is gone"
+            return "it no longer exists"
         if (now.st_ino, now.st_dev) != (followed.st_ino, followed.st_dev):
-            return "another file stands in its place"
+            return "it was replaced by another file"
         return None
 
     def _grew(self) -> bool:

@@ -1,4 +1,4 @@
-"""The line of each element of an array, kept on disk."""
+"""Line numbers of the elements of a JSON array, in a temporary file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import IO
 
 
 class LineIndex:
-    """The line of each element of an array, on disk: an array has any number of them."""
+    """The line of each element of a JSON array, on disk because their number is not bounded."""
 
     def __init__(self) -> None:
         import tempfile
@@ -16,7 +16,7 @@ class LineIndex:
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - closed by close()
 
     def extend(self, places: bytes) -> None:
-        """Take the lines and offsets of the next elements, packed by turns."""
+        """Add the lines and offsets of the next elements, packed and alternating."""
         self._file.seek(0, 2)
         self._file.write(array("Q", places)[::2].tobytes())
 
@@ -26,5 +26,5 @@ class LineIndex:
         return int.from_bytes(self._file.read(8), sys.byteorder)
 
     def close(self) -> None:
-        """Delete the lines."""
+        """Delete the temporary file."""
         self._file.close()

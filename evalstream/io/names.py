@@ -1,4 +1,4 @@
-"""Paths and URLs as reports show them."""
+"""Paths and URLs as reports display them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from evalstream.io.remote import is_remote, shown
 
 
 def printable(path: str) -> str:
-    """Return a path or URL as text that UTF-8 can hold, without what a URL carries in secret."""
+    """Return a path or URL as valid UTF-8, without the credentials of a URL."""
     if is_remote(path):
         return shown(path)
     try:
@@ -18,7 +18,7 @@ def printable(path: str) -> str:
 
 
 def split_root(path: str) -> tuple[str, str]:
-    """Split what no folder is above from a URL, as `s3://bucket/`; paths are split nowhere."""
+    """Split a URL after its server or bucket, such as `s3://bucket/`; a path is not split."""
     if not is_remote(path):
         return "", path
     scheme, _, rest = path.partition("://")

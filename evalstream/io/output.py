@@ -1,4 +1,4 @@
-"""Where a report goes: standard output, or a file that appears only when it is whole."""
+"""Outputs: standard output, or a file that appears under its name once it is complete."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import IO, Final, Protocol
 
 from evalstream.io.temporary import TemporaryFile
-from evalstream.io.writing import PatientWriter
+from evalstream.io.writing import PollingWriter
 from evalstream.model.block import Bytes
 from evalstream.model.signals import STOPPING
 
@@ -21,43 +21,43 @@ FLUSH_SECONDS: Final = 0.2
 
 
 class Stream(Protocol):
-    """The part of a binary file that is used here."""
+    """The part of a binary file's interface that outputs use."""
 
     def write(self, data: Bytes, /) -> object:
-        """Take bytes."""
+        """Add bytes."""
 
     def flush(self) -> None:
-        """Write the bytes that were taken."""
+        """Write the buffered bytes."""
 
     def fileno(self) -> int:
-        """Return the descriptor."""
+        """Return the file descriptor."""
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
 
 
 class Output:
-    """A place for the bytes of a report, or for rows.
+    """The destination of a report, or of rows.
 
-    A file is written beside its final name, flushed to disk and renamed when it is finished;
-    after an error nothing is left of it. A `live` one is written under its own name, and
-    everything can be read there at once; what it held stays until the first byte is written.
-    Raises OSError, and Stopped where the process is to stop and a reader takes nothing.
+    A file is written next to its final name, flushed to disk and renamed when it is complete; after
+    an error nothing remains of it. A `live` file is written under its own name, so that it can be
+    read at once; its previous content stays until the first byte is written. Raises OSError, and
+    Stopped where a signal arrives while a reader takes no bytes.
     """
 
     def __init__(
         self, path: str | None = None, *, live: bool = False, standard: IO[bytes] | None = None
     ) -> None:
-        # What a link leads to is replaced, not the link.
+        # The target of a link is replaced, not the link.
         self._path = os.path.realpath(path) if path and os.path.islink(path) else path
         self._live = live
         self._flushed = time.monotonic()
         self._temporary: TemporaryFile | None = None
-        self._unbegun = self._is_new = False
-        self._stream = self._opened(self._path, standard or sys.stdout.buffer)
+        self._keeps_previous = self._is_new = False
+        self._stream = self._open(self._path, standard or sys.stdout.buffer)
 
     def write(self, text: str | bytes) -> None:
-        """Write a piece; it is visible to a reader soon after."""
+        """Write some text or bytes; a reader can see them soon after."""
         data = text.encode(errors="replace") if isinstance(text, str) else text
         self._begin()
         self._stream.write(data)
@@ -76,54 +76,54 @@ class Output:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Finish: rename the whole file, or remove the half-written one."""
+        """Finish: rename the complete file, or remove the incomplete one."""
         if self._path is None:
             with contextlib.suppress(*([] if kind is None else [OSError])):
                 self._stream.flush()
             return
         try:
-            if kind is None or (self._live and not self._unbegun):
+            if kind is None or (self._live and not self._keeps_previous):
                 self._complete()
         finally:
             with contextlib.suppress(OSError):
                 self._stream.close()
             if self._temporary is not None:
                 self._temporary.remove()
-            if self._unbegun and self._is_new:
+            if self._keeps_previous and self._is_new:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(self._path)
 
     def _begin(self) -> None:
-        """Drop what a live file held before."""
-        if self._unbegun:
+        """Delete the previous content of a live file."""
+        if self._keeps_previous:
             os.ftruncate(self._stream.fileno(), 0)
-            self._unbegun = False
+            self._keeps_previous = False
 
     def _complete(self) -> None:
-        """Bring everything to disk, and the file under its name."""
+        """Flush everything to disk, and give the file its name."""
         self._begin()
         self._stream.flush()
         try:
             os.fsync(self._stream.fileno())
         except OSError as error:
-            if error.errno != errno.EINVAL:  # as pipes and terminals have it
+            if error.errno != errno.EINVAL:  # pipes and terminals cannot be synced
                 raise
         if self._temporary is not None and self._path is not None:
-            # Its lock ends when it is closed, and it has no other owner before.
-            self._temporary.become(self._path)
+            # The lock ends when the file is closed; until then no other process owns it.
+            self._temporary.rename_to(self._path)
             self._temporary = None
             _sync_folder(os.path.dirname(self._path) or ".")
         self._stream.close()
 
-    def _opened(self, path: str | None, standard: IO[bytes]) -> Stream:
+    def _open(self, path: str | None, standard: IO[bytes]) -> Stream:
         if path is None:
-            return _patient(standard)
+            return _standard_writer(standard)
         if os.path.exists(path) and not os.path.isfile(path):
-            # A named pipe is opened only once a reader opens it.
-            with STOPPING.waiting():
-                return PatientWriter(os.open(path, os.O_WRONLY), owned=True)
+            # Opening a named pipe blocks until a reader opens it.
+            with STOPPING.interruptible():
+                return PollingWriter(os.open(path, os.O_WRONLY), owned=True)
         if self._live:
-            self._unbegun, self._is_new = True, not os.path.exists(path)
+            self._keeps_previous, self._is_new = True, not os.path.exists(path)
             return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666), "wb")
         try:
             self._temporary = TemporaryFile(path)
@@ -133,18 +133,18 @@ class Output:
         return os.fdopen(self._temporary.descriptor, "wb")
 
 
-def _patient(standard: IO[bytes]) -> Stream:
-    """Return what writes to a standard stream, or the stream where it has no descriptor."""
+def _standard_writer(standard: IO[bytes]) -> Stream:
+    """Return a writer to a standard stream, or the stream itself if it has no descriptor."""
     try:
         descriptor = standard.fileno()
     except io.UnsupportedOperation:
         return standard
     standard.flush()
-    return PatientWriter(descriptor)
+    return PollingWriter(descriptor)
 
 
 def _mode_of(path: str) -> int:
-    """Return the mode that a file has, or that a new one is to have."""
+    """Return the mode of a file, or the mode of a new one."""
     with contextlib.suppress(OSError):
         return stat.S_IMODE(os.stat(path).st_mode)
     umask = os.umask(0)
@@ -153,7 +153,7 @@ def _mode_of(path: str) -> int:
 
 
 def _sync_folder(folder: str) -> None:
-    """Make a rename durable where the system lets one sync a folder."""
+    """Make a rename durable where the system can sync a folder."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -1,4 +1,4 @@
-"""Which files a call writes, and the refusal to write over one that it reads."""
+"""The files that a call writes, and the check that none of them is an input."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from evalstream.model.run import STDIN
 
 STDOUT: Final = "/dev/stdout"
 STDERR: Final = "/dev/stderr"
-"""Stand for what standard output and error lead to, which may be a file that is read as well."""
+"""The targets of standard output and error, which may be files that are inputs as well."""
 
 
 def journaled(ledger: str | None) -> list[str]:
-    """Return the files that are written with a ledger: itself, and the journal of SQLite."""
+    """Return the files that a ledger writes: itself, and the journal of SQLite."""
     return [] if ledger is None else [ledger, f"{os.path.realpath(ledger)}-journal"]
 
 
 class Outputs:
-    """The files that a call writes, to be compared with those that it reads as they are found.
+    """The files that a call writes, to be compared with its inputs as they are found.
 
-    A file is known by device and inode, whatever leads to it, and one that is not there yet by the
-    path that links lead to. Its temporary file is written as well, also one that an earlier call
-    left. Devices and pipes are not written over. Raises UsageError where two outputs are one file.
+    A file is identified by device and inode, and one that does not exist yet by its resolved path.
+    Its temporary file counts as written as well, also one that an earlier call left. Devices and
+    pipes are never overwritten. Raises UsageError where two outputs are the same file.
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
@@ -41,33 +41,33 @@ class Outputs:
             identity = _identity(os.path.join(os.curdir, path) if path == STDIN else path)
             if identity in self._paths:
                 other = _shown(self._paths[identity])
-                raise UsageError(f"{_shown(path)} would be written over {other}, another output")
+                raise UsageError(f"output {_shown(path)} would overwrite {other}, another output")
             if identity is not None:
                 self._paths[identity] = path
 
     def _enter_temporary(self, path: str) -> None:
-        """Take the names that the temporary file of an output may have."""
+        """Add the names that the temporary file of an output may have."""
         if is_remote(path) or path in (STDOUT, STDERR) or "\0" in path or is_device(path):
             return
         for name in temporary_names(os.path.realpath(path)):
             self._paths.setdefault(_identity(name), path)
 
     def __bool__(self) -> bool:
-        """Tell whether anything is written."""
+        """Tell whether any file is written."""
         return bool(self._paths)
 
-    def same_as(self, path: str) -> str | None:
-        """Return the output that is the file of a path, None where there is none."""
+    def output_at(self, path: str) -> str | None:
+        """Return the output that is the same file as a path, or None."""
         identity = _identity(path)
         return None if identity is None else self._paths.get(identity)
 
     def refuse(self, path: str) -> None:
-        """Raise UsageError where a file that is read is an output."""
-        output = self.same_as(path)
+        """Raise UsageError where an input is also an output."""
+        output = self.output_at(path)
         if output is not None:
             raise UsageError(
-                f"{_shown(output)} would be written over {_shown(path)}, which is read in the same "
-                "call; name another output"
+                f"output {_shown(output)} would overwrite the input {_shown(path)}; "
+                "choose another output"
             )
 
 
@@ -79,17 +79,17 @@ def refuse_overwriting(outputs: Iterable[str], inputs: Iterable[str]) -> None:
 
 
 def is_same_file(one: str, other: str) -> bool:
-    """Tell whether two paths lead to one file, there or not."""
+    """Tell whether two paths lead to the same file, existing or not."""
     return one == other or (_identity(one) is not None and _identity(one) == _identity(other))
 
 
 def is_device(path: str) -> bool:
-    """Tell whether a path leads to something that is there and no regular file, such as a pipe."""
+    """Tell whether a path leads to an existing file that is not regular, such as a pipe."""
     return os.path.exists(path) and not os.path.isfile(path)
 
 
 def _identity(path: str) -> object:
-    """Return what tells a file from others, None for what is no file on this machine's disks."""
+    """Return the identity of a file, or None if it is not a file on a local disk."""
     if is_remote(path):
         return None
     try:

@@ -1,4 +1,4 @@
-"""A progress bar over the bytes, on stderr; silent when it is not wanted."""
+"""Progress bar over bytes, rows and findings, on stderr."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any, Final
 
 TERMINAL_SECONDS: Final = 0.1
 LOG_SECONDS: Final = 10.0
-"""How often the bar is drawn anew: in a log each time is a line."""
+"""Seconds between two updates of the bar; in a log each update is a line."""
 
 
 class Progress:
-    """Shows bytes, rows and findings so far; does nothing unless `shown`."""
+    """Displays bytes, rows and findings so far; does nothing unless `shown`."""
 
     def __init__(self, *, shown: bool) -> None:
         self._bar: Any = None
         self._shown = shown
 
     def begin(self, name: str, size: int) -> None:
-        """Start a bar for one run of `size` bytes (0 where that is not known)."""
+        """Start a bar for one run of `size` bytes (0 where the size is not known)."""
         if not self._shown:
             return
         from tqdm import tqdm
@@ -32,18 +32,18 @@ class Progress:
         self._bar = Bar(total=size or None, desc=name, mininterval=often, **how)
 
     def advance(self, size: int, rows: int, findings: int) -> None:
-        """Say that `size` more bytes are done, with so many rows and findings in all."""
+        """Add `size` bytes, and set the total numbers of rows and findings."""
         self.add(size, rows=rows, findings=findings)
 
     def add(self, size: int, **counts: int) -> None:
-        """Say that `size` more bytes are done, and how much of what else in all."""
+        """Add `size` bytes, and set other totals by name."""
         if self._bar is not None:
             if counts:
                 self._bar.set_postfix(counts, refresh=False)
             self._bar.update(size)
 
     def within(self) -> Progress:
-        """Return what shows one of several runs on this bar."""
+        """Return a progress that displays one of several runs on this bar."""
         return _Within(self)
 
     def end(self) -> None:
@@ -62,18 +62,18 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Finish the bar whatever happened."""
+        """Close the bar."""
         self.end()
 
 
 class _Within(Progress):
-    """Shows one of several runs on the bar of all of them."""
+    """Displays one of several runs on the bar of all runs."""
 
     def __init__(self, whole: Progress) -> None:
         super().__init__(shown=False)
         self._whole = whole
 
     def advance(self, size: int, rows: int, findings: int) -> None:
-        """Say that `size` more bytes of the run are done; its rows are counted at its end."""
+        """Add `size` bytes of the run; its rows are counted at its end."""
         del rows, findings
         self._whole.add(size)

@@ -1,4 +1,4 @@
-"""What is found, kept on disk so that memory does not grow with it."""
+"""SQLite tables on disk for results whose number is not bounded."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from evalstream.model.errors import CannotCheck
 
 
 class SpillTable:
-    """Tables on disk that nobody else sees, with two MiB of them in memory at most.
+    """Private tables on disk, with at most 2 MiB of them in memory.
 
-    They are gone when it is closed, or with the process.
+    They are deleted when closed, and at the latest when the process ends.
     """
 
     def __init__(self, tables: str) -> None:
-        # Whoever iterates over what was found may do so in another thread than began.
+        # The results may be iterated over in another thread than the one that created them.
         self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         try:
             self._base.executescript(
@@ -27,14 +27,14 @@ class SpillTable:
             raise
 
     def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return what a statement selects. Raises CannotCheck where the disk is full."""
+        """Return the rows that a statement selects. Raises CannotCheck where the disk is full."""
         try:
             return self._base.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             raise _full(error) from error
 
     def change(self, statement: str, values: Iterable[tuple[Any, ...]]) -> int:
-        """Run a statement with each of some values, and count the rows that it changed.
+        """Run a statement with each of some values, and return the number of changed rows.
 
         Raises CannotCheck where the disk is full.
         """
@@ -44,19 +44,19 @@ class SpillTable:
             raise _full(error) from error
 
     def close(self) -> None:
-        """Forget everything."""
+        """Delete the tables."""
         self._base.close()
 
 
 def stored(text: str) -> bytes:
-    """Return a name as it is kept: any, also one that is not text for the system."""
+    """Encode a name for storage, also one that is not valid text."""
     return text.encode(errors="surrogatepass")
 
 
 def restored(data: bytes) -> str:
-    """Return a name that was kept."""
+    """Decode a stored name."""
     return data.decode(errors="surrogatepass")
 
 
 def _full(error: sqlite3.Error) -> CannotCheck:
-    return CannotCheck(f"what was found cannot be kept in the folder for temporary files: {error}")
+    return CannotCheck(f"cannot write to the folder for temporary files: {error}")

@@ -1,16 +1,16 @@
-"""Standard input, of which the first bytes can be seen before it is read."""
+"""Standard input, whose first bytes can be peeked at before it is read."""
 
 from __future__ import annotations
 
 import io
 import sys
 
-from evalstream.io.stream import READ_BYTES, Descriptor, Rewound
+from evalstream.io.stream import READ_BYTES, DescriptorReader, PrefixedReader
 from evalstream.model.block import ByteStream
 
 
 class StandardInput:
-    """The one standard input of the process; what was peeked at is not lost to its reader."""
+    """The standard input of the process; its reader also gets the peeked bytes."""
 
     def __init__(self) -> None:
         self._seen = bytearray()
@@ -22,7 +22,7 @@ class StandardInput:
         return bytes(self._seen)
 
     def peek(self) -> bytes | None:
-        """Wait for more bytes, and return all that have come; None where no more come.
+        """Wait for more bytes, and return all bytes so far; None at the end.
 
         Raises OSError where standard input is closed or cannot be read.
         """
@@ -31,29 +31,29 @@ class StandardInput:
         return bytes(self._seen) if data else None
 
     def wait(self, seconds: float) -> bool:
-        """Tell whether more comes within some seconds, the end included. Raises OSError."""
+        """Tell whether more bytes arrive within some seconds, the end included. Raises OSError."""
         return self._opened().wait(seconds)
 
     def reader(self) -> ByteStream:
-        """Return what reads standard input from its first byte on. Raises OSError."""
+        """Return a reader of standard input from its first byte. Raises OSError."""
         reader, seen = self._opened(), bytes(self._seen)
         self._seen.clear()
         self._reader = None
-        return Rewound(seen, reader) if seen else reader
+        return PrefixedReader(seen, reader) if seen else reader
 
     def _opened(self) -> ByteStream:
         if sys.stdin is None:
             raise OSError("standard input is closed")
         if self._reader is None:
             try:
-                self._reader = Descriptor(sys.stdin.fileno())
+                self._reader = DescriptorReader(sys.stdin.fileno())
             except io.UnsupportedOperation:
                 self._reader = _Buffered()
         return self._reader
 
 
 class _Buffered:
-    """Standard input that a program has put something else in the place of."""
+    """A replacement of sys.stdin without a file descriptor."""
 
     def read(self) -> bytes:
         return sys.stdin.buffer.read(READ_BYTES)
@@ -66,4 +66,4 @@ class _Buffered:
 
 
 STANDARD_INPUT = StandardInput()
-"""A process has no other one."""
+"""The one instance of this process."""

@@ -1,4 +1,4 @@
-"""Bytes that come once: standard input, a pipe, unpacked or remote bytes; blocks carry them."""
+"""Readers of bytes that arrive once, and their division into blocks of whole lines."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from evalstream.model.signals import STOPPING, Stopped
 READ_BYTES: Final = MEBIBYTE
 HEAD_BYTES: Final = 8 * MEBIBYTE
 
-LULL_SECONDS: Final = 0.5
-"""After how long without more bytes the rows that have come are looked at."""
+IDLE_SECONDS: Final = 0.5
+"""Seconds without more bytes after which the rows so far are checked."""
 
-LONGEST_LULLS: Final = 2
-"""How many times as long a row waits at most, where others follow without a lull."""
+MOST_IDLE_PERIODS: Final = 2
+"""Longest wait of a complete row, in idle periods, while more rows keep arriving."""
 
 
-class Descriptor:
-    """The bytes of a file descriptor; an `owned` one is closed in the end."""
+class DescriptorReader:
+    """Reads a file descriptor; an `owned` one is closed at the end."""
 
     def __init__(self, descriptor: int, *, owned: bool = False) -> None:
         self._descriptor, self._owned = descriptor, owned
         self._poll = select.poll()
         self._poll.register(descriptor, select.POLLIN)
         with suppress(OSError, AttributeError):
-            # A pipe holds 64 KiB unless told; a larger one spares switches between programs.
+            # The default buffer of a pipe is 64 KiB; a larger one saves context switches.
             fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, READ_BYTES)
 
     def read(self) -> bytes:
-        """Return what there is to read, waiting until there is something."""
-        with STOPPING.waiting():
+        """Return the available bytes, waiting until there are some."""
+        with STOPPING.interruptible():
             self._poll.poll()
         return os.read(self._descriptor, READ_BYTES)
 
     def wait(self, seconds: float) -> bool:
-        """Tell whether there is something to read within some seconds."""
-        with STOPPING.waiting():
+        """Tell whether bytes can be read within some seconds."""
+        with STOPPING.interruptible():
             return bool(self._poll.poll(seconds * 1000))
 
     def close(self) -> None:
@@ -54,8 +54,8 @@ class Descriptor:
             os.close(self._descriptor)
 
 
-class Stored:
-    """The bytes of a regular file, one after the other. Raises OSError if it cannot be opened."""
+class FileReader:
+    """Reads a regular file from its start. Raises OSError if it cannot be opened."""
 
     def __init__(self, path: str) -> None:
         self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by close()
@@ -67,18 +67,19 @@ class Stored:
         return self._file.read(READ_BYTES) or b""
 
     def wait(self, _seconds: float) -> bool:
-        """Say yes: a file never keeps its reader waiting."""
+        """Return True: reading a file does not block."""
         return True
 
     def changed(self) -> str | None:
-        """Say what changed since the file was opened, None if nothing did."""
+        """Describe what changed since the file was opened, or return None."""
         return describe_change(self._path, self._opened)
 
 
-class Stoppable:
-    """A reader that reads no more once the process is to stop: it then raises Stopped each time.
+class StoppableReader:
+    """Wraps a reader; once the process must stop, each read raises Stopped.
 
-    It stands before all readers that keep something of what they read, and never loses bytes.
+    It must be the innermost wrapper, below all readers that buffer bytes, so that no bytes are
+    lost.
     """
 
     def __init__(self, reader: ByteStream) -> None:
@@ -86,57 +87,58 @@ class Stoppable:
 
     def read(self) -> bytes:
         """Return the next bytes. Raises Stopped."""
-        STOPPING.insist()
+        STOPPING.check_again()
         data = self._reader.read()
         if not data:
-            # What stops this process often ends the one that writes, so this may be no true end.
-            STOPPING.insist()
+            # The signal often ends the writing process as well, so this end may not be the true
+            # one.
+            STOPPING.check_again()
         return data
 
     def wait(self, seconds: float) -> bool:
-        """Tell whether `read` has something to say, Stopped included, within some seconds."""
-        return STOPPING.wish is not None or self._reader.wait(seconds)
+        """Tell whether `read` would return or raise within some seconds, Stopped included."""
+        return STOPPING.received is not None or self._reader.wait(seconds)
 
 
-class Tapped:
-    """A reader whose bytes are shown to somebody else as they pass."""
+class TappedReader:
+    """Wraps a reader, and passes its bytes to a function as they are read."""
 
     def __init__(self, reader: ByteStream, tap: Callable[[bytes], object]) -> None:
         self._reader, self._tap = reader, tap
         self.wait, self.close = reader.wait, reader.close
 
     def read(self) -> bytes:
-        """Return the next bytes, once they were shown."""
+        """Return the next bytes, after passing them to the function."""
         data = self._reader.read()
         if data:
             self._tap(data)
         return data
 
 
-class Rewound:
-    """A reader that begins with bytes which were read before."""
+class PrefixedReader:
+    """Wraps a reader, and first returns bytes that were already read from it."""
 
     def __init__(self, data: bytes, reader: ByteStream) -> None:
         self._data, self._reader = data, reader
         self.close = reader.close
 
     def read(self) -> bytes:
-        """Return the bytes that were read before, then the reader's own."""
+        """Return the bytes that were already read, then those of the reader."""
         data, self._data = self._data, b""
         return data or self._reader.read()
 
     def wait(self, seconds: float) -> bool:
-        """Tell whether there is something to read within some seconds."""
+        """Tell whether bytes can be read within some seconds."""
         return bool(self._data) or self._reader.wait(seconds)
 
 
 class StreamSource:
-    """Rows out of a reader, in blocks of whole lines, with digests of all that was read.
+    """Divides the bytes of a reader into blocks of whole lines, and digests all of them.
 
-    `size` counts the bytes so far. Rows are handed on after `lull` seconds without more of
-    them. Where reading fails, or the process is to stop, the whole lines before come first, then
-    the error or Stopped; the line that it broke is then `unfinished`. With `keeps_rests`, what is
-    cut off a line that is too long is kept on disk (`rest`).
+    `size` counts the bytes so far. Complete rows are yielded after `idle_seconds` without more of
+    them. Where reading fails, or the process must stop, the whole lines before come first, then the
+    error or Stopped; the broken line is then `unfinished`. With `keep_rests`, the end of a line
+    above the length limit is kept on disk (`rest`).
     """
 
     def __init__(
@@ -145,44 +147,48 @@ class StreamSource:
         name: str,
         longest: int,
         *,
-        lull: float = LULL_SECONDS,
-        keeps_rests: bool = False,
+        idle_seconds: float = IDLE_SECONDS,
+        keep_rests: bool = False,
     ) -> None:
         self.path = name
         self.size = 0
-        self._reader, self._kept, self._lull = reader, longest + TOO_LONG_BY, lull
+        self._reader, self._kept_bytes, self._idle_seconds = (
+            reader,
+            longest + TOO_LONG_BY,
+            idle_seconds,
+        )
         self._head = bytearray()
         self._ended = False
         self._error: OSError | CannotCheck | Stopped | None = None
         self._digest: RunningDigest | None = None
-        self._rests: dict[int, IO[bytes]] | None = {} if keeps_rests else None
+        self._rests: dict[int, IO[bytes]] | None = {} if keep_rests else None
         self.unfinished = b""
 
     @property
     def ended(self) -> bool:
-        """Whether the input has ended already."""
+        """Whether the input has ended."""
         return self._ended
 
     @property
     def has_more(self) -> bool:
-        """Whether more can be read at once, or the end of the input."""
+        """Whether a read would return at once, the end of the input included."""
         return self._wait(0)
 
     def head(self, size: int = HEAD_BYTES) -> bytes:
-        """Return the first bytes, at most `size`, or the lines that come before a lull.
+        """Return the first bytes, at most `size`, or the lines that arrive before an idle period.
 
         They are kept for the blocks.
         """
-        latest = None
-        while len(self._head) < size and not self._ended and self._goes_on(latest):
+        deadline = None
+        while len(self._head) < size and not self._ended and self._should_read_on(deadline):
             data = self._read()
             self._head += data
-            if latest is None and b"\n" in data:
-                latest = self._latest()
+            if deadline is None and b"\n" in data:
+                deadline = self._deadline()
         return bytes(self._head[:size])
 
     def pieces(self) -> Iterator[bytes]:
-        """Iterate over the bytes as they come, from the first on; then raise what went wrong."""
+        """Iterate over all bytes as they arrive; then raise the error, if there is one."""
         data, self._head = bytes(self._head), bytearray()
         while data or not self._ended:
             if data:
@@ -191,52 +197,54 @@ class StreamSource:
         self._fail()
 
     def blocks(self, length: int) -> Iterator[Block | None]:
-        """Iterate over blocks of whole lines of about `length` bytes; None stands for a lull.
+        """Iterate over blocks of whole lines of about `length` bytes; None means an idle period.
 
-        Of a line longer than is allowed only so much is kept that it shows as too long. Raises
-        what kept the input from being read to its end, once the lines before were handed on.
+        Of a line above the limit only the beginning is kept, one byte or more above the limit.
+        Raises the error that ended the input after all whole lines were yielded.
         """
         buffer, offset = self._head, 0
         self._head = bytearray()
         while True:
-            latest = self._latest() if b"\n" in buffer else None
-            while len(buffer) < (length if latest else max(length, self._kept)):
-                if latest is None and not self._ended and not self._wait(0):
+            deadline = self._deadline() if b"\n" in buffer else None
+            while len(buffer) < (length if deadline else max(length, self._kept_bytes)):
+                if deadline is None and not self._ended and not self._wait(0):
                     yield None
-                if self._ended or not self._goes_on(latest):
+                if self._ended or not self._should_read_on(deadline):
                     break
                 data = self._read()
                 buffer += data
-                if latest is None and b"\n" in data:
-                    latest = self._latest()
-            cut = self._cut(buffer, length)
-            if not buffer or (self._error and not cut):
+                if deadline is None and b"\n" in data:
+                    deadline = self._deadline()
+            block_length = self._block_length(buffer, length)
+            if not buffer or (self._error and not block_length):
                 break
-            keeps = self._kept if self._rests is not None else TOO_LONG_BY
+            kept = self._kept_bytes if self._rests is not None else TOO_LONG_BY
             with memoryview(buffer) as view:
-                data = bytes(view[: cut or keeps])
-            taken = cut or self._skip_line(buffer, offset)
-            if cut:
-                del buffer[:cut]
+                data = bytes(view[: block_length or kept])
+            taken = block_length or self._skip_line(buffer, offset)
+            if block_length:
+                del buffer[:block_length]
             final = self._ended and not buffer and not self._error
-            yield Block(self.path, offset, taken, 0, data=data, final=final, overlong=not cut)
-            if latest is not None and len(data) < length and not self._ended:
+            yield Block(
+                self.path, offset, taken, 0, data=data, final=final, overlong=not block_length
+            )
+            if deadline is not None and len(data) < length and not self._ended:
                 yield None
             offset += taken
         self.unfinished = bytes(buffer)
         self._fail()
 
     def rest(self, offset: int) -> IO[bytes] | None:
-        """Return what was cut off the line at an offset, if it was cut; the caller closes it."""
+        """Return the rest of an overlong line by its offset, or None; the caller closes it."""
         return None if self._rests is None else self._rests.pop(offset, None)
 
     def start_digest(self, algorithms: Sequence[str]) -> None:
-        """Digest what was read and all that is to come."""
+        """Begin digests of all bytes, including those already read."""
         self._digest = RunningDigest(algorithms)
         self._digest.update(bytes(self._head))
 
     def checksums(self) -> dict[str, str]:
-        """Return the digests of everything read, by algorithm."""
+        """Return the digests of all bytes read, by algorithm."""
         return self._digest.result() if self._digest is not None else {}
 
     def diagnose(self, declared: str, algorithm: str) -> str | None:
@@ -245,31 +253,31 @@ class StreamSource:
         return None
 
     def close(self) -> None:
-        """Let go of the reader, and of what was kept on disk."""
+        """Close the reader, and delete the rests on disk."""
         for rest in (self._rests or {}).values():
             rest.close()
         self._reader.close()
 
-    def _latest(self) -> float:
-        """Return until when a row waits at most that is complete now."""
-        return time.monotonic() + LONGEST_LULLS * self._lull
+    def _deadline(self) -> float:
+        """Return the time until which a row that is complete now may wait."""
+        return time.monotonic() + MOST_IDLE_PERIODS * self._idle_seconds
 
-    def _goes_on(self, latest: float | None) -> bool:
-        """Tell whether to read on: while no row is complete, or none has waited enough."""
-        if latest is None:
+    def _should_read_on(self, deadline: float | None) -> bool:
+        """Tell whether to read on: while no row is complete, or the wait is not over."""
+        if deadline is None:
             return True
-        left = min(self._lull, latest - time.monotonic())
+        left = min(self._idle_seconds, deadline - time.monotonic())
         return left >= 0 and self._wait(left)
 
     def _wait(self, seconds: float) -> bool:
-        """Tell whether `_read` has something to say within some seconds, Stopped included."""
+        """Tell whether `_read` would return within some seconds, Stopped included."""
         try:
             return self._reader.wait(seconds)
         except Stopped:
             return True
 
     def _read(self) -> bytes:
-        """Read more; an error ends the input and is kept until all before it was handed on."""
+        """Read more bytes; an error ends the input, and is raised after the lines before it."""
         try:
             data = self._reader.read()
         except (OSError, CannotCheck, Stopped) as error:
@@ -284,8 +292,8 @@ class StreamSource:
         if self._error is not None:
             raise self._error
 
-    def _cut(self, buffer: bytearray, length: int) -> int:
-        """Return how many bytes of the buffer are to be a block of whole lines."""
+    def _block_length(self, buffer: bytearray, length: int) -> int:
+        """Return the length of the next block of whole lines in the buffer."""
         if len(buffer) > 2 * length:
             newline = buffer.rfind(b"\n", 0, length)
             newline = buffer.find(b"\n", length) if newline < 0 else newline
@@ -296,9 +304,9 @@ class StreamSource:
         return buffer.rfind(b"\n") + 1
 
     def _skip_line(self, buffer: bytearray, offset: int) -> int:
-        """Drop everything up to and with the next newline; return how many bytes that was."""
+        """Remove everything through the next newline; return the number of removed bytes."""
         dropped, rest = 0, self._new_rest(offset)
-        start = self._kept
+        start = self._kept_bytes
         while (newline := buffer.find(b"\n")) < 0 and not self._ended:
             dropped += len(buffer)
             if rest is not None:
@@ -306,16 +314,16 @@ class StreamSource:
             start = 0
             buffer.clear()
             buffer += self._read()
-        cut = newline + 1 if newline >= 0 else len(buffer)
+        block_length = newline + 1 if newline >= 0 else len(buffer)
         if rest is not None:
-            rest.write(buffer[start:cut])
-        del buffer[:cut]
-        return dropped + cut
+            rest.write(buffer[start:block_length])
+        del buffer[:block_length]
+        return dropped + block_length
 
     def _new_rest(self, offset: int) -> IO[bytes] | None:
         if self._rests is None:
             return None
         import tempfile
 
-        rest = self._rests[offset] = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - closed by close() or by whoever takes it
+        rest = self._rests[offset] = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - closed by close() or by the caller of rest()
         return rest

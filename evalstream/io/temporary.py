@@ -1,4 +1,4 @@
-"""A temporary file beside the one that it is to become, which a later call knows if it is left."""
+"""Temporary file next to its final name, which a later call can identify and reuse."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ from typing import Final
 ENDING: Final = ".evalstream"
 
 MOST: Final = 16
-"""How many names a temporary file may have: so many calls may write one file at the same time."""
+"""Number of possible names of a temporary file: the most calls that can write one file at a time.
+"""
 
 LONGEST_NAME: Final = 200
-"""The longest name, in bytes, that stands in that of its temporary file."""
+"""Longest name, in bytes, that is part of the temporary name; a longer one is hashed."""
 
-_OPENING: Final = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_MAKING: Final = _OPENING | os.O_CREAT | os.O_EXCL
+_OPEN_FLAGS: Final = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_CREATE_FLAGS: Final = _OPEN_FLAGS | os.O_CREAT | os.O_EXCL
 _BUSY: Final = (errno.EAGAIN, errno.EACCES)
 
 
 class TemporaryFile:
-    """An empty file of our own beside `path`, locked while this process has it.
+    """An empty file next to `path`, locked while this process owns it.
 
-    Its name is one of a few that follow from the name of `path`. What an earlier call left there
-    when it was killed is known by such a name and by its lock, which ended with the process: it
-    is taken over or removed. Where the file system knows no locks it stays. Raises OSError.
+    Its name is one of a fixed list derived from the name of `path`. A file that a killed call left
+    is identified by such a name and by its free lock: it is reused or removed. On a file system
+    without locks it stays. Raises OSError.
     """
 
     def __init__(self, path: str) -> None:
         self.name, self.descriptor = "", -1
         for name in temporary_names(path):
-            descriptor = _claimed(name, makes=not self.name)
+            descriptor = _claim(name, create=not self.name)
             if descriptor is None:
                 continue
             if self.name:
@@ -50,41 +51,41 @@ class TemporaryFile:
             folder, name = os.path.split(path)
             self.descriptor, self.name = tempfile.mkstemp(ENDING, f".{name}.", folder or os.curdir)
 
-    def become(self, path: str) -> None:
-        """Take the place of a file, or be it where there is none. Raises OSError."""
+    def rename_to(self, path: str) -> None:
+        """Rename the file to `path`, replacing an existing one. Raises OSError."""
         os.replace(self.name, path)
-        _OURS.leave(self.name)
+        _OWNED.leave(self.name)
 
     def remove(self) -> None:
-        """Delete the file, if it did not become another."""
+        """Delete the file, if it was not renamed."""
         _remove(self.name)
 
 
-class _Ours:
-    """The temporary files that this process has: it is not kept out by locks of its own."""
+class _OwnedNames:
+    """The temporary files of this process, whose locks do not exclude the process itself."""
 
     def __init__(self) -> None:
         self._names: set[str] = set()
         self._lock = Lock()
 
     def enter(self, name: str) -> bool:
-        """Take a name; tell whether it was free."""
+        """Add a name; tell whether it was free."""
         with self._lock:
             is_free = name not in self._names
             self._names.add(name)
         return is_free
 
     def leave(self, name: str) -> None:
-        """Let go of a name."""
+        """Remove a name."""
         with self._lock:
             self._names.discard(name)
 
 
-_OURS: Final = _Ours()
+_OWNED: Final = _OwnedNames()
 
 
 def temporary_names(path: str) -> Iterator[str]:
-    """Name the files that may be the temporary one of a path, there or not."""
+    """Iterate over the possible names of the temporary file of a path."""
     folder, name = os.path.split(os.path.abspath(path))
     written = os.fsencode(name)
     if len(written) > LONGEST_NAME:
@@ -93,39 +94,39 @@ def temporary_names(path: str) -> Iterator[str]:
         yield os.path.join(folder, f".{name}.{number}{ENDING}")
 
 
-def _claimed(name: str, *, makes: bool) -> int | None:
-    """Open and lock a file that has no owner; None where there is none. It may be made."""
-    if not _OURS.enter(name):
+def _claim(name: str, *, create: bool) -> int | None:
+    """Open and lock a file without an owner, creating it with `create`; None if not possible."""
+    if not _OWNED.enter(name):
         return None
     try:
-        descriptor = _opened(name, makes=makes)
+        descriptor = _open_and_lock(name, create=create)
     except BaseException:
-        _OURS.leave(name)
+        _OWNED.leave(name)
         raise
     if descriptor is None:
-        _OURS.leave(name)
+        _OWNED.leave(name)
     return descriptor
 
 
-def _opened(name: str, *, makes: bool) -> int | None:
-    if makes:
+def _open_and_lock(name: str, *, create: bool) -> int | None:
+    if create:
         with suppress(FileExistsError):
-            descriptor = os.open(name, _MAKING, 0o600)
-            return descriptor if _is_taken(descriptor, name, is_new=True) else None
+            descriptor = os.open(name, _CREATE_FLAGS, 0o600)
+            return descriptor if _acquire(descriptor, name, is_new=True) else None
     try:
-        descriptor = os.open(name, _OPENING)
+        descriptor = os.open(name, _OPEN_FLAGS)
     except OSError:
         return None
-    return descriptor if _is_taken(descriptor, name, is_new=False) else None
+    return descriptor if _acquire(descriptor, name, is_new=False) else None
 
 
-def _is_taken(descriptor: int, name: str, *, is_new: bool) -> bool:
-    """Lock an open file and empty it, or close it where it is not ours to take."""
+def _acquire(descriptor: int, name: str, *, is_new: bool) -> bool:
+    """Lock an open file and empty it, or close it where another process owns it."""
     try:
         has_lock = _lock(descriptor)
         if is_new and has_lock is not False:
             return True
-        if has_lock and _is_plain(descriptor, name):
+        if has_lock and _is_ours(descriptor, name):
             os.ftruncate(descriptor, 0)
             return True
     except OSError:
@@ -136,7 +137,7 @@ def _is_taken(descriptor: int, name: str, *, is_new: bool) -> bool:
 
 
 def _lock(descriptor: int) -> bool | None:
-    """Tell whether a file could be locked, None where its file system knows no locks."""
+    """Tell whether a file could be locked; None where its file system has no locks."""
     try:
         fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -144,10 +145,10 @@ def _lock(descriptor: int) -> bool | None:
     return True
 
 
-def _is_plain(descriptor: int, name: str) -> bool:
-    """Tell whether an open file still has its name, is no other name's, and is this user's.
+def _is_ours(descriptor: int, name: str) -> bool:
+    """Tell whether an open file still has its name, has no other, and belongs to this user.
 
-    Its owner may have given it another name while it was opened.
+    Its owner may have renamed it while it was opened.
     """
     status = os.fstat(descriptor)
     try:
@@ -161,4 +162,4 @@ def _is_plain(descriptor: int, name: str) -> bool:
 def _remove(name: str) -> None:
     with suppress(FileNotFoundError):
         os.unlink(name)
-    _OURS.leave(name)
+    _OWNED.leave(name)

@@ -1,4 +1,4 @@
-"""Writing to descriptors whose reader may be slow, so that it is always known what was written."""
+"""Writes to descriptors with slow readers, where the number of written bytes is always known."""
 
 from __future__ import annotations
 
@@ -9,71 +9,71 @@ from typing import Final
 from evalstream.model.block import MEBIBYTE, Bytes
 from evalstream.model.signals import STOPPING
 
-PATIENCE_SECONDS: Final = 1.0
-"""How long a reader that takes nothing is waited for once the process is to stop."""
+STOP_WAIT_SECONDS: Final = 1.0
+"""Seconds to wait for a reader that takes no bytes, once the process must stop."""
 
-LOOK_SECONDS: Final = 0.1
-"""How often a signal is looked for while a reader takes nothing."""
+POLL_SECONDS: Final = 0.1
+"""Seconds between two checks for a signal while a reader takes no bytes."""
 
-HELD_BYTES: Final = 1 << 16
-"""How much is gathered before it is written."""
+BUFFER_BYTES: Final = 1 << 16
+"""Number of bytes collected before they are written."""
 
 
 def write_all(descriptor: int, data: Bytes) -> None:
-    """Write bytes to a descriptor, waiting as long as its reader takes none.
+    """Write bytes to a descriptor, waiting while its reader takes none.
 
-    Once the process is to stop, the reader is given PATIENCE_SECONDS. Raises Stopped where it
-    takes nothing in that time, BrokenPipeError where it is gone, and OSError.
+    Once the process must stop, the reader has STOP_WAIT_SECONDS. Raises Stopped where it takes
+    nothing in that time, BrokenPipeError where it is gone, and OSError.
     """
     left = memoryview(data)
     if not left:
         return
-    room = select.poll()
-    room.register(descriptor, select.POLLOUT)
+    poller = select.poll()
+    poller.register(descriptor, select.POLLOUT)
     while left:
-        _await_room(room)
-        # More than fits may never be taken, and only a signal that is yet to come ends that.
-        most = select.PIPE_BUF if STOPPING.wish is not None else MEBIBYTE
+        _wait_until_writable(poller)
+        # A write above the free space may block for good; only a later signal would end it.
+        most = select.PIPE_BUF if STOPPING.received is not None else MEBIBYTE
         left = left[os.write(descriptor, left[:most]) :]
 
 
-def _await_room(room: select.poll) -> None:
-    """Wait until something can be written, an error of writing included. Raises Stopped."""
+def _wait_until_writable(poller: select.poll) -> None:
+    """Wait until bytes can be written or writing fails. Raises Stopped."""
     waited = 0.0
-    while not room.poll(LOOK_SECONDS * 1000):
-        if STOPPING.wish is not None:
-            waited += LOOK_SECONDS
-        if waited >= PATIENCE_SECONDS:
-            STOPPING.insist()
+    while not poller.poll(POLL_SECONDS * 1000):
+        if STOPPING.received is not None:
+            waited += POLL_SECONDS
+        if waited >= STOP_WAIT_SECONDS:
+            STOPPING.check_again()
 
 
-class PatientWriter:
-    """A descriptor that takes bytes, some of them at a time; an `owned` one is closed in the end.
+class PollingWriter:
+    """Buffered writer to a descriptor; an `owned` one is closed at the end.
 
-    After an error, what was not written yet is forgotten.
+    After an error, the buffered bytes are discarded.
     """
 
     def __init__(self, descriptor: int, *, owned: bool = False) -> None:
         self._descriptor, self._owned = descriptor, owned
-        self._held = bytearray()
+        self._buffer = bytearray()
 
     def write(self, data: Bytes) -> None:
-        """Take bytes. Raises what `write_all` raises."""
-        self._held += data
-        if len(self._held) >= HELD_BYTES:
+        """Add bytes. Raises what `write_all` raises."""
+        self._buffer += data
+        if len(self._buffer) >= BUFFER_BYTES:
             self.flush()
 
     def flush(self) -> None:
-        """Write what was taken. Raises what `write_all` raises."""
-        held, self._held = self._held, bytearray()
-        write_all(self._descriptor, bytes(held))
+        """Write the buffered bytes. Raises what `write_all` raises."""
+        data, self._buffer = self._buffer, bytearray()
+        write_all(self._descriptor, bytes(data))
 
     def fileno(self) -> int:
         """Return the descriptor."""
         return self._descriptor
 
     def close(self) -> None:
-        """Write what was taken, and close the descriptor if it is owned."""
+        """Write the buffered bytes, and close the descriptor if it is owned."""
         try:
             self.flush()
         finally:

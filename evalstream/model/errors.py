@@ -1,13 +1,13 @@
-"""Violations of the run itself, never of the data; data violations are findings.
+"""Exceptions of evalstream: failures of a run itself; defects of the data are findings.
 
 EvalstreamError
-├── UsageError        the call makes no sense                        exit 2
-├── CannotWrite       rows could not be written where they are to go exit 3
-└── CannotCheck       something could not be looked at               exit 3
+├── UsageError        the options or arguments are not valid         exit 2
+├── CannotWrite       an output could not be written                 exit 3
+└── CannotCheck       an input could not be read                     exit 3
     ├── MissingExtra  a library for this input is not installed
-    ├── BrokenCompression  a compressed stream is damaged or cut off
+    ├── BrokenCompression  a compressed stream is damaged or truncated
     ├── WorkerLost    a worker process died on the same block again
-    └── ExecutorLost    who runs the work is gone, such as a cluster's scheduler
+    └── ExecutorLost  the executor is gone, such as the scheduler of a cluster
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ class UsageError(EvalstreamError):
 
 
 class CannotWrite(EvalstreamError):
-    """Rows or a seal could not be written where they are to go; the check ends there."""
+    """Rows or a seal could not be written to their target; the check ends."""
 
 
 class CannotCheck(EvalstreamError):
-    """An input, or a part of it, could not be looked at; it is never reported as passed."""
+    """An input, or a part of it, could not be read; it is never reported as passed."""
 
 
 class MissingExtra(CannotCheck):
-    """An optional library is needed and not installed; the message says how to install it."""
+    """An optional library is needed and not installed; the message names the pip command."""
 
 
 class BrokenCompression(CannotCheck):
-    """A compressed stream is corrupt, cut off, or followed by bytes that belong to no member."""
+    """A compressed stream is corrupt, truncated, or followed by bytes outside any member."""
 
 
 class WorkerLost(CannotCheck):
@@ -42,4 +42,4 @@ class WorkerLost(CannotCheck):
 
 
 class ExecutorLost(CannotCheck):
-    """Who runs the work is gone, such as the scheduler of a cluster; nothing more can be run."""
+    """The executor is gone, such as the scheduler of a cluster; no more tasks can run."""

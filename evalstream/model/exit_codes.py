@@ -40,8 +40,8 @@ def exit_code(totals: Totals) -> int:
 
     Failed runs come before runs that could not be checked, and a signal before both.
     """
-    if STOPPING.granted is not None:
-        return of_signal(STOPPING.granted)
+    if STOPPING.raised is not None:
+        return of_signal(STOPPING.raised)
     if totals.verdicts.get("failed"):
         return ExitCode.FAILED
     if totals.unchecked or totals.unreached or not totals.runs:

@@ -1,4 +1,4 @@
-"""What a rule reports, and what users see of it."""
+"""Violations that rules report, and findings that users see."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 
 class Severity(IntEnum):
-    """How bad a finding is; the order is the order of badness."""
+    """The severity of a finding, in ascending order."""
 
     INFO = 1
     WARNING = 2
@@ -21,18 +21,18 @@ class Severity(IntEnum):
 
 
 class Excerpt(NamedTuple):
-    """A piece of a line round a syntax violation, and the violation's place in it, from 0."""
+    """An excerpt of a line around a syntax violation, and the violation's index in it, from 0."""
 
     excerpt: str
     caret: int
 
 
 class Violation(NamedTuple):
-    """What a rule says: which code, where inside the document, and what.
+    """What a rule reports: a code, a message, and a position inside the document.
 
-    `severity` is None where the rule's own severity holds. `count` is the number of
-    occurrences (rows) that one violation stands for; None means one. `about_rows` says of a rule
-    that speaks about the aggregate that this violation is the rows file's.
+    `severity` is None where the rule's own severity applies. `count` is the number of occurrences
+    (rows) that one violation covers; None means one. `about_rows` marks a violation of a rule on
+    the aggregate that concerns the rows file.
     """
 
     code: str
@@ -47,33 +47,33 @@ class Violation(NamedTuple):
 
 
 def one_of(values: Iterable[Any]) -> dict[str, Any]:
-    """Return what is expected where several values are right, in the terms of JSON Schema."""
+    """Return `expected` for a finding where several values are valid, as JSON Schema."""
     return {"enum": list(values)}
 
 
 def of_length(items: int) -> dict[str, Any]:
-    """Return what is expected where a list is to have so many items."""
+    """Return `expected` for a finding where a list must have this many items, as JSON Schema."""
     return {"minItems": items, "maxItems": items}
 
 
 def at_least(limit: Any) -> dict[str, Any]:
-    """Return what is expected where a limit and all numbers above it are right."""
+    """Return `expected` for a finding where the limit and all greater numbers are valid."""
     return {"minimum": limit}
 
 
 def at_most(limit: Any) -> dict[str, Any]:
-    """Return what is expected where a limit and all numbers below it are right."""
+    """Return `expected` for a finding where the limit and all smaller numbers are valid."""
     return {"maximum": limit}
 
 
 class Finding(NamedTuple):
-    """One violation or notice with its place, in the order of the output contract.
+    """One violation with code, severity, file and line, in the order of the output contract.
 
-    `found` is what stands at the pointer. `expected` is what should stand there: the value, or a
-    small JSON Schema where several are right.
+    `found` is the value at the pointer. `expected` is the correct value, or a small JSON Schema
+    where several values are correct.
 
-    `line` counts from 1 over all lines; `offset` is the byte offset of the line in the
-    unpacked bytes; `pointer` is a JSON Pointer (RFC 6901) into the row or the aggregate.
+    `line` counts from 1 over all lines; `offset` is the byte offset of the line in the unpacked
+    bytes; `pointer` is a JSON Pointer (RFC 6901) into the row or the aggregate.
     """
 
     code: str
@@ -91,7 +91,7 @@ class Finding(NamedTuple):
     count: int | None  # type: ignore[assignment]  # hides tuple.count, not needed here
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the finding as the output contract writes it: absent keys left out."""
+        """Return the finding as the output contract writes it, without absent keys."""
         shown: dict[str, Any] = {
             key: value for key, value in zip(_FIELDS, self, strict=True) if value is not None
         }
@@ -102,11 +102,11 @@ class Finding(NamedTuple):
 
     @property
     def occurrences(self) -> int:
-        """How many occurrences this finding stands for."""
+        """The number of occurrences that this finding covers."""
         return 1 if self.count is None else self.count
 
     def order(self) -> tuple[float, str, str]:
-        """Sort key within one file: line, code, pointer; the whole file comes last."""
+        """Sort key within one file: line, code, pointer; findings on the whole file come last."""
         line = float("inf") if self.line is None else self.line
         return line, self.code, self.pointer or ""
 
@@ -117,12 +117,12 @@ _FIELDS: Final = Finding._fields
 _LABELS: Final = {severity: severity.label for severity in Severity}
 
 
-MORE: Final = "more findings of this kind, which are counted and not told one by one"
-"""What stands for the findings of a document that are not held."""
+MORE: Final = "more findings of this kind, counted but not listed"
+"""The message that replaces the findings of a document above the limit."""
 
 
 class PlacedViolation(NamedTuple):
-    """A violation in the aggregate, with its line where the text itself is at violation."""
+    """A violation in the aggregate, with its line where the violation is in the JSON text."""
 
     violation: Violation
     line: int | None = None

@@ -1,4 +1,4 @@
-"""Findings that are kept: in memory while they are few, on disk past a bound."""
+"""A growing list of findings: in memory up to a bound, then in a temporary file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ IN_MEMORY: Final = 20_000
 
 
 class FindingList:
-    """A list of findings that only grows and can be iterated over again and again."""
+    """A list of findings that can be appended to and iterated over repeatedly."""
 
     def __init__(self, in_memory: int = IN_MEMORY) -> None:
         self._in_memory = in_memory
@@ -20,10 +20,10 @@ class FindingList:
         self._file: IO[bytes] | None = None
 
     def append(self, finding: Finding) -> None:
-        """Take one more finding."""
+        """Append a finding."""
         self._recent.append(finding)
         if len(self._recent) >= self._in_memory:
-            # Few checks find so much, and these take 4 ms to load.
+            # Few checks have so many findings, and these imports take 4 ms.
             import pickle
             import tempfile
 
@@ -35,7 +35,7 @@ class FindingList:
             self._recent.clear()
 
     def __iter__(self) -> Iterator[Finding]:
-        """Iterate over the findings in the order in which they came."""
+        """Iterate over the findings in the order in which they were appended."""
         if self._file is not None:
             import pickle
 

@@ -1,4 +1,4 @@
-"""The outcome of a check: what became of each run, and the totals."""
+"""Reports of a check: run summaries, what was verified, and totals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evalstream.model.rule_text import RuleText
 
 
 class Figures(NamedTuple):
-    """Some numbers that describe a result, claimed or recomputed; None where not known.
+    """The figures of one result, claimed or recomputed; None where not known.
 
     `samples` counts samples; the others are on the scale of the scores.
     """
@@ -32,10 +32,10 @@ class Figures(NamedTuple):
 
 
 class ResultSummary(NamedTuple):
-    """One result of an aggregate: its claims beside what its rows amount to.
+    """One result of an aggregate: its claims and the figures recomputed from its rows.
 
-    `rows` counts the rows that join it; `recomputed` is None where they allow no verdict. `claims`
-    counts its figures that rows can confirm, `claims_recomputed` those that were compared.
+    `rows` counts the rows that join it; `recomputed` is None where the rows do not suffice.
+    `claims` counts its figures that rows can confirm, `claims_recomputed` those that were compared.
     """
 
     name: str | None
@@ -61,10 +61,10 @@ class ResultSummary(NamedTuple):
 class Verified(NamedTuple):
     """What was verified of a run, and how much of it.
 
-    `checksum` and `row_count` tell whether the declared one is that of the rows; None where none
-    is declared, or where the rows were not read to their end. `hashes` counts the rows, of `rows`
-    in all, whose sample_hash is that of their input; `claims` counts the figures of the
-    aggregate that rows can confirm, `claims_recomputed` those that were compared with them.
+    `checksum` and `row_count` tell whether the declared one matches the rows; None where none is
+    declared, or where the rows were not read to their end. `hashes` counts the rows, of `rows` in
+    all, whose sample_hash matches their input; `claims` counts the figures of the aggregate that
+    rows can confirm, `claims_recomputed` those that were compared.
     """
 
     checksum: bool | None = None
@@ -85,33 +85,36 @@ class Verified(NamedTuple):
 
 
 NOT_CHECKED: Final = frozenset({"ES001", "ES004", "ES005", "ES008"})
-"""Codes which say that something was not looked at for sure; alone they lead to exit code 3."""
+"""Codes that mean that something could not be checked; alone they lead to exit code 3."""
 
 
 VERDICTS: Final = ("passed", "failed", "incomplete")
-"""What can become of a run."""
+"""The possible verdicts of a run."""
 
 
 NOT_SEALED: Final = "it was not sealed"
-"""How a run says that its rows were to be sealed and were not."""
+"""The start of the message that rows were to be sealed and were not."""
 
 
 @dataclass(slots=True)
 class RunSummary:
-    """What became of one run: a rows file with its aggregate, if it has one.
+    """The outcome of one run: a rows file with its aggregate, if it has one.
 
     `verdict` is `passed`, `failed`, or `incomplete` where no violation was found but something
     could not be checked. `counts` holds occurrences by code, `severities` by severity;
-    `incomplete_reason` says what kept the rows from being checked in full. `results` are the
-    aggregate's, claimed beside recomputed. `covers` says what the checksum is of where there is a
-    choice: `stored` or `unpacked` bytes, or `rows` without the noise between them. `inputs` is a
-    third document, where a system has one. `sealed` is the aggregate that was sealed; `change` is
-    what sealing it would change. `links` are what ties the run to others of one call. `unchanged`
-    says when it was checked, of a run that was not checked again since nothing changed. `verified`
-    says how much was; `selected` and `ignored` are the codes or prefixes by which rules were left
-    out. What `is_note` is not a run: it says what a search left unchecked that does not matter, and
-    how many names it `excluded`. `noun` is what its format counts. `remark` says why a verdict
-    stays open though everything was looked at.
+    `incomplete_reason` says why the rows were not checked in full. `results` are the aggregate's,
+    claimed and recomputed. `covers` names the bytes of the checksum where there is a choice:
+    `stored` or `unpacked` bytes, or `rows` without the noise between them. `inputs` is a third
+    document, where the format has one. `sealed` is the aggregate that was sealed; `change` is the
+    diff that sealing would make. `links` are the digests that link the run to other runs of the
+    call.
+
+    `unchanged` is the time of the earlier check, for a run that a ledger answered. `verified` says
+    how much was verified; `selected` and `ignored` are the codes or prefixes that limit the rules.
+    A summary with `is_note` is not a run: it describes names that a search did not check, and
+    `excluded` counts the names that it excluded.
+    `noun` is the plural of what its format counts. `remark` says why a verdict stays open although
+    everything was read.
     """
 
     file: str | None
@@ -145,17 +148,17 @@ class RunSummary:
     remark: str | None = None
 
     def count(self, code: str, severity: Severity, times: int) -> None:
-        """Count more occurrences of what was found."""
+        """Count more occurrences of a code."""
         self.counts[code] = self.counts.get(code, 0) + times
         self.severities[severity] = self.severities.get(severity, 0) + times
 
     def note_unsealed(self, reason: str | None = None) -> None:
-        """Say that rows were not sealed, and why if that is not said by now."""
-        said = NOT_SEALED if reason is None else f"{NOT_SEALED}: {reason}"
+        """Add to `incomplete_reason` that the rows were not sealed, and why."""
+        message = NOT_SEALED if reason is None else f"{NOT_SEALED}: {reason}"
         if self.incomplete_reason is None:
-            self.incomplete_reason = said
+            self.incomplete_reason = message
         elif NOT_SEALED not in self.incomplete_reason:
-            self.incomplete_reason = f"{self.incomplete_reason}; {said}"
+            self.incomplete_reason = f"{self.incomplete_reason}; {message}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the run as the output contract writes it."""
@@ -186,12 +189,12 @@ class RunSummary:
 
 @dataclass(slots=True)
 class Totals:
-    """What all runs of a check amount to.
+    """The totals of a check over all runs.
 
     `verdicts` counts runs by verdict, `counts` occurrences by code and `severities` by severity;
-    `unchanged` counts runs that a ledger answered for, `unreached` those that were not looked at
-    since the check was stopped before, and `unchecked` those of which something was not.
-    `excluded` counts the names that searches left out.
+    `unchanged` counts runs that a ledger answered, `unreached` those that the check did not reach
+    before it was stopped, and `unchecked` those that were not checked in full. `excluded` counts
+    the names that searches left out.
     """
 
     runs: int = 0
@@ -206,7 +209,7 @@ class Totals:
     severities: dict[Severity, int] = field(default_factory=dict)
 
     def add(self, run: RunSummary) -> None:
-        """Count one more run, or what a note says."""
+        """Add one run, or a note."""
         self.excluded += run.excluded
         self.runs += not run.is_note
         self.rows += run.rows

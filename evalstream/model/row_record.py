@@ -1,4 +1,4 @@
-"""What rows are, as digests: one fixed-size record per row, made where the row is read."""
+"""Row records: a fixed-size record of digests per row, made where the row is read."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 
 DIGEST_BYTES: Final = 16
 ABSENT: Final = bytes(DIGEST_BYTES)
-"""Stands for the digest of an input that a row does not show."""
+"""The input digest of a row without an input."""
 
 UNJOINED: Final = -1
-"""Stands for the place of a result where a row joins none."""
+"""The result index of a row that joins no result."""
 
 _RECORD: Final = struct.Struct("<Q16s16sQQQQqQQd")
 _WORD: Final = 8
@@ -23,25 +23,25 @@ SAMPLE_AT: Final = struct.calcsize("<Q")
 INPUT_AT: Final = struct.calcsize("<Q16s")
 CONTENT_AT: Final = struct.calcsize("<Q16s16s")
 KEY_AT: Final = SAMPLE_AT + DIGEST_BYTES // 2
-"""Where the digests of sample, input and content and the key stand in a record, in bytes."""
+"""The byte positions of the digests of sample, input and content and of the key in a record."""
 
 KEY_BYTES: Final = 8
-"""The length of the digest of the content, and of the key."""
+"""Bytes of the digest of the content, and of the key."""
 
 _PLACE_WORD: Final = 9
 _OFFSET_WORD: Final = 10
 
 
 class RowRecord(NamedTuple):
-    """One row: its line, and digests of what it is.
+    """One row: its line, its position, and digests of its content.
 
-    `sample` tells which sample the row scores under which evaluation_name of which evaluation, its
-    second half whatever the name; `input` digests its input within the evaluation, `content` its
-    bytes, and `output` the choices and what the model said (0: not looked at). `mark` digests what
-    numbers the repeats of a sample (0: nothing does) and `result` the evaluation_result_id (0:
-    none); `place` is the index of the result that the row joins. `offset` is the byte offset of
-    the row, `name` digests evaluation and evaluation_name, and `score` is NaN where no double is
-    the row's score.
+    `sample` identifies the sample, the evaluation_name and the evaluation; its second half does not
+    depend on the name. `input` digests the input within the evaluation, `content` the bytes, and
+    `output` the choices and the output of the model (0: not computed). `mark` digests the members
+    that number the repeats of a sample (0: none) and `result` the evaluation_result_id (0: none);
+    `place` is the index of the result that the row joins. `offset` is the byte offset of the row,
+    `name` digests evaluation and evaluation_name, and `score` is NaN where the row's score is not a
+    double.
     """
 
     line: int
@@ -58,9 +58,9 @@ class RowRecord(NamedTuple):
 
     @property
     def scored(self) -> int:
-        """What tells the result that the row scores: the one that it joins, else the id; 0: none.
+        """The identity of the scored result: the joined result, else the digest of the id; 0: none.
 
-        Places are negative here, so that they differ from digests.
+        Indices are negative here, so that they differ from digests.
         """
         return self.result if self.place == UNJOINED else -1 - self.place
 
@@ -71,12 +71,12 @@ class RowRecord(NamedTuple):
 
     @property
     def key(self) -> bytes:
-        """What tells the sample within its evaluation, whatever the evaluation_name."""
+        """The identity of the sample within its evaluation, the same for each evaluation_name."""
         return self.sample[-KEY_BYTES:]
 
 
 class RowRecords:
-    """The records of some rows, packed one after the other; lines as they were packed."""
+    """The records of some rows, packed one after the other."""
 
     __slots__ = ("data",)
 
@@ -88,7 +88,7 @@ class RowRecords:
         return len(self.data) // RECORD_BYTES
 
     def digests(self, place: int) -> list[bytes]:
-        """Return a digest of each row: that at SAMPLE_AT or INPUT_AT."""
+        """Return a digest of each row: the one at SAMPLE_AT or INPUT_AT."""
         data = self.data
         starts = range(place, len(data), RECORD_BYTES)
         return [data[start : start + DIGEST_BYTES] for start in starts]
@@ -106,7 +106,7 @@ class RowRecords:
         return self._words(_OFFSET_WORD)
 
     def places(self) -> list[int]:
-        """Return the place of the result that each row joins."""
+        """Return the index of the result that each row joins."""
         return memoryview(self.data).cast("q")[_PLACE_WORD::_WORDS].tolist()
 
     def record(self, index: int) -> RowRecord:
@@ -118,7 +118,7 @@ class RowRecords:
         return map(RowRecord._make, _RECORD.iter_unpack(self.data))
 
     def shifted(self, shift: int) -> bytes:
-        """Return the packed records, `shift` added to their lines."""
+        """Return the packed records with `shift` added to their lines."""
         words = array("Q", self.data)
         words[::_WORDS] = array("Q", [line + shift for line in words[::_WORDS]])
         return words.tobytes()
@@ -128,4 +128,4 @@ class RowRecords:
 
 
 pack: Final[Callable[..., bytes]] = _RECORD.pack
-"""Packs one row, its fields in the order of Record."""
+"""Packs one row, its fields in the order of RowRecord."""

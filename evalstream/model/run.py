@@ -1,4 +1,4 @@
-"""What a run is: rows, their aggregate, further documents; and what stands for no run."""
+"""Runs: rows, their aggregate and further documents; and inputs without a run."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Final
 STDIN: Final = "-"
 
 MAIN_FORMAT: Final = "eee"
-"""The format of rows where nothing shows another."""
+"""The format of rows that do not indicate another one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What is checked together: a rows file, an aggregate, or both, and further documents.
+    """The documents that are checked together: a rows file, an aggregate, or both, and more.
 
-    `missing` says what was declared but not found; with `leads_out` the declared path leads out
-    of what was named. `format` names the system whose files they are; with HarpIA Lab, `inputs`
-    is what was put into the evaluation. `size` counts the bytes of the rows, and `mark` tells
-    them from others under the same name, as a store lists them; None where no list told it.
+    `missing` names what was declared but not found; with `leads_out` the declared path leads out of
+    the inputs. `format` is the name of the format; for HarpIA Lab, `inputs` is the document of the
+    evaluation's inputs. `size` counts the bytes of the rows, and `mark` identifies this version of
+    the object in a store's listing; None where the rows were not listed.
     """
 
     rows: str | None
@@ -33,7 +33,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class NoInput:
-    """An input in which there is nothing to check, or that cannot be looked into, and why."""
+    """An input without anything to check, or one that cannot be read, and the reason."""
 
     path: str
     reason: str
@@ -43,4 +43,4 @@ class NoInput:
 
 @dataclass(frozen=True, slots=True)
 class ForeignLog(NoInput):
-    """A log of a harness, which has to be converted before it can be checked."""
+    """A log of an evaluation harness, which must be converted before it can be checked."""

@@ -1,4 +1,4 @@
-"""A wish to stop, as a signal brings it: made at any time, granted where nothing is half done."""
+"""Deferred SIGINT and SIGTERM handling: a signal is recorded, and raised at a safe place."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class Stopped(BaseException):
-    """Somebody asked this process to stop; `signal` is the number of the signal that said so.
+    """A signal asked this process to stop; `signal` is its number.
 
-    No Exception, so that whoever handles violations does not take it for one.
+    It is not an Exception, so that handlers of errors do not catch it.
     """
 
     def __init__(self, number: int) -> None:
@@ -28,70 +28,73 @@ class Stopped(BaseException):
 
 
 class Stopping:
-    """Keeps a wish until somebody grants it, by raising Stopped at a safe place.
+    """Records a signal until a safe place in the code raises Stopped.
 
-    `granted` is the signal that was obeyed: whoever could go on must end soon. Nothing happens
-    unless `listen` was called, so that programs which use the package keep their own ways with
-    signals.
+    `raised` is the signal that was raised as Stopped: the process must end soon. Nothing happens
+    unless `listen` was called, so programs that use the package as a library keep their own signal
+    handlers.
     """
 
     def __init__(self) -> None:
-        self._wish: int | None = None
-        self._listens = self._waits = self._held = False
-        self.granted: int | None = None
+        self._received: int | None = None
+        self._installed = self._is_interruptible = self._deferred = False
+        self.raised: int | None = None
 
     @property
-    def wish(self) -> int | None:
-        """The signal that came last, obeyed by now or not; None before there was one."""
-        return self._wish
+    def received(self) -> int | None:
+        """The signal that arrived last, raised or not; None before the first."""
+        return self._received
 
     def listen(self) -> None:
-        """Take signals from now on; only the main thread may call this."""
-        self._listens = True
+        """Install the signal handlers; call this from the main thread only."""
+        self._installed = True
         for number in SIGNALS:
-            signal.signal(number, self._hear)
+            signal.signal(number, self._handle)
 
     def check(self) -> None:
-        """Grant the wish if there is one, once. Raises Stopped."""
-        if self.granted is None and not self._held:
-            self.insist()
+        """Raise Stopped if a signal arrived and was not raised before."""
+        if self.raised is None and not self._deferred:
+            self.check_again()
 
-    def insist(self) -> None:
-        """Grant the wish if there is one, also if it was granted before. Raises Stopped.
+    def check_again(self) -> None:
+        """Raise Stopped if a signal arrived, also if it was raised before.
 
-        This is for what would else wait again: a reader that is asked for more, a writer whose
-        bytes are not taken.
+        Call this in code that would block again otherwise: a reader that asks for more, a writer
+        whose bytes are not taken.
         """
-        if self._wish is not None:
-            self._grant(self._wish)
+        if self._received is not None:
+            self._raise(self._received)
 
-    def hold(self) -> None:
-        """Only take note of signals from now on, also of a second one.
+    def defer(self) -> None:
+        """Only record signals from now on, also a second one.
 
-        What has begun is then brought to its end, and decides how the process ends.
+        The current operation then runs to its end, and its outcome decides the exit code.
         """
-        self._held = self._listens
+        self._deferred = self._installed
 
     @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Grant a wish while something is waited for, in which nothing is half done."""
-        self._waits = True
+    def interruptible(self) -> Iterator[None]:
+        """Raise Stopped immediately when a signal arrives inside this context.
+
+        Use it around a wait in which no operation is half done.
+        """
+        self._is_interruptible = True
         try:
             self.check()
             yield
         finally:
-            self._waits = False
+            self._is_interruptible = False
 
-    def _hear(self, number: int, _frame: FrameType | None) -> None:
-        """Take a signal; one that comes while the first is being granted is granted at once."""
-        again, self._wish = self._wish is not None, number
-        if (self._waits or again) and not self._held:
-            self._grant(number)
+    def _handle(self, number: int, _frame: FrameType | None) -> None:
+        """Record a signal; a second one is raised at once."""
+        is_second, self._received = self._received is not None, number
+        if (self._is_interruptible or is_second) and not self._deferred:
+            self._raise(number)
 
-    def _grant(self, number: int) -> NoReturn:
-        self.granted = number
+    def _raise(self, number: int) -> NoReturn:
+        self.raised = number
         raise Stopped(number)
 
 
 STOPPING: Final = Stopping()
-"""There is one, as signals are the whole process's."""
+"""The one instance: signals belong to the whole process."""

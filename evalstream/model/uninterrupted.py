@@ -1,4 +1,4 @@
-"""Imports that no signal breaks into: a library that is interrupted while it loads may crash."""
+"""Imports that signals do not interrupt: an interrupted extension module may crash."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Keep SIGINT and SIGTERM waiting in this thread until the end; they are taken then."""
+    """Block SIGINT and SIGTERM in this thread until the end; they are delivered then."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     try:
         yield

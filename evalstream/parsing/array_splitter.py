@@ -1,8 +1,7 @@
-"""The splitter of a JSON array: bytes in, the byte spans of whole elements out."""
+"""Incremental splitter of a JSON array into the byte spans of its elements."""
 
 from __future__ import annotations
 
-import json
 import re
 from enum import Enum
 from typing import Final, NamedTuple
@@ -10,38 +9,29 @@ from typing import Final, NamedTuple
 import msgspec
 
 from evalstream.model.block import TOO_LONG_BY
+from evalstream.parsing.value_reader import Outcome, ReadResult, read_value
 
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
-SEEN_AFTER_ERROR: Final = 64
-"""How many bytes after a fault stay with a malformed element, to be shown with it."""
+SHOWN_AFTER_ERROR: Final = 64
+"""Number of bytes after an error that are shown with a malformed element."""
 
-# Only the end of a value is wanted, so the decoder is to keep as little of it as it can; digits
-# that nobody turns into a number may be as many as they like.
-DECODER: Final = json.JSONDecoder(parse_int=bool, parse_float=bool, object_hook=bool)
 
 _FAST_DECODER: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _BETWEEN = re.compile(rb"[ \t\n\r,]*")
 _HEAD = re.compile(rb'(?:\{[ \t\n\r]*"[^"\\]*")?')
 
 _SPACE = re.compile(r"[ \t\n\r]*")
-_CUT_ESCAPE = re.compile(r"u[0-9A-Fa-f]{0,4}")
-_WORDS: Final = ("null", "true", "false", "NaN", "Infinity", "-Infinity")
-_CUT_TOKENS: Final = frozenset(
-    {"", ".", "e", "E", "e+", "e-", "E+", "E-"}
-    | {word[:length] for word in _WORDS for length in range(1, len(word))}
-)
-_LONGEST_CUT_TOKEN: Final = max(map(len, _CUT_TOKENS))
 
 _NOT_BEGUN: Final = "the file does not begin with ["
 _NOT_CLOSED: Final = "the array is not closed"
 _COMMA_MISSING: Final = "a comma is missing between two elements"
 _VALUE_MISSING: Final = "a value is missing before a comma"
-_TRAILING_COMMA: Final = "a comma stands before the array's end"
-_MALFORMED: Final = "an element is no JSON value, so the next one's begin cannot be told"
-_TOO_LONG: Final = "an element is longer than is allowed"
-_TOO_DEEP: Final = "an element is nested too deep to be read"
-_MORE_FOLLOWS: Final = "something follows the array's end"
+_TRAILING_COMMA: Final = "a trailing comma before the end of the array"
+_MALFORMED: Final = "an element is not valid JSON, so the start of the next one is unknown"
+_TOO_LONG: Final = "an element is longer than the limit"
+_TOO_DEEP: Final = "an element is nested too deeply to parse"
+_MORE_FOLLOWS: Final = "unexpected data after the end of the array"
 
 
 _RULES: Final = {
@@ -49,15 +39,15 @@ _RULES: Final = {
     _TOO_DEEP: "too-deep-or-too-big",
     _TOO_LONG: "line-too-long",
 }
-"""The rules that are broken where it is not simply the grammar of JSON."""
+"""The rules of these errors; all others break the grammar of JSON."""
 
 
 class Element(NamedTuple):
-    """The bytes of one element as they stand, without white space or comma round them.
+    """The bytes of one element, without white space or comma around them.
 
-    `offset` is the byte offset of the first byte in the input, `line` its line from 1, where
-    lines are cut at line feeds alone. An element that is not `whole` is where a broken array
-    stops making sense: its text is a bounded part of what stands there.
+    `offset` is the byte offset of the first byte in the input, `line` its line from 1, where only
+    line feeds end lines. An element that is not `whole` is the point where the array breaks: its
+    text is a bounded part of the input there.
     """
 
     text: bytes
@@ -67,7 +57,7 @@ class Element(NamedTuple):
 
 
 class ArrayError(NamedTuple):
-    """What is wrong with the array itself; `offset` is in bytes and `line` counts from 1.
+    """An error in the array itself; `offset` is in bytes and `line` counts from 1.
 
     `name` is the name of the rule that it breaks.
     """
@@ -90,59 +80,45 @@ class _Expected(Enum):
 _OPENERS: Final = {
     _Expected.FIRST: b"[",
     _Expected.VALUE: b"[",
-    # An element stands for those before: a comma has to follow it, and nothing can prolong it.
+    # The empty string stands for the elements before: it requires a comma after it.
     _Expected.COMMA: b'[""',
 }
 
 
-class _Outcome(Enum):
-    COMPLETE = "it ends there"
-    CUT = "more of it may follow"
-    MALFORMED = "nothing that follows can mend it"
-    TOO_DEEP = "it cannot be read"
-
-
-class _Reach(NamedTuple):
-    """How far a value could be read: to its end, to its fault or as far as there is text."""
-
-    outcome: _Outcome
-    end: int
-
-
 class ArraySplitter:
-    """Splits an array that comes in pieces; an element longer than `longest` bytes ends it.
+    """Splits an array that arrives in pieces; an element above `longest` bytes ends it.
 
-    `issue` is None, or what is wrong with the array once that is known; from there on lines
-    are counted and nothing else. Held are at most a piece and an element, as bytes, as text and
-    for a moment as a value. Elements are not judged: all that Python's own parser takes as a
-    value is taken, be it UTF-8 or not. An array that is `inner` stands inside another value:
-    what follows its end is no trouble, and `after` holds what was fed of it.
+    `issue` is the error in the array, or None; after an error only lines are counted. At most one
+    piece and one element are in memory, as bytes, as text and briefly as a value. Elements are not
+    validated: any value that Python's parser accepts is returned, whether it is UTF-8 or not. With
+    `inner`, the array is part of another value: data after its end is not an error, and `after`
+    holds the part of it that was fed.
     """
 
     def __init__(self, longest: int, *, inner: bool = False) -> None:
         self.issue: ArrayError | None = None
         self.after: bytes | None = None
         self._inner = inner
-        self._longest, self._kept = longest, longest + TOO_LONG_BY
+        self._longest, self._kept_bytes = longest, longest + TOO_LONG_BY
         self._expected = _Expected.ARRAY
         self._ended = False
         self._pieces: list[bytes] = []
-        self._held, self._wanted = 0, 0
+        self._buffered, self._needed = 0, 0
         self._data, self._text = b"", ""
-        self._seam, self._last_end = b"", 0
+        self._separator, self._last_end = b"", 0
         self._offset = self._position = self._counted = 0
         self._line, self._in_line = 1, False
 
     @property
     def lines(self) -> int:
-        """How many lines were seen; the last need not end in a line feed."""
+        """Number of lines seen; the last need not end in a line feed."""
         pending = sum(piece.count(b"\n") for piece in self._pieces)
         return self._line - 1 + pending + self._in_line
 
     def feed(self, data: bytes) -> list[Element]:
-        """Take the next bytes and return the elements that are known to be complete by now.
+        """Add the next bytes and return the elements that are now known to be complete.
 
-        One that was long in coming may be returned only with a later piece or at the end.
+        A long element may be returned only with a later piece or at the end.
         """
         if data:
             self._in_line = not data.endswith(b"\n")
@@ -150,56 +126,56 @@ class ArraySplitter:
             self._line += data.count(b"\n")
             return []
         self._pieces.append(data)
-        self._held += len(data)
-        return self._split() if self._held >= self._wanted else []
+        self._buffered += len(data)
+        return self._split() if self._buffered >= self._needed else []
 
     def end(self) -> list[Element]:
-        """Take note that the input has ended and return the elements that are left.
+        """End the input and return the remaining elements.
 
-        The last one is not whole if the array breaks off inside it.
+        The last one is not whole if the array ends inside it.
         """
         self._ended = True
         found = self._split()
         if self._expected is _Expected.ARRAY:
-            self._stop(_NOT_BEGUN, self._position)
+            self._fail(_NOT_BEGUN, self._position)
         elif self._expected not in {_Expected.END, _Expected.NOTHING}:
-            self._stop(_NOT_CLOSED, self._position)
+            self._fail(_NOT_CLOSED, self._position)
         self._expected = _Expected.NOTHING
         return found
 
     def _split(self) -> list[Element]:
-        """Read on in all that is held, and keep what is not understood yet."""
+        """Read all buffered bytes, and keep those that are not part of a complete element."""
         self._data = b"".join(self._pieces)
         self._pieces.clear()
-        self._wanted = 0
-        found = self._leap()
-        self._forget()
-        # One byte, one character: positions in the text are offsets, whatever strings hold.
+        self._needed = 0
+        found = self._split_fast()
+        self._drop_consumed()
+        # In Latin-1 one byte is one character, so positions in the text are byte offsets.
         self._text = self._data.decode("latin-1")
         while self._advance(found):
             pass
         if self._expected is _Expected.NOTHING:
             self._position = len(self._data)
-        self._forget()
-        self._pieces, self._held = [self._data], len(self._data)
+        self._drop_consumed()
+        self._pieces, self._buffered = [self._data], len(self._data)
         self._data, self._text = b"", ""
         return found
 
-    def _forget(self) -> None:
-        """Let go of all that stands before the position."""
+    def _drop_consumed(self) -> None:
+        """Drop all bytes before the position."""
         self._line_of(self._position)
         self._data = self._data[self._position :]
         self._offset += self._position
         self._position = self._counted = self._last_end = 0
 
-    def _leap(self) -> list[Element]:
-        """Take all elements up to the last place that looks like a seam between two.
+    def _split_fast(self) -> list[Element]:
+        """Return all elements up to the last position that looks like a separator of two.
 
-        The guess is proved: only where an element ends can the text before be a whole array.
-        What the fast parser takes the standard one takes too; where it refuses, the other,
-        which knows NaN and says where a fault is, has the last word.
+        A wrong guess has no effect: only at the end of an element is the text before it a valid
+        array. The standard parser accepts all that the fast parser accepts; where the fast one
+        refuses, the standard parser decides, which knows NaN and the position of errors.
         """
-        cut = self._data.rfind(self._seam) + 1 if self._seam else 0
+        cut = self._data.rfind(self._separator) + 1 if self._separator else 0
         if not cut or self._expected not in _OPENERS:
             return []
         opener = _OPENERS[self._expected]
@@ -214,7 +190,7 @@ class ArraySplitter:
         return [self._next(length) for length in lengths]
 
     def _next(self, length: int) -> Element:
-        """Step over what separates elements and over the next one."""
+        """Skip the separators and return the next element, of `length` bytes."""
         between = _BETWEEN.match(self._data, self._position)
         start = between.end() if between else self._position
         self._position = start + length
@@ -222,7 +198,7 @@ class ArraySplitter:
         return Element(text, self._offset + start, self._line_of(start))
 
     def _advance(self, found: list[Element]) -> bool:
-        """Take the next mark or element; return whether there may be another at hand."""
+        """Read the next punctuation mark or element; return whether to continue."""
         expected, start = self._expected, _space_end(self._text, self._position)
         self._position = start
         if start == len(self._text) or expected is _Expected.NOTHING:
@@ -235,17 +211,17 @@ class ArraySplitter:
         if mark == "]" and expected in {_Expected.FIRST, _Expected.COMMA}:
             return self._leave() if self._inner else self._expect(_Expected.END)
         if mark not in ",]" and expected in {_Expected.FIRST, _Expected.VALUE}:
-            return self._take(found)
-        return self._stop(self._misplaced(mark), start)
+            return self._take_element(found)
+        return self._fail(self._misplaced(mark), start)
 
     def _expect(self, expected: _Expected) -> bool:
-        """Step over the mark that stands here."""
+        """Step over the mark at the position."""
         self._position += 1
         self._expected = expected
         return True
 
     def _leave(self) -> bool:
-        """Step over the end of an inner array, and give back what follows it."""
+        """Step over the end of an inner array, and store the bytes after it."""
         end = self._position + 1
         self.after, self._data = self._data[end:], self._data[:end]
         self._expected = _Expected.NOTHING
@@ -260,62 +236,66 @@ class ArraySplitter:
                 return True
             if BYTE_ORDER_MARK.startswith(self._data) and not self._ended:
                 return False
-        return self._stop(_NOT_BEGUN, self._position)
+        return self._fail(_NOT_BEGUN, self._position)
 
     def _misplaced(self, mark: str) -> str:
-        """Say what is wrong with a mark that is not expected here."""
+        """Return the error for a mark that is not expected here."""
         if self._expected is _Expected.END:
             return f"{_MORE_FOLLOWS} at byte {self._offset + self._position}"
         if self._expected is _Expected.COMMA:
             return _COMMA_MISSING
         return _TRAILING_COMMA if mark == "]" else _VALUE_MISSING
 
-    def _take(self, found: list[Element]) -> bool:
-        """Take the element that begins here, or what there is of it."""
-        start, reach = self._position, _reach(self._text, self._position)
-        if reach.outcome is not _Outcome.COMPLETE or reach.end - start > self._longest:
-            return self._break_off(found, reach)
+    def _take_element(self, found: list[Element]) -> bool:
+        """Read the element at the position, or its part that is available."""
+        start, result = self._position, read_value(self._text, self._position)
+        if result.outcome is not Outcome.COMPLETE or result.end - start > self._longest:
+            return self._break_off(found, result)
         if self._last_end and (head := _HEAD.match(self._data, start)):
-            self._seam = self._data[self._last_end - 1 : max(head.end(), start + 1)]
-        found.append(self._next(reach.end - start))
+            self._separator = self._data[self._last_end - 1 : max(head.end(), start + 1)]
+        found.append(self._next(result.end - start))
         self._last_end = self._position
         self._expected = _Expected.COMMA
         return True
 
-    def _break_off(self, found: list[Element], reach: _Reach) -> bool:
-        """Ask for more of an element that cannot be taken yet, or give up on it."""
-        start, there = self._position, len(self._text) - self._position
-        length = reach.end - start
-        if reach.outcome is _Outcome.TOO_DEEP:
-            return self._give_up(found, start + self._kept, _TOO_DEEP, start)
-        if reach.outcome is _Outcome.MALFORMED and length <= self._longest:
-            needed = min(length + SEEN_AFTER_ERROR, self._kept)
-            if there > needed or self._ended:
-                end = _character_end(self._data, reach.end, start + needed)
-                return self._give_up(found, end, _MALFORMED, reach.end)
-            return self._ask_for(needed + 1)
-        if reach.outcome is not _Outcome.COMPLETE and there < self._kept and not self._ended:
-            # To try again only with twice as much keeps the cost of a long element linear.
-            return self._ask_for(min(2 * there, self._kept))
+    def _break_off(self, found: list[Element], result: ReadResult) -> bool:
+        """Request more bytes of an incomplete element, or end the array with it."""
+        start, available = self._position, len(self._text) - self._position
+        length = result.end - start
+        if result.outcome is Outcome.TOO_DEEP:
+            return self._give_up(found, start + self._kept_bytes, _TOO_DEEP, start)
+        if result.outcome is Outcome.MALFORMED and length <= self._longest:
+            needed = min(length + SHOWN_AFTER_ERROR, self._kept_bytes)
+            if available > needed or self._ended:
+                end = _character_end(self._data, result.end, start + needed)
+                return self._give_up(found, end, _MALFORMED, result.end)
+            return self._request(needed + 1)
+        if (
+            result.outcome is not Outcome.COMPLETE
+            and available < self._kept_bytes
+            and not self._ended
+        ):
+            # Retrying only with twice as many bytes keeps the cost of a long element linear.
+            return self._request(min(2 * available, self._kept_bytes))
         if length <= self._longest:
-            return self._give_up(found, reach.end, _NOT_CLOSED, reach.end)
+            return self._give_up(found, result.end, _NOT_CLOSED, result.end)
         message = _TOO_LONG
-        return self._give_up(found, min(reach.end, start + self._kept), message, start)
+        return self._give_up(found, min(result.end, start + self._kept_bytes), message, start)
 
-    def _ask_for(self, size: int) -> bool:
-        """Let nothing be tried before so many bytes are held."""
-        self._wanted = size
+    def _request(self, size: int) -> bool:
+        """Do not retry before this many bytes are buffered."""
+        self._needed = size
         return False
 
     def _give_up(self, found: list[Element], end: int, message: str, error: int) -> bool:
-        """Return what stands here up to `end` as the last element, and why it is the last."""
+        """Return the bytes up to `end` as the last element, and record the error."""
         start = self._position
         text = self._data[start:end]
         found.append(Element(text, self._offset + start, self._line_of(start), whole=False))
-        return self._stop(message, error)
+        return self._fail(message, error)
 
-    def _stop(self, message: str, position: int) -> bool:
-        """Note what is wrong and read no more."""
+    def _fail(self, message: str, position: int) -> bool:
+        """Record the error and stop reading."""
         name = _RULES.get(message, "invalid-json")
         line = self._line_of(position)
         self.issue = ArrayError(message, self._offset + position, line, name)
@@ -323,56 +303,20 @@ class ArraySplitter:
         return False
 
     def _line_of(self, position: int) -> int:
-        """Return the line of a position in what is held, not before the last asked for."""
+        """Return the line of a buffered position, not before the last one requested."""
         self._line += self._data.count(b"\n", self._counted, position)
         self._counted = position
         return self._line
 
 
 def _space_end(text: str, start: int) -> int:
-    """Return where white space that begins at `start` ends."""
+    """Return the end of the white space that begins at `start`."""
     space = _SPACE.match(text, start)
     return space.end() if space else start
 
 
 def _character_end(data: bytes, lowest: int, end: int) -> int:
-    """Return `end`, or where the UTF-8 character begins that a cut at `end` would halve."""
+    """Return `end`, or the start of the UTF-8 character that a cut at `end` would split."""
     while lowest < end < len(data) and data[end] & 0xC0 == 0x80:
         end -= 1
     return end
-
-
-def _reach(text: str, start: int) -> _Reach:
-    """Read the value that begins at `start` as far as it goes."""
-    try:
-        end = DECODER.raw_decode(text, start)[1]
-    except json.JSONDecodeError as error:
-        if _is_cut(text, error.pos):
-            return _Reach(_Outcome.CUT, len(text))
-        return _Reach(_Outcome.MALFORMED, error.pos)
-    except RecursionError:
-        return _Reach(_Outcome.TOO_DEEP, len(text))
-    if text[start] not in '{["' and _is_cut_token(text, end):
-        return _Reach(_Outcome.CUT, len(text))
-    return _Reach(_Outcome.COMPLETE, end)
-
-
-def _is_cut(text: str, error: int) -> bool:
-    """Tell whether a fault may be only that the text ends; False is certain."""
-    if text.startswith('"', error):
-        return not _is_judged(text, error)
-    return _is_cut_token(text, error) or _CUT_ESCAPE.fullmatch(text, error) is not None
-
-
-def _is_cut_token(text: str, start: int) -> bool:
-    """Tell whether the text ends so soon that a number or a word may go on after it."""
-    return len(text) - start <= _LONGEST_CUT_TOKEN and text[start:] in _CUT_TOKENS
-
-
-def _is_judged(text: str, quote: int) -> bool:
-    """Tell whether a string is closed or faulty: of one that is cut, its quote is the fault."""
-    try:
-        DECODER.raw_decode(text, quote)
-    except json.JSONDecodeError as error:
-        return error.pos != quote
-    return True

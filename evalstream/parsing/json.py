@@ -1,4 +1,4 @@
-"""JSON in and out: the only home of jiter and orjson."""
+"""JSON parsing and writing with jiter and orjson, JSON Pointers, and short forms for reports."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import jiter
 import orjson
 
 FAST_DEPTH: Final = 200
-"""The nesting that the fast parser follows; it refuses what is deeper."""
+"""Maximum nesting that the fast parser accepts."""
 
 VALUE_CHARACTERS: Final = 100
 MOST_ITEMS: Final = 20
 MOST_DEPTH: Final = 2
 MOST_BITS: Final = 512
-"""How much of a value a report shows."""
+"""Limits of a value that a report shows."""
 
 UTF8_MARK: Final = b"\xef\xbb\xbf"
-"""The byte order mark of UTF-8, which JSON does not want."""
+"""The byte order mark of UTF-8, which JSON does not allow."""
 
 JSON_TYPE_NAMES: Final = {
     "NoneType": "null",
@@ -38,19 +38,19 @@ fast: Callable[[bytes], Any] = partial(
 )
 """Parse a line quickly or raise ValueError.
 
-Refuses what the exact parser refuses or notices on: bad UTF-8, duplicate keys, NaN, lone
-surrogates, more than 200 levels, integers of over 4,300 digits. One thing passes: a number
-such as 1e999 comes out infinite, so the schema check that follows must refuse infinities.
+It refuses what the exact parser refuses or reports: invalid UTF-8, duplicate keys, NaN, lone
+surrogates, more than 200 levels, integers of over 4,300 digits. One exception: a number such as
+1e999 becomes infinite, so the schema check that follows must refuse infinities.
 """
 
 
 def pointer(path: Any) -> str:
-    """Write a path of keys and indices as a JSON Pointer (RFC 6901)."""
+    """Return a path of keys and indices as a JSON Pointer (RFC 6901)."""
     return "".join(f"/{_escape(key)}" for key in path)
 
 
 def resolve(value: Any, path: Any) -> Any:
-    """Return the part of `value` at a path of keys and indices, or None where there is none."""
+    """Return the part of `value` at a path of keys and indices, or None if it does not exist."""
     try:
         for key in path:
             value = value[key]
@@ -60,22 +60,22 @@ def resolve(value: Any, path: Any) -> Any:
 
 
 def member(holder: Any, name: str) -> Any:
-    """Return a member of an object, None where it is missing or `holder` is not an object."""
+    """Return a member of an object, or None where it is missing or `holder` is not an object."""
     return holder.get(name) if isinstance(holder, dict) else None
 
 
 def text_or_none(value: Any) -> str | None:
-    """Return a text, None for a value of another type."""
+    """Return a string, or None for a value of another type."""
     return value if isinstance(value, str) else None
 
 
 def type_name(value: Any) -> str:
-    """Return the JSON type of a value, in JSON Schema's words."""
+    """Return the JSON type of a value, as JSON Schema names it."""
     return JSON_TYPE_NAMES.get(type(value).__name__, type(value).__name__)
 
 
 def dumps(value: Any) -> bytes:
-    """Write `value` as compact JSON in UTF-8; what UTF-8 cannot hold is escaped."""
+    """Encode `value` as compact JSON in UTF-8; lone surrogates are escaped."""
     try:
         return orjson.dumps(value)
     except TypeError:
@@ -83,7 +83,7 @@ def dumps(value: Any) -> bytes:
 
 
 def read_back(text: bytes) -> Any:
-    """Return what `dumps` wrote, half pairs of surrogates too. Raises ValueError for no JSON."""
+    """Decode the output of `dumps`, lone surrogates included. Raises ValueError."""
     try:
         return fast(text)
     except ValueError:
@@ -91,7 +91,7 @@ def read_back(text: bytes) -> Any:
 
 
 def canonical(value: Any) -> bytes:
-    """Write `value` as JSON that does not depend on the order of keys."""
+    """Encode `value` as JSON that does not depend on the order of keys."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError:
@@ -99,21 +99,21 @@ def canonical(value: Any) -> bytes:
 
 
 def ascii_text(text: str) -> bytes:
-    """Write a text as python's json does: all but printable ASCII is escaped."""
+    """Encode a string as Python's json does: everything but printable ASCII is escaped."""
     if text.isascii() and _DELETE not in text:
         return orjson.dumps(text)
     return encode_basestring_ascii(text).encode()
 
 
 _DELETE: Final = "\x7f"
-"""The one character of ASCII that orjson writes otherwise."""
+"""The one ASCII character that orjson encodes differently."""
 
 
 def shorten(value: Any, depth: int = 0) -> Any:
-    """Cut a value short for a report; it keeps its JSON type.
+    """Shorten a value for a report; it keeps its JSON type.
 
-    Long texts and containers are cut, and say how much they are; numbers stay. Whatever is nested
-    deeper than MOST_DEPTH becomes a text.
+    Long strings and containers are cut, with their full length; numbers stay. Values nested deeper
+    than MOST_DEPTH become strings.
     """
     if isinstance(value, (bool, float)) or value is None:
         return value
@@ -136,7 +136,7 @@ def shorten(value: Any, depth: int = 0) -> Any:
 
 
 def short_text(value: Any) -> str:
-    """Return a value as a short text for a message: a text as it is, all else as JSON."""
+    """Return a value as a short text for a message: a string as it is, other values as JSON."""
     return _short_text(value if isinstance(value, str) else dumps(value).decode())
 
 

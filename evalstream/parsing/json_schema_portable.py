@@ -1,4 +1,4 @@
-"""Schemas without compiled code: fastjsonschema accepts, python-jsonschema explains."""
+"""The portable schema engine: fastjsonschema accepts, python-jsonschema explains."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from evalstream.parsing.schema_errors import (
 
 
 class PortableValidator:
-    """A compiled schema at both speeds; `trusted` as in `compile_schema`."""
+    """A compiled schema for both speeds; `trusted` as in `compile_schema`."""
 
     def __init__(self, schema: Any, *, trusted: bool) -> None:
         self._schema = schema
@@ -32,22 +32,22 @@ class PortableValidator:
         self._fits = fast or self._reference.is_valid
 
     def accepts(self, value: Any) -> bool:
-        """Return True only if `value` fits the schema and holds no infinite number."""
+        """Return True only if `value` is valid and contains no infinite number."""
         return is_finite(value) and self.fits(value)
 
     def fits(self, value: Any) -> bool:
-        """Tell whether a value fits that is known to hold no infinite number."""
+        """Tell whether a value without infinite numbers is valid."""
         with _no_network():
             return bool(self._fits(value))
 
     def errors(self, value: Any) -> Iterator[SchemaError]:
-        """Say everything that is wrong with `value`."""
+        """Iterate over all errors of `value`."""
         seen: set[tuple[Path_, Path_]] = set()
         with _no_network():
             for error in self._reference.iter_errors(value):
-                yield from self._translated(error, value, seen)
+                yield from self._translate(error, value, seen)
 
-    def _translated(
+    def _translate(
         self, error: Any, root: Any, seen: set[tuple[Path_, Path_]]
     ) -> Iterator[SchemaError]:
         path, route = tuple(error.absolute_path), tuple(error.absolute_schema_path)
@@ -65,12 +65,12 @@ class PortableValidator:
                 return
             seen.add((path, route))
             known = known_members(self._schema, path)
-            for member in _concerned(error, found, trusted=self._trusted):
+            for member in _members_of_error(error, found, trusted=self._trusted):
                 yield translated.about(member, resolve(found, (member,)), known)
         elif error.validator in ("oneOf", "anyOf"):
             branches: list[list[SchemaError]] = [[] for _ in error.validator_value]
             for inner in error.context or ():
-                branches[inner.schema_path[0]].extend(self._translated(inner, root, set()))
+                branches[inner.schema_path[0]].extend(self._translate(inner, root, set()))
             yield translated._replace(variants=tuple(map(tuple, branches)), expected=None)
         else:
             yield translated
@@ -100,7 +100,7 @@ def _reference_validator(schema: Any, *, trusted: bool) -> Any:
 
 
 def _pattern_of(jsonschema: Any, *, trusted: bool) -> Callable[..., Iterator[Any]]:
-    """Return the keyword `pattern`, as ECMA 262 has it."""
+    """Return the keyword `pattern` with the semantics of ECMA 262."""
 
     def pattern(_: Any, expression: str, value: Any, __: Any) -> Iterator[Any]:
         if isinstance(value, str) and not _search(expression, trusted=trusted)(value):
@@ -110,7 +110,7 @@ def _pattern_of(jsonschema: Any, *, trusted: bool) -> Callable[..., Iterator[Any
 
 
 def _own_keywords(jsonschema: Any) -> dict[str, Callable[..., Iterator[Any]]]:
-    """Return the keywords that search for patterns of a user, without backtracking at will."""
+    """Return the keywords with patterns, for schemas of users, with bounded backtracking."""
 
     def pattern_properties(validator: Any, patterns: Any, value: Any, _: Any) -> Iterator[Any]:
         for expression, inner in patterns.items() if isinstance(value, dict) else ():
@@ -122,7 +122,7 @@ def _own_keywords(jsonschema: Any) -> dict[str, Callable[..., Iterator[Any]]]:
         for name in others if isinstance(allowed, dict) else ():
             yield from validator.descend(value[name], allowed, path=name)
         if allowed is False and others:
-            yield jsonschema.ValidationError("has members that are not known")
+            yield jsonschema.ValidationError("has unknown members")
 
     return {
         "pattern": _pattern_of(jsonschema, trusted=False),
@@ -132,14 +132,14 @@ def _own_keywords(jsonschema: Any) -> dict[str, Callable[..., Iterator[Any]]]:
 
 
 def _search(expression: str, *, trusted: bool) -> Callable[[str], Any]:
-    """Return what searches for a pattern in a text."""
+    """Return the search function of a pattern."""
     if trusted:
         return re.compile(_ecma(expression)).search
     return bounded_search(expression)
 
 
 def _others(schema: Any, found: dict[str, Any], *, trusted: bool = False) -> list[str]:
-    """Return the members that neither `properties` nor `patternProperties` speaks of."""
+    """Return the members that neither `properties` nor `patternProperties` covers."""
     named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
     searches = [_search(pattern, trusted=trusted) for pattern in patterns]
     return [
@@ -150,44 +150,47 @@ def _others(schema: Any, found: dict[str, Any], *, trusted: bool = False) -> lis
 
 
 _DATA: Final = frozenset({"const", "default", "enum", "examples"})
-"""Keywords whose values are no schemas."""
+"""Keywords whose values are not schemas."""
 
 
 def _refuse_patterns(node: Any) -> None:
-    """Raise UsageError for patterns that are none, and where the library would search by itself."""
-    waiting = [node]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, list):
-            waiting += one
-        if not isinstance(one, dict):
+    """Raise UsageError for invalid patterns, and for those that the library would search itself."""
+    pending = [node]
+    while pending:
+        schema_node = pending.pop()
+        if isinstance(schema_node, list):
+            pending += schema_node
+        if not isinstance(schema_node, dict):
             continue
-        waiting += [inner for keyword, inner in one.items() if keyword not in _DATA]
-        patterns = one.get("patternProperties")
-        for expression in [one.get("pattern"), *(patterns if isinstance(patterns, dict) else ())]:
+        pending += [inner for keyword, inner in schema_node.items() if keyword not in _DATA]
+        patterns = schema_node.get("patternProperties")
+        for expression in [
+            schema_node.get("pattern"),
+            *(patterns if isinstance(patterns, dict) else ()),
+        ]:
             if isinstance(expression, str):
                 bounded_search(expression)
         if isinstance(patterns, dict) and "unevaluatedProperties" in json.dumps(node):
             raise UsageError(
-                "the portable engine does not judge unevaluatedProperties beside patternProperties"
+                "the portable engine does not support unevaluatedProperties with patternProperties"
             )
 
 
 @contextlib.contextmanager
 def _no_network() -> Iterator[None]:
-    """Turn a reference that leads out of the schema into wrong usage; nothing is fetched."""
+    """Raise UsageError for a reference outside of the schema; nothing is fetched."""
     import referencing
 
     try:
         yield
     except referencing.exceptions.Unresolvable as error:
-        raise UsageError(f"the schema's reference {error.ref} leads nowhere") from error
+        raise UsageError(f"cannot resolve the reference {error.ref} of the schema") from error
 
 
 def _ecma(pattern: str) -> str:
-    """Let a final `$` match only at the very end, as ECMA 262 has it.
+    """Make a final `$` match only at the very end, as in ECMA 262.
 
-    Python's also matches before a newline there.
+    In Python it also matches before a final newline.
     """
     escaped = len(pattern) - len(pattern.rstrip("$").rstrip("\\")) - 1
     return pattern if not pattern.endswith("$") or escaped % 2 else pattern[:-1] + r"\Z"
@@ -206,8 +209,8 @@ def _with_ecma_patterns(node: Any) -> Any:
     }
 
 
-def _concerned(error: Any, found: dict[str, Any], *, trusted: bool) -> list[str]:
-    """Name the members that a `required` or `additionalProperties` error is about."""
+def _members_of_error(error: Any, found: dict[str, Any], *, trusted: bool) -> list[str]:
+    """Return the members that a `required` or `additionalProperties` error concerns."""
     if error.validator == "required":
         return [name for name in error.validator_value if name not in found]
     if isinstance(error.validator_value, dict):
@@ -216,9 +219,9 @@ def _concerned(error: Any, found: dict[str, Any], *, trusted: bool) -> list[str]
 
 
 def _fast_check(schema: Any) -> Callable[[Any], bool] | None:
-    """Return the accepting pass of a schema, None where fastjsonschema makes no sound code of it.
+    """Return the fast check of a schema, or None where fastjsonschema generates invalid code.
 
-    Before 2.22 that is so for `items` without a keyword, as a schema of ours has them.
+    Before version 2.22 it does so for `items` without keywords, which one of our schemas has.
     """
     import fastjsonschema
 
@@ -231,7 +234,7 @@ def _fast_check(schema: Any) -> Callable[[Any], bool] | None:
     def fits(value: Any) -> bool:
         try:
             check(value)
-        except Exception:  # noqa: BLE001 - whatever it stumbles over is not accepted
+        except Exception:  # noqa: BLE001 - a value that raises any error is not accepted
             return False
         return True
 
@@ -239,7 +242,7 @@ def _fast_check(schema: Any) -> Callable[[Any], bool] | None:
 
 
 def is_finite(value: Any) -> bool:
-    """Tell whether a value holds no infinite number and no NaN."""
+    """Tell whether a value contains no infinite number and no NaN."""
     if isinstance(value, dict):
         return all(map(is_finite, value.values()))
     if isinstance(value, list):

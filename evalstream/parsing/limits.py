@@ -1,4 +1,4 @@
-"""How large a document may be, and how many findings are held of it: the same wherever it lies."""
+"""Limits of documents: their size, their number of values, and the findings kept per code."""
 
 from __future__ import annotations
 
@@ -14,71 +14,74 @@ from evalstream.model.finding import MORE, Severity, Violation
 from evalstream.model.signals import STOPPING
 
 MOST_JSON_BYTES: Final = 256 * MEBIBYTE
-"""How many bytes a document in JSON may have: it is read into memory, wherever it comes from."""
+"""Most bytes of a JSON document, which is read into memory."""
 
 MOST_JSON_VALUES: Final = 500_000
-"""How many values a document in JSON may hold, containers among them and names not: each takes
-memory many times its text, and may break a few rules. Texts in lists have a bound of their own."""
+"""Most values in a JSON document, containers included and names not.
+
+A value takes a multiple of its text in memory, and may have several findings. Strings in lists have
+their own limit.
+"""
 
 MOST_JSON_TEXTS: Final = 2_000_000
-"""How many texts a document in JSON may list: an aggregate may list all samples of each result."""
+"""Most strings in lists of a JSON document: an aggregate may list all samples of each result."""
 
 MOST_YAML_BYTES: Final = 8 * MEBIBYTE
 MOST_YAML_NODES: Final = 200_000
-"""How many nodes a document in YAML may have, aliases unfolded: so many take about a second."""
+"""Most nodes of a YAML document, with aliases expanded: these take about a second."""
 
 MOST_OF_A_KIND: Final = 10_000
-"""How many findings of one code are held of a document; the others are counted."""
+"""Most findings of one code per document that are kept; the others are counted."""
 
 CHUNK_BYTES: Final = 16 * MEBIBYTE
-MANY: Final = 10_000
-"""After how many findings a signal is heard, each time."""
+SIGNAL_INTERVAL: Final = 10_000
+"""Number of findings between two checks for a signal."""
 
 _STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _LISTED: Final = re.compile(rb'(?<=[,\[])[ \t\r\n]*+"[ \t\r\n]*+(?=[,\]])')
-"""A text in a list, where each text is a quote alone."""
+"""A string in a list, after each string was replaced by a single quote."""
 
 _EMPTY: Final = re.compile(rb"\[[ \t\r\n]*+\]|\{[ \t\r\n]*+\}")
 
 
 class TooLarge(CannotCheck):
-    """A document is larger than what is read into memory."""
+    """A document exceeds a limit."""
 
 
 def too_many_bytes(most: int) -> TooLarge:
-    """Say how many bytes a document may have."""
-    return TooLarge(f"it has more than {most // MEBIBYTE:,} MiB, the most that a document may have")
+    """Return the error for a document of too many bytes."""
+    return TooLarge(f"it is larger than {most // MEBIBYTE:,} MiB, the limit for documents")
 
 
 def refuse_many_values(text: bytes | bytearray) -> None:
-    """Raise TooLarge for a text in JSON of more values than a document may hold."""
-    # Every value but the first stands behind a comma or an opening bracket.
-    if _behind(text) < min(MOST_JSON_VALUES, MOST_JSON_TEXTS):
+    """Raise TooLarge for JSON text with too many values."""
+    # Every value but the first follows a comma or an opening bracket.
+    if _separators(text) < min(MOST_JSON_VALUES, MOST_JSON_TEXTS):
         return
-    bare = _STRING.sub(b'"', text)
-    texts = sum(1 for _ in _LISTED.finditer(bare))
-    values = 1 + _behind(bare) - _EMPTY.subn(b"", bare)[1] - texts
+    without_strings = _STRING.sub(b'"', text)
+    texts = sum(1 for _ in _LISTED.finditer(without_strings))
+    values = 1 + _separators(without_strings) - _EMPTY.subn(b"", without_strings)[1] - texts
     for number, most, what in (
         (values, MOST_JSON_VALUES, "values"),
         (texts, MOST_JSON_TEXTS, "texts in lists"),
     ):
         if number > most:
-            raise TooLarge(f"it holds more than {most:,} {what}, the most that a document may")
+            raise TooLarge(f"it contains more than {most:,} {what}, the limit for documents")
 
 
 def read_bounded(reader: ByteStream, most: int) -> bytes:
-    """Read to the end, piece by piece. Raises OSError, Stopped, and TooLarge past `most` bytes."""
-    held = bytearray()
+    """Read a stream to its end. Raises OSError, Stopped, and TooLarge above `most` bytes."""
+    kept = bytearray()
     while data := reader.read():
         STOPPING.check()
-        held += data
-        if len(held) > most:
+        kept += data
+        if len(kept) > most:
             raise too_many_bytes(most)
-    return bytes(held)
+    return bytes(kept)
 
 
 def read_regular(descriptor: int, status: os.stat_result, most: int) -> bytes:
-    """Read an open regular file to its end, which may lie behind its size. Raises as above."""
+    """Read an open regular file to its end, which may be after its size. Raises as above."""
     if status.st_size > most:
         raise too_many_bytes(most)
     pieces, left = [], most + 1
@@ -94,14 +97,14 @@ def read_regular(descriptor: int, status: os.stat_result, most: int) -> bytes:
 
 
 def is_device(status: os.stat_result) -> bool:
-    """Tell whether a file is a device, which may have no end."""
+    """Tell whether a file is a device, which may be endless."""
     return stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode)
 
 
-class Held:
-    """Counts findings by document, code and severity, and says which of them are held.
+class FindingLimiter:
+    """Counts findings by document, code and severity, and limits how many are kept.
 
-    Where they are very many a signal is heard between them; else it waits for the report.
+    Signals are checked at intervals, as there may be very many findings.
     """
 
     def __init__(self) -> None:
@@ -109,34 +112,34 @@ class Held:
         self._counts: dict[tuple[str | None, str, Severity | None], int] = {}
 
     def takes(self, error: Violation, file: str | None = None) -> bool:
-        """Count a finding, and tell whether it is one of the first of its kind. Raises Stopped."""
+        """Count a finding, and tell whether to keep it. Raises Stopped."""
         self._seen += 1
-        if self._seen % MANY == 0:
+        if self._seen % SIGNAL_INTERVAL == 0:
             STOPPING.check()
         key = file, error.code, error.severity
-        held = self._counts.get(key, 0)
-        if held < MOST_OF_A_KIND:
-            self._counts[key] = held + 1
+        kept = self._counts.get(key, 0)
+        if kept < MOST_OF_A_KIND:
+            self._counts[key] = kept + 1
             return True
-        self._counts[key] = held + (1 if error.count is None else error.count)
+        self._counts[key] = kept + (1 if error.count is None else error.count)
         return False
 
     def rest(self) -> Iterator[tuple[str | None, Violation]]:
-        """Give what stands for all that were not held, with its document."""
+        """Iterate over documents and the violations that replace those not kept."""
         for (file, code, severity), count in self._counts.items():
             more = count - MOST_OF_A_KIND
             if more > 0:
                 yield file, Violation(code, MORE, severity=severity, count=more)
 
 
-def held_of(errors: Iterable[Violation]) -> Iterator[Violation]:
-    """Give the first findings of each kind, and one for all others of it. Raises Stopped."""
-    held = Held()
+def limit_findings(errors: Iterable[Violation]) -> Iterator[Violation]:
+    """Yield the first findings of each kind, and one for all others of it. Raises Stopped."""
+    kept = FindingLimiter()
     for error in errors:
-        if held.takes(error):
+        if kept.takes(error):
             yield error
-    yield from (error for _, error in held.rest())
+    yield from (error for _, error in kept.rest())
 
 
-def _behind(text: bytes | bytearray) -> int:
+def _separators(text: bytes | bytearray) -> int:
     return text.count(b",") + text.count(b"[") + text.count(b"{")

@@ -1,4 +1,4 @@
-"""The pieces of a line: the whole rows in it and whatever stands round them."""
+"""Recovery of whole rows from damaged lines: split a line into rows and other pieces."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from typing import Final, NamedTuple
 from evalstream.parsing.json import UTF8_MARK
 
 TORN_CANDIDATES: Final = 64
-"""How many objects of one line may turn out to be torn before no more are looked for."""
+"""Most torn objects in one line before the search ends."""
 
 READ_IN_VAIN: Final = 8
-"""How many times a line's length may be read in objects that turn out to be torn."""
+"""Most bytes read in torn objects, as a multiple of the length of the line."""
 
 READ_IN_VAIN_BYTES: Final = 1 << 20
-"""What may be read in vain of a line however short it is."""
+"""Lower bound of the bytes that may be read in torn objects of a line."""
 
 MOST_PIECES: Final = 1 << 18
-"""Into how many pieces a line is cut; what follows them is one piece more."""
+"""Most pieces of a line; the remainder is one more piece."""
 
 BREAKS_OFF: Final = "breaks off"
 BYTE_ORDER_MARK: Final = "byte order mark"
 CONTROL_BYTES: Final = "raw control bytes"
 EMPTY: Final = "empty"
-NO_JSON: Final = "no JSON"
-NO_UTF8: Final = "no UTF-8"
+NO_JSON: Final = "not JSON"
+NO_UTF8: Final = "not UTF-8"
 NOT_AN_OBJECT: Final = "not an object"
 NUL_BYTES: Final = "NUL bytes"
 TOO_DEEP: Final = "too deep"
-TOO_MANY: Final = "not looked at behind too many faults"
+TOO_MANY: Final = "not read after too many errors"
 
-# Only a value's end is wanted, so as little as can be is kept of what it holds; that digits
-# make too large a number or a key stands twice tears nothing.
+# Only the end of a value is needed, so the decoder keeps as little of it as possible; large numbers
+# and repeated keys do not make an object torn.
 DECODER: Final = json.JSONDecoder(parse_int=bool, parse_float=bool, object_hook=bool)
 
 _WHITE: Final = " \t\r\n"
@@ -53,11 +53,11 @@ _CUT_SHORT = re.compile(
 
 
 class LinePiece(NamedTuple):
-    """A part of a line: a whole row, or something else and the reason why it is none.
+    """A part of a line: a whole row, or other bytes with the reason why they are not a row.
 
-    `start` and `stop` are byte offsets within the line. The bytes of a `whole` row are valid
-    UTF-8 and one JSON object; whether its keys are unique and its numbers finite is left to
-    the check. `reason` is empty for a whole row.
+    `start` and `stop` are byte offsets within the line. The bytes of a `whole` row are valid UTF-8
+    and one JSON object; the check tests whether its keys are unique and its numbers finite.
+    `reason` is empty for a whole row.
     """
 
     start: int
@@ -67,37 +67,36 @@ class LinePiece(NamedTuple):
 
 
 def beginning_of(line: bytes) -> bytes | None:
-    """Return how a row begins: brace, first key and colon, without white space between them.
+    """Return the start of a row: brace, first key and colon, without white space between them.
 
-    None where the line does not begin as an object that has a key.
+    None where the line does not begin with an object that has a key.
     """
     found = _FIRST_KEY.match(line)
     return b"{%b:" % found[1] if found else None
 
 
 def split_line(line: bytes, begins: bytes | None) -> list[LinePiece]:
-    """Cut a line (without its newline) into whole rows and the rest, in order.
+    """Split a line (without its newline) into whole rows and other pieces, in order.
 
-    `begins` is how the file's rows begin as a rule, see `beginning_of`; without it the line's
-    first brace shows how. The pieces cover every byte but the white space round them; a line
-    of nothing else is one empty piece. No bytes raise an error.
+    `begins` is the usual start of the file's rows, see `beginning_of`; without it the first brace
+    of the line provides it. The pieces cover every byte but the white space around them; a line of
+    white space is one empty piece. No input raises an error.
 
-    An object counts as a row where it stands at the line's beginning or right behind a whole
-    value, a byte order mark or raw control bytes; yet one that begins otherwise than rows do
-    and goes on with a comma or a closing bracket is what is left of a row without its head.
-    Behind or inside other text it counts if it begins as rows do, unless a torn row reads on
-    past it: then it is that row's. A torn row's last value, if it begins as rows do, is taken
-    for a row, since the bytes are the same.
+    An object counts as a row at the beginning of the line or directly after a whole value, a byte
+    order mark or raw control bytes. But if it has another start than rows have, and a comma or a
+    closing bracket follows it, it is the end of a row whose start is lost. After or inside other
+    text it counts if it has the start of rows, unless a torn row before it continues past it: then
+    it belongs to that row. The last value of a torn row with the start of rows counts as a row,
+    because the bytes are the same.
 
-    The work is bounded: behind `TORN_CANDIDATES` torn objects, `READ_IN_VAIN` times the
-    line's bytes read for them, or `MOST_PIECES` pieces, all that is left of the line is one
-    piece that is not whole. So is what follows an object that is nested too deep to be read,
-    up to the next raw control byte.
+    The work is bounded: after `TORN_CANDIDATES` torn objects, `READ_IN_VAIN` times the bytes of the
+    line read in them, or `MOST_PIECES` pieces, the rest of the line is one piece that is not whole.
+    So is the text after an object that is nested too deeply, up to the next raw control byte.
     """
-    cut = _Cut(line, begins)
+    splitter = _LineSplitter(line, begins)
     pieces: list[LinePiece] = []
-    for piece in cut.pieces():
-        if cut.gave_up or len(pieces) == MOST_PIECES:
+    for piece in splitter.pieces():
+        if splitter.gave_up or len(pieces) == MOST_PIECES:
             pieces.append(
                 LinePiece(piece.start, len(line.rstrip(_WHITE.encode())), False, TOO_MANY)
             )
@@ -106,31 +105,31 @@ def split_line(line: bytes, begins: bytes | None) -> list[LinePiece]:
     return pieces or [LinePiece(0, len(line), False, EMPTY)]
 
 
-class _Cut:
-    """One line while it is cut; `gave_up` says that too much of it was read in vain."""
+class _LineSplitter:
+    """The split of one line; `gave_up` means that too many torn bytes were read."""
 
     def __init__(self, line: bytes, begins: bytes | None) -> None:
         self.gave_up = False
         self._line, self._begins = line, begins
-        # In Latin-1 every byte is one character, so that indices are byte offsets.
+        # In Latin-1 one byte is one character, so indices are byte offsets.
         self._text = line.decode("latin-1")
         self._candidates_left = TORN_CANDIDATES
         self._bytes_left = max(READ_IN_VAIN * len(line), READ_IN_VAIN_BYTES)
         self._reach = -1
 
     def pieces(self) -> Iterator[LinePiece]:
-        """Cut the line at its raw control bytes, which no row can hold, and each part further."""
+        """Split the line at raw control bytes, which no row can contain, and then each part."""
         position = 0
         for run in _RAW_CONTROL.finditer(self._text):
-            yield from self._stretch(position, run.start())
+            yield from self._split_part(position, run.start())
             reason = CONTROL_BYTES if run.group().strip("\0") else NUL_BYTES
             yield LinePiece(run.start(), run.end(), False, reason)
             position = run.end()
-        yield from self._stretch(position, len(self._text))
+        yield from self._split_part(position, len(self._text))
 
     @cached_property
     def _row_head(self) -> re.Pattern[str] | None:
-        """What rows begin with, be there white space in it or not; None if that is not known."""
+        """Pattern of the start of rows, with any white space; None if it is not known."""
         begins = beginning_of(self._begins or b"")
         if begins is None:
             brace = self._line.find(b"{")
@@ -141,8 +140,8 @@ class _Cut:
         key = re.escape(begins[1:-1].decode("latin-1"))
         return re.compile(rf"\{{[ \t\r\n]*{key}[ \t\r\n]*:")
 
-    def _stretch(self, start: int, end: int) -> Iterator[LinePiece]:
-        """Cut a part of the line that has no raw control bytes in it."""
+    def _split_part(self, start: int, end: int) -> Iterator[LinePiece]:
+        """Split a part of the line without raw control bytes."""
         position = rest = self._skip(start)
         if self._text.startswith(_MARK, rest):
             yield LinePiece(rest, rest + len(_MARK), False, BYTE_ORDER_MARK)
@@ -154,7 +153,7 @@ class _Cut:
             reach = self._reach
             piece = self._read(candidate, end)
             if piece is None:
-                if self._begins_anew(candidate, reach):
+                if self._is_independent(candidate, reach):
                     yield from self._left_over(rest, candidate)
                     rest = candidate
                 position = candidate + 1
@@ -171,15 +170,15 @@ class _Cut:
         return found.end() if found else position
 
     def _candidate(self, position: int, end: int, *, outside: bool) -> int | None:
-        """Find where a row may begin next; `outside` says that no other text stands before."""
+        """Return the next possible start of a row; `outside`: no other text is before it."""
         if outside and self._text.startswith(("{", "["), position, end):
             return position
         found = self._row_head.search(self._text, position, end) if self._row_head else None
         return found.start() if found else None
 
-    def _begins_anew(self, candidate: int, reach: int) -> bool:
-        """Tell whether no torn row before, read as far as `reach`, goes on in what begins here."""
-        # A text that is not closed ends at the first quote behind the place of the tear.
+    def _is_independent(self, candidate: int, reach: int) -> bool:
+        """Tell whether no torn row before, read up to `reach`, contains the text at `candidate`."""
+        # A string that is not closed ends at the first quote after the tear.
         quote = self._text.find('"', candidate)
         return reach <= (candidate if quote < 0 else quote + 1)
 
@@ -188,7 +187,7 @@ class _Cut:
         try:
             _, stop = DECODER.raw_decode(self._text, start)
         except json.JSONDecodeError as error:
-            self._note_torn(start, error.pos)
+            self._record_torn(start, error.pos)
             return None
         except RecursionError:
             stop = start + len(self._text[start:end].rstrip(_WHITE))
@@ -198,16 +197,16 @@ class _Cut:
         whole = _is_utf8(self._line[start:stop])
         return LinePiece(start, stop, whole, "" if whole else NO_UTF8)
 
-    def _note_torn(self, start: int, error: int) -> None:
+    def _record_torn(self, start: int, error: int) -> None:
         self._candidates_left -= 1
         self._bytes_left -= error - start
         self.gave_up = self._candidates_left <= 0 or self._bytes_left < 0
-        # A list is no row that objects could belong to.
+        # A list is not a row, so objects cannot belong to it.
         if self._text[start] == "{":
             self._reach = max(self._reach, error)
 
     def _is_part(self, piece: LinePiece, *, outside: bool) -> bool:
-        """Tell whether a value is part of a row that is torn or has lost its head."""
+        """Tell whether a value is part of a row that is torn or has lost its start."""
         mark = _GOES_ON.match(self._text, piece.stop)
         if mark is None:
             return False
@@ -222,7 +221,7 @@ class _Cut:
 
 
 def _error_of(fragment: str) -> str:
-    """Say in a few words why a text, one character for each byte, is no row."""
+    """Return a short reason why a text, one character per byte, is not a row."""
     try:
         _, stop = DECODER.raw_decode(fragment)
     except json.JSONDecodeError as error:

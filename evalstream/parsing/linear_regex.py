@@ -1,7 +1,7 @@
-"""Regular expressions of a user's own, found in hostile text without backtracking at will.
+"""Regular expressions of users, searched in untrusted text with bounded backtracking.
 
-Python's `re` takes exponential time for some patterns. jsonschema-rs is built on an engine that
-takes linear time, and on one for look-around and backreferences that counts its steps.
+Python's `re` takes exponential time for some patterns. jsonschema-rs contains an engine with linear
+time, and one for look-around and backreferences that counts its steps.
 """
 
 from __future__ import annotations
@@ -13,54 +13,54 @@ from typing import Any, Final
 from evalstream.model.errors import CannotCheck, UsageError
 
 MOST_STEPS: Final = 100_000
-"""How many steps back a pattern that needs them may take in one text: about 5 ms."""
+"""Most backtracking steps of a pattern in one text: about 5 ms."""
 
 Search = Callable[[str], bool]
 
 
 class Undecided(CannotCheck):
-    """A pattern takes too many steps in a text to tell whether it is found there."""
+    """A pattern exceeds the limit of backtracking steps in a text."""
 
 
 def undecided(pattern: str) -> str:
-    """Say of a pattern that it took too many steps."""
-    return f"the pattern {pattern!r} takes more than {MOST_STEPS:,} steps back on a text"
+    """Return the message for a pattern that exceeds the limit of steps."""
+    return f"the pattern {pattern!r} takes more than {MOST_STEPS:,} backtracking steps on a text"
 
 
-def stepping_options() -> Any:
-    """Return the options under which jsonschema-rs counts steps: most patterns need none."""
+def backtracking_options() -> Any:
+    """Return the options with which jsonschema-rs counts steps; most patterns take none."""
     return _library().FancyRegexOptions(backtrack_limit=MOST_STEPS)
 
 
 @lru_cache(maxsize=64)
 def linear_search(pattern: str) -> Search:
-    """Return what tells whether a pattern is found in a text, in time linear in the text.
+    """Return a function that searches for a pattern in time linear in the text.
 
-    Digits, letters and ends are what they are in ECMA 262. Raises UsageError for a pattern that is
-    none, or that cannot be found so, and says why.
+    Digits, letters and anchors are those of ECMA 262. Raises UsageError, with the reason, for a
+    pattern that is invalid or cannot be searched in linear time.
     """
     compiled = _compiled(pattern, _library().RegexOptions())
     if compiled is not None:
         search: Search = compiled.is_valid
         return search
-    if _compiled(pattern, stepping_options()) is None:
-        raise UsageError(f"{pattern!r} is no regular expression (of ECMA 262)")
+    if _compiled(pattern, backtracking_options()) is None:
+        raise UsageError(f"{pattern!r} is not a valid regular expression (ECMA 262)")
     raise UsageError(
-        f"{pattern!r} has look-around or a backreference, for which a hostile text takes "
-        "exponential time; write it without"
+        f"{pattern!r} has look-around or a backreference, which can take exponential time "
+        "on untrusted text; rewrite it without them"
     )
 
 
 @lru_cache(maxsize=256)
 def bounded_search(pattern: str) -> Search:
-    """Return what tells whether a pattern is found in a text, for any pattern of ECMA 262.
+    """Return a function that searches for any pattern of ECMA 262.
 
-    What is returned raises Undecided past a number of steps. Raises UsageError for what is none.
+    The function raises Undecided above a number of steps. Raises UsageError for an invalid pattern.
     """
     try:
         return linear_search(pattern)
     except UsageError:
-        compiled = _compiled(pattern, stepping_options())
+        compiled = _compiled(pattern, backtracking_options())
         if compiled is None:
             raise
 
@@ -86,5 +86,5 @@ def _library() -> Any:
     try:
         import jsonschema_rs
     except ImportError as error:
-        raise UsageError("a pattern of one's own needs: pip install jsonschema-rs") from error
+        raise UsageError("custom patterns need: pip install jsonschema-rs") from error
     return jsonschema_rs

@@ -1,4 +1,4 @@
-"""The splitter of a JSON object with one large array: its elements, and the object without them."""
+"""Incremental splitter of a JSON object with one large array: its elements, and the rest."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|["{}\[\]:,]', re.DOTALL)
 
 
 class Envelope(NamedTuple):
-    """The text of an object whose large array is left empty, and how places in it are found.
+    """The text of an object without the elements of its large array, and the mapping of positions.
 
-    `cut` is the offset in `text` behind the array's opening bracket; there `left_out` bytes with
-    `lines` line feeds are missing. Without such an array the text is the object's own.
-    `is_whole` is False where the text was longer than is allowed, so that it breaks off.
+    `cut` is the offset in `text` after the array's opening bracket; `left_out` bytes with `lines`
+    line feeds are missing there. Without such an array the text is that of the whole object.
+    `is_whole` is False where the text was above the length limit and is truncated.
     """
 
     text: bytes
@@ -26,26 +26,26 @@ class Envelope(NamedTuple):
     is_whole: bool = True
 
     def offset(self, place: int) -> int:
-        """Return the byte offset in the input of a place in the text."""
+        """Return the byte offset in the input of a position in the text."""
         return place + self.left_out if self.is_behind(place) else place
 
     def is_behind(self, place: int) -> bool:
-        """Tell whether a place in the text lies behind the array."""
+        """Tell whether a position in the text is after the array."""
         return self.cut is not None and place >= self.cut
 
 
 class ObjectSplitter:
-    """Splits an object that comes in pieces: the elements of the array that one member holds.
+    """Splits an object that arrives in pieces into the elements of one array member and the rest.
 
-    The first member called `name` whose value is an array counts. `issue` is what is wrong
-    with that array, once it is known; nothing behind it is understood then. Held are at most a
-    piece, an element, and of the rest of the object `longest` bytes.
+    The array is the first member called `name` whose value is an array. `issue` is the error in
+    that array, or None; after an error nothing after it is parsed. At most one piece, one element,
+    and `longest` bytes of the rest of the object are in memory.
     """
 
     def __init__(self, name: str, longest: int) -> None:
         self._name, self._longest = name, longest
         self._before, self._behind = bytearray(), bytearray()
-        self._scan = _Scan(name)
+        self._scan = _ArrayFinder(name)
         self._elements: ArraySplitter | None = None
         self._shift = (0, 0)
         self._inside = self._lines_inside = 0
@@ -54,7 +54,7 @@ class ObjectSplitter:
 
     @property
     def issue(self) -> ArrayError | None:
-        """What is wrong with the array, by its place in the input."""
+        """The error in the array, with its position in the input."""
         found = self._elements.issue if self._elements is not None else None
         if found is None:
             return None
@@ -63,24 +63,24 @@ class ObjectSplitter:
 
     @property
     def has_begun(self) -> bool:
-        """Whether the array has begun, so that all members before it are held."""
+        """Whether the array has begun, so that all members before it are available."""
         return self._elements is not None
 
     def feed(self, data: bytes) -> list[Element]:
-        """Take the next bytes, and return the elements that are known to be complete by now."""
+        """Add the next bytes, and return the elements that are now known to be complete."""
         if self._is_behind:
-            self._hold(self._behind, data)
+            self._store(self._behind, data)
             return []
         if self._elements is not None:
-            return self._fed(self._elements, data)
-        self._hold(self._before, data)
+            return self._feed_array(self._elements, data)
+        self._store(self._before, data)
         return self._begin(at_end=False)
 
     def end(self) -> list[Element]:
-        """Take note that the input has ended, and return the elements that are left."""
+        """End the input, and return the remaining elements."""
         found = self._begin(at_end=True) if self._elements is None else []
         if self._elements is not None and not self._is_behind:
-            found += self._moved(self._elements.end())
+            found += self._with_input_positions(self._elements.end())
             self._leave(self._elements)
         return found
 
@@ -90,11 +90,11 @@ class ObjectSplitter:
             return Envelope(bytes(self._before), is_whole=self._is_whole)
         cut = len(self._before)
         text = bytes(self._before) + b"]" + bytes(self._behind)
-        # Of the array its two brackets are in the text.
+        # The two brackets of the array are part of the text.
         return Envelope(text, cut, self._inside - 2, self._lines_inside, self._is_whole)
 
     def _begin(self, *, at_end: bool) -> list[Element]:
-        """Look whether the array has begun, and take what there is of it."""
+        """Check whether the array has begun, and read the part of it that is there."""
         start = self._scan.array_in(self._before, at_end=at_end) if self._is_whole else None
         if start is None:
             return []
@@ -102,60 +102,60 @@ class ObjectSplitter:
         del self._before[start + 1 :]
         self._shift = start, self._before.count(b"\n")
         self._elements = ArraySplitter(self._longest, inner=True)
-        return self._fed(self._elements, data)
+        return self._feed_array(self._elements, data)
 
-    def _fed(self, elements: ArraySplitter, data: bytes) -> list[Element]:
+    def _feed_array(self, elements: ArraySplitter, data: bytes) -> list[Element]:
         self._inside += len(data)
         self._lines_inside += data.count(b"\n")
-        found = self._moved(elements.feed(data))
+        found = self._with_input_positions(elements.feed(data))
         self._leave(elements)
         return found
 
     def _leave(self, elements: ArraySplitter) -> None:
-        """Hold what follows the array, if it has ended."""
+        """Store the bytes after the array, if it has ended."""
         if elements.after is not None:
             self._is_behind = True
             self._inside -= len(elements.after)
             self._lines_inside -= elements.after.count(b"\n")
-            self._hold(self._behind, elements.after)
+            self._store(self._behind, elements.after)
 
-    def _moved(self, found: list[Element]) -> list[Element]:
-        """Give elements their places in the input instead of those in the array."""
+    def _with_input_positions(self, found: list[Element]) -> list[Element]:
+        """Change the positions of elements from those in the array to those in the input."""
         offset, lines = self._shift
         return [
             element._replace(offset=element.offset + offset, line=element.line + lines)
             for element in found
         ]
 
-    def _hold(self, held: bytearray, data: bytes) -> None:
+    def _store(self, target: bytearray, data: bytes) -> None:
         room = self._longest - len(self._before) - len(self._behind)
-        # The array itself may begin in what is held before it.
-        room += self._longest if held is self._before else 0
+        # The start of the array may be among the bytes before it.
+        room += self._longest if target is self._before else 0
         self._is_whole = self._is_whole and len(data) <= room
-        held += data[: max(0, room)]
+        target += data[: max(0, room)]
 
 
-class _Scan:
-    """Looks for a member's array in the beginning of an object that grows."""
+class _ArrayFinder:
+    """Finds a member's array in the growing beginning of an object."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._open: list[bytes] = []
         self._key: bytes | None = None
         self._latest = b""
-        self._place, self._wanted = 0, 0
+        self._place, self._needed = 0, 0
 
     def array_in(self, text: bytearray, *, at_end: bool) -> int | None:
-        """Return where the array begins, None where it does not yet."""
-        if len(text) < self._wanted and not at_end:
+        """Return the position of the array, or None if it has not begun."""
+        if len(text) < self._needed and not at_end:
             return None
         view = bytes(text[self._place :])
         for token in _TOKEN.finditer(view):
             sign = token.group()
             if sign == b'"':
-                # To try again only with twice as much keeps the cost of a long text linear.
+                # Retrying only with twice as many bytes keeps the cost of a long string linear.
                 self._place += token.start()
-                self._wanted = self._place + 2 * (len(view) - token.start())
+                self._needed = self._place + 2 * (len(view) - token.start())
                 return None
             if sign == b"[" and self._open == [b"{"] and self._is_named():
                 return self._place + token.start()
@@ -164,11 +164,11 @@ class _Scan:
         return None
 
     def _take(self, sign: bytes) -> None:
-        """Note what a token opens, closes or names."""
+        """Update the state with a token that opens, closes or names a value."""
         if sign in (b"{", b"["):
             self._open.append(sign)
         elif sign in (b"}", b"]"):
-            # What follows the end of the object is none of its members.
+            # Data after the end of the object is not a member of it.
             self._open = self._open[:-1] or [sign]
         elif sign == b":":
             self._key = self._latest

@@ -1,4 +1,4 @@
-"""The first look at a file: which members the first value in it has, and what holds it."""
+"""Peek at the start of a file: the kind of its first JSON value, and the members seen in it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from evalstream.parsing.json import UTF8_MARK
 
 PEEK_BYTES: Final = 1 << 18
-"""How much of a file is looked at: members that tell a system stand near the beginning."""
+"""Bytes of a file to peek at: the members that identify a format are near the start."""
 
 OBJECT: Final = "object"
 ARRAY: Final = "array"
@@ -20,12 +20,12 @@ _BLANK: Final = b" \t\r\n"
 
 
 class Peek(NamedTuple):
-    """What the beginning of a file shows.
+    """The first JSON value of a file, as far as its first bytes show it.
 
-    `kind` says what holds the first value: it is an `object` by itself, the first of an `array`
-    or of several `lines`, or `other` where there is no JSON object. `keys` are the members that
-    it is seen to have, and `inner` those of objects among them, as `eval/task`. `is_whole` says
-    that the value was seen to its end.
+    `kind` says what contains the value: it is a single `object`, the first of an `array` or of
+    several `lines`, or `other` where there is no JSON object. `keys` are the members seen in it,
+    and `inner` those of objects among them, such as `eval/task`. `is_whole` means that the value
+    was seen to its end.
     """
 
     kind: str
@@ -38,12 +38,12 @@ NOTHING: Final = Peek(OTHER, frozenset())
 
 
 def peek(head: bytes) -> Peek:
-    """Look at the first bytes of a file."""
+    """Return what the first bytes of a file contain."""
     head = head.removeprefix(UTF8_MARK).lstrip(_BLANK)
     if head[:1] not in (b"{", b"["):
         return NOTHING
     kind = OBJECT if head.startswith(b"{") else ARRAY
-    depth, wanted = 0, 1 if kind == OBJECT else 2
+    depth, member_depth = 0, 1 if kind == OBJECT else 2
     keys: set[str] = set()
     inner: set[str] = set()
     above, is_whole = "", False
@@ -53,14 +53,14 @@ def peek(head: bytes) -> Peek:
             depth += 1
         elif sign in (b"}", b"]"):
             depth -= 1
-            if depth < wanted:
+            if depth < member_depth:
                 is_whole = True
                 if kind == OBJECT and head[token.end() :].strip(_BLANK):
                     kind = LINES
                 break
-        elif depth in (wanted, wanted + 1) and token.group(2) is not None:
+        elif depth in (member_depth, member_depth + 1) and token.group(2) is not None:
             name = token.group(1).decode(errors="replace")
-            if depth == wanted:
+            if depth == member_depth:
                 keys.add(name)
                 above = name
             else:

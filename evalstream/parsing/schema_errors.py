@@ -1,4 +1,4 @@
-"""One breach of a schema, as data that no longer depends on a library, and how to place it."""
+"""Schema errors as data that does not depend on a library, and their position in a schema."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from evalstream.parsing.json import resolve
 Path_ = tuple[str | int, ...]
 
 UNDECIDED: Final = "undecided pattern"
-"""Stands for the keyword where a pattern took too many steps; the fault expects the pattern."""
+"""The keyword of an error whose pattern exceeded the step limit; `expected` is the pattern."""
 
 
 class SchemaError(NamedTuple):
-    """One breach of a schema, in the terms of the JSON Schema specification.
+    """One schema error, in the terms of the JSON Schema specification.
 
-    `path` leads to the faulty value, `route` through the schema to the keyword. `expected`
-    is the keyword's own payload (types, options, a limit), `member` the property that is
-    missing or unknown. `optional` says that the value stands in a property that its object
-    does not require. `variants` holds the faults in each branch of oneOf and anyOf, `known`
-    the properties that an object with an unknown one may have.
+    `path` leads to the invalid value, `route` through the schema to the keyword. `expected` is the
+    keyword's value (types, options, a limit), `member` the property that is missing or unknown.
+    `optional` means that the value is in a property that its object does not require. `variants`
+    holds the errors in each branch of oneOf and anyOf, `known` the allowed properties of an object
+    with an unknown one.
     """
 
     path: Path_
@@ -33,15 +33,15 @@ class SchemaError(NamedTuple):
     known: tuple[str, ...] = ()
 
     def about(self, member: str, found: Any, known: tuple[str, ...] = ()) -> SchemaError:
-        """Return the same fault, told of one missing or unknown member of the object."""
+        """Return the same error for one missing or unknown member of the object."""
         return self._replace(member=member, found=found, known=known, expected=None, optional=False)
 
 
 def path_of(route: Path_) -> Path_ | None:
-    """Return the path of every value that a route judges, with 0 for indices.
+    """Return the path of the values that a route validates, with 0 for indices.
 
-    Return None where different values come under the route, or it is none through named
-    properties, items and conditions alone.
+    None where the route leads to values at different paths, or through other keywords than
+    properties, items and conditions.
     """
     path: list[str | int] = []
     steps = iter(route[:-1])
@@ -58,14 +58,14 @@ def path_of(route: Path_) -> Path_ | None:
 
 
 def payload_of(keyword: str, value: Any) -> Any:
-    """Return a keyword's own value in one form, whichever library it comes from."""
+    """Return a keyword's value in one form for all libraries."""
     if keyword == "type":
         return [value] if isinstance(value, str) else sorted(value)
     return value
 
 
 def is_optional(schema: Any, path: Path_) -> bool:
-    """Tell whether the value at `path` stands in a property its object does not require."""
+    """Tell whether the value at `path` is in a property that its object does not require."""
     if not path:
         return False
     owner = _node_at(schema, path[:-1])
@@ -80,7 +80,7 @@ def known_members(schema: Any, path: Path_) -> tuple[str, ...]:
 
 
 def _node_at(schema: Any, path: Path_) -> Any:
-    """Walk through a schema's properties and items along the path of a value."""
+    """Follow a schema's properties and items along the path of a value."""
     node = _dereferenced(schema, schema)
     for key in path:
         inner = resolve(node, ("properties", key)) if isinstance(key, str) else None

@@ -1,4 +1,4 @@
-"""What a schema says against a large document, list by list: in bounded memory, and stoppable."""
+"""Schema errors of a large document in parts of its lists, with bounded memory and stoppable."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from evalstream.parsing.json_schema import Validator
 from evalstream.parsing.schema_errors import SchemaError
 
 PART: Final = 500
-"""How many elements of a list are judged together; a validator says all at once."""
+"""Number of list elements validated together; a validator returns all errors at once."""
 
 
 def error_parts(validator: Validator, value: Any) -> Iterator[list[SchemaError]]:
-    """Give everything that a schema of ours says against a document, part by part.
+    """Yield all errors of a document against a schema of the package, part by part.
 
-    The elements of its long lists are judged some at a time, as what is said of one of them
-    does not depend on the others: our schemas ask nothing of a document's lists as a whole but
-    that they are not empty. Raises Stopped between two parts.
+    The elements of long lists are validated in parts. This gives the same errors, because our
+    schemas require nothing of a document's lists as a whole but that they are not empty. Raises
+    Stopped between two parts.
     """
     members = value.items() if isinstance(value, dict) else ()
     long = {key: inner for key, inner in members if isinstance(inner, list) and len(inner) > PART}
@@ -28,17 +28,17 @@ def error_parts(validator: Validator, value: Any) -> Iterator[list[SchemaError]]
         for start in range(PART, len(inner), PART):
             STOPPING.check()
             errors = validator.errors({key: inner[start : start + PART]})
-            yield [_moved(error, start) for error in errors if _is_inside(error, key)]
+            yield [_shift(error, start) for error in errors if _is_inside(error, key)]
 
 
 def _is_inside(error: SchemaError, key: str) -> bool:
     return len(error.path) > 1 and error.path[0] == key
 
 
-def _moved(error: SchemaError, by: int) -> SchemaError:
-    """Place a fault that was found in a part of a list in the whole of it."""
+def _shift(error: SchemaError, by: int) -> SchemaError:
+    """Change the position of an error from a part of a list to the whole list."""
     key, index, *rest = error.path
     if not isinstance(index, int):
         return error
-    variants = tuple(tuple(_moved(inner, by) for inner in branch) for branch in error.variants)
+    variants = tuple(tuple(_shift(inner, by) for inner in branch) for branch in error.variants)
     return error._replace(path=(key, index + by, *rest), variants=variants)

@@ -1,4 +1,4 @@
-"""The exact parser: RFC 8259 to the letter, and everything that is wrong with a text."""
+"""The exact JSON parser: RFC 8259 to the letter, with all violations in a text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evalstream.model.text import on_one_line
 from evalstream.parsing.json import fast, pointer, shorten
 
 MAX_INTEGER_DIGITS: Final = 4300
-"""CPython's own default limit for turning digits into an integer; jiter has the same."""
+"""CPython's default limit for converting digits to an integer; jiter has the same."""
 
 EXCERPT_CHARACTERS: Final = 60
 SPLICE_CANDIDATES: Final = 64
@@ -25,12 +25,11 @@ _LARGEST_FLOAT = sys.float_info.max
 
 
 class SyntaxIssue(NamedTuple):
-    """One thing that is wrong with the text of a JSON document.
+    """One violation in the text of a JSON document.
 
-    `name` is the name of the rule that it breaks; `offset` is in bytes from the start of the
-    text; `line` counts from 1; `excerpt` is the text round the fault and `caret`
-    the fault's place in it; `replaced` says that the value at `pointer` is not the one that
-    stands there.
+    `name` is the name of the rule that it breaks; `offset` is in bytes from the start of the text;
+    `line` counts from 1; `excerpt` is the text around the error and `caret` the index of the error
+    in it; `replaced` means that the value at `pointer` is a substitute.
     """
 
     name: str
@@ -46,10 +45,10 @@ class SyntaxIssue(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """What the exact parser made of a text: a value where there is one, and all troubles.
+    """The result of the exact parser: a value, if there is one, and all violations.
 
-    In the value infinities are replaced by the largest float, NaN by 0 and lone surrogates
-    by U+FFFD, so that other rules can look at it.
+    In the value, infinities are replaced by the largest float, NaN by 0 and lone surrogates by
+    U+FFFD, so that other rules can check it.
     """
 
     value: Any
@@ -58,7 +57,7 @@ class Parsed(NamedTuple):
 
 
 def parse_exactly(text: bytes, max_depth: int) -> Parsed:
-    """Parse `text` to the letter of RFC 8259 and say everything that is wrong with it."""
+    """Parse `text` to the letter of RFC 8259 and return all violations."""
     try:
         characters = text.decode()
     except UnicodeDecodeError as error:
@@ -70,7 +69,7 @@ def parse_exactly(text: bytes, max_depth: int) -> Parsed:
 
 
 def excerpt(characters: str, position: int) -> tuple[str, int]:
-    """Return the text round a position on one line, and the position's place in it."""
+    """Return the text around a position on one line, and the index of the position in it."""
     start = max(0, position - EXCERPT_CHARACTERS // 2)
     shown = characters[start : start + EXCERPT_CHARACTERS]
     return on_one_line(shown), position - start
@@ -86,7 +85,7 @@ def _undecodable(text: bytes, error: UnicodeDecodeError) -> SyntaxIssue:
     shown, _ = excerpt(around.decode(errors="replace"), 0)
     return SyntaxIssue(
         "invalid-utf8",
-        f"byte {text[start]:#04x} at byte {start} of the line is no UTF-8: {error.reason}",
+        f"byte {text[start]:#04x} at byte {start} of the line is not valid UTF-8: {error.reason}",
         offset=start,
         line=text.count(b"\n", 0, start) + 1,
         excerpt=shown,
@@ -103,8 +102,8 @@ def _control_bytes(characters: str, found: re.Match[str]) -> SyntaxIssue:
     noun = "byte" if length == 1 else "bytes"
     message = f"{length} {kind} {noun} at byte {offset} of the line"
     if _is_object(characters[found.end() :]):
-        again = offset + length
-        message = f"{message}; a whole object begins again at byte {again} of the line"
+        restart = offset + length
+        message = f"{message}; a whole object begins again at byte {restart} of the line"
     return SyntaxIssue(
         "nul-bytes",
         message,
@@ -124,7 +123,7 @@ def _is_object(characters: str) -> bool:
 
 
 def _depth(characters: str) -> int:
-    """Count how many containers enclose the deepest value; an empty one is a value itself."""
+    """Return the number of containers around the deepest value; an empty container is a value."""
     depth = deepest = 0
     opened = False
     for token in _STRUCTURE.finditer(characters):
@@ -140,7 +139,7 @@ def _depth(characters: str) -> int:
 
 
 class _Repeated(dict[str, Any]):
-    """An object in which a key stands more than once, with all its pairs."""
+    """An object with a repeated key, with all its pairs."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
@@ -148,56 +147,56 @@ class _Repeated(dict[str, Any]):
 
 
 class _HugeInteger(int):
-    """An integer of more digits than can be turned into a number; its value is cut."""
+    """An integer with more digits than the limit; its value is truncated."""
 
 
 class _NotFinite(float):
-    """NaN or an infinity, with the text that stood for it."""
+    """NaN or an infinity, with its text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
 
-class _Noticed:
-    """Hooks for the standard parser that notice what it would pass over silently."""
+class _StrictHooks:
+    """Hooks for the standard parser that detect what it would silently accept."""
 
     def __init__(self) -> None:
-        self.anything = False
+        self.found_any = False
 
     def members(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         members = dict(pairs)
         if len(members) == len(pairs):
             return members
-        self.anything = True
+        self.found_any = True
         return _Repeated(pairs)
 
     def constant(self, name: str) -> float:
-        self.anything = True
+        self.found_any = True
         return _NotFinite(name)
 
     def real(self, digits: str) -> float:
         number = float(digits)
         if not math.isinf(number):
             return number
-        self.anything = True
+        self.found_any = True
         return _NotFinite(digits)
 
     def integer(self, digits: str) -> int:
         if len(digits.lstrip("-")) <= MAX_INTEGER_DIGITS:
             return int(digits)
-        self.anything = True
+        self.found_any = True
         return _HugeInteger(digits[:300])
 
 
 def _decode(characters: str) -> Parsed:
-    noticed = _Noticed()
+    hooks = _StrictHooks()
     try:
         value = json.loads(
             characters,
-            object_pairs_hook=noticed.members,
-            parse_constant=noticed.constant,
-            parse_float=noticed.real,
-            parse_int=noticed.integer,
+            object_pairs_hook=hooks.members,
+            parse_constant=hooks.constant,
+            parse_float=hooks.real,
+            parse_int=hooks.integer,
         )
     except json.JSONDecodeError as error:
         controls = _RAW_CONTROL.search(characters)
@@ -205,18 +204,18 @@ def _decode(characters: str) -> Parsed:
             return _unreadable(_control_bytes(characters, controls))
         return _unreadable(_syntax(characters, error))
     except RecursionError:
-        return _unreadable(SyntaxIssue("too-deep-or-too-big", "nested too deep to be read"))
-    if not noticed.anything and "\\u" not in characters:
+        return _unreadable(SyntaxIssue("too-deep-or-too-big", "nested too deeply to parse"))
+    if not hooks.found_any and "\\u" not in characters:
         return Parsed(value, True, [])
     issues: list[SyntaxIssue] = []
     try:
         return Parsed(_cleaned(value, (), issues), True, issues)
     except RecursionError:
-        return _unreadable(SyntaxIssue("too-deep-or-too-big", "nested too deep to be looked at"))
+        return _unreadable(SyntaxIssue("too-deep-or-too-big", "nested too deeply to check"))
 
 
 def _cleaned(value: Any, path: tuple[Any, ...], issues: list[SyntaxIssue]) -> Any:
-    """Copy `value` without what other rules cannot bear, and note where that was."""
+    """Copy `value` with substitutes that other rules can check, and record where they are."""
     if isinstance(value, dict):
         return _cleaned_members(value, path, issues)
     if isinstance(value, list):
@@ -251,7 +250,7 @@ def _cleaned_members(
         times = sum(1 for other, _ in pairs if other == key) if repeated else 1
         if times > 1 and key not in reported:
             reported.add(key)
-            message = f"the key {shorten(name)!r} stands {times} times in one object"
+            message = f"the key {shorten(name)!r} occurs {times} times in one object"
             place = pointer((*path, name))
             issues.append(SyntaxIssue("duplicate-key", message, pointer=place))
         cleaned[name] = _cleaned(value, (*path, name), issues)
@@ -263,7 +262,7 @@ def _cleaned_text(text: str, path: tuple[Any, ...], issues: list[SyntaxIssue]) -
         return text
     cleaned = SURROGATE.sub("\ufffd", text)
     place = pointer(SURROGATE.sub("\ufffd", str(key)) for key in path)
-    message = "half of a surrogate pair: no UTF-8 text can hold it, so its hash is undefined"
+    message = "unpaired surrogate: UTF-8 cannot encode it, so its hash is undefined"
     issues.append(SyntaxIssue("unpaired-surrogate", message, pointer=place))
     return cleaned
 
@@ -274,9 +273,9 @@ def _syntax(characters: str, error: json.JSONDecodeError) -> SyntaxIssue:
     at_end = not characters[error.pos :].strip() or error.msg.startswith("Unterminated string")
     described = error.msg[0].lower() + error.msg[1:]
     name, message = "invalid-json", f"{described} at column {error.colno} (byte {offset})"
-    again = None if at_end else _begins_again(characters, error)
-    if again is not None:
-        place = len(characters[:again].encode())
+    restart = None if at_end else _next_object(characters, error)
+    if restart is not None:
+        place = len(characters[:restart].encode())
         name = "spliced-record"
         message = f"{message}; a whole object begins again at byte {place} of the line"
         offset = place
@@ -291,8 +290,8 @@ def _syntax(characters: str, error: json.JSONDecodeError) -> SyntaxIssue:
     )
 
 
-def _begins_again(characters: str, error: json.JSONDecodeError) -> int | None:
-    """Find where a whole object begins again behind a torn or finished one, if one does."""
+def _next_object(characters: str, error: json.JSONDecodeError) -> int | None:
+    """Return the start of a whole object after a torn or complete one, if there is one."""
     if error.msg.startswith("Extra data") and characters[error.pos] == "{":
         return error.pos
     first = _FIRST_KEY.match(characters)

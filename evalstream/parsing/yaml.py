@@ -1,7 +1,7 @@
-"""YAML in: the only home of PyYAML, whose events are read here by the rules of YAML 1.2.
+"""YAML 1.2 parsing, composed here from the events of PyYAML.
 
-The events are composed here and not by `yaml.compose`: with libyaml that one recurses in C, so a
-text of deep brackets ends the process, and it builds all nodes before any bound can stop it.
+`yaml.compose` is not used: with libyaml it recurses in C, so that deep brackets crash the process,
+and it builds all nodes before any limit can stop it.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from evalstream.parsing.yaml_scalars import (
 )
 
 INVALID: Final = "invalid-yaml"
-"""The name of issues that no text in JSON can have."""
+"""The name of issues that JSON text cannot have."""
 
 OLDER: Final = "older-yaml"
-"""The name of the notice that a document declares an older version of YAML."""
+"""The name of the notice for a document that declares an older version of YAML."""
 
 MOST_UNFOLDED: Final = 1_000_000
-"""How many characters and nodes all aliases of a document may stand for together."""
+"""Most characters and nodes that all aliases of a document may expand to."""
 
 _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff]+")
 _OLD_BREAKS: Final = "\x85\u2028\u2029"
-"""Line breaks in YAML 1.1, and so to the library, but plain characters in YAML 1.2."""
+"""Line breaks in YAML 1.1 and in the library, but plain characters in YAML 1.2."""
 
 _STAND_INS: Final = range(0x10F000, 0x10FFFD)
 _WIDE: Final = (b"\xff\xfe", b"\xfe\xff")
@@ -50,9 +50,9 @@ _Path = tuple[str | int, ...]
 
 
 class Yaml(NamedTuple):
-    """What was read: the value, the marks of its nodes, and all issues.
+    """The result of parsing: the value, the marks of its nodes, and all issues.
 
-    Without `readable` there is no value that other rules could look at.
+    Unless `readable`, there is no value that other rules could check.
     """
 
     value: Any
@@ -62,15 +62,15 @@ class Yaml(NamedTuple):
 
 
 def read_yaml(text: bytes, max_depth: int) -> Yaml:
-    """Read the one document in a text, and report everything that is wrong with it.
+    """Parse the one document in a text, and return all violations.
 
-    No tag makes an object, aliases unfold to at most a million characters, and time and memory
-    grow with the text alone. Raises MissingExtra where PyYAML is not installed, TooLarge for a
-    text of too many bytes or nodes, and Stopped.
+    No tag creates an object, aliases expand to at most a million characters, and time and memory
+    grow with the text alone. Raises MissingExtra where PyYAML is not installed, TooLarge for a text
+    of too many bytes or nodes, and Stopped.
     """
     if len(text) > MOST_YAML_BYTES:
         most = MOST_YAML_BYTES // MEBIBYTE
-        raise TooLarge(f"it has more than {most} MiB, the most that a document in YAML may have")
+        raise TooLarge(f"it is larger than {most} MiB, the limit for YAML documents")
     try:
         characters = text.decode()
     except UnicodeDecodeError as error:
@@ -82,9 +82,9 @@ def read_yaml(text: bytes, max_depth: int) -> Yaml:
 
 
 def line_at(mark: Mark, path: str | None) -> int | None:
-    """Return the line on which the node at a JSON Pointer begins, None where none is known.
+    """Return the line on which the node at a JSON Pointer begins, or None if it is not known.
 
-    The nearest node round the place stands for one that has no line of its own.
+    A node without a line has the line of the nearest node around it.
     """
     if path is None:
         return None
@@ -106,7 +106,7 @@ def _undecodable(text: bytes, error: UnicodeDecodeError) -> SyntaxIssue:
     if text.startswith(_WIDE):
         message = "the document is in UTF-16 or UTF-32, not UTF-8"
         return SyntaxIssue("byte-order-mark", message, line=1)
-    message = f"byte {text[start]:#04x} at byte {start:,} is no UTF-8: {error.reason}"
+    message = f"byte {text[start]:#04x} at byte {start:,} is not valid UTF-8: {error.reason}"
     return SyntaxIssue("invalid-utf8", message, offset=start, line=text.count(b"\n", 0, start) + 1)
 
 
@@ -121,7 +121,7 @@ def _controls(characters: str, found: re.Match[str]) -> SyntaxIssue:
 def _placed(
     name: str, message: str, characters: str, position: int, path: _Path | None = None
 ) -> SyntaxIssue:
-    """Return a issue with its line and an excerpt of that line."""
+    """Return an issue with its line and an excerpt of that line."""
     start = characters.rfind("\n", 0, position) + 1
     shown, caret = excerpt(characters[start:].partition("\n")[0].rstrip("\r"), position - start)
     line = characters.count("\n", 0, position) + 1
@@ -130,10 +130,10 @@ def _placed(
 
 
 class _Node(NamedTuple):
-    """A node with what it weighs where an alias stands for it.
+    """A node with its expanded size, for aliases to it.
 
-    `key` is the text of a scalar; `weight` counts characters, and `nodes` nodes, aliases unfolded;
-    `height` is how deep a container nests.
+    `key` is the text of a scalar; `weight` counts characters, and `nodes` nodes, with aliases
+    expanded; `height` is the nesting of a container.
     """
 
     value: Any
@@ -145,18 +145,18 @@ class _Node(NamedTuple):
 
 
 class _StopReading(Exception):
-    """The rest of the text cannot be read, or is not worth reading."""
+    """The rest of the text cannot be parsed, or need not be."""
 
 
 class _Reader:
-    """Makes a value of the events of one document; it recurses to the depth that is allowed."""
+    """Builds a value from the events of one document, recursing to the allowed depth."""
 
     def __init__(self, characters: str, max_depth: int) -> None:
         self._characters, self._max_depth = characters, max_depth
         self._breaks = [found.start() for found in re.finditer("\n", characters)]
         self._yaml = _library()
         text, self._restored = _without_old_breaks(characters)
-        # With libyaml where PyYAML was built with it.
+        # The C loader where PyYAML was built with libyaml.
         loader = getattr(self._yaml, "CSafeLoader", self._yaml.SafeLoader)
         self._events: Iterator[Any] = self._yaml.parse(text, Loader=loader)
         self._anchors: dict[str, _Node | None] = {}
@@ -165,7 +165,7 @@ class _Reader:
         self._issues: list[SyntaxIssue] = []
 
     def read(self) -> Yaml:
-        """Read the text."""
+        """Parse the text."""
         yaml = self._yaml
         root, documents = _Node(None, Mark(1)), 0
         try:
@@ -178,16 +178,16 @@ class _Reader:
         except _StopReading:
             pass
         except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-            self._broken(error)
+            self._record_library_error(error)
         return Yaml(root.value, root.mark, self._readable, self._issues)
 
     def _begin(self, event: Any, documents: int) -> None:
         if documents > 1:
-            message = "a second document begins; one file holds one document"
+            message = "a second document begins; expected one document per file"
             self._refuse(message, event, None, stop=True)
         if event.version is not None and tuple(event.version) < (1, 2):
             version = ".".join(map(str, event.version))
-            message = f"declares YAML {version} and is read as YAML 1.2, in which no is a text"
+            message = f"declares YAML {version} but is read as YAML 1.2, where no is a string"
             position = event.start_mark.index
             self._issues.append(_placed(OLDER, message, self._characters, position))
 
@@ -198,7 +198,7 @@ class _Reader:
             return self._alias(event, path)
         self._nodes += 1
         if self._nodes > MOST_YAML_NODES:
-            message = f"it has more than {MOST_YAML_NODES:,} nodes, the most that YAML may have"
+            message = f"it has more than {MOST_YAML_NODES:,} nodes, the limit for YAML documents"
             raise TooLarge(message)
         if isinstance(event, self._yaml.ScalarEvent):
             node = self._scalar(event, path, is_key)
@@ -211,7 +211,7 @@ class _Reader:
     def _scalar(self, event: Any, path: _Path, is_key: bool) -> _Node:
         text, line = self._restored(event.value), self._line(event)
         if SURROGATE.search(text):
-            message = "half of a surrogate pair: no UTF-8 text can hold it"
+            message = "unpaired surrogate: UTF-8 cannot encode it"
             self._note("unpaired-surrogate", message, event, path)
             text = SURROGATE.sub("\ufffd", text)
         is_plain, value = event.implicit[0] and event.tag is None, text
@@ -229,14 +229,14 @@ class _Reader:
         known = self._anchors.get(event.anchor)
         if known is None:
             is_open = event.anchor in self._anchors
-            reason = "stands for a node that it is a part of" if is_open else "has no anchor"
+            reason = "refers to a node that contains it" if is_open else "has no anchor"
             self._refuse(f"the alias {shorten(event.anchor)!r} {reason}", event, path)
             known = _Node(None, Mark(self._line(event)), key="")
         self._unfolded += known.weight
         self._nodes += known.nodes
         if self._unfolded > MOST_UNFOLDED or self._nodes > MOST_YAML_NODES:
             most = f"{MOST_UNFOLDED:,} characters or {MOST_YAML_NODES:,} nodes"
-            self._refuse(f"the aliases unfold to more than {most}", event, path, stop=True)
+            self._refuse(f"the aliases expand to more than {most}", event, path, stop=True)
         self._refuse_deeper(len(path) + known.height, event)
         return known
 
@@ -269,7 +269,7 @@ class _Reader:
         )
 
     def _key(self, event: Any, path: _Path, times: Counter[str]) -> _Node:
-        """Read a key; one that repeats is reported once. `times` counts those of the object."""
+        """Read a key; a repeated one is reported once. `times` counts the keys of the object."""
         is_flat = isinstance(event, self._yaml.ScalarEvent | self._yaml.AliasEvent)
         node = self._node(event, path, is_key=True) if is_flat else _Node(None, NOWHERE)
         if node.key is None:
@@ -278,7 +278,7 @@ class _Reader:
         key = node.key or ""
         times[key] += 1
         if times[key] == 2:
-            message = f"the key {shorten(key)!r} stands more than once in one object"
+            message = f"the key {shorten(key)!r} occurs more than once in one object"
             self._note("duplicate-key", message, event, (*path, key))
         return node
 
@@ -290,7 +290,7 @@ class _Reader:
         self._issues.append(SyntaxIssue(name, message, line=self._line(event), pointer=place))
 
     def _refuse(self, message: str, event: Any, path: _Path | None, *, stop: bool = False) -> None:
-        """Note what leaves the document without a value that could be checked."""
+        """Record an issue that leaves the document without a value to check."""
         position = event.start_mark.index
         self._issues.append(_placed(INVALID, message, self._characters, position, path))
         self._readable = False
@@ -304,22 +304,22 @@ class _Reader:
             self._readable = False
             raise _StopReading
 
-    def _broken(self, error: Exception) -> None:
-        """Note where and why the library could read no further."""
+    def _record_library_error(self, error: Exception) -> None:
+        """Record where and why the library stopped."""
         self._readable = False
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         position = min(len(self._characters) if mark is None else mark.index, len(self._characters))
-        said = self._restored(str(getattr(error, "problem", None) or "it cannot be read"))
-        if self._characters[position : position + 1] == "\t" and "token" in said:
-            said = "a tab stands where only spaces may indent"
+        reason = self._restored(str(getattr(error, "problem", None) or "not valid YAML"))
+        if self._characters[position : position + 1] == "\t" and "token" in reason:
+            reason = "a tab is used for indentation; use spaces"
         context = getattr(error, "context", None)
         column = position - self._characters.rfind("\n", 0, position)
-        message = f"{said} at column {column}" + (f", {context}" if context else "")
+        message = f"{reason} at column {column}" + (f", {context}" if context else "")
         self._issues.append(_placed(INVALID, message, self._characters, position))
 
 
 def _without_old_breaks(characters: str) -> tuple[str, Callable[[str], str]]:
-    """Replace the line breaks of YAML 1.1 alone; return the text and what brings them back."""
+    """Replace the line breaks of YAML 1.1; return the text and a function to restore them."""
     if not any(letter in characters for letter in _OLD_BREAKS):
         return characters, str
     free: Iterator[int] = (code for code in _STAND_INS if chr(code) not in characters)

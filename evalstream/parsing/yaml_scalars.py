@@ -1,4 +1,4 @@
-"""The scalars of YAML 1.2: what a plain text stands for in the core schema, and when it is text."""
+"""YAML 1.2 scalars: the core schema's value of plain text, and numbers kept as text."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _PLAIN: Final = re.compile(
     r"|(?P<infinite>[-+]?\.(?:inf|Inf|INF))|(?P<nan>\.(?:nan|NaN|NAN))"
 )
 _LONGEST_OTHER_INTEGER: Final = 3_500
-"""Characters of an octal or hexadecimal integer that surely has fewer than 4,300 decimal digits."""
+"""Most characters of an octal or hexadecimal integer with fewer than 4,300 decimal digits."""
 
 
 class Mark(NamedTuple):
-    """Where a node stands: the line it begins on, from 1, and the marks of what it holds.
+    """The position of a node: the line it begins on, from 1, and the marks of its children.
 
-    `spelling` is how a number is written, where JSON would write it otherwise or not at all.
+    `spelling` is the text of a number that JSON would write differently or not at all.
     """
 
     line: int
@@ -38,20 +38,20 @@ class Mark(NamedTuple):
 
 
 def resolved(text: str) -> Any:
-    """Return what a plain scalar stands for in YAML 1.2's core schema (section 10.3.2).
+    """Return the value of a plain scalar in YAML 1.2's core schema (section 10.3.2).
 
-    `no`, `yes`, `on` and dates are texts, `0777` is the integer 777, `1e3` a number. A number
-    that is not finite, or an integer of too many digits, comes out infinite or as NaN.
+    `no`, `yes`, `on` and dates are strings, `0777` is the integer 777, `1e3` a number. A number
+    that is not finite, or an integer of too many digits, becomes infinite or NaN.
     """
     found = _PLAIN.fullmatch(text)
     return text if found is None else _MEANINGS[found.lastgroup or "null"](text)
 
 
 def tagged(text: str, tag: str) -> Any:
-    """Return what a scalar with one of the core schema's own tags stands for.
+    """Return the value of a scalar with a tag of the core schema.
 
-    Raises ValueError for another tag, where the text has another type, and for a number that is
-    not finite.
+    Raises ValueError for another tag, where the text has another type, and for a number that is not
+    finite.
     """
     if tag in TEXT_TAGS:
         return text
@@ -59,37 +59,37 @@ def tagged(text: str, tag: str) -> Any:
     if tag not in _TYPES:
         raise ValueError(unknown_tag(tag))
     if type(value) not in _TYPES[tag]:
-        raise ValueError(f"the text is tagged as {kind} and has another type")
+        raise ValueError(f"the scalar is tagged as {kind} but has another type")
     if not is_finite(value):
-        raise ValueError("the text is tagged as a number and is not finite")
+        raise ValueError("the scalar is tagged as a number but is not finite")
     return value
 
 
 def unknown_tag(tag: str) -> str:
-    """Say that a tag is not one of the core schema."""
+    """Return the message for a tag outside of the core schema."""
     shown = shorten(tag.replace(CORE_TAGS, "!!", 1))
-    return f"the tag {shown} is unknown: YAML 1.2's core schema does not have it"
+    return f"unknown tag {shown}: it is not part of YAML 1.2's core schema"
 
 
 def spelling_of(text: str, value: Any) -> str | None:
-    """Return the text of a number that JSON would write otherwise, or not at all; else None."""
+    """Return the text of a number that JSON would write differently or not at all, else None."""
     if type(value) not in (int, float):
         return None
     return text if not is_finite(value) or dumps(value).decode() != text else None
 
 
 def is_finite(value: Any) -> bool:
-    """Tell whether a scalar is anything but an infinite number or NaN."""
+    """Tell whether a scalar is not an infinite number or NaN."""
     return not isinstance(value, float) or math.isfinite(value)
 
 
 def settle(value: Any, mark: Mark, schema: Any) -> tuple[Any, list[tuple[SyntaxIssue, int]]]:
-    """Let plain scalars be text where a schema wants text and a number would lose how they look.
+    """Replace plain scalars by their text where a schema requires strings.
 
-    A task `1e3`, `0777` or `1.10` keeps its name. What JSON would write just like that (`5`,
-    `true`) stays what it is, and so fails where text is wanted. Numbers that are not finite or
-    too long (`.inf`, 1e999, endless integers) are replaced, as the exact parser of JSON does,
-    and returned as issues with their lines.
+    A task `1e3`, `0777` or `1.10` keeps its name. A scalar that JSON would write the same (`5`,
+    `true`) keeps its type, and so fails where a string is required. Numbers that are not finite or
+    too long (`.inf`, 1e999, integers of many digits) are replaced, as in the exact JSON parser, and
+    returned as issues with their lines.
     """
     issues: list[tuple[SyntaxIssue, int]] = []
 
@@ -128,7 +128,7 @@ def _not_finite(spelling: str, path: tuple[Any, ...]) -> SyntaxIssue:
 
 
 def _member(node: Any, key: str) -> Any:
-    """Return the schema of a member; a named one comes before one by its pattern."""
+    """Return the schema of a member; a named property takes precedence over a pattern."""
     named = resolve(node, ("properties", key))
     if named is not None:
         return named
@@ -155,7 +155,7 @@ _MEANINGS: Final[Mapping[str, Callable[[str], Any]]] = {
     "infinite": lambda text: float(text.replace(".", "")),
     "nan": lambda _: math.nan,
 }
-"""What makes a value of the text of each group of `_PLAIN`."""
+"""The conversion of each group of `_PLAIN`."""
 
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     f"{CORE_TAGS}null": (type(None),),
@@ -163,4 +163,4 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     f"{CORE_TAGS}int": (int,),
     f"{CORE_TAGS}float": (float, int),
 }
-"""What a scalar with one of the core schema's tags may turn out to be."""
+"""The allowed Python types of a scalar with a core schema tag."""

@@ -1,4 +1,4 @@
-"""Rows checked against all earlier rows, block by block: in memory, and on disk past a bound."""
+"""Index of duplicate rows over a whole file, in memory and on disk past a memory limit."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from evalstream.stats.input_index import InputIndex
 from evalstream.stats.spill import Spill
 
 BYTES_PER_ROW: Final = 440
-"""What a row costs in memory: its record and two entries in dicts, measured on CPython.
+"""Memory per row in bytes: its record and two dict entries, measured on CPython.
 
-In the compiled tables it is half of it at the most.
+The compiled tables need half of that at most.
 """
 
 BYTES_PER_LATER_ROW: Final = 980
-"""What it costs besides where an earlier row scores the same sample, measured for pairs."""
+"""More bytes for a row whose sample an earlier row scores, measured for pairs of rows."""
 
 
 BYTES_PER_GROUPED_ROW: Final = 700
-"""What it costs besides where an earlier row shows the same input as another sample."""
+"""More bytes for a row whose input an earlier row shows under another sample."""
 
 _MOST_BYTES_PER_ROW: Final = BYTES_PER_ROW + BYTES_PER_LATER_ROW + BYTES_PER_GROUPED_ROW
 
 
 class DuplicateIndex:
-    """Finds what is odd about rows in the light of earlier ones.
+    """Compares the rows of a file with all earlier rows of the same file.
 
-    While all rows fit in `memory_limit` bytes, `add` returns the notices on each block at
-    once. Past it the records go to a temporary file, `spilled` turns true, and `late` returns
-    the notices on everything that came after, ordered by line. `coverage` holds once `late`
-    has been read to its end.
+    While all rows fit in `memory_limit` bytes, `add` returns the matches of each block at once.
+    Above the limit the records go to a temporary file, `spilled` becomes true, and `late_matches`
+    returns the matches of all later rows, ordered by line. `coverage` is complete once
+    `late_matches` is exhausted.
     """
 
     def __init__(self, memory_limit: int) -> None:
@@ -44,18 +44,18 @@ class DuplicateIndex:
 
     @property
     def spilled(self) -> bool:
-        """Whether notices come late from now on."""
+        """Whether later matches are returned by `late_matches`."""
         return self._spill is not None
 
     @property
     def coverage(self) -> Coverage:
-        """Which samples the rows cover."""
+        """The samples that the rows cover."""
         return self._samples.coverage if self._spill is None else self._spill.coverage
 
     def add(self, block: RowRecords, shift: int) -> Iterable[DuplicateMatch]:
-        """Take the rows of the next block, which start `shift` lines into the file."""
+        """Add the rows of the next block, which starts `shift` lines into the file."""
         if self._spill is None and not self._fits(len(block)):
-            self._spill = self._moved_to_disk()
+            self._spill = self._move_to_disk()
         if self._spill is not None:
             self._spill.add(block, shift)
             return ()
@@ -65,15 +65,15 @@ class DuplicateIndex:
         matches = self._samples.add(block, shift) + self._inputs.add(block, shift)
         return sorted(matches) if matches else ()
 
-    def late(self) -> Iterator[DuplicateMatch]:
-        """Iterate over the notices that come only now, ordered by line."""
+    def late_matches(self) -> Iterator[DuplicateMatch]:
+        """Iterate over the matches that `add` did not return, ordered by line."""
         if self._spill is not None:
             for match in self._spill.matches():
                 if match.line > self._reported:
                     yield match
 
     def close(self) -> None:
-        """Let go of the temporary files."""
+        """Delete the temporary files."""
         if self._spill is not None:
             self._spill.close()
 
@@ -83,8 +83,8 @@ class DuplicateIndex:
         used += self._inputs.grouped * BYTES_PER_GROUPED_ROW
         return used <= self._limit
 
-    def _moved_to_disk(self) -> Spill:
-        """Move every record to disk; what was odd about them is reported already."""
+    def _move_to_disk(self) -> Spill:
+        """Move every record to disk; the matches of these rows are already reported."""
         store, self._store = self._store, RowStore()
         self._samples, self._inputs = SampleIndex(self._store), InputIndex(self._store)
         spill = Spill(max(1, self._limit // _MOST_BYTES_PER_ROW))

@@ -1,4 +1,4 @@
-"""Which rows score the same sample, and which samples share an input: exact, in memory."""
+"""Rows that score the same sample: an index in memory, and the samples that a result covers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MODULUS: Final = 1 << 64
 
 
 class DuplicateKind(IntEnum):
-    """What is remarkable about a row; the order is that of the codes on one line."""
+    """The kinds of duplicate rows, in the order of their codes on one line."""
 
     OTHER_INPUT = 1
     SAME_INPUT = 2
@@ -31,7 +31,7 @@ class DuplicateKind(IntEnum):
 
 
 class DuplicateMatch(NamedTuple):
-    """A row that has to do with an earlier one, on line `earlier`."""
+    """A row that duplicates or contradicts an earlier one, which is on line `earlier`."""
 
     line: int
     kind: DuplicateKind
@@ -40,15 +40,14 @@ class DuplicateMatch(NamedTuple):
 
 
 @dataclass(slots=True)
-class Cover:
+class ResultCoverage:
     """The samples that the rows of one result cover.
 
-    `samples` counts distinct ones, `firsts` those that no row of another result had scored
-    before, and `digest` is the same for the same set of samples (a sum of their digests).
-    `repeats` counts the rows that are the first with their repeat mark, and `squares` sums up the
-    squares of how many of them each sample has. `products` sums up the products of the scores of
-    all pairs of rows that score the same sample, in units of 2**-2148, each pair once; None where
-    a score is no double.
+    `samples` counts distinct samples, `firsts` those that no earlier row of another result scores.
+    `digest` is a sum of the samples' digests: equal sets of samples have equal digests. `repeats`
+    counts the rows that are the first with their repeat mark, and `squares` is the sum, over the
+    samples, of the squared number of repeats. `products` is the sum of score products over all
+    pairs of rows of one sample, in units of 2**-2148; None where a score is not a double.
     """
 
     samples: int = 0
@@ -61,10 +60,10 @@ class Cover:
     @property
     def is_even(self) -> bool:
         """Whether all samples have the same number of repeats."""
-        # Numbers are all the same where the square of their mean is the mean of their squares.
+        # All numbers are equal exactly where the square of their mean is the mean of their squares.
         return self.samples * self.squares == self.repeats * self.repeats
 
-    def merge(self, more: Cover) -> None:
+    def merge(self, more: ResultCoverage) -> None:
         """Add the samples of other rows; no sample may be in both."""
         self.samples += more.samples
         self.firsts += more.firsts
@@ -77,16 +76,16 @@ class Cover:
 
 @dataclass(slots=True)
 class Coverage:
-    """The samples covered, by the place of the result; -1 for rows that join none."""
+    """The samples covered, by the index of the result; -1 for rows that join no result."""
 
-    covers: dict[int, Cover] = field(default_factory=dict)
+    covers: dict[int, ResultCoverage] = field(default_factory=dict)
 
-    def of(self, place: int) -> Cover:
-        """Return the cover of a result."""
-        return self.covers.setdefault(place, Cover())
+    def of(self, place: int) -> ResultCoverage:
+        """Return the samples that a result covers."""
+        return self.covers.setdefault(place, ResultCoverage())
 
     def distinct(self) -> int:
-        """Return the number of samples, whatever result they are scored under."""
+        """Return the number of distinct samples over all results."""
         return sum(cover.firsts for cover in self.covers.values())
 
     def merge(self, other: Coverage) -> None:
@@ -95,7 +94,7 @@ class Coverage:
             self.of(place).merge(more)
 
     def add(self, place: int, word: int, *, first: bool) -> None:
-        """Take a sample that is new to a result."""
+        """Add a sample that is new to a result."""
         cover = self.of(place)
         cover.samples += 1
         cover.firsts += first
@@ -104,26 +103,26 @@ class Coverage:
         cover.squares += 1
 
     def repeat(self, place: int, before: int) -> None:
-        """Take one more repeat of a sample that has some `before`."""
+        """Add one more repeat of a sample that already has `before` repeats."""
         cover = self.of(place)
         cover.repeats += 1
         cover.squares += 2 * before + 1
 
     def pair(self, place: int, product: int | None) -> None:
-        """Take the product of a row's score and the sum of the scores of its sample before it."""
+        """Add the product of a row's score and the sum of the earlier scores of its sample."""
         cover = self.of(place)
         known = cover.products is not None and product is not None
         cover.products = (cover.products or 0) + (product or 0) if known else None
 
     def add_firsts(self, places: Sequence[int], words: Sequence[int]) -> None:
-        """Take samples that no row had scored before."""
+        """Add samples that no earlier row scores."""
         counts = Counter(places)
         if len(counts) > 1:
             for place, word in zip(places, words, strict=True):
                 self.add(place, word, first=True)
             return
         for place, count in counts.items():
-            self.of(place).merge(Cover(count, count, sum(words), count, count))
+            self.of(place).merge(ResultCoverage(count, count, sum(words), count, count))
 
 
 class RowStore:
@@ -134,19 +133,19 @@ class RowStore:
         self._rows = 0
 
     def add(self, block: RowRecords, shift: int) -> None:
-        """Take some rows, whose lines start `shift` lines into the file."""
+        """Add some rows, whose lines start `shift` lines into the file."""
         self._blocks.append((self._rows, shift, block))
         self._rows += len(block)
 
     def row(self, number: int) -> tuple[RowRecord, int]:
-        """Return a row by its number from 0, and its line in the file."""
+        """Return the record of a row, by its number from 0, and its line in the file."""
         place = bisect_right(self._blocks, number, key=itemgetter(0)) - 1
         start, shift, block = self._blocks[place]
         record = block.record(number - start)
         return record, record.line + shift
 
     def release(self) -> Iterator[tuple[int, RowRecords]]:
-        """Give all blocks away, with how far into the file they start."""
+        """Iterate over all blocks with their first line numbers, and remove them from the store."""
         self._blocks.reverse()
         while self._blocks:
             _, shift, block = self._blocks.pop()
@@ -154,9 +153,10 @@ class RowStore:
 
 
 class SampleIndex:
-    """Finds rows that score a sample which an earlier row scores already.
+    """Finds rows that score a sample which an earlier row scores.
 
-    `store` holds all rows that were taken, those just taken too.
+    `store` holds all rows added so far, including the block that is being added. `grouped` counts
+    the rows whose sample has several rows.
     """
 
     def __init__(self, store: RowStore) -> None:
@@ -167,16 +167,16 @@ class SampleIndex:
         self._rows = 0
 
     def add(self, block: RowRecords, shift: int) -> list[DuplicateMatch]:
-        """Take some rows, whose lines start `shift` lines into the file; return what is odd."""
+        """Add rows, whose lines start `shift` lines into the file, and return their matches."""
         places, words = block.places(), block.sample_words()
         firsts, start = self._firsts.add(block), self._rows
         self._rows += len(block)
         if firsts is None:
             self.coverage.add_firsts(places, words)
             return []
-        fresh = [index for index, first in enumerate(firsts, start) if first == index]
+        new_rows = [index for index, first in enumerate(firsts, start) if first == index]
         self.coverage.add_firsts(
-            [places[i - start] for i in fresh], [words[i - start] for i in fresh]
+            [places[i - start] for i in new_rows], [words[i - start] for i in new_rows]
         )
         matches: list[DuplicateMatch] = []
         for index, first in enumerate(firsts):
@@ -187,14 +187,14 @@ class SampleIndex:
     def _later(
         self, record: RowRecord, shift: int, first: int, word: int
     ) -> Iterator[DuplicateMatch]:
-        """Take a row whose sample was first scored by row number `first`."""
+        """Add a row whose sample row number `first` scores first."""
         group = self._groups.get(record.sample)
         if group is None:
             group = self._groups[record.sample] = SampleGroup(*self._store.row(first))
         self.grouped += 1
         line = record.line + shift
-        found = list(group.look(record, line))
-        group.cover(record, word, self.coverage, is_again=says_again(found))
+        found = list(group.add(record, line))
+        group.cover(record, word, self.coverage, is_repeated=is_repetition(found))
         for kind, earlier in found:
             yield DuplicateMatch(line, kind, record.offset, earlier)
 
@@ -202,19 +202,19 @@ class SampleIndex:
 _AGAIN: Final = frozenset(
     {DuplicateKind.SAME_BYTES, DuplicateKind.SAME_REPEAT, DuplicateKind.UNMARKED_REPEAT}
 )
-"""What is said of a row that is no repeat of its own."""
+"""The kinds that mean: the row repeats an earlier one and does not count as a repeat."""
 
 
-def says_again(found: Iterable[tuple[DuplicateKind, int]]) -> bool:
-    """Tell whether a row is no repeat of its own, by what is odd about it."""
+def is_repetition(found: Iterable[tuple[DuplicateKind, int]]) -> bool:
+    """Tell from a row's matches whether it only repeats an earlier row."""
     return any(kind in _AGAIN for kind, _ in found)
 
 
 class SampleGroup:
-    """The rows of one sample, once there are several.
+    """The rows of one sample that has several rows.
 
-    `places` holds for each result how many repeats of the sample it has, and the sum of its scores
-    there: a float as long as there is one row, then in units of 2**-1074.
+    `places` holds for each result the number of repeats of the sample and the sum of its scores
+    there: a float while there is one row, later in units of 2**-1074.
     """
 
     __slots__ = ("contents", "input", "line", "outputs", "places", "repeats")
@@ -227,16 +227,16 @@ class SampleGroup:
         self.outputs = {first.mark: (first.output, result, line)}
         self.places: dict[int, tuple[int, float | int | None]] = {first.place: (1, first.score)}
 
-    def look(self, record: RowRecord, line: int) -> Iterator[tuple[DuplicateKind, int]]:
-        """Take one more row, and say what is odd about it and with which earlier line."""
+    def add(self, record: RowRecord, line: int) -> Iterator[tuple[DuplicateKind, int]]:
+        """Add one more row, and return the kinds of its matches with the earlier lines."""
         earlier = self.contents.setdefault(record.content, line)
         if earlier != line:
             yield DuplicateKind.SAME_BYTES, earlier
         else:
-            yield from self.look_at_new(record, line)
+            yield from self.add_unless_copy(record, line)
 
-    def look_at_new(self, record: RowRecord, line: int) -> Iterator[tuple[DuplicateKind, int]]:
-        """Do as `look` does, for a row of which no copy came before."""
+    def add_unless_copy(self, record: RowRecord, line: int) -> Iterator[tuple[DuplicateKind, int]]:
+        """Add a row as `add` does, given that no earlier row has the same bytes."""
         if record.input != self.input and ABSENT not in (record.input, self.input):
             yield DuplicateKind.OTHER_INPUT, self.line
         scored = record.scored
@@ -251,15 +251,15 @@ class SampleGroup:
         if output != record.output and other != scored and output and record.output:
             yield DuplicateKind.OTHER_OUTPUT, before
 
-    def cover(self, record: RowRecord, word: int, coverage: Coverage, *, is_again: bool) -> None:
-        """Count one more row, which is none of the sample's repeats if it `is_again` the same."""
+    def cover(self, record: RowRecord, word: int, coverage: Coverage, *, is_repeated: bool) -> None:
+        """Count one more row for its result; with `is_repeated` it does not count as a repeat."""
         place = record.place
         if place not in self.places:
             self.places[place] = 1, record.score
             coverage.add(place, word, first=False)
             return
         repeats, total = self.places[place]
-        if not is_again:
+        if not is_repeated:
             coverage.repeat(place, repeats)
             repeats += 1
         before = fixed(total) if isinstance(total, float) else total

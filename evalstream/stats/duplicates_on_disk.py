@@ -1,4 +1,4 @@
-"""Rows that score one sample or show one input, more of them than memory holds."""
+"""Duplicate search on disk for rows of one sample or one input that do not fit in memory."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from evalstream.stats.duplicates import (
     DuplicateKind,
     DuplicateMatch,
     SampleGroup,
-    says_again,
+    is_repetition,
 )
-from evalstream.stats.input_index import FirstsShown, Shown
-from evalstream.stats.partitions import Digest, Partitions, Pieces, searched
+from evalstream.stats.input_index import FirstUses, InputGroup
+from evalstream.stats.partitions import Digest, Partitions, Pieces, search_partitions
 
 _CONTENT: Final = Digest(CONTENT_AT, KEY_BYTES)
 _KEY: Final = Digest(KEY_AT, KEY_BYTES)
 
 
-def one_sample(capacity: int, coverage: Coverage, pieces: Pieces) -> Iterator[DuplicateMatch]:
-    """Search rows of one sample, and add them to what is covered.
+def search_sample(capacity: int, coverage: Coverage, pieces: Pieces) -> Iterator[DuplicateMatch]:
+    """Search rows of one sample, and add them to `coverage`.
 
-    Rows with the same bytes are found first, in parts of `capacity` rows; what is left to remember
-    of the others does not grow with their number.
+    Rows with the same bytes are found first, in parts of `capacity` rows. The memory for the other
+    rows does not grow with their number.
     """
-    copies = searched(Partitions(capacity, _CONTENT, _copies), pieces())
+    copies = search_partitions(Partitions(capacity, _CONTENT, _find_copies), pieces())
     copy, group = next(copies, None), None
     for record in _records(pieces()):
         if group is None:
@@ -38,23 +38,25 @@ def one_sample(capacity: int, coverage: Coverage, pieces: Pieces) -> Iterator[Du
             found = [(copy.kind, copy.earlier)]
             copy = next(copies, None)
         else:
-            found = list(group.look_at_new(record, record.line))
-        group.cover(record, record.word, coverage, is_again=says_again(found))
+            found = list(group.add_unless_copy(record, record.line))
+        group.cover(record, record.word, coverage, is_repeated=is_repetition(found))
         yield from (DuplicateMatch(record.line, kind, record.offset, line) for kind, line in found)
 
 
-def one_input(capacity: int, pieces: Pieces) -> Iterator[DuplicateMatch]:
+def search_input(capacity: int, pieces: Pieces) -> Iterator[DuplicateMatch]:
     """Search rows that show one input, in parts of `capacity` rows of the same samples."""
-    firsts = FirstsShown()
+    firsts = FirstUses()
     for record in _records(pieces()):
         if record.input == ABSENT:
             return
         firsts.add(record, record.line)
-    yield from searched(Partitions(capacity, _KEY, partial(_shown, firsts)), pieces())
+    yield from search_partitions(
+        Partitions(capacity, _KEY, partial(_search_group, firsts)), pieces()
+    )
 
 
-def _copies(pieces: Pieces) -> Iterator[DuplicateMatch]:
-    """Find the rows whose bytes came before."""
+def _find_copies(pieces: Pieces) -> Iterator[DuplicateMatch]:
+    """Find the rows whose bytes an earlier row has."""
     lines: dict[int, int] = {}
     for record in _records(pieces()):
         earlier = lines.setdefault(record.content, record.line)
@@ -62,11 +64,11 @@ def _copies(pieces: Pieces) -> Iterator[DuplicateMatch]:
             yield DuplicateMatch(record.line, DuplicateKind.SAME_BYTES, record.offset, earlier)
 
 
-def _shown(firsts: FirstsShown, pieces: Pieces) -> Iterator[DuplicateMatch]:
-    """Search rows of some of the samples that show an input, whose first rows are known."""
-    group = Shown(firsts)
+def _search_group(firsts: FirstUses, pieces: Pieces) -> Iterator[DuplicateMatch]:
+    """Search rows of some samples that show one input, whose first rows are known."""
+    group = InputGroup(firsts)
     for record in _records(pieces()):
-        for kind, earlier in group.look(record, record.line):
+        for kind, earlier in group.add(record, record.line):
             yield DuplicateMatch(record.line, kind, record.offset, earlier)
 
 

@@ -1,4 +1,4 @@
-"""Which row is the first to show something, whatever number of rows there is."""
+"""Index of the first row with each digest, in memory of bounded size per row."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from evalstream.parsing.native.binding import Index
 
 WORTH_A_TABLE: Final = 256
-"""With how many rows in the first block it is worth to load the compiled table."""
+"""Number of rows in the first block from which loading the compiled table pays off."""
 
 
 class FirstSeenIndex:
-    """Finds the first row with the same digest: that of the sample, or that of the input.
+    """Finds the first row with the same digest of its sample or of its input.
 
-    The digests stand at `place` in records. A compiled table takes a sixth of the time of
-    a dict, and half of the memory at the most.
+    `place` is the byte position of the digest in a record. A compiled table takes a sixth of the
+    time of a dict, and at most half of the memory.
     """
 
     def __init__(self, place: int) -> None:
@@ -26,9 +26,9 @@ class FirstSeenIndex:
         self._table: Index | None = None
 
     def add(self, block: RowRecords) -> list[int] | None:
-        """Take some rows, and return the number of the first row that is like each.
+        """Add rows, and return for each the number of the first row with the same digest.
 
-        Rows are numbered from 0. None says that all are new.
+        Rows are numbered from 0. None means that all rows are new.
         """
         if not self._rows and len(block) >= WORTH_A_TABLE:
             self._table = _table()

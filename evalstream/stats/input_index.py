@@ -1,4 +1,4 @@
-"""Which rows show the same input under several sample_ids or evaluation_names: exact, in memory."""
+"""Rows with the same input under several sample_ids or evaluation_names: an index in memory."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from evalstream.stats.first_seen import FirstSeenIndex
 
 
 class InputIndex:
-    """Finds rows whose input an earlier row showed under another sample_id or evaluation_name.
+    """Finds rows whose input an earlier row shows under another sample_id or evaluation_name.
 
-    `store` holds all rows that were taken, those just taken too. `grouped` counts the rows that
-    show an input under several.
+    `store` holds all rows added so far, including the block that is being added. `grouped` counts
+    the rows whose input has several names.
     """
 
     def __init__(self, store: RowStore) -> None:
         self.grouped = 0
         self._firsts, self._store = FirstSeenIndex(INPUT_AT), store
-        self._alike = _Alike()
-        self._groups: dict[bytes, Shown] = {}
+        self._same = _SameSampleRows()
+        self._groups: dict[bytes, InputGroup] = {}
         self._rows = 0
 
     def add(self, block: RowRecords, shift: int) -> list[DuplicateMatch]:
-        """Take some rows, whose lines start `shift` lines into the file; return what is odd."""
+        """Add rows, whose lines start `shift` lines into the file, and return their matches."""
         firsts, start = self._firsts.add(block), self._rows
         self._rows += len(block)
         if firsts is None:
@@ -38,45 +38,45 @@ class InputIndex:
             group = self._groups.get(shown)
             if group is None:
                 if self._store.row(first)[0].sample == samples[number - start]:
-                    self._alike.add(first, number)
+                    self._same.add(first, number)
                     continue
                 group = self._groups[shown] = self._group(first)
             self.grouped += 1
             record = block.record(number - start)
             line = record.line + shift
-            for kind, earlier in group.look(record, line):
+            for kind, earlier in group.add(record, line):
                 matches.append(DuplicateMatch(line, kind, record.offset, earlier))
         return matches
 
-    def _group(self, first: int) -> Shown:
-        """Begin a group with a first row and those that are like it."""
-        group = Shown()
-        for row in self._alike.rows_like(first):
-            list(group.look(*self._store.row(row)))
+    def _group(self, first: int) -> InputGroup:
+        """Create a group from a first row and the rows of the same sample and input."""
+        group = InputGroup()
+        for row in self._same.rows_as(first):
+            list(group.add(*self._store.row(row)))
             self.grouped += 1
         return group
 
 
-class _Alike:
-    """Which rows name the same sample and show the same input as the first that showed it.
+class _SameSampleRows:
+    """Links each row to the earlier rows with the same sample and the same input.
 
-    For each such row `before` holds the number of the one before it, and for each first row
-    `last` that of the last one: 16 bytes a row, where an object for each input would take 300.
+    For each such row `before` holds the number of the previous one, and for each first row `last`
+    that of the last one: 16 bytes a row, where an object for each input would take 300.
     """
 
     def __init__(self) -> None:
         self._before, self._last = array("Q"), array("Q")
 
     def add(self, first: int, number: int) -> None:
-        """Take a row that is like a first one."""
+        """Add a row with the same sample and input as row `first`."""
         for numbers in (self._before, self._last):
             numbers.frombytes(bytes(8 * (number + 1 - len(numbers))))
-        # No row comes before row 0, so 0 stands for none.
+        # No row comes before row 0, so 0 means: none.
         self._before[number] = self._last[first] or first
         self._last[first] = number
 
-    def rows_like(self, first: int) -> list[int]:
-        """Return a first row and all that are like it, in their order."""
+    def rows_as(self, first: int) -> list[int]:
+        """Return row `first` and all rows with the same sample and input, in their order."""
         rows = []
         row = self._last[first] if first < len(self._last) else 0
         while row not in (0, first):
@@ -85,7 +85,7 @@ class _Alike:
         return [first, *reversed(rows)]
 
 
-class FirstsShown:
+class FirstUses:
     """The first row of each evaluation_name and of each result among rows that show one input."""
 
     __slots__ = ("_names", "_results")
@@ -95,28 +95,29 @@ class FirstsShown:
         self._results: dict[int, tuple[bytes, int]] = {}
 
     def add(self, record: RowRecord, line: int) -> tuple[int, bytes, int]:
-        """Take a row; return the line of its name's first row, and key and line of its result's."""
+        """Add a row; return the line of its name's first row, and key and line of its result's."""
         named = self._names.setdefault(record.name, line)
         return named, *self._results.setdefault(record.scored, (record.key, line))
 
 
-class Shown:
+class InputGroup:
     """Rows that show one input under several sample_ids or evaluation_names.
 
-    `samples` are those that were seen; `firsts` holds the first rows of names and results, `scored`
-    that of each sample in a result, and `repeats` that of each of its repeats there.
+    `samples` are the samples seen so far; `firsts` holds the first rows of names and results,
+    `scored` the first row of each sample in a result, and `repeats` the first row of each repeat
+    there.
     """
 
     __slots__ = ("firsts", "repeats", "samples", "scored")
 
-    def __init__(self, firsts: FirstsShown | None = None) -> None:
+    def __init__(self, firsts: FirstUses | None = None) -> None:
         self.samples: set[bytes] = set()
-        self.firsts = FirstsShown() if firsts is None else firsts
+        self.firsts = FirstUses() if firsts is None else firsts
         self.scored: dict[tuple[int, bytes], tuple[bytes, int]] = {}
         self.repeats: dict[tuple[int, bytes, int], tuple[bytes, float, int]] = {}
 
-    def look(self, record: RowRecord, line: int) -> Iterator[tuple[DuplicateKind, int]]:
-        """Take one more row, and say what is odd about it and with which earlier line."""
+    def add(self, record: RowRecord, line: int) -> Iterator[tuple[DuplicateKind, int]]:
+        """Add one more row, and return the kinds of its matches with the earlier lines."""
         is_new = record.sample not in self.samples
         self.samples.add(record.sample)
         named, key, before = self.firsts.add(record, line)
@@ -125,10 +126,10 @@ class Shown:
         elif is_new and record.scored and key != record.key:
             yield DuplicateKind.SAME_INPUT, before
         if record.scored:
-            yield from self._renamed(record, line)
+            yield from self._find_renamed(record, line)
 
-    def _renamed(self, record: RowRecord, line: int) -> Iterator[tuple[DuplicateKind, int]]:
-        """Say whether the sample is scored under another name already, in the same result."""
+    def _find_renamed(self, record: RowRecord, line: int) -> Iterator[tuple[DuplicateKind, int]]:
+        """Find an earlier row that scores the sample under another name in the same result."""
         sample, first = self.scored.setdefault((record.scored, record.key), (record.sample, line))
         other, score, repeated = self.repeats.setdefault(
             (record.scored, record.key, record.mark), (record.sample, record.score, line)

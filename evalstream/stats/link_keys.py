@@ -1,4 +1,4 @@
-"""What rows have in common with those of other runs, and what tells them apart: as digests."""
+"""Digests that link rows of different runs: of evaluation, result, benchmark, sample and input."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from xxhash import xxh64_intdigest
 
 from evalstream.parsing import json
 
-UNSHOWN: Final = 0
-"""Stands for the input of a row that shows none; the database knows it by its value."""
+NO_INPUT_HASH: Final = 0
+"""The input digest of a row without an input; the cross-run database uses the same value."""
 
 GREATEST_HASH64: Final = (1 << 64) - 1
-"""The greatest word."""
+"""The greatest value of a digest."""
 
 _HALF: Final = 32
 _LINES: Final = (1 << 31) - 1
@@ -21,12 +21,12 @@ _ELEMENTS: Final = (1 << _HALF) - 1
 
 
 class LinkKey(NamedTuple):
-    """What the rows of one group have in common, as digests.
+    """Digests of the ids that all rows of a group share.
 
-    Rows are of one `evaluation` by its evaluation_id, and of one `result` where
-    evaluation_name and evaluation_result_id are the same as well. They are of one `benchmark`,
-    whoever's evaluation it is, where evaluation_name, the first component of evaluation_id and
-    what the joined result says of its data are the same.
+    Rows are of one `evaluation` by its evaluation_id, and of one `result` where evaluation_name and
+    evaluation_result_id are the same as well. They are of one `benchmark`, also across evaluations,
+    where evaluation_name, the first component of evaluation_id and the data of the joined result
+    are the same.
     """
 
     evaluation: int
@@ -37,12 +37,11 @@ class LinkKey(NamedTuple):
 def link_key_of(
     row: Mapping[str, Any], claimed: str | None, result: int, data: Sequence[str | None]
 ) -> LinkKey | None:
-    """Return the ties of a row, None where its ids are no texts or blank.
+    """Return the link key of a row, or None where its ids are blank or not strings.
 
-    `claimed` is the evaluation_id of the row's aggregate, which is the evaluation's even where
-    rows carry others: converters put names of files there. `result` digests the row's
-    evaluation_result_id, and `data` is the dataset, repository and split of the result that it
-    joins.
+    `claimed` is the evaluation_id of the row's aggregate. It takes precedence over the id in the
+    row, because converters write file names there. `result` digests the row's evaluation_result_id,
+    and `data` is the dataset, repository and split of the result that the row joins.
     """
     evaluation = claimed if is_name(claimed) else row.get("evaluation_id")
     name = row.get("evaluation_name")
@@ -56,7 +55,7 @@ def link_key_of(
 
 
 def sample_hash64(sample: str | int) -> int:
-    """Return the digest of a sample_id; the integer 1 and the text "1" are different samples."""
+    """Return the digest of a sample_id; the integer 1 and the string "1" are different samples."""
     if not isinstance(sample, str):
         return hash64(f"{sample}", 1)
     try:
@@ -66,37 +65,37 @@ def sample_hash64(sample: str | int) -> int:
 
 
 def input_hash64(sample: int, raw: str, reference: str | Sequence[str], choices: str) -> int:
-    """Return the digest of an input that is shown for a sample, given by its own digest.
+    """Return the digest of an input, seeded with the digest of its sample.
 
-    It depends on the sample since inputs are only compared within one, and sums of such digests
-    tell which sample has which input. 64 bits do: of a billion pairs that are compared, one is
-    mistaken with a chance of one in 18 billion.
+    Inputs are only compared within one sample, and sums of these digests tell which sample has
+    which input. 64 bits are enough: of a billion compared pairs, one is wrong with a probability of
+    one in 18 billion.
     """
     if reference.__class__ is not str:
         reference = reference[0] if len(reference) == 1 else "\x1e".join(reference)
     rest = f"{reference}\x1f{choices}" if choices else reference
     try:
-        # One after the other: to put a long text together takes longer than to hash it.
+        # Joining a long text takes longer than hashing its parts in turn.
         return xxh64_intdigest(rest.encode(), xxh64_intdigest(raw.encode(), sample)) or 1
     except UnicodeEncodeError:
         return hash64(rest, hash64(raw, sample)) or 1
 
 
-def element_place(line: int, number: int) -> int:
-    """Return one word for where an element of an array stands: its line and its number."""
+def pack_element_position(line: int, number: int) -> int:
+    """Pack the line and the number of an array element into one 64-bit number."""
     return min(line, _LINES) << _HALF | min(number, _ELEMENTS)
 
 
-def element_of(word: int) -> tuple[int, int]:
-    """Return the line and the number of an element of an array."""
+def unpack_element_position(word: int) -> tuple[int, int]:
+    """Return the line and the number of an array element from its 64-bit number."""
     return word >> _HALF, word & _ELEMENTS
 
 
 def is_name(value: Any) -> TypeGuard[str]:
-    """Tell whether an id or a name is a text, and not blank."""
+    """Tell whether an id or a name is a string that is not blank."""
     return isinstance(value, str) and bool(value) and not value.isspace()
 
 
 def hash64(text: str, seed: int = 0) -> int:
-    """Digest a text, which may have half of a surrogate pair."""
+    """Digest a string, which may contain lone surrogates."""
     return xxh64_intdigest(text.encode(errors="surrogatepass"), seed)

@@ -1,4 +1,4 @@
-"""Records on disk, split by a digest until each part can be searched in memory."""
+"""Row records on disk, partitioned by a digest until each part can be searched in memory."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ BUFFER_BYTES: Final = 1 << 14
 _MATCH = struct.Struct("<QQQQ")
 
 Pieces = Callable[[], Iterator[bytes]]
-"""Reads the records of one part from their start, in the order of their lines, piece by piece."""
+"""Reads the records of one part from their start, in the order of their lines, in pieces."""
 
 Search = Callable[[Pieces], Iterable[DuplicateMatch]]
-"""Searches the records of one part, and says what is odd in the order of their lines."""
+"""Searches the records of one part, and returns the matches in the order of their lines."""
 
 
 class Digest(NamedTuple):
-    """Where the digest stands in a record by which records are split, and its length, in bytes."""
+    """The position and length, in bytes, of the digest in a record that decides its partition."""
 
     place: int
     length: int
 
     def of(self, data: bytes) -> set[bytes]:
-        """Return the digests of some records."""
+        """Return the set of digests of some records."""
         starts = range(self.place, len(data), RECORD_BYTES)
         return {data[start : start + self.length] for start in starts}
 
 
 class Partitions:
-    """Records split by a byte of their digest.
+    """Records partitioned by a byte of their digest.
 
-    Parts of more than `capacity` rows are split again by the byte before it, so that memory stays
-    bounded however many rows there are. Records that all have the same digest cannot be split:
-    where they are too many, `alike` searches them, without which `search` does.
+    Parts of more than `capacity` rows are partitioned again by the previous byte, so memory stays
+    bounded for any number of rows. Records that all have the same digest cannot be split: where
+    they are too many, `search_equal` (default: `search`) searches them.
     """
 
     def __init__(
@@ -47,22 +47,22 @@ class Partitions:
         capacity: int,
         digest: Digest,
         search: Search,
-        alike: Search | None = None,
+        search_equal: Search | None = None,
         level: int = 0,
     ) -> None:
         self._capacity, self._digest, self._level = capacity, digest, level
-        self._search, self._alike = search, alike or search
+        self._search, self._search_equal = search, search_equal or search
         self._parts = _Extents(PARTITIONS)
 
     def extend(self, data: bytes) -> None:
-        """Take some records."""
+        """Add records."""
         key = self._digest.place + self._digest.length - 1 - self._level
         for part, records in enumerate(_split(data, key)):
             self._parts.buffers[part] += records
         self._parts.flush()
 
     def matches(self) -> Iterator[DuplicateMatch]:
-        """Search part by part, and iterate over all notices, ordered by line."""
+        """Search part by part, and iterate over all matches, ordered by line."""
         found = _Extents(PARTITIONS)
         try:
             for part in range(PARTITIONS):
@@ -86,12 +86,12 @@ class Partitions:
 
         if rows <= self._capacity or self._level == self._digest.length - 1:
             return self._search(pieces)
-        if self._are_alike(pieces()):
-            return self._alike(pieces)
+        if self._are_equal(pieces()):
+            return self._search_equal(pieces)
         return self._split_again(pieces())
 
-    def _are_alike(self, pieces: Iterable[bytes]) -> bool:
-        """Tell whether records all have the same digest."""
+    def _are_equal(self, pieces: Iterable[bytes]) -> bool:
+        """Tell whether all records have the same digest."""
         known: set[bytes] = set()
         for data in pieces:
             known |= self._digest.of(data)
@@ -101,13 +101,13 @@ class Partitions:
 
     def _split_again(self, pieces: Iterable[bytes]) -> Iterator[DuplicateMatch]:
         smaller = Partitions(
-            self._capacity, self._digest, self._search, self._alike, self._level + 1
+            self._capacity, self._digest, self._search, self._search_equal, self._level + 1
         )
-        yield from searched(smaller, pieces)
+        yield from search_partitions(smaller, pieces)
 
 
-def searched(partitions: Partitions, pieces: Iterable[bytes]) -> Iterator[DuplicateMatch]:
-    """Split records, iterate over what is odd about them, and delete what was written."""
+def search_partitions(partitions: Partitions, pieces: Iterable[bytes]) -> Iterator[DuplicateMatch]:
+    """Partition records, iterate over their matches, and delete the temporary files."""
     try:
         for data in pieces:
             partitions.extend(data)
@@ -117,7 +117,7 @@ def searched(partitions: Partitions, pieces: Iterable[bytes]) -> Iterator[Duplic
 
 
 def _split(data: bytes, key: int) -> list[bytes]:
-    """Return the records of each partition, which the byte at `key` tells."""
+    """Return the records of each partition, chosen by the byte at `key`."""
     from evalstream.parsing.native.binding import library, split
 
     loaded = library()
@@ -133,7 +133,7 @@ def _split(data: bytes, key: int) -> list[bytes]:
 class _Extents:
     """Several growing byte strings in one temporary file, each read back in pieces.
 
-    What is added to `buffers` has to be followed by a `flush` now and then.
+    The caller appends to `buffers` and calls `flush` after each addition.
     """
 
     def __init__(self, count: int) -> None:
@@ -144,7 +144,7 @@ class _Extents:
         self._written: list[list[tuple[int, int]]] = [[] for _ in range(count)]
 
     def flush(self) -> None:
-        """Write buffers that are full."""
+        """Write the buffers that are full."""
         for part, buffer in enumerate(self.buffers):
             if len(buffer) >= BUFFER_BYTES:
                 self._written[part].append((self._file.seek(0, 2), len(buffer)))

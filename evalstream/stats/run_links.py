@@ -1,4 +1,4 @@
-"""What ties a run to others: digests of its record and its rows, gathered with its check."""
+"""Digests that link a run to other runs: of its record and its rows, collected by its check."""
 
 from __future__ import annotations
 
@@ -11,22 +11,28 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Any, Final, NamedTuple
 
 from evalstream.model.block import MEBIBYTE
-from evalstream.stats.link_keys import GREATEST_HASH64, LinkKey, element_place, hash64, is_name
+from evalstream.stats.link_keys import (
+    GREATEST_HASH64,
+    LinkKey,
+    hash64,
+    is_name,
+    pack_element_position,
+)
 
 WORDS: Final = 4
-"""How many words a row takes: its sample, its input, where it stands, and its byte offset."""
+"""Number of 64-bit words per row: its sample, its input, its position, and its byte offset."""
 
 ROW_BYTES: Final = 8 * WORDS
 CHUNK_BYTES: Final = 1 << 16
-"""How many bytes of rows travel together: a whole number of rows."""
+"""Number of bytes of rows per chunk: a whole number of rows."""
 
 IN_MEMORY_BYTES: Final = 4 * MEBIBYTE
 MOST_GROUPS: Final = 10_000
-"""How many groups of rows are gathered of a run: one that has more names a result per row."""
+"""Most groups of rows collected of a run: a run with more has one result per row."""
 
 
 class Group(NamedTuple):
-    """Some rows with the same ties.
+    """Some rows with the same link key.
 
     `samples` and `inputs` are sums of digests: the same for the same rows in any order.
     """
@@ -38,39 +44,41 @@ class Group(NamedTuple):
 
 
 class RunLinks:
-    """What ties one run to others; it can be pickled, and packed as JSON.
+    """The digests that link one run to others; they can be pickled, and encoded as JSON.
 
-    `record` digests its aggregate but for what differs between copies, and `evaluation` the
-    aggregate's evaluation_id; both are None without one. `is_array` says that its rows are
-    elements of an array, and `is_cut` that it had more groups than are gathered. Past a bound
-    the rows are in a temporary file.
+    `record` digests the aggregate without the fields that differ between copies, and `evaluation`
+    the aggregate's evaluation_id; both are None without an aggregate. `is_array` means that the
+    rows are elements of a JSON array, and `is_cut` that the run has more groups than are collected.
+    Above `memory_limit` bytes the rows are in a temporary file.
     """
 
-    def __init__(self, in_memory: int = IN_MEMORY_BYTES) -> None:
+    def __init__(self, memory_limit: int = IN_MEMORY_BYTES) -> None:
         self.record: str | None = None
         self.evaluation: int | None = None
         self.is_array = self.is_cut = False
         self._rows: dict[LinkKey, _Rows] = {}
-        self._most, self._held = in_memory, 0
+        self._memory_limit, self._bytes_held = memory_limit, 0
         self._file: IO[bytes] | None = None
 
     def claim(self, record: str | None, evaluation: Any) -> None:
-        """Take what the aggregate says of the run: the digest of its record, and its id."""
+        """Set the digest of the aggregate's record, and its evaluation_id."""
         self.record = record
         self.evaluation = hash64(evaluation) if is_name(evaluation) else None
 
     def take(
-        self, some: Iterable[tuple[LinkKey, bytes]], shift: int = 0, places: bytes | None = None
+        self, items: Iterable[tuple[LinkKey, bytes]], shift: int = 0, places: bytes | None = None
     ) -> None:
-        """Take the rows of the next block, whose lines start `shift` lines into the file.
+        """Add the rows of the next block, whose lines start `shift` lines into the file.
 
         `places` are the lines and offsets of its rows where they are elements of an array.
         """
         lines = None if places is None else array("Q", places)[::2]
-        for link_key, words in _in_order(some):
+        for link_key, words in _in_order(items):
             if lines is not None:
                 self.is_array = True
-                found = [element_place(lines[row - 1], row + shift) for row in words[2::WORDS]]
+                found = [
+                    pack_element_position(lines[row - 1], row + shift) for row in words[2::WORDS]
+                ]
                 words[2::WORDS] = array("Q", found)
             elif shift:
                 words[2::WORDS] = array("Q", [line + shift for line in words[2::WORDS]])
@@ -82,7 +90,7 @@ class RunLinks:
             yield Group(link_key, rows.count, rows.samples, rows.inputs)
 
     def chunks(self, link_key: LinkKey) -> Iterator[bytes]:
-        """Iterate over the words of a group's rows, some rows at a time."""
+        """Iterate over the words of a group's rows, in chunks."""
         buffer = bytearray()
         for piece in self._pieces(self._rows[link_key]):
             buffer += piece
@@ -104,8 +112,8 @@ class RunLinks:
         rows.samples = (rows.samples + sum(words[::WORDS])) & GREATEST_HASH64
         rows.inputs = (rows.inputs + sum(words[1::WORDS])) & GREATEST_HASH64
         rows.recent += data
-        self._held += len(data)
-        if self._held > self._most:
+        self._bytes_held += len(data)
+        if self._bytes_held > self._memory_limit:
             self._spill()
 
     def _spill(self) -> None:
@@ -122,7 +130,7 @@ class RunLinks:
                 rows.extents.extend((place, len(rows.recent)))
                 place += len(rows.recent)
                 rows.recent = bytearray()
-        self._held = 0
+        self._bytes_held = 0
 
     def _pieces(self, rows: _Rows) -> Iterator[bytes | bytearray]:
         if self._file is not None:
@@ -133,11 +141,11 @@ class RunLinks:
 
     def __getstate__(self) -> tuple[Any, ...]:
         rows = [(tuple(link_key), b"".join(self.chunks(link_key))) for link_key in self._rows]
-        return self._most, self.record, self.evaluation, self.is_array, self.is_cut, rows
+        return self._memory_limit, self.record, self.evaluation, self.is_array, self.is_cut, rows
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        most, record, evaluation, is_array, is_cut, rows = state
-        self.__init__(most)  # type: ignore[misc]  # begins anew, with a file of its own
+        memory_limit, record, evaluation, is_array, is_cut, rows = state
+        self.__init__(memory_limit)  # type: ignore[misc]  # starts again, with its own file
         self.record, self.evaluation = record, evaluation
         self.is_array, self.is_cut = is_array, is_cut
         for link_key, data in rows:
@@ -145,7 +153,7 @@ class RunLinks:
 
 
 class _Rows:
-    """The rows of one group: the last of them in memory, the others in parts of the file."""
+    """The rows of one group: the latest in memory, the others in extents of the file."""
 
     __slots__ = ("count", "extents", "inputs", "recent", "samples")
 
@@ -155,13 +163,13 @@ class _Rows:
         self.extents = array("Q")
 
 
-def _in_order(some: Iterable[tuple[LinkKey, bytes]]) -> list[tuple[LinkKey, array[int]]]:
-    """Return groups in the order of their first rows, and the rows of each by their lines.
+def _in_order(items: Iterable[tuple[LinkKey, bytes]]) -> list[tuple[LinkKey, array[int]]]:
+    """Return groups in the order of their first rows, and the rows of each ordered by line.
 
-    Unusual rows are judged after the usual ones about them, and so come later.
+    Rows of the exact path come after those of the fast path around them.
     """
     groups: dict[LinkKey, array[int]] = {}
-    for link_key, data in some:
+    for link_key, data in items:
         groups.setdefault(link_key, array("Q")).frombytes(data)
     for link_key, words in groups.items():
         lines = words[2::WORDS].tolist()
@@ -174,8 +182,8 @@ def _in_order(some: Iterable[tuple[LinkKey, bytes]]) -> list[tuple[LinkKey, arra
 
 
 def encode_links(links: RunLinks) -> list[dict[str, Any]]:
-    """Return what ties a run to others as small JSON objects, which `unpacked` reads."""
-    about = {
+    """Return the links as small JSON objects, which `decode_links` reads."""
+    header = {
         "record": links.record,
         "evaluation": links.evaluation,
         "array": links.is_array,
@@ -186,23 +194,23 @@ def encode_links(links: RunLinks) -> list[dict[str, Any]]:
         for group in links.groups()
         for chunk in links.chunks(group.link_key)
     )
-    return [about, *words]
+    return [header, *words]
 
 
-def decode_links(some: Iterable[Mapping[str, Any]]) -> RunLinks:
-    """Return the links that were packed.
+def decode_links(items: Iterable[Mapping[str, Any]]) -> RunLinks:
+    """Return the links from their JSON objects.
 
     Raises KeyError, TypeError, ValueError or OverflowError for anything else.
     """
-    objects = iter(some)
-    about = next(objects, {})
+    objects = iter(items)
+    header = next(objects, {})
     links = RunLinks()
-    links.record, links.evaluation = about["record"], about["evaluation"]
-    for one in objects:
-        evaluation, result, benchmark = array("Q", one["ties"])
-        words = array("Q", decode_words(one["words"]))
+    links.record, links.evaluation = header["record"], header["evaluation"]
+    for entry in objects:
+        evaluation, result, benchmark = array("Q", entry["ties"])
+        words = array("Q", decode_words(entry["words"]))
         links.take([(LinkKey(evaluation, result, benchmark), words.tobytes())])
-    links.is_array, links.is_cut = about["array"], about["cut"]
+    links.is_array, links.is_cut = header["array"], header["cut"]
     return links
 
 
@@ -212,19 +220,19 @@ def encode_words(data: bytes) -> str:
     columns = array("Q")
     for column in range(WORDS):
         columns.extend(words[column::WORDS])
-    return base64.b64encode(zlib.compress(_little(columns).tobytes(), 6)).decode()
+    return base64.b64encode(zlib.compress(_swap_to_little_endian(columns).tobytes(), 6)).decode()
 
 
 def decode_words(text: str) -> bytes:
-    """Return the words that were packed. Raises ValueError or TypeError for what was not."""
+    """Return the words from their text. Raises ValueError or TypeError if it is not valid."""
     unpacker = zlib.decompressobj()
     try:
         data = unpacker.decompress(base64.b64decode(text, validate=True), CHUNK_BYTES + 1)
     except zlib.error as error:
-        raise ValueError("no words of rows") from error
+        raise ValueError("not encoded rows") from error
     if not unpacker.eof or not data or len(data) % ROW_BYTES:
-        raise ValueError("no words of rows")
-    columns = _little(array("Q", data))
+        raise ValueError("not encoded rows")
+    columns = _swap_to_little_endian(array("Q", data))
     rows = len(columns) // WORDS
     words = array("Q", bytes(len(data)))
     for column in range(WORDS):
@@ -232,8 +240,8 @@ def decode_words(text: str) -> bytes:
     return words.tobytes()
 
 
-def _little(words: array[int]) -> array[int]:
-    """Turn words between the order of this machine's bytes and that of files, little-endian."""
+def _swap_to_little_endian(words: array[int]) -> array[int]:
+    """Swap words between native byte order and little-endian."""
     if sys.byteorder == "big":
         words.byteswap()
     return words

@@ -1,4 +1,4 @@
-"""What the scores of rows amount to: exact sums, the same for any cut and any order."""
+"""Exact sums of row scores, the same for any cut into blocks and any order."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from fractions import Fraction
 from typing import Any, Final
 
 FRACTION_BITS: Final = 1074
-"""Every finite double is a whole number of units of 2 to the power of minus this (IEEE 754)."""
+"""Every finite double is a whole number of units of 2**-1074 (IEEE 754)."""
 
 MOST_SUBTASKS: Final = 1000
-"""Past so many names no mean over subtasks is taken."""
+"""Number of evaluation_names above which no mean over subtasks is computed."""
 
 
 @dataclass(slots=True)
 class ScoreSums:
     """Sums over the rows that join one result.
 
-    `rows` counts those with a finite score, `unscored` the others; `total` and `squares` are
-    in units of 2**-1074 and 2**-2148. `sound_rows` and `sound_total` leave rows with an error
-    out. `judged` rows say whether they are correct, `correct` do. `subtasks` holds rows and
-    total by evaluation_name, None past MOST_SUBTASKS.
+    `rows` counts rows with a finite score, `unscored` the others; `total` and `squares` are in
+    units of 2**-1074 and 2**-2148. `sound_rows` and `sound_total` leave out rows with an error.
+    `judged` counts rows with is_correct, `correct` those where it is true. `subtasks` holds rows
+    and total by evaluation_name, None above MOST_SUBTASKS.
     """
 
     rows: int = 0
@@ -37,11 +37,11 @@ class ScoreSums:
 
     @property
     def joined(self) -> int:
-        """How many rows join the result."""
+        """Number of rows that join the result."""
         return self.rows + self.unscored
 
     def add(self, name: Any, score: Any, correct: Any, *, failed: bool, times: int) -> None:
-        """Take `times` rows that say the same."""
+        """Add `times` rows with the same values."""
         if correct.__class__ is bool:
             self.judged += times
             self.correct += times * correct
@@ -74,7 +74,7 @@ class ScoreSums:
             self._add_subtasks(other.subtasks)
 
     def mean(self) -> Fraction | None:
-        """Return the mean of the scores, None without any."""
+        """Return the mean of the scores, or None without scores."""
         return _mean(self.total, self.rows)
 
     def mean_without_errors(self) -> Fraction | None:
@@ -82,18 +82,18 @@ class ScoreSums:
         return _mean(self.sound_total, self.sound_rows)
 
     def share_correct(self) -> Fraction | None:
-        """Return the share of rows that are correct among those that say so."""
+        """Return the share of correct rows among the rows with is_correct."""
         return Fraction(self.correct, self.judged) if self.judged else None
 
     def mean_over_subtasks(self) -> Fraction | None:
-        """Return the mean of the means by evaluation_name, None if there are not several."""
+        """Return the mean of the means by evaluation_name, or None for fewer than two names."""
         if self.subtasks is None or len(self.subtasks) < 2:
             return None
         means = [_mean(total, rows) or Fraction(0) for rows, total in self.subtasks.values()]
         return sum(means, Fraction(0)) / len(means)
 
     def variance(self, *, sample: bool) -> Fraction | None:
-        """Return the variance, over n-1 of a sample or over n; None with too few rows."""
+        """Return the variance, over n-1 with `sample`, else over n; None with too few rows."""
         divisor = self.rows - sample
         if divisor < 1:
             return None
@@ -110,7 +110,7 @@ class ScoreSums:
 
 
 def fixed(score: Any) -> int | None:
-    """Return a finite number as a whole number of units, None for anything else."""
+    """Return a finite number as a whole number of units of 2**-1074, or None for anything else."""
     if not isinstance(score, (int, float)) or (
         score.__class__ is float and not math.isfinite(score)
     ):

@@ -1,4 +1,4 @@
-"""The records of rows that memory does not hold, and what is odd about them once all are there."""
+"""Row records on disk past the memory limit, searched for duplicates after the last block."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from evalstream.model.row_record import DIGEST_BYTES, INPUT_AT, SAMPLE_AT, RowRecords
 from evalstream.stats.duplicates import Coverage, DuplicateMatch, RowStore, SampleIndex
-from evalstream.stats.duplicates_on_disk import one_input, one_sample
+from evalstream.stats.duplicates_on_disk import search_input, search_sample
 from evalstream.stats.input_index import InputIndex
 from evalstream.stats.partitions import Digest, Partitions, Pieces
 
@@ -18,26 +18,31 @@ _INPUT: Final = Digest(INPUT_AT, DIGEST_BYTES)
 
 
 class Spill:
-    """Identities on disk that come in the order of their lines; afterwards, what is odd.
+    """Row records on disk, added in the order of their lines and searched at the end.
 
-    No more than `capacity` rows are searched in memory at a time.
+    At most `capacity` rows are searched in memory at a time.
     """
 
     def __init__(self, capacity: int) -> None:
         self.coverage = Coverage()
         self._by_sample = Partitions(
-            capacity, _SAMPLE, self._search_samples, partial(one_sample, capacity, self.coverage)
+            capacity,
+            _SAMPLE,
+            self._search_samples,
+            partial(search_sample, capacity, self.coverage),
         )
-        self._by_input = Partitions(capacity, _INPUT, _search_inputs, partial(one_input, capacity))
+        self._by_input = Partitions(
+            capacity, _INPUT, _search_inputs, partial(search_input, capacity)
+        )
 
     def add(self, block: RowRecords, shift: int) -> None:
-        """Take the rows of the next block."""
+        """Add the rows of the next block."""
         data = block.shifted(shift)
         self._by_sample.extend(data)
         self._by_input.extend(data)
 
     def matches(self) -> Iterator[DuplicateMatch]:
-        """Iterate over everything that is odd, ordered by line."""
+        """Iterate over all matches, ordered by line."""
         return heapq.merge(self._by_sample.matches(), self._by_input.matches())
 
     def close(self) -> None:

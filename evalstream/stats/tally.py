@@ -1,4 +1,4 @@
-"""What rows amount to: small mergeable counts, the same however the bytes were cut."""
+"""Mergeable counts over rows, the same for any cut of the bytes into blocks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class FirstSeenCounter(Generic[Key]):
-    """How often each key was seen, and on which line first."""
+    """Counts of keys, with the line of each key's first occurrence."""
 
     __slots__ = ("seen",)
 
@@ -29,7 +29,7 @@ class FirstSeenCounter(Generic[Key]):
             entry[1] = min(entry[1], line)
 
     def merge(self, later: FirstSeenCounter[Key], shift: int) -> None:
-        """Add what was counted in rows that come `shift` lines later."""
+        """Add the counts of rows that come `shift` lines later."""
         for key, (count, line) in later.seen.items():
             entry = self.seen.get(key)
             if entry is None:
@@ -38,12 +38,12 @@ class FirstSeenCounter(Generic[Key]):
                 entry[0] += count
 
     def count(self, key: Key) -> int:
-        """Return how often `key` was seen."""
+        """Return the number of occurrences of `key`."""
         entry = self.seen.get(key)
         return entry[0] if entry else 0
 
     def total(self) -> int:
-        """Return how many occurrences there were of all keys."""
+        """Return the number of occurrences of all keys."""
         return sum(count for count, _ in self.seen.values())
 
     def __iter__(self) -> Iterator[tuple[Key, int, int]]:
@@ -52,11 +52,11 @@ class FirstSeenCounter(Generic[Key]):
         return iter([(key, count, line) for key, (count, line) in ordered])
 
     def __eq__(self, other: object) -> bool:
-        """Equal when the same keys were seen as often and as early."""
+        """Compare keys, counts and first lines."""
         return isinstance(other, FirstSeenCounter) and self.seen == other.seen
 
     def __hash__(self) -> int:
-        """Refuse: tallies change."""
+        """Raise TypeError: tallies are mutable."""
         raise TypeError("unhashable")
 
 
@@ -64,17 +64,19 @@ class FirstSeenCounter(Generic[Key]):
 class Tally:
     """Counts over the lines of a block, or of a whole file once merged.
 
-    `lines` counts all lines, `rows` those that are not blank, `unread` the rows that could
-    not be parsed, `doubtful` those that name another evaluation or no sample, or of whose ids a
-    rule says what is wrong. Keys of `recipes` are the sets of recipes that give a row's hash; an
-    empty set means that none does. Keys of `hash_forms` name what is odd about a hash: `absent`, or
-    `dressed` in capitals or a prefix. Keys of `fitting` are the versions that a row fits which
-    fails its own. Keys of `notices` are code, message and pointer of what is remarked of rows
-    and said once per file. `scores` sums up the rows that join a result, by its place
-    in the aggregate; `without_result` counts rows without an evaluation_result_id, `unjoined` those
-    that join no result and of which no rule about ids says why, `unlisted` those whose sample is
-    not in their result's sample_ids, by its place; `noise` counts lines that were stepped over.
-    Lines count from 1 within what was tallied.
+    `lines` counts all lines, `rows` those that are not blank, `unread` the rows that cannot be
+    parsed, `doubtful` those that name another evaluation or no sample, or whose ids have a finding
+    of their own. Keys of `recipes` are the sets of recipes that give a row's hash; an empty set
+    means that no recipe does. Keys of `hash_forms` are the unusual forms of a hash: `absent`, or
+    `dressed` (in capitals or with a prefix). Keys of `fitting` are the versions whose schema
+    accepts a row that its own version refuses. Keys of `notices` are code, message and pointer of
+    violations that are reported once per file.
+
+    `scores` sums up the rows that join a result, by the result's index in the aggregate.
+    `without_result` counts rows without an evaluation_result_id, `unjoined` those that join no
+    result and have no finding about their ids, `unlisted` those whose sample is not in the
+    sample_ids of their result, by its index; `noise` counts lines that were skipped. Lines count
+    from 1 within the tallied rows.
     """
 
     lines: int = 0
@@ -95,9 +97,9 @@ class Tally:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the rows are those of the aggregate; else what is missing is known already.
+        """Whether all rows were read and belong to the aggregate.
 
-        Where all rows alike name another evaluation, their sets of samples can still be compared.
+        Where every row names another evaluation, their sets of samples can still be compared.
         """
         return self.rows > 0 and not self.unread and self.doubtful in (0, self.rows)
 

@@ -17,9 +17,9 @@ from evalstream.engine import row_pass
 from evalstream.engine.row_pass import RowPass
 from evalstream.io import file_state
 from evalstream.io.block_digests import (
-    UNCOMPARED,
-    Cuts,
-    RunningStretches,
+    NOT_COMPARED,
+    BlockLayout,
+    RunningBlockDigests,
     digest_of_head,
     digest_of_lines,
     first_difference,
@@ -174,7 +174,7 @@ def test_other_bytes_were_digested_than_workers_checked(
     rows.write_bytes(spoiled)
     report = evalstream.check(rows, aggregate=aggregate, **POOL)
     (finding,) = (finding for finding in report if finding.code == "ES004")
-    assert "other bytes were checked than digested" in finding.message
+    assert "changed between the check and the checksum" in finding.message
     assert verdict(report) == (3, "incomplete", 1)
 
 
@@ -255,13 +255,13 @@ def test_both_digests_are_of_the_same_stretches(
         source.close()
     finally:
         path.unlink()
-    running = RunningStretches(len(data), Cuts(length, min(head, len(data))))
+    running = RunningBlockDigests(len(data), BlockLayout(length, min(head, len(data))))
     for start in range(0, len(data), piece):
         some = data[start : start + piece]
         running.update(some + b"\n\n", len(some))
-    stretches = running.result()
-    assert stretches.blocks == checked
-    assert stretches.head == digest_of_head(data[:head])
+    block_digests = running.result()
+    assert block_digests.blocks == checked
+    assert block_digests.head == digest_of_head(data[:head])
 
 
 @bounded(max_examples=200)
@@ -302,10 +302,10 @@ def test_blocks_of_whole_lines_are_the_file(data: bytes, length: int, longest: i
 
 
 def test_a_line_that_is_too_long_is_not_compared() -> None:
-    assert digest_of_lines(Lines(b"a\nbcd", tail=b"efg")) == UNCOMPARED
-    assert digest_of_lines(Lines(b"a\nbcd", tail=b"efg", final=True)) != UNCOMPARED
+    assert digest_of_lines(Lines(b"a\nbcd", tail=b"efg")) == NOT_COMPARED
+    assert digest_of_lines(Lines(b"a\nbcd", tail=b"efg", final=True)) != NOT_COMPARED
     one, other = b"1" * 16, b"2" * 16
-    assert first_difference(one + other, one + UNCOMPARED) is None
+    assert first_difference(one + other, one + NOT_COMPARED) is None
     assert first_difference(one + other, one + one) == 1
     assert first_difference(one + other, one) == 1
     assert first_difference(one, one + other) == 1

@@ -207,7 +207,7 @@ def test_no_check_writes_over_what_it_reads(tmp_path: Path) -> None:
     assert len(cases) > 200
     for case, code, told_as, was in zip(cases, exit_codes(cases), told, before, strict=True):
         assert contents(case.folder) == was, told_as
-        assert (code, "would be written over" in errors_of(case)) == (2, True), (
+        assert (code, "would overwrite" in errors_of(case)) == (2, True), (
             told_as, errors_of(case),
         )  # fmt: skip
 
@@ -269,14 +269,14 @@ def test_other_commands_do_not_either(tmp_path: Path) -> None:
 def test_a_file_of_rows_that_is_empty_does_not_become_a_ledger(tmp_path: Path) -> None:
     pair(tmp_path)
     (tmp_path / "empty.jsonl").write_bytes(b"")
-    with pytest.raises(UsageError, match="would be written over"):
+    with pytest.raises(UsageError, match="would overwrite"):
         evalstream.check(tmp_path, ledger=tmp_path / "empty.jsonl")
     assert (tmp_path / "empty.jsonl").read_bytes() == b""
 
 
 def test_what_the_caller_writes_is_compared_too(tmp_path: Path) -> None:
     pair(tmp_path)
-    with pytest.raises(UsageError, match="would be written over"):
+    with pytest.raises(UsageError, match="would overwrite"):
         evalstream.check(tmp_path / ROWS, outputs=[tmp_path / AGGREGATE])
     assert evalstream.check(tmp_path / ROWS, outputs=[tmp_path / "other"]).exit_code == 0
 
@@ -293,10 +293,10 @@ def test_outputs_are_told_by_what_they_are(tmp_path: Path) -> None:
     os.link(tmp_path / "file", tmp_path / "hard")
     (tmp_path / "link").symlink_to("missing")
     outputs = Outputs([f"{tmp_path}/{name}" for name in ("hard", "link")] + ["/dev/null", "-"])
-    assert outputs.same_as(f"{tmp_path}/file") == f"{tmp_path}/hard"
-    assert outputs.same_as(f"{tmp_path}/x/../missing") == f"{tmp_path}/link"
+    assert outputs.output_at(f"{tmp_path}/file") == f"{tmp_path}/hard"
+    assert outputs.output_at(f"{tmp_path}/x/../missing") == f"{tmp_path}/link"
     for path in (f"{tmp_path}/other", "/dev/null", "s3://bucket/file", "nul\0", f"{tmp_path}"):
-        assert outputs.same_as(path) is None
+        assert outputs.output_at(path) is None
     assert not Outputs(["/dev/null", "s3://bucket/file"])
     with pytest.raises(UsageError, match="another output"):
         Outputs([f"{tmp_path}/file", f"{tmp_path}/hard"])
@@ -449,9 +449,9 @@ def test_sealing_is_no_overwriting(tmp_path: Path) -> None:
 def test_a_temporary_file_that_is_read_is_not_taken_for_one(tmp_path: Path) -> None:
     left = tmp_path / ".good.jsonl.0.evalstream"
     left.write_bytes(GOOD)
-    with pytest.raises(UsageError, match=r"good\.jsonl would be written over"):
+    with pytest.raises(UsageError, match=r"good\.jsonl would overwrite"):
         evalstream.salvage(left, to=tmp_path / "good.jsonl")
-    with pytest.raises(UsageError, match=r"good\.jsonl would be written over"):
+    with pytest.raises(UsageError, match=r"good\.jsonl would overwrite"):
         evalstream.check(left, accepted=str(tmp_path / "good.jsonl"))
     assert left.read_bytes() == GOOD
 
@@ -508,11 +508,11 @@ def test_no_ledger_is_begun_beside_the_journal_of_another_program(tmp_path: Path
     journal.write_bytes(b"notes")
     for _ in range(2):
         for overwrite in (False, True):
-            with pytest.raises(CannotWrite, match="without a ledger"):
+            with pytest.raises(CannotWrite, match="has no ledger"):
                 evalstream.check(tmp_path / ROWS, ledger=tmp_path / "runs.db", overwrite=overwrite)
         (tmp_path / "runs.db").touch()
     (tmp_path / "runs.db").write_bytes(b"no ledger")
-    with pytest.raises(CannotWrite, match="without a ledger"):
+    with pytest.raises(CannotWrite, match="has no ledger"):
         evalstream.check(tmp_path / ROWS, ledger=tmp_path / "runs.db", overwrite=True)
     assert journal.read_bytes() == b"notes"
     assert (tmp_path / "runs.db").read_bytes() == b"no ledger"

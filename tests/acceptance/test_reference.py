@@ -19,8 +19,9 @@ from evalstream.batch.ledger import run_state
 from evalstream.cli.app import COMMANDS
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Finding
-from evalstream.parsing.json_schema import compile_schema, report_schemas, schema_documents
-from evalstream.parsing.json_schema import schema_text as text_of_schema
+from evalstream.parsing.json_schema import compile_schema
+from evalstream.parsing.schema_files import report_schemas, schema_documents
+from evalstream.parsing.schema_files import schema_text as text_of_schema
 
 sys.path.insert(0, str(REPOSITORY / "scripts"))
 

@@ -16,8 +16,8 @@ from rows import DETAILS, bytes_of, line_of, sound_rows, write_run
 
 import evalstream
 from evalstream.engine.row_pass import RowPass
-from evalstream.io.stream import Stoppable, StreamSource, Tapped
-from evalstream.io.writing import PatientWriter, write_all
+from evalstream.io.stream import StoppableReader, StreamSource, TappedReader
+from evalstream.io.writing import PollingWriter, write_all
 from evalstream.model.signals import STOPPING, Stopped
 
 SIGNALS = [(signal.SIGTERM, 143), (signal.SIGINT, 130)]
@@ -230,17 +230,17 @@ def test_a_signal_before_the_seal_leaves_it_unwritten(
     document = json.loads(aggregate.read_text())
     document.pop(DETAILS)
     aggregate.write_text(json.dumps(document))
-    monkeypatch.setattr(STOPPING, "granted", None)
+    monkeypatch.setattr(STOPPING, "raised", None)
     run = RowPass.run
 
     def then_stopped(rows_: RowPass, *arguments: Any) -> None:
         run(rows_, *arguments)
-        monkeypatch.setattr(STOPPING, "_wish", signal.SIGTERM)
+        monkeypatch.setattr(STOPPING, "_received", signal.SIGTERM)
 
     monkeypatch.setattr(RowPass, "run", then_stopped)
     for force in (False, True):
-        monkeypatch.setattr(STOPPING, "_wish", None)
-        monkeypatch.setattr(STOPPING, "granted", None)
+        monkeypatch.setattr(STOPPING, "_received", None)
+        monkeypatch.setattr(STOPPING, "raised", None)
         report = evalstream.check(rows, aggregate=aggregate, seal_to=str(aggregate), force=force)
         (summary,) = report.runs
         assert (report.exit_code, summary.verdict, summary.sealed) == (143, "incomplete", None)
@@ -258,7 +258,7 @@ class Endless:
         """Return a row, and let a signal come while a later one is read."""
         self._left -= 1
         if not self._left:
-            self._monkeypatch.setattr(STOPPING, "_wish", signal.SIGINT)
+            self._monkeypatch.setattr(STOPPING, "_received", signal.SIGINT)
         return line_of({"number": self._left})
 
     def wait(self, seconds: float) -> bool:
@@ -270,16 +270,18 @@ class Endless:
 
 
 def test_a_source_hands_out_what_was_read_before_it_stops(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(STOPPING, "granted", None)
+    monkeypatch.setattr(STOPPING, "raised", None)
     seen: list[bytes] = []
-    source = StreamSource(Tapped(Stoppable(Endless(monkeypatch, 20)), seen.append), "x", 1000)
+    source = StreamSource(
+        TappedReader(StoppableReader(Endless(monkeypatch, 20)), seen.append), "x", 1000
+    )
     blocks = source.blocks(1 << 20)
     given = []
     with pytest.raises(Stopped):
         given.extend(block.data for block in blocks if block is not None)
     assert b"".join(filter(None, given)) == b"".join(seen)
     assert len(seen) == 20
-    reader = Stoppable(Endless(monkeypatch, 20))
+    reader = StoppableReader(Endless(monkeypatch, 20))
     assert reader.wait(0)
     for _ in range(2):
         with pytest.raises(Stopped):
@@ -297,7 +299,7 @@ def test_a_writer_waits_for_its_reader_until_it_is_to_stop(monkeypatch: pytest.M
 
     thread = threading.Thread(target=read)
     thread.start()
-    writer = PatientWriter(writing, owned=True)
+    writer = PollingWriter(writing, owned=True)
     for start in range(0, len(data), 1000):
         writer.write(data[start : start + 1000])
     writer.close()
@@ -305,8 +307,8 @@ def test_a_writer_waits_for_its_reader_until_it_is_to_stop(monkeypatch: pytest.M
     assert got == data
     os.close(reading)
     reading, writing = os.pipe()
-    monkeypatch.setattr(STOPPING, "_wish", signal.SIGTERM)
-    monkeypatch.setattr(STOPPING, "granted", None)
+    monkeypatch.setattr(STOPPING, "_received", signal.SIGTERM)
+    monkeypatch.setattr(STOPPING, "raised", None)
     begun = time.monotonic()
     with pytest.raises(Stopped):
         write_all(writing, data)

@@ -31,8 +31,8 @@ from evalstream.engine import row_pass
 from evalstream.executors import pool, serial
 from evalstream.executors.base import run_in_order
 from evalstream.io import stream
-from evalstream.io.follow import Growing
-from evalstream.io.stream import Descriptor, Rewound, StreamSource, Tapped
+from evalstream.io.follow import FollowedFile
+from evalstream.io.stream import DescriptorReader, PrefixedReader, StreamSource, TappedReader
 from evalstream.model.block import Block
 
 TORN = b'{"schema_version": "0.2.0", torn\n'
@@ -290,13 +290,13 @@ def test_a_growing_file_is_followed_to_its_end(tmp_path: Path) -> None:
 def test_a_followed_file_that_shrinks_is_told(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(GOOD)
-    growing = Growing(str(path), 0.1)
+    growing = FollowedFile(str(path), 0.1)
     assert growing.read() == GOOD
     path.write_bytes(LINES[0])
     with pytest.raises(OSError, match="became shorter"):
         growing.read()
     path.unlink()
-    assert growing.changed() == "it is gone"
+    assert growing.changed() == "it no longer exists"
     growing.close()
 
 
@@ -304,14 +304,17 @@ USAGE = [
     (["a.jsonl", "b.jsonl", "--tee", "c"], "exactly one rows file"),
     (["."], None),
     ([".", "--accepted", "c"], "exactly one rows file"),
-    (["a.jsonl", "--tee", "a.jsonl"], "would be written over a.jsonl"),
-    (["a.jsonl", "--accepted", "link.jsonl"], "would be written over a.jsonl"),
-    (["a.jsonl", "--accepted", "c", "--rejected", "c"], "would be written over c"),
-    (["a.jsonl", "--aggregate", "b.jsonl", "--rejected", "b.jsonl"], "written over b.jsonl"),
+    (["a.jsonl", "--tee", "a.jsonl"], "would overwrite the input a.jsonl"),
+    (["a.jsonl", "--accepted", "link.jsonl"], "would overwrite the input a.jsonl"),
+    (["a.jsonl", "--accepted", "c", "--rejected", "c"], "would overwrite c"),
+    (
+        ["a.jsonl", "--aggregate", "b.jsonl", "--rejected", "b.jsonl"],
+        "would overwrite the input b.jsonl",
+    ),
     (["-", "--seal-to", "c.json"], "name one with --tee"),
     (["-", "--follow"], "a pipe is followed by itself"),
     (["none.jsonl", "--follow"], "a file that is there"),
-    (["a.jsonl", "--noise", "("], "no regular expression"),
+    (["a.jsonl", "--noise", "("], "not a valid regular expression"),
     (["a.jsonl", "--idle-timeout", "0"], "more than 0 seconds"),
 ]
 
@@ -407,16 +410,16 @@ def test_a_head_waits_for_a_line_and_no_longer_than_a_lull() -> None:
 
 def test_readers_can_be_wrapped() -> None:
     seen: list[bytes] = []
-    reader = Rewound(b"ab", Tapped(Pieces(b"c", None, b"d"), seen.append))
+    reader = PrefixedReader(b"ab", TappedReader(Pieces(b"c", None, b"d"), seen.append))
     assert [reader.read() for _ in range(4)] == [b"ab", b"c", b"d", b""]
     assert seen == [b"c", b"d"]
-    assert Rewound(b"a", Pieces(None)).wait(0)
-    assert not Rewound(b"", Pieces(None)).wait(0)
+    assert PrefixedReader(b"a", Pieces(None)).wait(0)
+    assert not PrefixedReader(b"", Pieces(None)).wait(0)
 
 
 def test_a_descriptor_is_read_as_it_fills() -> None:
     reading, writing = os.pipe()
-    descriptor = Descriptor(reading, owned=True)
+    descriptor = DescriptorReader(reading, owned=True)
     assert not descriptor.wait(0.01)
     os.write(writing, b"abc")
     assert descriptor.wait(0.01)
@@ -448,7 +451,7 @@ def test_a_report_is_never_written_over_its_input(tmp_path: Path) -> None:
         before = (tmp_path / name).read_bytes()
         arguments = [rows.name, "--aggregate", aggregate.name, "--output", name]
         code, _, said = filtered_arguments(arguments, tmp_path)
-        assert (code, "would be written over" in said) == (2, True)
+        assert (code, "would overwrite" in said) == (2, True)
         assert (tmp_path / name).read_bytes() == before
 
 
@@ -475,7 +478,7 @@ def test_rows_that_come_without_a_lull_do_not_wait_for_one(
 ) -> None:
     clock = iter(range(1000))
     monkeypatch.setattr(stream.time, "monotonic", lambda: 0.3 * next(clock))
-    source = StreamSource(Pieces(*[b"a\n"] * 20), "x", 100, lull=0.5)
+    source = StreamSource(Pieces(*[b"a\n"] * 20), "x", 100, idle_seconds=0.5)
     assert len(source.head()) < 20
     sizes = [block.length for block in source.blocks(1000) if block is not None]
     assert sum(sizes) == 40

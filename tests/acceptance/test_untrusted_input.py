@@ -17,7 +17,7 @@ from paths import EXAMPLES, PAIRS, REPOSITORY
 import evalstream
 from evalstream.discovery import find_runs
 from evalstream.discovery.declared_rows import places, root_of
-from evalstream.io.containment import Inside, LeadsOut
+from evalstream.io.containment import FolderBoundary, OutsideFolder
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.run import Run
@@ -348,8 +348,8 @@ def test_a_path_resolves_as_the_system_does_or_not_at_all(
             link.symlink_to("/".join(target) or ".")
     joined = "/".join(path)
     try:
-        found = Inside(str(root)).resolved(joined)
-    except LeadsOut:
+        found = FolderBoundary(str(root)).resolved(joined)
+    except OutsideFolder:
         return
     real = os.path.realpath(root / joined)
     if found is not None and os.path.exists(real):

@@ -76,7 +76,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(unpacked: Path) -> None:
 
 def test_the_schemas_are_found_inside_the_wheel(unpacked: Path) -> None:
     ran = run_from(
-        unpacked, "from evalstream.parsing.json_schema import schema_folder as f; print(f())"
+        unpacked, "from evalstream.parsing.schema_files import schema_folder as f; print(f())"
     )
     assert ran.stdout.strip() == str(unpacked / "evalstream" / "schemas"), ran.stderr
 

@@ -27,7 +27,7 @@ from evalstream.formats.evalguard.paths import climbs, is_absolute
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.report import Report
-from evalstream.parsing.json_schema import builtin_schema, builtin_validator
+from evalstream.parsing.schema_files import builtin_schema, builtin_validator
 
 EXAMPLE = EXAMPLES / "evalguard"
 REFERENCES = SHARED / "reference-schemas" / "evalguard"

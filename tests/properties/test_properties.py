@@ -43,11 +43,11 @@ from evalstream.formats.eee.probe import probe_context
 from evalstream.formats.eee.row_reader import RowReader
 from evalstream.formats.registry import CATALOGUE
 from evalstream.io import stream
-from evalstream.io.stream import Descriptor, StreamSource
+from evalstream.io.stream import DescriptorReader, StreamSource
 from evalstream.model.block import Block
 from evalstream.model.options import Options
 from evalstream.parsing import json as parsing
-from evalstream.parsing.json_schema import builtin_schema
+from evalstream.parsing.schema_files import builtin_schema
 from evalstream.parsing.strict_json import parse_exactly
 
 
@@ -105,7 +105,7 @@ def _streamed(data: bytes, length: int, head: int) -> Iterator[Block]:
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        source = StreamSource(Descriptor(reading), "rows.jsonl", LONGEST, lull=0.0)
+        source = StreamSource(DescriptorReader(reading), "rows.jsonl", LONGEST, idle_seconds=0.0)
         assert data.startswith(source.head(head))
         source.start_digest(["md5"])
         blocks = [block for block in source.blocks(length) if block is not None]

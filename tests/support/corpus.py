@@ -16,7 +16,8 @@ from evalstream.formats.eee.row_reader import RowReader
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options
-from evalstream.parsing.json_schema import Validator, builtin_schema, compile_schema
+from evalstream.parsing.json_schema import Validator, compile_schema
+from evalstream.parsing.schema_files import builtin_schema
 from evalstream.rules.schema import explain
 
 CORPUS = SHARED / "corpus"

@@ -86,4 +86,4 @@ def machines(folder: Path, workers: int) -> Iterator[Machines]:
 
 
 def joined(cluster: Machines) -> Any:
-    return dask.backend(cluster.address, patience=STARTS_SECONDS)
+    return dask.backend(cluster.address, timeout=STARTS_SECONDS)

@@ -1,4 +1,4 @@
-"""Paths that differ in case alone: one file or folder where names are not case-sensitive."""
+"""Paths that differ only in case, and collide where file names are not case-sensitive."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 _SERVER: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*/?")
-"""What stands before the path in a URL; stores keep the case of their keys, not of this."""
+"""The server part of a URL; stores distinguish the case of keys, but not of this part."""
 
 MOST_FOLDERS: Final = 4_096
-"""How many folders are remembered while names are gathered."""
+"""Most folders remembered while names are collected."""
 
 _NAMES: Final = """
 DROP TABLE IF EXISTS names;
@@ -33,11 +33,11 @@ INSERT INTO collisions SELECT n.run, n.is_aggregate, n.path, f.path
     WHERE own > first;
 DROP TABLE names;
 """
-"""Each further spelling of a name in a folder, where it comes first, and the first spelling."""
+"""Each further spelling of a name in a folder, at its first use, with the first spelling."""
 
 
 class Step(NamedTuple):
-    """A file or folder: its name, its path, and the path without its case."""
+    """A file or folder: its name, its path, and the path without case."""
 
     name: str
     path: str
@@ -45,7 +45,7 @@ class Step(NamedTuple):
 
 
 class Folder(NamedTuple):
-    """A folder: what its files' paths begin with, the same without case, the steps to it."""
+    """A folder: the beginning of its files' paths, the same without case, and the steps to it."""
 
     path: str
     folded: str
@@ -55,8 +55,8 @@ class Folder(NamedTuple):
 def collide(base: sqlite3.Connection) -> None:
     """Fill the table `collisions` from the names of files in the table `runs`.
 
-    The columns are a run, whether its aggregate's path shows it, the path of a file or folder,
-    and the earlier path that differs in case alone.
+    The columns are a run, whether its aggregate has the path, the path of a file or folder, and the
+    earlier path that differs only in case.
     """
     base.executescript(_NAMES)
     base.executemany("INSERT INTO names VALUES (?, ?, ?, ?, ?)", _names(base))
@@ -65,7 +65,7 @@ def collide(base: sqlite3.Connection) -> None:
 
 
 def folder_of(beginning: str) -> Folder:
-    """Return the folder that a path or URL begins with, up to its last slash."""
+    """Return the folder at the beginning of a path or URL, up to its last slash."""
     server = _SERVER.match(beginning)
     above = server[0] if server else ""
     rest = beginning[len(above) :]
@@ -80,9 +80,9 @@ def folder_of(beginning: str) -> Folder:
 
 
 def without_case(name: str) -> str:
-    """Return what is the same for names that differ in case alone.
+    """Return a text that is the same for names that differ only in case.
 
-    Letter by letter, as file systems do: `ß` is not `ss`.
+    It works letter by letter, as file systems do: `ß` is not `ss`.
     """
     if name.isascii():
         return name.lower()
@@ -93,7 +93,7 @@ def without_case(name: str) -> str:
 def _names(base: sqlite3.Connection) -> Iterator[tuple[str, str, str, int, int]]:
     """Iterate over the names of all files in the order of their runs, and of their folders.
 
-    Folders that were named lately are not named again.
+    Folders that were returned recently are not repeated.
     """
     known: dict[str, Folder] = {}
     for run, is_aggregate, path in base.execute(_PATHS):

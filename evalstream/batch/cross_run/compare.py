@@ -1,4 +1,4 @@
-"""Holds the links of all runs against each other, in a database on disk: what has to be told."""
+"""SQL that compares the links of all runs, in a database on disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evalstream.stats.run_links import WORDS
 
 
 class CrossRunKind(StrEnum):
-    """What is to be told, as the database calls it; the order is that of the codes."""
+    """The kinds of matches, as named in the database; their order is that of the codes."""
 
     RECORD = "903 record"
     CLAIM = "904 claim"
@@ -29,28 +29,28 @@ class CrossRunKind(StrEnum):
 
 MOST_COUNTED: Final = 1_000_000
 COUNTED_AT_ONCE: Final = 250_000
-"""How many rows of a benchmark are counted to see whether samples are shared, and held at once."""
+"""Most rows of a benchmark that are counted to find shared samples, in all and at once."""
 
 
 class CrossRunMatch(NamedTuple):
-    """Something to be told of a run: of its aggregate, or of its rows or one of them.
+    """A match that is reported for a run: for its aggregate, its rows, or one row.
 
     `line` is the third word of a row, and `earlier_line` that of a row of the run `earlier`.
-    `count` counts samples, and `several` says that there are more runs than the earlier one.
-    `here` is a path that differs from the path `there` in case alone.
+    `count` counts samples, and `several` means that there are more earlier runs than one. `path` is
+    a path that differs from the path `earlier_path` only in case.
     """
 
     run: int
     is_aggregate: int
     line: int | None
     offset: int | None
-    told: str
+    kind: str
     earlier: int | None
     earlier_line: int | None
     count: int | None  # type: ignore[assignment]  # hides tuple.count, not needed here
     several: int | None
-    here: str | None
-    there: str | None
+    path: str | None
+    earlier_path: str | None
 
 
 TABLES: Final = """
@@ -62,13 +62,16 @@ CREATE TABLE members (run INTEGER, place INTEGER, evaluation INTEGER, result INT
     set_id INTEGER, PRIMARY KEY (run, place)) WITHOUT ROWID;
 CREATE TABLE chunks (set_id INTEGER, part INTEGER, words BLOB, PRIMARY KEY (set_id, part));
 """
-"""Runs, and their groups of rows as members of sets: groups of one benchmark whose samples and
-inputs are the same are one set, whose words are kept once, as they stand in the first of them."""
+"""Runs, and their groups of rows as members of sets.
+
+Groups of one benchmark with the same samples and inputs are one set, whose words are stored once,
+from the first of these groups.
+"""
 
 _FOUND: Final = """
 DROP TABLE IF EXISTS found;
 CREATE TABLE found (run INTEGER, is_aggregate INTEGER, line INTEGER, offset INTEGER,
-    told TEXT, earlier INTEGER, earlier_line INTEGER, count INTEGER, several INTEGER);
+    kind TEXT, earlier INTEGER, earlier_line INTEGER, count INTEGER, several INTEGER);
 DROP TABLE IF EXISTS collisions;
 CREATE TABLE collisions (run INTEGER, is_aggregate INTEGER, here TEXT, there TEXT);
 DROP TABLE IF EXISTS own;
@@ -76,7 +79,7 @@ CREATE TABLE own (aggregate INTEGER, run INTEGER, PRIMARY KEY (aggregate, run)) 
 INSERT INTO own SELECT 0, MIN(number) FROM runs WHERE file IS NOT NULL GROUP BY file;
 INSERT INTO own SELECT 1, MIN(number) FROM runs WHERE aggregate IS NOT NULL GROUP BY aggregate;
 """
-"""A file that is in several runs is its own in the first of them alone."""
+"""A file that is in several runs counts for the first of them only."""
 
 _RECORDS: Final = """
 INSERT INTO found SELECT number, 1, NULL, NULL, '903 record', first, NULL, NULL, NULL
@@ -112,7 +115,7 @@ INSERT INTO found SELECT run, 1, NULL, NULL, '904 claim',
         FROM claims GROUP BY evaluation HAVING COUNT(*) > 1
     ) ON evaluation = same
     WHERE earlier < run
-        AND run NOT IN (SELECT run FROM found WHERE told = '903 record');
+        AND run NOT IN (SELECT run FROM found WHERE kind = '903 record');
 DROP TABLE claims;
 INSERT INTO found SELECT number, 0, NULL, NULL, '904 cut', NULL, NULL, NULL, NULL
     FROM runs WHERE is_cut AND number IN (SELECT run FROM own WHERE aggregate = 0);
@@ -128,7 +131,7 @@ INSERT INTO holders SELECT set_id, result, MIN(run) FROM members
         GROUP BY result HAVING COUNT(DISTINCT run) > 1
     ) GROUP BY set_id, result;
 """
-"""Results that several files have rows of: each set of them, and the first run that has it."""
+"""Results with rows in several files: each of their sets, and the first run with that set."""
 
 _OVERLAPS: Final = """
 DROP TABLE IF EXISTS held;
@@ -155,8 +158,11 @@ INSERT INTO found SELECT m.run, 0, NULL, NULL, '904 rows', MIN(o.first), NULL,
     GROUP BY m.run, m.evaluation;
 DROP TABLE held; DROP TABLE firsts; DROP TABLE overlaps; DROP TABLE holders; DROP TABLE words;
 """
-"""A run that is the first with a set has samples before it where another set had them earlier;
-every later run with the set has them all from that run at the latest."""
+"""The number of samples of each run that earlier runs score as well.
+
+In the first run with a set, these are the samples that an earlier set has; in every later run with
+the set, they are all of its samples.
+"""
 
 _UNLIKE: Final = """
 SELECT id FROM sets WHERE benchmark IN (SELECT benchmark FROM shared) ORDER BY id
@@ -204,8 +210,10 @@ INSERT INTO found SELECT DISTINCT m.run, 0, NULL, NULL, '905 like', c.run, NULL,
     WHERE m.run IN (SELECT run FROM own WHERE aggregate = 0);
 DROP TABLE pairs; DROP TABLE origins; DROP TABLE places; DROP TABLE drifted; DROP TABLE words;
 """
-"""The first run that has a sample is its origin. An input that the origin does not have drifted,
-and it is told once for each first run of a set, on its first line."""
+"""The inputs that differ from those of the origin, the first run with a sample.
+
+A different input is reported once for each first run of a set, on its first line.
+"""
 
 
 _ALL: Final = """
@@ -214,12 +222,12 @@ SELECT * FROM (
     UNION ALL
     SELECT run, is_aggregate, NULL, NULL, '908 case', NULL, NULL, NULL, NULL, here, there
         FROM collisions
-) ORDER BY run, is_aggregate, line IS NULL, line, told, earlier, earlier_line, offset, count, here
+) ORDER BY run, is_aggregate, line IS NULL, line, kind, earlier, earlier_line, offset, count, here
 """
 
 
-class Wanted(NamedTuple):
-    """What is asked for: records, UUIDs, files, samples and paths are compared or not."""
+class Comparisons(NamedTuple):
+    """The comparisons to make: records, UUIDs, files, samples and paths."""
 
     records: bool
     files: bool
@@ -228,33 +236,33 @@ class Wanted(NamedTuple):
     paths: bool
 
 
-def compare(base: sqlite3.Connection, wanted: Wanted) -> Iterator[CrossRunMatch]:
-    """Compare what is asked for, and return what was found, in the order of its report."""
+def compare(base: sqlite3.Connection, comparisons: Comparisons) -> Iterator[CrossRunMatch]:
+    """Make the requested comparisons, and return the matches in the order of the report."""
     base.executescript(_FOUND)
-    if wanted.records:
+    if comparisons.records:
         base.executescript(_RECORDS)
-    if wanted.uuids:
+    if comparisons.uuids:
         base.executescript(_UUIDS)
-    if wanted.files:
+    if comparisons.files:
         base.executescript(_CLAIMS)
         base.executescript(_HOLDERS)
-        _spread(base, "SELECT DISTINCT set_id FROM holders ORDER BY set_id")
+        _create_words_table(base, "SELECT DISTINCT set_id FROM holders ORDER BY set_id")
         base.executescript(_OVERLAPS)
-    if wanted.samples:
+    if comparisons.samples:
         base.executescript("DROP TABLE IF EXISTS shared; CREATE TABLE shared (benchmark INTEGER);")
-        base.executemany("INSERT INTO shared VALUES (?)", _shared(base))
-        _spread(base, _UNLIKE)
+        base.executemany("INSERT INTO shared VALUES (?)", _benchmarks_with_shared_samples(base))
+        _create_words_table(base, _UNLIKE)
         base.executescript(_DRIFT)
-    if wanted.paths:
+    if comparisons.paths:
         collide(base)
     return starmap(CrossRunMatch, base.execute(_ALL))
 
 
-def _shared(base: sqlite3.Connection) -> list[tuple[int]]:
+def _benchmarks_with_shared_samples(base: sqlite3.Connection) -> list[tuple[int]]:
     """Return the benchmarks of which several runs may have the same samples.
 
-    Where all samples differ nothing can have drifted; to see that takes a tenth of the time of
-    looking closely.
+    Without shared samples no input can differ; this check takes a tenth of the time of the full
+    comparison.
     """
     several = base.execute(
         "SELECT benchmark, SUM(rows) FROM sets GROUP BY benchmark HAVING COUNT(DISTINCT run) > 1"
@@ -267,7 +275,7 @@ def _shared(base: sqlite3.Connection) -> list[tuple[int]]:
 
 
 def _has_shared(base: sqlite3.Connection, benchmark: int, parts: int) -> bool:
-    """Tell whether two sets of a benchmark share a sample; some samples at a time."""
+    """Tell whether two sets of a benchmark share a sample, some samples at a time."""
     query = (
         "SELECT set_id, words FROM chunks JOIN sets ON id = set_id WHERE benchmark = ?"
         " ORDER BY set_id"
@@ -285,8 +293,8 @@ def _has_shared(base: sqlite3.Connection, benchmark: int, parts: int) -> bool:
     return False
 
 
-def _spread(base: sqlite3.Connection, chosen: str) -> None:
-    """Make a table of the words of some sets, a row for each."""
+def _create_words_table(base: sqlite3.Connection, chosen: str) -> None:
+    """Create a table of the words of some sets, with a row for each row of a run."""
     base.executescript(
         "DROP TABLE IF EXISTS words; CREATE TABLE words (set_id INTEGER, sample INTEGER,"
         " input INTEGER, line INTEGER, offset INTEGER); BEGIN;"
@@ -300,6 +308,6 @@ def _rows_of(base: sqlite3.Connection, chosen: str) -> Iterator[tuple[int, ...]]
         f"SELECT set_id, words FROM chunks WHERE set_id IN ({chosen}) ORDER BY set_id, part"  # noqa: S608 - our own text
     )
     for set_id, data in chunks:
-        # The database's numbers have a sign.
+        # SQLite has signed integers only.
         words = array("q", data)
         yield from zip(repeat(set_id), *(words[place::WORDS] for place in range(WORDS)))

@@ -1,4 +1,4 @@
-"""What is told of runs in the light of others, after everything that is told of each by itself."""
+"""Findings between runs, reported after the findings of each run."""
 
 from __future__ import annotations
 
@@ -17,29 +17,32 @@ from evalstream.model.report import RunSummary
 
 
 def report_cross_run(
-    across: CrossRunIndex, gathering: ResultStore, options: Options, show: Callable[[Finding], None]
+    cross_run_index: CrossRunIndex,
+    results: ResultStore,
+    options: Options,
+    show: Callable[[Finding], None],
 ) -> None:
-    """Show what runs have to do with each other, and count it among what is said of each."""
-    most = options.max_findings
-    for number, some in groupby(
-        across.violations(CATALOGUE.selection(options).enabled), lambda one: one.number
+    """Show the findings between runs, and add them to the counts of each run."""
+    limit = options.max_findings
+    for number, group in groupby(
+        cross_run_index.violations(CATALOGUE.selection(options).enabled), lambda item: item.number
     ):
         counts: Counts = {}
         shown: dict[str, int] = {}
-        for linked in some:
-            finding = _finding(linked, options)
+        for match in group:
+            finding = _finding(match, options)
             key = finding.code, finding.severity
             counts[key] = counts.get(key, 0) + finding.occurrences
             shown[finding.code] = shown.get(finding.code, 0) + 1
-            if not most or shown[finding.code] <= most:
+            if not limit or shown[finding.code] <= limit:
                 show(finding)
-        gathering.amend(number, partial(_count, counts, options))
+        results.amend(number, partial(_count, counts, options))
 
 
-def _finding(linked: CrossRunFinding, options: Options) -> Finding:
-    violation = shorten_values(linked.violation, show_values=options.show_values)
+def _finding(match: CrossRunFinding, options: Options) -> Finding:
+    violation = shorten_values(match.violation, show_values=options.show_values)
     return finding_of(
-        violation, linked.file, CATALOGUE.selection(options), line=linked.line, offset=linked.offset
+        violation, match.file, CATALOGUE.selection(options), line=match.line, offset=match.offset
     )
 
 

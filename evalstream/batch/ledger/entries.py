@@ -1,4 +1,4 @@
-"""The entries of a ledger, as they are listed and exported: read a page at a time, and filtered."""
+"""Entries of a ledger, read in pages and filtered, for listing and export."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from evalstream.batch.ledger.database import opened_for_reading, snapshot
-from evalstream.batch.ledger.records import COLUMNS, Damaged, LedgerRecord, unpacked
+from evalstream.batch.ledger.database import open_for_reading, snapshot
+from evalstream.batch.ledger.records import COLUMNS, Damaged, LedgerRecord, decode
 from evalstream.formats.registry import CATALOGUE
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
@@ -20,7 +20,7 @@ from evalstream.model.report import VERDICTS
 from evalstream.parsing.json import text_or_none
 
 DAMAGED: Final = "damaged"
-"""The verdict of an entry that is not what was written; its run will be checked again."""
+"""The verdict of an entry whose bytes changed; its run will be checked again."""
 
 PAGE: Final = 500
 
@@ -30,12 +30,12 @@ _NEXT: Final = (
 
 
 class Entry(NamedTuple):
-    """One run that a ledger knows, in the order of the columns of exports.
+    """One run in a ledger, in the order of the columns of exports.
 
     `counts` holds occurrences by code; `errors`, `warnings` and `notices` are their sums by
-    severity. `checked` is when its check began (ISO 8601, UTC), and `tool` the version that
-    checked. A run that is not `settled` is checked again in any case. Of a damaged entry only the
-    name is told.
+    severity. `checked` is the start of its check (ISO 8601, UTC), and `tool` the version that
+    checked it. A run that is not `settled` is always checked again. A damaged entry has only its
+    name.
     """
 
     file: str | None
@@ -60,18 +60,18 @@ def entries(
 ) -> Iterator[Entry]:
     """Iterate over the entries of a ledger, by name.
 
-    Only those of a verdict, with findings whose codes begin so, and whose first file lies in or
-    below a folder (or URL), where that is asked for. Other processes may go on writing meanwhile.
-    Raises UsageError for what no entry can match, and CannotCheck where the file is no ledger or
-    is damaged.
+    The arguments select entries with a verdict, with findings whose codes begin with one of
+    `codes`, and whose first file is in or below a folder or URL. Other processes may write
+    meanwhile. Raises UsageError for arguments that no entry can match, and CannotCheck where the
+    file is not a ledger or is damaged.
     """
     if verdict is not None and verdict not in (*VERDICTS, DAMAGED):
         known = ", ".join((*VERDICTS, DAMAGED))
-        raise UsageError(f"unknown verdict {verdict!r}; known are: {known}")
+        raise UsageError(f"unknown verdict {verdict!r}; expected one of: {known}")
     prefixes = tuple(code.upper() for code in codes)
     CATALOGUE.check_prefixes(Options(select=prefixes))
-    with opened_for_reading(path):
-        pass  # what is no ledger is refused here, not at the first entry
+    with open_for_reading(path):
+        pass  # refuse another file here, not at the first entry
     return _matching(path, verdict, prefixes, None if under is None else _place_of(under))
 
 
@@ -89,7 +89,7 @@ def _matching(
 
 
 def _records(path: str) -> Iterator[LedgerRecord]:
-    with opened_for_reading(path) as connection:
+    with open_for_reading(path) as connection:
         name, key = "", b""
         while True:
             page = snapshot(connection, partial(_page, connection, name, key))
@@ -108,23 +108,23 @@ def _entry(record: LedgerRecord) -> Entry:
     try:
         if not record.is_whole:
             return _damaged(record)
-        said: dict[str, Any] = unpacked(record.summary, record.key)
-        severities = said["severities"]
+        summary: dict[str, Any] = decode(record.summary, record.key)
+        severities = summary["severities"]
         return Entry(
-            file=said["file"],
-            aggregate=said["aggregate"],
-            format=said["format"],
-            version=said["version"],
+            file=summary["file"],
+            aggregate=summary["aggregate"],
+            format=summary["format"],
+            version=summary["version"],
             verdict=record.verdict,
-            rows=said["rows"],
-            bytes=said["bytes"],
+            rows=summary["rows"],
+            bytes=summary["bytes"],
             errors=severities.get(Severity.ERROR.label, 0),
             warnings=severities.get(Severity.WARNING.label, 0),
             notices=severities.get(Severity.INFO.label, 0),
-            counts=said["counts"],
+            counts=summary["counts"],
             checked=record.checked,
             tool=record.tool,
-            seconds=said["seconds"],
+            seconds=summary["seconds"],
             settled=bool(record.settled),
         )
     except (Damaged, KeyError, TypeError, AttributeError):

@@ -1,4 +1,4 @@
-"""The entries of a ledger written down: as text for people, and as tables for programs."""
+"""Export of ledger entries: text, JSON Lines and CSV."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BEGINNING: Final = re.compile(
     rb'verdict +rows +errors +warnings |0 runs\n|\{"file":[^\n]*"settled":(?:true|false)\}|'
     + ",".join(Entry._fields).encode()
 )
-"""How exports begin: a heading, a total without entries, or an entry."""
+"""The beginning of an export: a heading, a total without entries, or an entry."""
 
 _BEGINS_A_FORMULA: Final = ("=", "+", "-", "@")
 
@@ -31,10 +31,10 @@ _BEGINS_A_FORMULA: Final = ("=", "+", "-", "@")
 def export(entries: Iterable[Entry], form: str, output: Output) -> None:
     """Write entries in one of `FORMS`, in constant memory.
 
-    Raises UsageError for a form that is unknown, OSError where the output cannot be written.
+    Raises UsageError for an unknown form, OSError where the output cannot be written.
     """
     if form not in FORMS:
-        raise UsageError(f"unknown form {form!r}; known are: {', '.join(FORMS)}")
+        raise UsageError(f"unknown form {form!r}; expected one of: {', '.join(FORMS)}")
     FORMS[form](entries, output)
 
 
@@ -44,7 +44,7 @@ def wrote(head: bytes) -> bool:
 
 
 def _text(entries: Iterable[Entry], output: Output) -> None:
-    """Write a line for each entry, aligned, and a total."""
+    """Write an aligned line for each entry, and a total."""
     totals = dict.fromkeys((*VERDICTS, DAMAGED), 0)
     unsettled = 0
     for entry in entries:
@@ -55,7 +55,7 @@ def _text(entries: Iterable[Entry], output: Output) -> None:
         output.write(f"{on_one_line(_line(entry))}\n")
     parts = [f"{count:,} {verdict}" for verdict, count in totals.items() if count]
     total = counted(sum(totals.values()), "run")
-    again = f"; {unsettled:,} to be checked again in any case" if unsettled else ""
+    again = f"; {unsettled:,} will always be checked again" if unsettled else ""
     output.write(f"{total}{': ' if parts else ''}{', '.join(parts)}{again}\n")
 
 
@@ -78,7 +78,7 @@ def _json_lines(entries: Iterable[Entry], output: Output) -> None:
 
 
 def _csv(entries: Iterable[Entry], output: Output) -> None:
-    """Write a table with a heading, as RFC 4180 has it but for plain line ends."""
+    """Write a table with a heading, as in RFC 4180 but with LF line ends."""
     line = io.StringIO()
     writer = csv.writer(line, lineterminator="\n")
     writer.writerow(Entry._fields)
@@ -91,10 +91,10 @@ def _csv(entries: Iterable[Entry], output: Output) -> None:
 
 
 def _cell(value: Any) -> Any:
-    """Return a cell that no spreadsheet takes for a formula, on one line.
+    """Return a cell on one line that spreadsheets do not treat as a formula.
 
-    Files may be called whatever somebody wants; the apostrophe makes a text of what would be
-    computed. The other forms have all names as they are.
+    File names may contain anything; an apostrophe marks such a cell as text. The other forms keep
+    all names unchanged.
     """
     if isinstance(value, bool):
         return str(value).lower()

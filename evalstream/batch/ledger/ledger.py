@@ -1,4 +1,4 @@
-"""The ledger: which runs were checked before, and what came of it, so that a rerun skips them."""
+"""The ledger of earlier checks, with which a rerun skips unchanged runs."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from evalstream.batch.ledger.records import (
     COLUMNS,
     FINDINGS,
     LINKS,
+    ByteStore,
     Damaged,
-    Kept,
     LedgerRecord,
-    packed,
-    packed_all,
-    unpacked,
-    unpacked_all,
-    verified,
+    copy_verified,
+    decode,
+    decode_all,
+    encode,
+    encode_all,
 )
 from evalstream.batch.ledger.run_state import RunState, state_of
 from evalstream.batch.serialize import decode_finding, decode_run, encode_finding, encode_run
@@ -45,40 +45,40 @@ from evalstream.rules.inputs import ES001, ES004, ES005
 MOST_PENDING: Final = 50
 MOST_PENDING_BYTES: Final = 4 << 20
 MOST_PENDING_SECONDS: Final = 1.0
-"""When records are written at the latest, if further ones come."""
+"""Limits of records in memory; a further record then triggers a write."""
 
 UNSETTLED: Final = frozenset({ES001.code, ES004.code, ES005.code})
-"""Codes which say that the files, as they were, did not come to be seen in full."""
+"""Codes that mean that some files were not read in full."""
 
 _FIND: Final = f"SELECT {COLUMNS} FROM run WHERE key = ?"  # noqa: S608 - our own names
 _FIND_CHUNKS: Final = "SELECT data FROM chunk WHERE run = ? AND kind = ? ORDER BY number"
-_FORGET_CHUNKS: Final = "DELETE FROM chunk WHERE run = ?"
-_KEEP: Final = (
+_DELETE_CHUNKS: Final = "DELETE FROM chunk WHERE run = ?"
+_INSERT: Final = (
     f"INSERT OR REPLACE INTO run ({COLUMNS}) VALUES ({', '.join('?' * len(LedgerRecord._fields))})"  # noqa: S608 - our own names
 )
-_KEEP_CHUNK: Final = "INSERT INTO chunk (run, kind, number, data) VALUES (?, ?, ?, ?)"
+_INSERT_CHUNK: Final = "INSERT INTO chunk (run, kind, number, data) VALUES (?, ?, ?, ?)"
 
 
 _Value = TypeVar("_Value")
 
 
-class _Again(Generic[_Value]):
-    """What can be iterated over again and again, by a call that begins anew."""
+class _Repeatable(Generic[_Value]):
+    """An iterable that starts a new iterator on each iteration."""
 
     def __init__(self, begin: Callable[[], Iterator[_Value]]) -> None:
         self._begin = begin
 
     def __iter__(self) -> Iterator[_Value]:
-        """Begin anew."""
+        """Start a new iterator."""
         return self._begin()
 
 
 class CachedRun(NamedTuple):
-    """What came of a run that need not be checked again.
+    """The result of a run that need not be checked again.
 
-    `summary.unchanged` says when it was checked. `findings` and `links` can be iterated over
-    again and again; they are a copy, whatever becomes of the ledger. `links` is None where none
-    were asked for.
+    `summary.unchanged` is the time of its check. `findings` and `links` can be iterated over
+    repeatedly; they are copies that do not depend on the ledger. `links` is None where none were
+    requested.
     """
 
     summary: RunSummary
@@ -87,28 +87,29 @@ class CachedRun(NamedTuple):
 
 
 class _Pending(NamedTuple):
-    """A record that is yet to be written, with its chunks."""
+    """A record that is not yet written, with its chunks."""
 
     record: LedgerRecord
-    findings: Kept
-    links: Kept | None
+    findings: ByteStore
+    links: ByteStore | None
 
 
 class Ledger:
-    """Remembers runs in a SQLite file, which other processes may use at the same time.
+    """Stores results of runs in a SQLite file, which other processes may use at the same time.
 
-    One run has one record: that of its last check, whatever the options were. Records are
-    written some together, at once if the last were written a second ago. Raises UsageError where
-    the options say what is to become of rows, and CannotWrite where the file is no ledger of
-    this layout, cannot be written, or stays locked for a minute. With `overwrite` a file that is
-    no ledger is replaced.
+    A run has one record: its last check, whatever the options were. Records are written in groups,
+    or at once if the last write was a second ago. Raises UsageError where the options route rows,
+    and CannotWrite where the file is not a ledger of this version, cannot be written, or stays
+    locked for a minute. With `overwrite` another file is replaced.
     """
 
     def __init__(self, path: str, options: Options, *, overwrite: bool = False) -> None:
         if options.routing != RowRouting():
-            raise UsageError("with a ledger rows are only checked, not passed on or sealed")
+            raise UsageError(
+                "--ledger cannot be combined with options that pass rows on or seal them"
+            )
         if is_remote(path):
-            raise UsageError("a ledger is a file, not a URL")
+            raise UsageError("--ledger must be a file, not a URL")
         self._path = path
         self._settings = fingerprint(options)
         self._wants_links = options.links
@@ -118,11 +119,11 @@ class Ledger:
         self._written = time.monotonic()
         self._connection = open_for_writing(path, overwrite=overwrite)
 
-    def known(self, run: Run) -> CachedRun | None:
-        """Return what came of a run, None where it must be checked.
+    def find(self, run: Run) -> CachedRun | None:
+        """Return the stored result of a run, or None where the run must be checked.
 
-        That is so where it was not checked by this version under these options, anything about
-        its files changed since, something could not be looked at then, or its record is damaged.
+        It must be checked where it was not checked by this version under these options, its files
+        changed, something could not be read then, or its record is damaged.
         """
         state = state_of(run)
         self._last = run, state
@@ -139,9 +140,9 @@ class Ledger:
                 raise
 
     def begin(self, run: Run) -> RunState | None:
-        """Return how the files of a run look; to be called before its check begins.
+        """Return the state of a run's files; call this before its check begins.
 
-        Directly after `known` nothing is looked at twice. None where a run cannot be recognised
+        Directly after `find` the files are not read again. None where a run cannot be identified
         later, such as a stream.
         """
         last, self._last = self._last, None
@@ -156,16 +157,16 @@ class Ledger:
         findings: Iterable[Finding],
         links: Iterable[dict[str, Any]] | None = None,
     ) -> None:
-        """Remember what came of a run, with the state from before its check.
+        """Store the result of a run, with the state from before its check.
 
-        `findings` are those that were shown; `links` are JSON, None where none were gathered.
-        Does nothing for a run without a state. Raises CannotWrite.
+        `findings` are those that were shown; `links` are JSON, None where none were collected. Does
+        nothing for a run without a state. Raises CannotWrite.
         """
         if state is None:
             return
         key = state.key
-        found = packed_all(map(encode_finding, findings), key, FINDINGS)
-        link_key = None if links is None else packed_all(links, key, LINKS)
+        found = encode_all(map(encode_finding, findings), key, FINDINGS)
+        stored_links = None if links is None else encode_all(links, key, LINKS)
         record = LedgerRecord(
             key=key,
             name=summary.file or summary.aggregate or summary.inputs or "",
@@ -177,16 +178,16 @@ class Ledger:
             settings=self._settings,
             state=state.text,
             findings=len(found),
-            links=None if link_key is None else len(link_key),
-            summary=packed(encode_run(summary), key),
+            links=None if stored_links is None else len(stored_links),
+            summary=encode(encode_run(summary), key),
         )
-        self._pending.append(_Pending(record.sealed(), found, link_key))
-        self._pending_bytes += found.size + (0 if link_key is None else link_key.size)
+        self._pending.append(_Pending(record.sealed(), found, stored_links))
+        self._pending_bytes += found.size + (0 if stored_links is None else stored_links.size)
         if self._is_due():
             self.flush()
 
     def flush(self) -> None:
-        """Write all records that are yet to be written, all or none. Raises CannotWrite."""
+        """Write all pending records in one transaction. Raises CannotWrite."""
         if self._pending:
             with translate_sqlite_errors(self._path, CannotWrite), exclusive(self._connection):
                 for pending in self._pending:
@@ -196,7 +197,7 @@ class Ledger:
         self._written = time.monotonic()
 
     def close(self) -> None:
-        """Write what is yet to be written, and let go of the file. Raises CannotWrite."""
+        """Write the pending records, and close the file. Raises CannotWrite."""
         try:
             self.flush()
         finally:
@@ -212,7 +213,7 @@ class Ledger:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close, even after an error, which then says more than another one."""
+        """Close, also after an error, which takes precedence over an error of closing."""
         if kind is None:
             self.close()
             return
@@ -227,7 +228,7 @@ class Ledger:
         )
 
     def _found(self, state: RunState) -> CachedRun | None:
-        """Read what is known of a run whose files look like that. Raises Damaged."""
+        """Read the record of a run with this state of its files. Raises Damaged."""
         key = state.key
         row = self._connection.execute(_FIND, (key,)).fetchone()
         if row is None:
@@ -239,38 +240,38 @@ class Ledger:
             return None
         if self._wants_links and record.links is None:
             return None
-        found, link_key = self._chunks(key, FINDINGS, record.findings), None
+        found, stored_links = self._chunks(key, FINDINGS, record.findings), None
         if self._wants_links and record.links is not None:
-            kept = self._chunks(key, LINKS, record.links)
-            link_key = _Again(lambda: unpacked_all(kept, key, LINKS))
+            stored = self._chunks(key, LINKS, record.links)
+            stored_links = _Repeatable(lambda: decode_all(stored, key, LINKS))
         try:
-            summary = decode_run(unpacked(record.summary, key))
+            summary = decode_run(decode(record.summary, key))
         except (AttributeError, KeyError, TypeError) as error:
             raise Damaged from error
         summary.unchanged = record.checked
-        findings = _Again(lambda: map(decode_finding, unpacked_all(found, key, FINDINGS)))
-        return CachedRun(summary, findings, link_key)
+        findings = _Repeatable(lambda: map(decode_finding, decode_all(found, key, FINDINGS)))
+        return CachedRun(summary, findings, stored_links)
 
-    def _chunks(self, key: bytes, kind: int, count: int) -> Kept:
+    def _chunks(self, key: bytes, kind: int, count: int) -> ByteStore:
         if not count:
-            return Kept()
-        return verified(self._connection.execute(_FIND_CHUNKS, (key, kind)), count, key, kind)
+            return ByteStore()
+        return copy_verified(self._connection.execute(_FIND_CHUNKS, (key, kind)), count, key, kind)
 
     def _write(self, pending: _Pending) -> None:
         key = pending.record.key
-        self._connection.execute(_FORGET_CHUNKS, (key,))
-        self._connection.execute(_KEEP, pending.record)
-        for kind, kept in ((FINDINGS, pending.findings), (LINKS, pending.links or ())):
-            rows = ((key, kind, number, data) for number, data in enumerate(kept))
-            self._connection.executemany(_KEEP_CHUNK, rows)
+        self._connection.execute(_DELETE_CHUNKS, (key,))
+        self._connection.execute(_INSERT, pending.record)
+        for kind, stored in ((FINDINGS, pending.findings), (LINKS, pending.links or ())):
+            rows = ((key, kind, number, data) for number, data in enumerate(stored))
+            self._connection.executemany(_INSERT_CHUNK, rows)
 
 
 def _is_settled(summary: RunSummary) -> bool:
-    """Tell whether everything of a run was looked at, as far as its summary says."""
+    """Tell whether everything of a run was read, according to its summary."""
     return summary.incomplete_reason is None and not UNSETTLED & summary.counts.keys()
 
 
 def _iso(nanoseconds: int) -> str:
-    """Write a time as ISO 8601 does, in UTC and whole seconds."""
+    """Return a time as ISO 8601, in UTC and whole seconds."""
     moment = datetime.fromtimestamp(nanoseconds // 1_000_000_000, UTC)
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

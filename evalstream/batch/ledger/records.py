@@ -1,4 +1,4 @@
-"""What a ledger keeps of a run: a record, and its findings and links in chunks."""
+"""The records of a ledger: a row per run, with its findings and links in chunks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from xxhash import xxh3_128_digest
 
 CHUNK: Final = 500
 CHUNK_CHARACTERS: Final = 1 << 20
-"""How many findings, and characters of JSON, a chunk holds at most, but for a single finding."""
+"""Most findings, and characters of JSON, per chunk; a single finding may be longer."""
 
 IN_MEMORY_BYTES: Final = 1 << 20
 
@@ -24,16 +24,15 @@ _DIGEST_BYTES: Final = 16
 
 
 class Damaged(Exception):
-    """Something in the ledger is not what was written; it counts as not there."""
+    """A part of the ledger changed after it was written; it counts as missing."""
 
 
 class LedgerRecord(NamedTuple):
-    """One run as the table keeps it, column by column.
+    """One run as a row of the table, column by column.
 
-    `settled` is 0 where the run is to be checked again in any case. `settings` is the
-    fingerprint of what decides besides the files, which `state` describes. `findings` and
-    `links` count chunks; without links that were gathered the latter is None. `digest` is of
-    everything else.
+    `settled` is 0 where the run must always be checked again. `settings` is the fingerprint of the
+    tool and its options, `state` describes the files. `findings` and `links` count chunks; `links`
+    is None where no links were collected. `digest` covers all other columns.
     """
 
     key: bytes
@@ -70,8 +69,8 @@ class LedgerRecord(NamedTuple):
 COLUMNS: Final = ", ".join(LedgerRecord._fields)
 
 
-class Kept:
-    """Pieces of bytes that are kept in order: in memory while they are few, then on disk."""
+class ByteStore:
+    """A sequence of byte strings: in memory while small, then on disk."""
 
     def __init__(self) -> None:
         self._file: SpooledTemporaryFile[bytes] | None = None
@@ -79,7 +78,7 @@ class Kept:
         self.size = 0
 
     def append(self, data: bytes) -> None:
-        """Take one more piece."""
+        """Append a byte string."""
         if self._file is None:
             self._file = SpooledTemporaryFile(IN_MEMORY_BYTES, prefix="evalstream-")  # noqa: SIM115 - lives as long as this
         self._file.seek(self.size)
@@ -88,11 +87,11 @@ class Kept:
         self.size += len(data)
 
     def __len__(self) -> int:
-        """Return the number of pieces."""
+        """Return the number of byte strings."""
         return len(self._lengths)
 
     def __iter__(self) -> Iterator[bytes]:
-        """Iterate over the pieces, again and again."""
+        """Iterate over the byte strings; this can be repeated."""
         place = 0
         for length in self._lengths:
             if self._file is not None:
@@ -101,18 +100,18 @@ class Kept:
             place += length
 
     def __del__(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()
 
 
-def packed(value: Any, bound_to: bytes) -> bytes:
-    """Write a value as compressed JSON with a digest, which it shares with where it belongs."""
-    return _packed(_text(value), bound_to)
+def encode(value: Any, bound_to: bytes) -> bytes:
+    """Encode a value as compressed JSON, with a digest over the data and its position."""
+    return _encode(_text(value), bound_to)
 
 
-def unpacked(data: Any, bound_to: bytes) -> Any:
-    """Return the value that was packed. Raises Damaged."""
+def decode(data: Any, bound_to: bytes) -> Any:
+    """Decode a value. Raises Damaged."""
     _verify(data, bound_to)
     try:
         return json.loads(zlib.decompress(data[_DIGEST_BYTES:]))
@@ -120,38 +119,38 @@ def unpacked(data: Any, bound_to: bytes) -> Any:
         raise Damaged from error
 
 
-def packed_all(values: Iterable[dict[str, Any]], key: bytes, kind: int) -> Kept:
-    """Pack many values of a run, some together."""
-    kept, texts, characters = Kept(), [], 0
+def encode_all(values: Iterable[dict[str, Any]], key: bytes, kind: int) -> ByteStore:
+    """Encode many values of a run, in chunks."""
+    stored, texts, characters = ByteStore(), [], 0
     for value in values:
         texts.append(_text(value))
         characters += len(texts[-1])
         if len(texts) == CHUNK or characters >= CHUNK_CHARACTERS:
-            kept.append(_packed(f"[{','.join(texts)}]", _place(key, kind, len(kept))))
+            stored.append(_encode(f"[{','.join(texts)}]", _position(key, kind, len(stored))))
             texts, characters = [], 0
     if texts:
-        kept.append(_packed(f"[{','.join(texts)}]", _place(key, kind, len(kept))))
-    return kept
+        stored.append(_encode(f"[{','.join(texts)}]", _position(key, kind, len(stored))))
+    return stored
 
 
-def verified(chunks: Iterable[tuple[Any]], count: int, key: bytes, kind: int) -> Kept:
-    """Keep the chunks of a run for later. Raises Damaged where not all are there and whole."""
-    kept = Kept()
+def copy_verified(chunks: Iterable[tuple[Any]], count: int, key: bytes, kind: int) -> ByteStore:
+    """Copy the chunks of a run. Raises Damaged where some are missing or changed."""
+    stored = ByteStore()
     for (data,) in chunks:
-        _verify(data, _place(key, kind, len(kept)))
-        kept.append(data)
-    if len(kept) != count:
+        _verify(data, _position(key, kind, len(stored)))
+        stored.append(data)
+    if len(stored) != count:
         raise Damaged
-    return kept
+    return stored
 
 
-def unpacked_all(kept: Kept, key: bytes, kind: int) -> Iterator[dict[str, Any]]:
+def decode_all(stored: ByteStore, key: bytes, kind: int) -> Iterator[dict[str, Any]]:
     """Iterate over the values in chunks."""
-    for number, data in enumerate(kept):
-        yield from unpacked(data, _place(key, kind, number))
+    for number, data in enumerate(stored):
+        yield from decode(data, _position(key, kind, number))
 
 
-def _packed(text: str, bound_to: bytes) -> bytes:
+def _encode(text: str, bound_to: bytes) -> bytes:
     body = zlib.compress(text.encode("ascii"), 1)
     return xxh3_128_digest(bound_to + body) + body
 
@@ -163,12 +162,12 @@ def _verify(data: Any, bound_to: bytes) -> None:
         raise Damaged
 
 
-def _place(key: bytes, kind: int, number: int) -> bytes:
+def _position(key: bytes, kind: int, number: int) -> bytes:
     return b"%b %d %d " % (key, kind, number)
 
 
 def _text(value: Any) -> str:
-    """Write JSON from which the very same value comes back: lone surrogates and infinities too."""
+    """Encode JSON that decodes to the same value, lone surrogates and infinities included."""
     return _ENCODER.encode(value)
 
 

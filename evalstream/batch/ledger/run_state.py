@@ -1,4 +1,4 @@
-"""How the files of a run look before it is checked, to tell later whether anything changed."""
+"""The state of a run's files before its check, to detect later changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evalstream.io.file_names import rows_named_like
 from evalstream.io.file_state import FileState, file_state
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote, shown
-from evalstream.io.remote.retry import tried
+from evalstream.io.remote.retry import with_retries
 from evalstream.io.remote.store import MODIFIED
 from evalstream.io.remote.stores import store_of
 from evalstream.io.remote.urls import S3
@@ -24,17 +24,19 @@ from evalstream.model.run import STDIN, Run
 from evalstream.model.signals import STOPPING
 
 YOUNG_NANOSECONDS: Final = 2_000_000_000
-"""A file that changed so shortly before may change again and show the same times: the coarsest
-clock of a file system in use ticks every 2 s (exFAT, FAT32)."""
+"""A file that changed within this time may change again with the same timestamps.
+
+The coarsest clock of a file system in use ticks every 2 s (exFAT, FAT32).
+"""
 
 
 class RunState(NamedTuple):
-    """How a run's files looked.
+    """The state of a run's files.
 
-    `key` is the same for every check of the same files; `place` is where the first of them lies,
-    as reports may show it. `text` is equal as long as nothing changed, names and companions
-    included. `taken` is in nanoseconds since the epoch. Where it `is_settled`, a later change
-    cannot hide behind times that were read too early.
+    `key` is the same for every check of the same files; `place` is the path of the first of them,
+    as reports display it. `text` is equal as long as nothing changed, names and companion files
+    included. `taken` is in nanoseconds since the epoch. `is_settled` means that any later change
+    will change the timestamps.
     """
 
     key: bytes
@@ -45,20 +47,20 @@ class RunState(NamedTuple):
 
 
 def state_of(run: Run) -> RunState | None:
-    """Look at the files of a run; None where they cannot be recognised later.
+    """Return the state of a run's files; None where the run cannot be identified later.
 
-    That is so for streams, and for URLs with something in them that reports do not show: it may
-    be a secret, and others may differ from them in nothing else.
+    This is so for streams, and for URLs with parts that reports do not display: these may be
+    secrets, and may be all that distinguishes two URLs.
     """
     taken = time.time_ns()
     names = (run.rows, run.aggregate, run.inputs)
-    marks = [_listed_marks(run) or _marks_of(run.rows), *map(_marks_of, names[1:])]
-    # What a name stands for without marks is a stream.
+    marks = [_listed_state(run) or _state_of_name(run.rows), *map(_state_of_name, names[1:])]
+    # A name without a state is a stream.
     if any(name is not None and mark is None for name, mark in zip(names, marks, strict=True)):
         return None
     try:
         places = [None if name is None else _place_of(name) for name in names]
-    except OSError:  # the working directory is gone
+    except OSError:  # the working directory was deleted
         return None
     known = [mark for mark in marks if mark is not None]
     seen = [mark and mark.seen for mark in marks]
@@ -72,41 +74,41 @@ def state_of(run: Run) -> RunState | None:
     )
 
 
-def _listed_marks(run: Run) -> FileState | None:
-    """Return what a list told of the rows, where that is surely an ETag: nobody asks again."""
+def _listed_state(run: Run) -> FileState | None:
+    """Return the state of the rows from a listing, where it has an ETag; this saves a request."""
     rows = run.rows or ""
     is_lasting = rows.partition("://")[0].lower() in S3 and shown(rows) == rows
     return FileState(["listed", run.size, run.mark], 0) if run.mark and is_lasting else None
 
 
-def _marks_of(name: str | None) -> FileState | None:
+def _state_of_name(name: str | None) -> FileState | None:
     if name is None or name == STDIN:
         return None
     if not is_remote(name):
         return file_state(name)
-    return _remote_marks(name) if shown(name) == name else None
+    return _remote_state(name) if shown(name) == name else None
 
 
-def _remote_marks(url: str) -> FileState:
-    """Ask a store what it says of an object."""
+def _remote_state(url: str) -> FileState:
+    """Request the properties of an object, and return its state."""
     try:
-        with STOPPING.waiting():
-            facts = tried(store_of(url).look, Event())
+        with STOPPING.interruptible():
+            info = with_retries(store_of(url).get_info, Event())
     except (OSError, CannotCheck):
         return FileState(["unreadable"], None)
-    told = facts.marks.get(MODIFIED)
-    moment = None if told is None else _moment(told)
-    # An ETag or a generation by itself tells one object from the next.
-    lasting = 0 if facts.marks.keys() - {MODIFIED} else None
-    seen = ["object", facts.size, sorted(facts.marks.items())]
-    return FileState(seen, lasting if moment is None else moment)
+    reported = info.marks.get(MODIFIED)
+    moment = None if reported is None else _moment(reported)
+    # An ETag or a generation alone identifies the version of an object.
+    permanent = 0 if info.marks.keys() - {MODIFIED} else None
+    seen = ["object", info.size, sorted(info.marks.items())]
+    return FileState(seen, permanent if moment is None else moment)
 
 
-def _moment(told: str) -> int | None:
-    """Read a time as stores tell it: RFC 9110, ISO 8601, or seconds since the epoch."""
+def _moment(reported: str) -> int | None:
+    """Parse a time as stores send it: RFC 9110, ISO 8601, or seconds since the epoch."""
     for read in (parsedate_to_datetime, datetime.fromisoformat, _from_seconds):
         try:
-            moment = read(told)
+            moment = read(reported)
             aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
             return int(aware.timestamp()) * 1_000_000_000
         except (ValueError, OverflowError, OSError):
@@ -114,16 +116,16 @@ def _moment(told: str) -> int | None:
     return None
 
 
-def _from_seconds(told: str) -> datetime:
-    return datetime.fromtimestamp(float(told), UTC)
+def _from_seconds(reported: str) -> datetime:
+    return datetime.fromtimestamp(float(reported), UTC)
 
 
 def _companions(run: Run) -> list[list[str]]:
-    """List other rows files that lie under an aggregate's name, and what they lead to."""
+    """List other rows files under an aggregate's name, and the targets of links."""
     if run.aggregate is None:
         return []
     others = (path for path in rows_named_like(run.aggregate) if path != run.rows)
-    # Links are not followed: what they lead to may be outside of what was named.
+    # Links are not followed: their targets may be outside of the inputs.
     return [[path, _target(path)] for path in others if os.path.lexists(path)]
 
 
@@ -135,7 +137,7 @@ def _target(path: str) -> str:
 
 
 def _place_of(name: str) -> str:
-    """Return what names a file in every working directory. Raises OSError."""
+    """Return a path that does not depend on the working directory. Raises OSError."""
     return name if is_remote(name) else os.path.abspath(name)
 
 
@@ -144,7 +146,7 @@ def _is_old(marks: FileState, taken: int) -> bool:
 
 
 def _text(value: object) -> bytes:
-    """Write names whatever bytes they have: what is no UTF-8 in them is escaped."""
+    """Encode names of any bytes: invalid UTF-8 is escaped."""
     return _ENCODER.encode(value).encode("ascii")
 
 

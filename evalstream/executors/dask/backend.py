@@ -1,4 +1,4 @@
-"""Worker processes of a Dask cluster, on this machine or on many."""
+"""Executor backend: worker processes of a Dask cluster, on this machine or on several."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from evalstream.executors.dask.cluster import Cluster
     from evalstream.executors.dask.connect import ClusterAddress
 
-PATIENCE_SECONDS: Final = 30.0
-"""How long a scheduler, its file and a first worker are waited for, each."""
+CONNECT_TIMEOUT_SECONDS: Final = 30.0
+"""Timeout for a scheduler, for its file, and for the first worker, each."""
 
 
 def backend(
@@ -26,38 +26,38 @@ def backend(
     scheduler_file: str | None = None,
     workers: int = 1,
     *,
-    patience: float = PATIENCE_SECONDS,
+    timeout: float = CONNECT_TIMEOUT_SECONDS,
 ) -> Backend:
-    """Describe the workers of a Dask cluster, which is joined, or started here with `workers`.
+    """Describe the workers of a Dask cluster, connecting to one or starting one with `workers`.
 
-    `address` says where its scheduler is, else `scheduler_file`. It stays joined, for whoever
-    asks again, until `leave` is called or the process ends. TLS is what Dask's own configuration
-    says; a cluster that is started here always has it. Raises MissingExtra without Dask, and
-    ExecutorLost where for `patience` seconds there is no scheduler or no worker, or where a worker
-    would judge by other versions than this process.
+    `address` is the address of its scheduler, or else `scheduler_file` contains it. The connection
+    stays open for later calls until `leave` is called or the process ends. TLS follows Dask's own
+    configuration; a cluster that is started here always uses it. Raises MissingExtra without Dask,
+    and ExecutorLost where no scheduler or no worker answers within `timeout` seconds, or where a
+    worker has other versions than this process.
     """
     from evalstream.executors.dask.connect import ClusterAddress
 
-    cluster = _CLUSTERS.joined(ClusterAddress(address, scheduler_file, workers), patience)
+    cluster = _CLUSTERS.joined(ClusterAddress(address, scheduler_file, workers), timeout)
     return Backend(
         "dask",
         parallelism=cluster.width,
         start=partial(_Tasks, cluster),
         look_ahead=4,
         broken=(BrokenExecutor,),
-        survives=True,
-        beside=cluster.submit,
-        grown=lambda: cluster.width,
+        survives_worker_death=True,
+        submit_aside=cluster.submit,
+        current_parallelism=lambda: cluster.width,
     )
 
 
 def leave() -> None:
-    """Leave the clusters that were joined, and end those that were started here."""
+    """Close all connections, and stop the clusters that this process started."""
     _CLUSTERS.leave()
 
 
 class _Tasks(Executor):
-    """The tasks of one pass over a cluster that outlives it."""
+    """The tasks of one pass over a cluster; the cluster outlives it."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -71,7 +71,7 @@ class _Tasks(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Drop the tasks, or wait for them; one that runs already ends unheard."""
+        """Cancel the tasks, or wait for them; a task that already runs ends without effect."""
         futures = list(self._futures)
         if cancel_futures:
             for future in futures:
@@ -81,25 +81,25 @@ class _Tasks(Executor):
 
 
 class _Clusters:
-    """The clusters that this process has joined: one connection to each, for all who ask."""
+    """The clusters that this process is connected to: one connection to each."""
 
     def __init__(self) -> None:
         self._joined: dict[ClusterAddress, Cluster] = {}
 
-    def joined(self, place: ClusterAddress, patience: float) -> Cluster:
-        """Return the connection to a cluster; one that was lost is made anew."""
+    def joined(self, target: ClusterAddress, timeout: float) -> Cluster:
+        """Return the connection to a cluster; a lost one is replaced."""
         from evalstream.executors.dask.connect import join
 
-        cluster = self._joined.get(place)
+        cluster = self._joined.get(target)
         if cluster is not None and not cluster.is_lost:
             return cluster
         if cluster is not None:
-            self._joined.pop(place).close()
-        with STOPPING.waiting():
-            cluster = join(place, patience)
+            self._joined.pop(target).close()
+        with STOPPING.interruptible():
+            cluster = join(target, timeout)
         if not self._joined:
             atexit.register(self.leave)
-        self._joined[place] = cluster
+        self._joined[target] = cluster
         return cluster
 
     def leave(self) -> None:
@@ -110,4 +110,4 @@ class _Clusters:
 
 
 _CLUSTERS: Final = _Clusters()
-"""There are only these, as workers and ports are the whole machine's."""
+"""The connections of this process; workers and ports belong to the whole machine."""

@@ -1,4 +1,4 @@
-"""The connection to a Dask scheduler: tasks go out, results or the reason for none come back."""
+"""Connection to a Dask scheduler: submit tasks, return results, detect a lost cluster."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from evalstream.executors.dask.worker import differences, versions, work
 from evalstream.model.errors import ExecutorLost
 
 WATCH_SECONDS: Final = 2.0
-SILENCE_SECONDS: Final = 60.0
-"""After how long without an answer a scheduler counts as lost, though its connection stands."""
+ANSWER_TIMEOUT_SECONDS: Final = 60.0
+"""Time without an answer after which a connected scheduler counts as lost."""
 
-DESERTED_SECONDS: Final = 300.0
-"""How long tasks wait for a worker once all are gone: nodes that were taken away may come back."""
+NO_WORKER_TIMEOUT_SECONDS: Final = 300.0
+"""Time that tasks wait for a worker once all are gone: preempted nodes may come back."""
 
-FAREWELL_SECONDS: Final = 5.0
-TRIES_ELSEWHERE: Final = 2
-"""How often a task runs again that a worker could not even begin."""
+CLOSE_TIMEOUT_SECONDS: Final = 5.0
+RETRIES: Final = 2
+"""Retries of a task that a worker cannot start."""
 
 
 class TaskKilled(BrokenExecutor):
-    """Workers died on a task as often as the scheduler lets them."""
+    """The task killed workers as often as the scheduler allows."""
 
 
 class Cluster:
-    """A connection to a scheduler, watched in the client's own thread.
+    """A connection to a scheduler, monitored in the client's own thread.
 
-    `name` is what it is called, `owned` the cluster where it was started by this process. `width`
-    is how many workers it has: each does one task at a time.
+    `name` describes it in messages, `owned` is the cluster object where this process started it.
+    `width` is the number of workers: each runs one task at a time.
     """
 
     def __init__(self, client: Any, name: str, owned: Any = None) -> None:
@@ -49,146 +49,151 @@ class Cluster:
 
     @property
     def is_lost(self) -> bool:
-        """Whether nothing more can come from it."""
+        """Whether the connection is lost, so that no result can arrive."""
         return self._lost.done()
 
-    def prepare(self, patience: float) -> None:
-        """Wait some seconds for a worker, and ask all there are what they are.
+    def prepare(self, timeout: float) -> None:
+        """Wait up to `timeout` seconds for a worker, and check the versions of all workers.
 
         Raises ExecutorLost.
         """
-        ready = asyncio.run_coroutine_threadsafe(self._prepare(patience), self._loop)
+        ready = asyncio.run_coroutine_threadsafe(self._prepare(timeout), self._loop)
         try:
-            ready.result(patience + SILENCE_SECONDS)
+            ready.result(timeout + ANSWER_TIMEOUT_SECONDS)
         except ExecutorLost:
             raise
         except Exception as error:
             ready.cancel()
-            raise self._loss(error) from error
+            raise self._lost_error(error) from error
         self._watcher = asyncio.run_coroutine_threadsafe(self._watch(), self._loop)
 
     def submit(self, function: Callable[[Any], Any], task: Any) -> Future[Any]:
-        """Run a function over a task on some worker, and again where that one dies.
+        """Run a function over a task on a worker, and again where that worker dies.
 
         The future raises what the function raises, TaskKilled, or ExecutorLost.
         """
         payload = pickle.dumps((function, task), pickle.HIGHEST_PROTOCOL)
         try:
-            # A pure task would be answered with what the file was when it was asked for before.
-            theirs = self._client.submit(
+            # Dask answers a pure task from its cache, with the result for the file as it was
+            # before.
+            remote = self._client.submit(
                 work,
                 json.dumps(self._versions),
                 os.getcwd(),
                 payload,
                 key=f"evalstream-{uuid.uuid4().hex}",
                 pure=False,
-                retries=TRIES_ELSEWHERE,
+                retries=RETRIES,
             )
-            return asyncio.run_coroutine_threadsafe(self._outcome(theirs), self._loop)
-        except Exception as error:  # noqa: BLE001 - a client that is closed says so in many ways
+            return asyncio.run_coroutine_threadsafe(self._outcome(remote), self._loop)
+        except Exception as error:  # noqa: BLE001 - a closed client raises many types
             failed: Future[Any] = Future()
-            failed.set_exception(self._loss(error))
+            failed.set_exception(self._lost_error(error))
             return failed
 
     def close(self) -> None:
-        """Leave the cluster, and end it if it was started here."""
+        """Disconnect from the cluster, and stop it if this process started it."""
         if self._watcher is not None:
             self._watcher.cancel()
         with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._lose, f"{self._name} was left")
-        for one in (self._client, self._owned):
-            # Where it is lost, there is nobody to take leave of.
+            self._loop.call_soon_threadsafe(
+                self._mark_lost, f"the connection to {self._name} is closed"
+            )
+        for closeable in (self._client, self._owned):
+            # A lost cluster cannot answer the farewell.
             with suppress(Exception):
-                if one is not None:
-                    one.close(timeout=FAREWELL_SECONDS)
+                if closeable is not None:
+                    closeable.close(timeout=CLOSE_TIMEOUT_SECONDS)
 
-    async def _prepare(self, patience: float) -> None:
-        until = time.monotonic() + patience
+    async def _prepare(self, timeout: float) -> None:
+        deadline = time.monotonic() + timeout
         while not (threads := await self._client.nthreads()):
-            if time.monotonic() > until:
-                raise ExecutorLost(f"{self._name} has no worker after {patience:g} seconds")
+            if time.monotonic() > deadline:
+                raise ExecutorLost(f"{self._name} has no worker after {timeout:g} seconds")
             await asyncio.sleep(0.1)
         self.width = len(threads)
         answers: dict[str, Any] = await self._client.run(versions, on_error="return")
         for worker, answer in sorted(answers.items()):
-            if wrong := _wrong_with(answer, self._versions):
-                raise ExecutorLost(f"the worker {worker} {wrong}")
+            if problem := _worker_problem(answer, self._versions):
+                raise ExecutorLost(f"the worker {worker} {problem}")
 
-    async def _outcome(self, theirs: Any) -> Any:
-        """Wait for a task, and fetch what it returned. Raises as `submit` says."""
+    async def _outcome(self, remote: Any) -> Any:
+        """Wait for a task, and fetch its result. Raises as `submit` says."""
         from distributed import wait
 
         with self._client.as_current():
-            done = asyncio.ensure_future(wait([theirs]))  # type: ignore[no-untyped-call]
-        await self._unless_lost(done)
-        # Results travel together: if one that is under way were given up, others would be lost.
-        answer = asyncio.ensure_future(theirs)
-        answer.add_done_callback(_heard)
-        await self._unless_lost(answer, keep=True)
+            done = asyncio.ensure_future(wait([remote]))  # type: ignore[no-untyped-call]
+        await self._wait_unless_lost(done)
+        # Dask fetches results together: cancelling one fetch would lose the others.
+        answer = asyncio.ensure_future(remote)
+        answer.add_done_callback(_retrieve_exception)
+        await self._wait_unless_lost(answer, keep=True)
         violation = asyncio.CancelledError() if answer.cancelled() else answer.exception()
         if violation is not None:
-            raise self._meant(violation) from violation
+            raise self._translate(violation) from violation
         result, failure = pickle.loads(answer.result())  # noqa: S301 - from workers that run what we send
         if failure is not None:
             raise failure
         return result
 
-    async def _unless_lost(self, waited: asyncio.Future[Any], keep: bool = False) -> None:
-        """Wait until something is done, which goes on without us only if it is to be kept.
+    async def _wait_unless_lost(self, future: asyncio.Future[Any], keep: bool = False) -> None:
+        """Wait until a future is done; cancel it at the end unless `keep` is set.
 
         Raises ExecutorLost.
         """
         try:
-            await asyncio.wait({waited, self._lost}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({future, self._lost}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             if not keep:
-                waited.cancel()
+                future.cancel()
             raise
-        if not waited.done():
-            waited.cancel()
+        if not future.done():
+            future.cancel()
             raise ExecutorLost(self._lost.result())
 
     async def _watch(self) -> None:
-        """Count the workers now and then, and notice where nothing will come any more."""
-        last = time.monotonic()
+        """Count the workers at intervals, and mark the cluster as lost when it stops answering."""
+        last_worker_seen = time.monotonic()
         while not self.is_lost:
             await asyncio.sleep(WATCH_SECONDS)
             try:
-                threads = await asyncio.wait_for(self._client.nthreads(), SILENCE_SECONDS)
-            except Exception as error:  # noqa: BLE001 - lost, in whatever form
-                self._lose(str(self._loss(error)))
+                threads = await asyncio.wait_for(self._client.nthreads(), ANSWER_TIMEOUT_SECONDS)
+            except Exception as error:  # noqa: BLE001 - any failure means lost
+                self._mark_lost(str(self._lost_error(error)))
                 return
             self.width = len(threads) or self.width
-            last = time.monotonic() if threads else last
-            if time.monotonic() - last > DESERTED_SECONDS:
-                self._lose(f"{self._name} has had no worker for {DESERTED_SECONDS:g} seconds")
+            last_worker_seen = time.monotonic() if threads else last_worker_seen
+            if time.monotonic() - last_worker_seen > NO_WORKER_TIMEOUT_SECONDS:
+                self._mark_lost(
+                    f"{self._name} has had no worker for {NO_WORKER_TIMEOUT_SECONDS:g} seconds"
+                )
 
-    def _lose(self, reason: str) -> None:
-        """Let everybody know who waits for something."""
+    def _mark_lost(self, reason: str) -> None:
+        """Record that the cluster is lost, which wakes up all waiting tasks."""
         if not self._lost.done():
             self._lost.set_result(reason)
 
-    def _meant(self, error: BaseException) -> Exception:
-        """Return what an exception of Dask's means."""
+    def _translate(self, error: BaseException) -> Exception:
+        """Translate an exception of Dask's."""
         if isinstance(error, ExecutorLost):
             return ExecutorLost(*error.args)
         if type(error).__name__ == "KilledWorker":
             return TaskKilled(str(error))
-        return self._loss(error)
+        return self._lost_error(error)
 
-    def _loss(self, error: BaseException) -> ExecutorLost:
-        said = " ".join(str(error).split())[:300]
-        return ExecutorLost(f"{self._name} was lost: {type(error).__name__}: {said}")
+    def _lost_error(self, error: BaseException) -> ExecutorLost:
+        reason = " ".join(str(error).split())[:300]
+        return ExecutorLost(f"{self._name} is lost: {type(error).__name__}: {reason}")
 
 
-def _heard(answer: asyncio.Future[Any]) -> None:
-    """Take note of what an answer raised, since asyncio complains of what is not looked at."""
+def _retrieve_exception(answer: asyncio.Future[Any]) -> None:
+    """Retrieve the exception of a future, which asyncio would log otherwise."""
     if not answer.cancelled():
         answer.exception()
 
 
-def _wrong_with(answer: Any, expected: dict[str, str]) -> str | None:
-    """Say what is wrong with a worker by its answer; one that is gone by now has none."""
+def _worker_problem(answer: Any, expected: dict[str, str]) -> str | None:
+    """Describe the problem with a worker from its answer; a worker that is gone has none."""
     if isinstance(answer, OSError):
         return None
     if isinstance(answer, Exception):

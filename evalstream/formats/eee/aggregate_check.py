@@ -15,11 +15,11 @@ from evalstream.formats.eee.version_fit import versions_that_fit
 from evalstream.model.finding import PlacedViolation, Violation, one_of
 from evalstream.model.options import Options
 from evalstream.parsing.json import UTF8_MARK
-from evalstream.parsing.json_schema import builtin_validator
 from evalstream.parsing.limits import (
-    held_of,
+    limit_findings,
 )
 from evalstream.parsing.schema_errors_in_parts import error_parts
+from evalstream.parsing.schema_files import builtin_validator
 from evalstream.rules.profiles import PROFILES
 from evalstream.rules.schema import explain as explain_schema
 from evalstream.rules.syntax import (
@@ -49,7 +49,7 @@ def read_aggregate(text: bytes, name: str, options: Options) -> Reading:
     if reading.value is None:
         return Reading(None, violations)
     aggregate = Aggregate(name, reading.value, claims_of(text.removeprefix(UTF8_MARK)))
-    reported = held_of(reading.concerned(_schema_violations(aggregate, options)))
+    reported = limit_findings(reading.concerned(_schema_violations(aggregate, options)))
     try:
         violations.extend(map(PlacedViolation, reported))
     except RecursionError:

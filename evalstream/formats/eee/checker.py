@@ -42,7 +42,7 @@ from evalstream.model.options import Options
 from evalstream.model.report import NOT_CHECKED, NOT_SEALED, RunSummary, Verified
 from evalstream.model.run import STDIN, Run
 from evalstream.parsing.json import text_or_none
-from evalstream.parsing.limits import held_of
+from evalstream.parsing.limits import limit_findings
 from evalstream.rules.base import place_in
 from evalstream.rules.inputs import ES001, ES002, ES009, changed_while_read
 from evalstream.rules.syntax import ES108
@@ -323,9 +323,9 @@ class RunCheck:
         about_rows = [*rows.violations, *unmet_expectations(facts)]
         about_aggregate = list(self._aggregate_violations)
         about_aggregate.extend(
-            map(PlacedViolation, held_of(self._aggregate_rule_violations(facts)))
+            map(PlacedViolation, limit_findings(self._aggregate_rule_violations(facts)))
         )
-        for violation in held_of(self._run_violations(facts)):
+        for violation in limit_findings(self._run_violations(facts)):
             about = CATALOGUE[violation.code].about_aggregate and not violation.about_rows
             if about and facts.aggregate is not None:
                 about_aggregate.append(PlacedViolation(violation))

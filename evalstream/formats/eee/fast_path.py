@@ -12,7 +12,6 @@ from evalstream.formats.eee.catalogue import bound_rules
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.rules.row import common_bounds, timed_members
 from evalstream.parsing.json import FAST_DEPTH
-from evalstream.parsing.json_schema import builtin_schema
 from evalstream.parsing.native.binding import (
     RowConstraints,
     ScannerConfig,
@@ -23,6 +22,7 @@ from evalstream.parsing.native.binding import checks as known_checks
 from evalstream.parsing.native.binding import recipes as known_recipes
 from evalstream.parsing.native.binding import slots as known_slots
 from evalstream.parsing.native.schema_tables import NotTabled, Tables, pinned, tables_of
+from evalstream.parsing.schema_files import builtin_schema
 from evalstream.rules.base import Rule
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from evalstream.formats.eee.aggregate import Aggregate, Result
 from evalstream.formats.eee.claims import Claims
 from evalstream.stats.agreement import Agreement, agreement, agrees, as_float
-from evalstream.stats.duplicates import Cover
+from evalstream.stats.duplicates import ResultCoverage
 from evalstream.stats.score_sums import FRACTION_BITS, ScoreSums
 
 PERCENT: Final = 100
@@ -58,7 +58,7 @@ class Recomputed:
     result: Result
     claims: Claims
     scores: ScoreSums | None
-    cover: Cover
+    cover: ResultCoverage
 
     @property
     def samples(self) -> int:
@@ -234,7 +234,7 @@ class Recomputed:
 
 
 def recomputed(
-    aggregate: Aggregate, scores: Mapping[int, ScoreSums], covers: Mapping[int, Cover]
+    aggregate: Aggregate, scores: Mapping[int, ScoreSums], covers: Mapping[int, ResultCoverage]
 ) -> list[Recomputed]:
     """Recompute every result of an aggregate from its rows, in the aggregate's order."""
     return [
@@ -242,7 +242,7 @@ def recomputed(
             result,
             aggregate.claims.get(result.place, Claims()),
             scores.get(result.place),
-            covers.get(result.place, Cover()),
+            covers.get(result.place, ResultCoverage()),
         )
         for result in aggregate.joinable()
     ]

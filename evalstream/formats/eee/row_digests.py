@@ -9,7 +9,7 @@ import xxhash
 
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.row_groups import RowGroup
-from evalstream.io.digest import wide_digest
+from evalstream.io.digest import digest128
 from evalstream.model.block import Bytes
 from evalstream.model.row_record import ABSENT, pack
 from evalstream.parsing import json
@@ -39,13 +39,13 @@ def sample_digest(sample: Any, group: RowGroup) -> bytes | None:
     if not group.is_named:
         return None
     if sample.__class__ is str:
-        return wide_digest(sample.encode(errors="surrogatepass"), group.name, group.evaluation)
+        return digest128(sample.encode(errors="surrogatepass"), group.name, group.evaluation)
     if isinstance(sample, float) and sample.is_integer():
         sample = int(sample)  # as JSON Schema has it
     if isinstance(sample, int):
         # The integer 1 and the text "1" are different samples.
         seeds = ~group.name % _MODULUS, ~group.evaluation % _MODULUS
-        return wide_digest(f"{sample}".encode(), *seeds)
+        return digest128(f"{sample}".encode(), *seeds)
     return None
 
 
@@ -69,12 +69,12 @@ def record(
     content, score = xxhash.xxh64_intdigest(line), _double(shown.score)
     ids = group.place, offset, group.name, score
     if key is None:
-        return pack(number, wide_digest(line), ABSENT, content, 0, 0, 0, *ids)
+        return pack(number, digest128(line), ABSENT, content, 0, 0, 0, *ids)
     mark = row_view.repeat_mark(shown.metadata)
     return pack(
         number,
         key,
-        ABSENT if shown.input is None else wide_digest(shown.input, group.evaluation),
+        ABSENT if shown.input is None else digest128(shown.input, group.evaluation),
         content,
         shown.output,
         xxhash.xxh64_intdigest(mark.encode(errors="surrogatepass")) if mark else 0,

@@ -33,7 +33,7 @@ from evalstream.rules.base import RowCheck
 from evalstream.rules.inputs import ES003, noise_check
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES107, ES108, ES110, ES114
 from evalstream.rules.torn_line import last_line, newline_missing
-from evalstream.stats.link_keys import UNSHOWN, input_hash64, sample_hash64
+from evalstream.stats.link_keys import NO_INPUT_HASH, input_hash64, sample_hash64
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
@@ -394,7 +394,7 @@ class _Pass:
         if links is None or not entry.scored:
             return
         covered, word = row_view.hash_input(row), sample_hash64(row["sample_id"])
-        shown = UNSHOWN
+        shown = NO_INPUT_HASH
         if covered is not None:
             shown = input_hash64(word, *covered, row_view.choices_text(row["input"].get("choices")))
         links += (word, shown, entry.number, entry.offset)

@@ -11,12 +11,8 @@ from evalstream.formats.eee.rules.version import ES215, ES216, MISSING, fits_ano
 from evalstream.formats.eee.version_fit import versions_that_fit
 from evalstream.model.finding import Violation, one_of
 from evalstream.parsing import json
-from evalstream.parsing.json_schema import (
-    Validator,
-    builtin_validator,
-    compile_schema,
-    finite_check,
-)
+from evalstream.parsing.json_schema import Validator, compile_schema, finite_check
+from evalstream.parsing.schema_files import builtin_validator
 from evalstream.rules import schema, syntax
 from evalstream.rules.syntax import ES113
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evalstream.formats.eee.aggregate import Result
 from evalstream.formats.eee.facts import RunFacts
-from evalstream.stats.duplicates import Cover
+from evalstream.stats.duplicates import ResultCoverage
 
 
 def samples_beside(facts: RunFacts, result: Result) -> int:
@@ -26,7 +26,7 @@ def is_even(facts: RunFacts, result: Result) -> bool:
     )
 
 
-def _covers_beside(facts: RunFacts, result: Result) -> list[Cover]:
+def _covers_beside(facts: RunFacts, result: Result) -> list[ResultCoverage]:
     """Return the coverage of all results over a result's dataset, itself included."""
     return [
         facts.coverage.of(other.place)

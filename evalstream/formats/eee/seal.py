@@ -87,9 +87,9 @@ class Seal:
 
     def difference(self) -> str:
         """Return the change as a unified diff."""
-        from evalstream.parsing.json_edit import change_shown
+        from evalstream.parsing.text_diff import diff_text
 
-        return change_shown(self.before or b"", self.after, os.path.basename(self.path))
+        return diff_text(self.before or b"", self.after, os.path.basename(self.path))
 
     def write(self) -> None:
         """Write the sealed aggregate, completely or not at all. Raises CannotWrite."""
@@ -186,7 +186,7 @@ def stopped_before() -> Refusal | None:
         STOPPING.check()
     except Stopped as stopped:
         return Refusal(incomplete_reason=f"stopped by {stopped.name}")
-    STOPPING.hold()
+    STOPPING.defer()
     return None
 
 

@@ -8,13 +8,9 @@ from typing import Any, Final
 
 from evalstream.formats.eee import versions
 from evalstream.parsing.json import resolve
-from evalstream.parsing.json_schema import (
-    builtin_schema,
-    builtin_validator,
-    demands_of,
-    finite_check,
-)
+from evalstream.parsing.json_schema import finite_check
 from evalstream.parsing.schema_errors import Path_, SchemaError, path_of
+from evalstream.parsing.schema_files import builtin_schema, builtin_validator, constraints_of
 
 _INDIRECT: Final = frozenset({"$ref", "patternProperties"})
 """Keywords of a schema next to which the other keywords do not always apply."""
@@ -57,10 +53,10 @@ def versions_that_fit(
 @lru_cache(maxsize=64)
 def _alternatives(version: str, *, instance: bool) -> tuple[tuple[str, ...], ...]:
     """Group the other versions by their requirements."""
-    own = demands_of(versions.schema_name(version, instance=instance))
+    own = constraints_of(versions.schema_name(version, instance=instance))
     groups: dict[str, list[str]] = {}
     for name in versions.others(version, instance=instance):
-        demands = demands_of(versions.schema_name(name, instance=instance))
+        demands = constraints_of(versions.schema_name(name, instance=instance))
         if demands != own:
             groups.setdefault(demands, []).append(name)
     return tuple(map(tuple, groups.values()))

@@ -25,9 +25,9 @@ from evalstream.io.file_state import Watch
 from evalstream.model.finding import Excerpt, Severity, Violation
 from evalstream.model.text import with_article
 from evalstream.parsing.json import UTF8_MARK, fast, type_name
-from evalstream.parsing.json_schema import builtin_schema
 from evalstream.parsing.limits import TooLarge, refuse_many_values
 from evalstream.parsing.peek import PEEK_BYTES
+from evalstream.parsing.schema_files import builtin_schema
 from evalstream.parsing.strict_json import SyntaxIssue
 from evalstream.parsing.yaml import INVALID, NOWHERE, OLDER, Yaml, line_at, read_yaml
 from evalstream.parsing.yaml_scalars import Mark, settle

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from evalstream.formats.base import other_formats
 from evalstream.formats.evalguard.documents import ENDINGS, SCHEMA_ENDING, is_document_name, stem_of
-from evalstream.io.containment import Inside, LeadsOut
+from evalstream.io.containment import FolderBoundary, OutsideFolder
 from evalstream.io.exclusion import Exclusion
 from evalstream.io.remote import is_remote
 from evalstream.model.run import STDIN
@@ -62,7 +62,7 @@ def nothing_in(path: str) -> str | None:
 
 def _files_below(folder: str, exclude: Iterable[str]) -> Iterator[File]:
     """Walk through a folder, without hidden names and without following links out of it."""
-    inside, exclusion = Inside(folder), Exclusion(exclude)
+    inside, exclusion = FolderBoundary(folder), Exclusion(exclude)
     root = os.path.basename(inside.real)
     waiting = [""]
     while waiting:
@@ -91,11 +91,11 @@ def _files_below(folder: str, exclude: Iterable[str]) -> Iterator[File]:
         waiting.extend(reversed(folders))
 
 
-def _linked(inside: Inside, path: str, file: File) -> Iterator[File]:
+def _linked(inside: FolderBoundary, path: str, file: File) -> Iterator[File]:
     """Yield the target of a link, unless the walk reaches it anyway."""
     try:
         target = inside.resolved(path)
-    except LeadsOut:
+    except OutsideFolder:
         # Without an ending it may lead to a folder with documents.
         if is_document_name(path) or not os.path.splitext(path)[1]:
             yield file._replace(leaves=True)

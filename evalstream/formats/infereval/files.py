@@ -18,11 +18,11 @@ from evalstream.formats.infereval.documents import (
     kind_by_members,
     kind_by_signs,
 )
-from evalstream.io.compression import Unpacked, compression_of
+from evalstream.io.compression import DecompressingReader, compression_of
 from evalstream.io.file_state import Watch
 from evalstream.io.remote import RemoteReader, is_remote
 from evalstream.io.standard_input import STANDARD_INPUT
-from evalstream.io.stream import Descriptor, Rewound, Stored
+from evalstream.io.stream import DescriptorReader, FileReader, PrefixedReader
 from evalstream.model.block import ByteStream
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN
@@ -76,9 +76,9 @@ class Document:
             start = b""
             while len(start) < MAGIC_BYTES and (data := reader.read()):
                 start += data
-            packed, reader = compression_of(start), Rewound(start, reader)
+            packed, reader = compression_of(start), PrefixedReader(start, reader)
             if packed is not None:
-                reader = Unpacked(reader, packed)
+                reader = DecompressingReader(reader, packed)
             while data := reader.read():
                 digest.update(data)
                 yield data
@@ -109,8 +109,8 @@ class Document:
     def _reader(self) -> ByteStream:
         if self._kept is not None:
             self._kept.seek(0)
-            return Descriptor(self._kept.fileno())
-        return RemoteReader(self._path) if is_remote(self._path) else Stored(self._path)
+            return DescriptorReader(self._kept.fileno())
+        return RemoteReader(self._path) if is_remote(self._path) else FileReader(self._path)
 
 
 def kind_of(path: str) -> str | None:
@@ -193,8 +193,8 @@ def _once(path: str) -> ByteStream:
     if path == STDIN:
         return STANDARD_INPUT.reader()
     # Opening a named pipe waits for a writer.
-    with STOPPING.waiting():
-        return Descriptor(os.open(path, os.O_RDONLY), owned=True)
+    with STOPPING.interruptible():
+        return DescriptorReader(os.open(path, os.O_RDONLY), owned=True)
 
 
 def _copy(reader: ByteStream, copy: IO[bytes], most: int | None) -> None:

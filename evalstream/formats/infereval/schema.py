@@ -10,15 +10,11 @@ from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME, 
 from evalstream.formats.infereval.rules.design import INF207
 from evalstream.formats.infereval.rules.structure import INF101, INF102
 from evalstream.model.finding import Violation
-from evalstream.parsing.json_schema import (
-    Validator,
-    builtin_schema,
-    builtin_validator,
-    compile_schema,
-)
-from evalstream.parsing.limits import held_of
+from evalstream.parsing.json_schema import Validator, compile_schema
+from evalstream.parsing.limits import limit_findings
 from evalstream.parsing.schema_errors import SchemaError
 from evalstream.parsing.schema_errors_in_parts import error_parts
+from evalstream.parsing.schema_files import builtin_schema, builtin_validator
 from evalstream.rules.schema import explain
 from evalstream.rules.syntax import ES113
 
@@ -50,7 +46,7 @@ def schema_violations(validator: Validator, value: Any) -> list[Violation]:
     too deep gives that violation only.
     """
     try:
-        return list(held_of(_shape_violations(validator, value)))
+        return list(limit_findings(_shape_violations(validator, value)))
     except RecursionError:
         return [ES113.violation("nested too deep to be checked against the schema")]
 

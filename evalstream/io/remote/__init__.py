@@ -1,4 +1,4 @@
-"""Objects in stores, by URL: their bytes in order, out of blocks that threads fetch ahead."""
+"""Remote objects by URL: read in order, with threads that fetch blocks ahead."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -30,7 +30,7 @@ _HOMES: Final = {
     "listed": "listing",
     "read_each": "listing",
 }
-"""The modules that are loaded only where something is fetched or listed: most files are local."""
+"""Modules that are imported on first use only: most files are local."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Why stores fail, in words of our own: those of a library or a server may hold credentials."""
+"""Errors of stores, in messages of our own: those of libraries and servers may hold credentials."""
 
 import os
 from http import HTTPStatus
@@ -6,40 +6,40 @@ from typing import Final, NamedTuple
 
 
 class Reason(NamedTuple):
-    """Why something failed; what is `lasting` is not tried again."""
+    """The reason of a failure; after a `permanent` one there is no retry."""
 
-    words: str
+    message: str
     kind: type[OSError] = OSError
-    lasting: bool = False
+    permanent: bool = False
 
     def error(self, tries: int = 1) -> OSError:
-        """Return what is told in the end."""
-        return self.kind(self.words if tries == 1 else f"{self.words} (tried {tries} times)")
+        """Return the exception to raise after the last attempt."""
+        return self.kind(self.message if tries == 1 else f"{self.message} (tried {tries} times)")
 
 
 class StoreError(Exception):
-    """A try failed for a reason that we found."""
+    """A request failed for a known reason."""
 
     def __init__(self, reason: Reason) -> None:
-        super().__init__(reason.words)
+        super().__init__(reason.message)
         self.reason = reason
 
 
-CHANGED: Final = Reason("it changed while it was read", lasting=True)
-FOLDER: Final = Reason("it is a folder", IsADirectoryError, lasting=True)
+CHANGED: Final = Reason("the object changed while it was read", permanent=True)
+FOLDER: Final = Reason("it is a folder", IsADirectoryError, permanent=True)
 
-_DENIED: Final = Reason("access is denied", PermissionError, lasting=True)
-_NOT_FOUND: Final = Reason("it was not found", FileNotFoundError, lasting=True)
-_NO_CREDENTIALS: Final = Reason("no credentials were found", PermissionError, lasting=True)
-_NOT_SECURE: Final = Reason("no secure connection could be made", lasting=True)
-_NO_SENSE: Final = Reason("the URL makes no sense to its store", lasting=True)
-_UNREACHABLE: Final = Reason("the server cannot be reached", ConnectionError)
-_BROKEN: Final = Reason("the connection broke off", ConnectionError)
-_TIMED_OUT: Final = Reason("the server took too long", TimeoutError)
+_DENIED: Final = Reason("access denied", PermissionError, permanent=True)
+_NOT_FOUND: Final = Reason("not found", FileNotFoundError, permanent=True)
+_NO_CREDENTIALS: Final = Reason("no credentials found", PermissionError, permanent=True)
+_NOT_SECURE: Final = Reason("cannot make a secure connection", permanent=True)
+_NO_SENSE: Final = Reason("the store does not accept this URL", permanent=True)
+_UNREACHABLE: Final = Reason("cannot reach the server", ConnectionError)
+_BROKEN: Final = Reason("the connection was interrupted", ConnectionError)
+_TIMED_OUT: Final = Reason("the server did not answer in time", TimeoutError)
 
 
 def reason_of(error: Exception) -> Reason:
-    """Say why something failed, by the kind of an exception and its numbers."""
+    """Return the reason of a failure, from the type of an exception and its status codes."""
     if isinstance(error, StoreError):
         return error.reason
     status = _status_of(error)
@@ -48,41 +48,41 @@ def reason_of(error: Exception) -> Reason:
     for kind in type(error).__mro__:
         if kind.__name__ in _REASONS_BY_NAME:
             return _REASONS_BY_NAME[kind.__name__]
-    # gcsfs tells this in no other way.
+    # gcsfs has no other sign of this failure.
     if isinstance(error, OSError) and str(error).startswith("Forbidden"):
         return _DENIED
     if isinstance(error, OSError) and error.errno is not None:
         return Reason(os.strerror(error.errno).lower())
-    return Reason(f"it failed with {type(error).__name__}", lasting=isinstance(error, _LASTING))
+    return Reason(f"unexpected {type(error).__name__}", permanent=isinstance(error, _LASTING))
 
 
 def refusal(status: int) -> Reason:
-    """Say what a status of HTTP means."""
+    """Return the reason for an HTTP status."""
     if status in _REASONS_BY_STATUS:
         return _REASONS_BY_STATUS[status]
     phrase = f" ({HTTPStatus(status).phrase})" if status in _STATUSES else ""
-    return Reason(f"the server answered {status}{phrase}", lasting=status not in _PASSING)
+    return Reason(f"the server answered {status}{phrase}", permanent=status not in _PASSING)
 
 
 def _status_of(error: BaseException | None) -> int | None:
-    """Return the status of the HTTP answer that an exception came from, if it did."""
+    """Return the HTTP status of the response that caused an exception, if there is one."""
     while error is not None:
         answer = getattr(error, "response", None)
-        told = getattr(answer, "status_code", None)
+        reported = getattr(answer, "status_code", None)
         if isinstance(answer, dict):
-            told = answer.get("ResponseMetadata", {}).get("HTTPStatusCode")
+            reported = answer.get("ResponseMetadata", {}).get("HTTPStatusCode")
         elif type(error).__name__ == "HttpError":
-            # Only of gcsfs: aiohttp's faults of parsing have a code that nobody answered.
-            told = getattr(error, "code", None)
-        if str(told).isdecimal():
-            return int(str(told))
+            # Only for gcsfs: parse errors of aiohttp have a code that no server sent.
+            reported = getattr(error, "code", None)
+        if str(reported).isdecimal():
+            return int(str(reported))
         error = error.__cause__
     return None
 
 
 _STATUSES: Final = frozenset(HTTPStatus)
 _PASSING: Final = frozenset({408, 425, 429, *range(500, 600)}) - {501}
-"""The statuses after which another try may go well."""
+"""The HTTP statuses after which a retry may succeed."""
 
 _REASONS_BY_STATUS: Final[dict[int, Reason]] = {
     HTTPStatus.UNAUTHORIZED: _DENIED,
@@ -132,4 +132,4 @@ _REASONS_BY_NAME: Final = {
     "IncompleteRead": _BROKEN,
     "ConnectionError": _BROKEN,
 }
-"""Exceptions by name, as the packages that they are from may not be installed."""
+"""Reasons by name of the exception, because its package may not be installed."""

@@ -1,4 +1,4 @@
-"""What fsspec does for every kind of store; it is imported when the first URL is opened."""
+"""Access to fsspec, which is imported when the first URL is opened."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
@@ -6,35 +6,35 @@ from typing import Any, TypeVar
 
 from evalstream.io.remote import limits
 from evalstream.io.remote.errors import FOLDER, StoreError
-from evalstream.io.remote.store import Facts, marks_among
+from evalstream.io.remote.store import ObjectInfo, version_marks
 
 _Returned = TypeVar("_Returned")
 
 
-def located(url: str, **options: Any) -> tuple[Any, str]:
-    """Return the file system of a URL, and the path in it."""
+def open_filesystem(url: str, **options: Any) -> tuple[Any, str]:
+    """Return the fsspec file system of a URL, and the path in it."""
     found: tuple[Any, str] = import_module("fsspec.core").url_to_fs(
         url, use_listings_cache=False, **options
     )
     return found
 
 
-def configured(scheme: str, option: str) -> dict[str, Any]:
-    """Return what fsspec is configured to use; what is handed over would take its place."""
+def fsspec_settings(scheme: str, option: str) -> dict[str, Any]:
+    """Return the user's fsspec settings of an option, which our own value would replace."""
     return dict(import_module("fsspec.config").conf.get(scheme, {}).get(option, {}))
 
 
 def run_on(loop: Any, function: Callable[..., Awaitable[_Returned]], *arguments: Any) -> _Returned:
-    """Run a coroutine on the event loop of fsspec, and end it where it takes too long."""
+    """Run a coroutine on the event loop of fsspec, with a timeout."""
     returned: _Returned = import_module("fsspec.asyn").sync(
         loop, function, *arguments, timeout=limits.BLOCK_SECONDS
     )
     return returned
 
 
-def facts_of(found: Mapping[str, Any]) -> Facts:
-    """Return what is needed of what a file system tells of an object."""
+def object_info(found: Mapping[str, Any]) -> ObjectInfo:
+    """Return the properties of an object from the answer of a file system."""
     if found.get("type") == "directory":
         raise StoreError(FOLDER)
     size = found.get("size")
-    return Facts(size, size is not None, marks_among(found))
+    return ObjectInfo(size, size is not None, version_marks(found))

@@ -1,13 +1,13 @@
-"""Objects in any other store that fsspec knows, by what all of them have in common."""
+"""Objects in any other store of fsspec, by the interface that all of them share."""
 
 from functools import partial
 from typing import Any
 
 from evalstream.io.remote import limits
-from evalstream.io.remote.filesystem import facts_of, located
-from evalstream.io.remote.ranges import whole
-from evalstream.io.remote.retry import Running, within
-from evalstream.io.remote.store import GENERATION, Facts, Stream
+from evalstream.io.remote.filesystem import object_info, open_filesystem
+from evalstream.io.remote.ranges import check_length
+from evalstream.io.remote.retry import BackgroundCall, with_timeout
+from evalstream.io.remote.store import GENERATION, ObjectInfo, Stream
 
 
 class AnyObject:
@@ -16,29 +16,29 @@ class AnyObject:
     pins = False
 
     def __init__(self, url: str, _scheme: str) -> None:
-        self._files, self._path = located(url)
+        self._files, self._path = open_filesystem(url)
         self._options: dict[str, Any] = {}
         if not self._files.async_impl:
             self._options["cache_type"] = "none"
 
-    def look(self) -> Facts:
-        """Ask for what is known of the object."""
+    def get_info(self) -> ObjectInfo:
+        """Request the properties of the object."""
         options = {"expand_info": True, "refresh": True} if self._speaks("hf") else {}
         self._files.invalidate_cache()
-        return facts_of(within(partial(self._files.info, self._path, **options)))
+        return object_info(with_timeout(partial(self._files.info, self._path, **options)))
 
-    def fetch(self, start: int, end: int, opened: Facts) -> bytes:
-        """Ask for a part, of the generation that was opened where there are such."""
+    def fetch(self, start: int, end: int, opened: ObjectInfo) -> bytes:
+        """Request a byte range, of the opened generation where the store has generations."""
         options = dict(self._options)
         if self._speaks("gs") and GENERATION in opened.marks:
             options[GENERATION] = opened.marks[GENERATION]
-        data = within(partial(self._files.cat_file, self._path, start, end, **options))
-        return whole(data, end - start)
+        data = with_timeout(partial(self._files.cat_file, self._path, start, end, **options))
+        return check_length(data, end - start)
 
-    def stream(self, opened: Facts) -> Stream:
+    def stream(self, opened: ObjectInfo) -> Stream:
         """Open the object as a file."""
         del opened
-        return _FileStream(within(partial(self._files.open, self._path, "rb")))
+        return _FileStream(with_timeout(partial(self._files.open, self._path, "rb")))
 
     def _speaks(self, protocol: str) -> bool:
         known = self._files.protocol
@@ -46,16 +46,16 @@ class AnyObject:
 
 
 class _FileStream:
-    """A file of fsspec that is read from its first byte on."""
+    """A file of fsspec, read from its first byte."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
 
     def read(self) -> bytes:
-        """Return what comes next."""
-        piece: bytes = within(partial(self._file.read, limits.PIECE_BYTES))
+        """Return the next bytes."""
+        piece: bytes = with_timeout(partial(self._file.read, limits.PIECE_BYTES))
         return piece
 
     def close(self) -> None:
-        """Close the file, in the background as it may stall."""
-        Running(self._file.close)
+        """Close the file, in the background because it may stall."""
+        BackgroundCall(self._file.close)

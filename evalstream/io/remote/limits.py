@@ -1,4 +1,4 @@
-"""How much is fetched at once, and how long a store may take over it."""
+"""Limits of remote reading: block sizes, parallel requests, timeouts and retries."""
 
 from typing import Final
 
@@ -6,17 +6,17 @@ from evalstream.model.block import MEBIBYTE
 
 BLOCK_BYTES: Final = 8 * MEBIBYTE
 WORKERS: Final = 4
-"""How many blocks are fetched at once; one more is being handed on."""
+"""Number of blocks fetched in parallel; one more is being processed."""
 
 PIECE_BYTES: Final = MEBIBYTE
-"""The most that one `read` returns."""
+"""Most bytes that one `read` returns."""
 
 TRIES: Final = 5
 PAUSE_SECONDS: Final = 1.0
-"""How long the first pause between two tries is, give or take half; each is twice the last."""
+"""First pause between two attempts, ± 50 %; each further pause is twice as long."""
 
 STALL_SECONDS: Final = 30.0
-"""After how long without a byte a connection is given up."""
+"""Seconds without a byte after which a connection is closed."""
 
 BLOCK_SECONDS: Final = 120.0
-"""After how long a block is given up although its bytes trickle in, or nobody can see them."""
+"""Seconds after which a block is given up, even if bytes still arrive."""

@@ -1,4 +1,4 @@
-"""What lies below a prefix in a store, listed a page at a time, and read a few at a time."""
+"""Objects below a prefix of a store: listed in pages, and read in parallel."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.io.remote import limits
 from evalstream.io.remote.errors import Reason, StoreError
-from evalstream.io.remote.filesystem import located
+from evalstream.io.remote.filesystem import open_filesystem
 from evalstream.io.remote.reader import read_whole
-from evalstream.io.remote.retry import Running, tried, within
-from evalstream.io.remote.store import ETAG, GENERATION, MODIFIED, marks_among
-from evalstream.io.remote.stores import opened
+from evalstream.io.remote.retry import BackgroundCall, with_retries, with_timeout
+from evalstream.io.remote.store import ETAG, GENERATION, MODIFIED, version_marks
+from evalstream.io.remote.stores import open_url
 from evalstream.io.remote.urls import S3, WEB
 from evalstream.model.signals import STOPPING
 
 READERS: Final = 8
-"""How many small objects are read at once."""
+"""Number of small objects read in parallel."""
 
-_NO_LISTS: Final = Reason("a web server does not list what it holds", lasting=True)
-_NO_NEXT: Final = Reason("the server does not say how its list goes on", lasting=True)
-_NUL: Final = Reason("it holds an object with a NUL in its name", lasting=True)
+_NO_LISTS: Final = Reason("a web server cannot list its files", permanent=True)
+_NO_NEXT: Final = Reason("the server did not send the token of the next page", permanent=True)
+_NUL: Final = Reason("the name of an object contains a NUL character", permanent=True)
 
 
 class Listed(NamedTuple):
-    """A file by its path below what was listed.
+    """An object by its path below the listed prefix.
 
-    A store that lists tells the `size` in bytes, and a `mark` that another object under the
-    same name does not have: its ETag, else its generation, else when it was modified.
+    `size` is in bytes, and `mark` differs from that of another object under the same name: the
+    ETag, else the generation, else the modification time. Both are None where the store does not
+    report them.
     """
 
     path: str
@@ -39,34 +40,34 @@ class Listed(NamedTuple):
 
 
 def listed(prefix: str) -> Iterator[list[Listed]]:
-    """List the objects below `prefix`, in any order, those with hidden names left out.
+    """List the objects below `prefix`, in any order, without hidden names.
 
-    S3 is asked for pages of at most 1,000 objects, so memory does not grow with their number;
-    other stores for a folder at a time. Raises OSError where a page cannot be had, and
-    MissingExtra where a library for the store is not installed.
+    S3 is listed in pages of at most 1,000 objects, so memory does not grow with their number; other
+    stores are listed folder by folder. Raises OSError where a page cannot be read, and MissingExtra
+    where a library for the store is not installed.
     """
-    pages: Iterator[list[Listed]] = opened(as_prefix(prefix), _pages_of)
+    pages: Iterator[list[Listed]] = open_url(as_prefix(prefix), _pages_of)
     while True:
-        with STOPPING.waiting():
+        with STOPPING.interruptible():
             page = next(pages, None)
         if page is None:
             return
-        if any("\0" in one.path for one in page):
+        if any("\0" in entry.path for entry in page):
             raise _NUL.error()
-        yield [one for one in page if not _is_hidden(one.path)]
+        yield [entry for entry in page if not _is_hidden(entry.path)]
 
 
 def as_prefix(url: str) -> str:
-    """Return a URL with one slash at its end."""
+    """Return a URL with exactly one slash at its end."""
     scheme, _, rest = url.partition("://")
     return f"{scheme}://{rest.rstrip('/')}/"
 
 
 def read_each(urls: Iterable[str], most: int) -> Iterator[bytes | None]:
-    """Read objects of at most `most` bytes, some at once; None for what cannot be read."""
-    ahead: deque[Running[bytes | None]] = deque()
+    """Read objects of at most `most` bytes in parallel; None for those that cannot be read."""
+    ahead: deque[BackgroundCall[bytes | None]] = deque()
     for url in urls:
-        ahead.append(Running(partial(_read, url, most)))
+        ahead.append(BackgroundCall(partial(_read, url, most)))
         if len(ahead) == READERS:
             yield _ended(ahead.popleft())
     while ahead:
@@ -80,8 +81,8 @@ def _read(url: str, most: int) -> bytes | None:
         return None
 
 
-def _ended(running: Running[bytes | None]) -> bytes | None:
-    with STOPPING.waiting():
+def _ended(running: BackgroundCall[bytes | None]) -> bytes | None:
+    with STOPPING.interruptible():
         return running.result()
 
 
@@ -94,63 +95,66 @@ def _pages_of(url: str, scheme: str) -> Iterator[list[Listed]]:
         files, path = files_of(url, scheme)
         bucket, key, _ = files.split_path(path)
         return _s3_pages(files, bucket, f"{key.strip('/')}/" if key.strip("/") else "")
-    return _folders(*located(url))
+    return _folders(*open_filesystem(url))
 
 
-def _s3_pages(files: Any, bucket: str, below: str) -> Iterator[list[Listed]]:
-    asked = {"Bucket": bucket, "Prefix": below}
+def _s3_pages(files: Any, bucket: str, prefix: str) -> Iterator[list[Listed]]:
+    request = {"Bucket": bucket, "Prefix": prefix}
     while True:
-        found, token = tried(partial(_s3_page, files, asked), Event())
+        found, token = with_retries(partial(_s3_page, files, request), Event())
         yield found
         if token is None:
             return
-        asked["ContinuationToken"] = token
+        request["ContinuationToken"] = token
 
 
-def _s3_page(files: Any, asked: Mapping[str, str]) -> tuple[list[Listed], str | None]:
-    """Ask for a page, and how to ask for the next if there is one."""
-    answer = files.call_s3("list_objects_v2", timeout=limits.BLOCK_SECONDS, **asked)
-    told = [(one["Key"].removeprefix(asked["Prefix"]), one) for one in answer.get("Contents", ())]
-    # What ends with a slash marks a folder; stores show it as one.
-    found = [_listed(path, one) for path, one in told if path and not path.endswith("/")]
+def _s3_page(files: Any, request: Mapping[str, str]) -> tuple[list[Listed], str | None]:
+    """Request a page; return its objects and the token of the next page, if there is one."""
+    answer = files.call_s3("list_objects_v2", timeout=limits.BLOCK_SECONDS, **request)
+    reported = [
+        (entry["Key"].removeprefix(request["Prefix"]), entry)
+        for entry in answer.get("Contents", ())
+    ]
+    # A key that ends with a slash marks a folder; stores display it as one.
+    found = [_listed(path, entry) for path, entry in reported if path and not path.endswith("/")]
     token = answer.get("NextContinuationToken")
     if not answer.get("IsTruncated"):
         return found, None
-    if not token or token == asked.get("ContinuationToken"):
+    if not token or token == request.get("ContinuationToken"):
         raise StoreError(_NO_NEXT)
     return found, str(token)
 
 
 def _folders(files: Any, root: str) -> Iterator[list[Listed]]:
-    waiting = [""]
-    while waiting:
-        found, folders = tried(partial(_folder, files, root, waiting.pop()), Event())
-        waiting += folders
+    remaining = [""]
+    while remaining:
+        found, folders = with_retries(partial(_folder, files, root, remaining.pop()), Event())
+        remaining += folders
         yield found
 
 
-def _folder(files: Any, root: str, below: str) -> tuple[list[Listed], list[str]]:
+def _folder(files: Any, root: str, prefix: str) -> tuple[list[Listed], list[str]]:
     """List a folder: its files, and its folders, which end with a slash.
 
-    Entries are known by their last names alone: not all stores tell them as they were asked.
+    Only the last part of each name is used, because some stores spell the path differently.
     """
-    folder = "/".join((root.rstrip("/"), below)).rstrip("/")
+    folder = "/".join((root.rstrip("/"), prefix)).rstrip("/")
     files.invalidate_cache()
     found, folders = [], []
-    for one in within(partial(files.ls, folder or root, detail=True)):
-        path = str(one["name"]).rstrip("/")
-        name = below + path.rpartition("/")[2]
-        if path.lstrip("/") == folder.lstrip("/") or one.get("islink") or _is_hidden(name):
+    for entry in with_timeout(partial(files.ls, folder or root, detail=True)):
+        path = str(entry["name"]).rstrip("/")
+        name = prefix + path.rpartition("/")[2]
+        if path.lstrip("/") == folder.lstrip("/") or entry.get("islink") or _is_hidden(name):
             continue
-        if one.get("type") == "directory":
+        if entry.get("type") == "directory":
             folders.append(f"{name}/")
-        elif one.get("type") == "file":
-            found.append(_listed(name, one))
+        elif entry.get("type") == "file":
+            found.append(_listed(name, entry))
     return found, folders
 
 
-def _listed(path: str, told: Mapping[str, Any]) -> Listed:
-    size, marks = told.get("size", told.get("Size")), marks_among(told)
+def _listed(path: str, reported: Mapping[str, Any]) -> Listed:
+    size, marks = reported.get("size", reported.get("Size")), version_marks(reported)
     mark = next((marks[name] for name in (ETAG, GENERATION, MODIFIED) if name in marks), None)
     return Listed(path, size if isinstance(size, int) else None, mark)
 

@@ -1,4 +1,4 @@
-"""The bytes of an object in order, out of blocks that threads fetch ahead."""
+"""Sequential reader of a remote object, with threads that fetch blocks ahead."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -6,16 +6,16 @@ from functools import partial
 from threading import Event
 
 from evalstream.io.remote import limits
-from evalstream.io.remote.retry import Running, tried
-from evalstream.io.remote.store import ETAG, Facts, Store, Stream, difference
+from evalstream.io.remote.retry import BackgroundCall, with_retries
+from evalstream.io.remote.store import ETAG, ObjectInfo, Store, Stream, difference
 from evalstream.io.remote.stores import store_of
 from evalstream.model.signals import STOPPING
 
 
 def exists(url: str) -> bool:
-    """Tell whether there is an object. Raises OSError where that cannot be said, MissingExtra."""
+    """Tell whether an object exists. Raises OSError where that is not known, MissingExtra."""
     try:
-        _looked_at(store_of(url))
+        _get_info(store_of(url))
     except (FileNotFoundError, IsADirectoryError):
         return False
     return True
@@ -31,39 +31,38 @@ def read_whole(url: str, most: int) -> bytes:
     finally:
         reader.close()
     if max(len(data), reader.size) > most:
-        raise OSError(f"it has more than {most:,} bytes")
+        raise OSError(f"the object has more than {most:,} bytes")
     return bytes(data)
 
 
 class RemoteReader:
-    """The bytes of an object in a store; `size` counts them, 0 where the server does not say.
+    """Reads an object in a store; `size` counts its bytes, 0 where the server does not report it.
 
-    Nothing that a library or a server says in its own words becomes part of a message: there
-    may be credentials in it.
+    Messages never contain texts of a library or a server, which may hold credentials.
     """
 
     def __init__(self, url: str) -> None:
-        """Look at the object.
+        """Request the properties of the object.
 
-        Raises FileNotFoundError, PermissionError, IsADirectoryError or another OSError where
-        it cannot be read, and MissingExtra where a library for its store is not installed.
+        Raises FileNotFoundError, PermissionError, IsADirectoryError or another OSError where it
+        cannot be read, and MissingExtra where a library for its store is not installed.
         """
         self._store = store_of(url)
-        self._opened = _looked_at(self._store)
+        self._opened = _get_info(self._store)
         self.size = self._opened.size or 0
         self._closed = Event()
         self._stream: Stream | None = None
         self._fetches = self._ranges() if self._opened.ranged else self._pieces()
         self._most_ahead = limits.WORKERS if self._opened.ranged else 1
-        self._ahead: deque[Running[bytes]] = deque()
+        self._ahead: deque[BackgroundCall[bytes]] = deque()
         self._block = memoryview(b"")
         self._delivered = 0
 
     def read(self) -> bytes:
-        """Return the next bytes, `PIECE_BYTES` at most; nothing at the end.
+        """Return the next bytes, at most `PIECE_BYTES`; empty at the end.
 
-        Raises OSError where a block cannot be had whole, or the object changed since it was
-        opened, as far as the server tells with each block; then again and again.
+        Raises OSError where a block cannot be read in full, or where a block shows that the object
+        changed since it was opened; then again on each later call.
         """
         if not self._block:
             self._next_block()
@@ -73,29 +72,29 @@ class RemoteReader:
         return piece
 
     def wait(self, seconds: float) -> bool:
-        """Tell whether the next block is there, or the end or a fault, within some seconds."""
+        """Tell whether the next block, the end or an error is available within some seconds."""
         self._fill()
         if self._block or not self._ahead:
             return True
-        with STOPPING.waiting():
+        with STOPPING.interruptible():
             return self._ahead[0].ended(seconds)
 
     def changed(self) -> str | None:
-        """Say what changed since the object was opened, None if nothing did.
+        """Describe what changed since the object was opened, or return None.
 
-        Where the server cannot be asked any more, the marks it sent with each block count.
+        Where the server does not answer any more, the version marks of the blocks decide.
         """
         try:
-            now = _looked_at(self._store)
+            now = _get_info(self._store)
         except FileNotFoundError:
-            return "it is gone"
+            return "it no longer exists"
         except OSError as error:
             pinned = self._store.pins and ETAG in self._opened.marks
-            return None if pinned else f"it could not be looked at again: {error}"
+            return None if pinned else f"it could not be read again: {error}"
         return difference(self._opened, now)
 
     def close(self) -> None:
-        """Stop fetching; what is under way ends by itself and is dropped."""
+        """Stop fetching; running requests end by themselves and are dropped."""
         self._closed.set()
         self._ahead.clear()
         self._block = memoryview(b"")
@@ -106,34 +105,34 @@ class RemoteReader:
     def _next_block(self) -> None:
         self._fill()
         if self._ahead:
-            with STOPPING.waiting():
+            with STOPPING.interruptible():
                 self._block = memoryview(self._ahead[0].result())
             self._ahead.popleft()
             self._fill()
         known = self._opened.size is not None and not self._closed.is_set()
         if not self._block and known and self._delivered != self.size:
-            raise OSError(f"it ended after {self._delivered:,} of {self.size:,} bytes")
+            raise OSError(f"the object ended after {self._delivered:,} of {self.size:,} bytes")
 
     def _fill(self) -> None:
-        """Begin to fetch what may be fetched ahead."""
+        """Start requests up to the limit of blocks fetched ahead."""
         while len(self._ahead) < self._most_ahead and (fetch := next(self._fetches, None)):
-            self._ahead.append(Running(fetch))
+            self._ahead.append(BackgroundCall(fetch))
 
     def _ranges(self) -> Iterator[Callable[[], bytes]]:
         for start in range(0, self.size, limits.BLOCK_BYTES):
             end = min(start + limits.BLOCK_BYTES, self.size)
             fetch = partial(self._store.fetch, start, end, self._opened)
-            yield partial(tried, fetch, self._closed)
+            yield partial(with_retries, fetch, self._closed)
 
     def _pieces(self) -> Iterator[Callable[[], bytes]]:
-        """Iterate over what fetches the next bytes, where they come only from the first on."""
+        """Iterate over functions that fetch the next bytes of an object without range support."""
         ended = False
 
         def fetch() -> bytes:
             nonlocal ended
             if self._stream is None:
-                self._stream = tried(partial(self._store.stream, self._opened), self._closed)
-            piece = tried(self._stream.read, self._closed, tries=1)
+                self._stream = with_retries(partial(self._store.stream, self._opened), self._closed)
+            piece = with_retries(self._stream.read, self._closed, tries=1)
             ended = not piece
             return piece
 
@@ -141,7 +140,7 @@ class RemoteReader:
             yield fetch
 
 
-def _looked_at(store: Store) -> Facts:
-    """Look at an object. Raises OSError."""
-    with STOPPING.waiting():
-        return tried(store.look, Event())
+def _get_info(store: Store) -> ObjectInfo:
+    """Request the properties of an object. Raises OSError."""
+    with STOPPING.interruptible():
+        return with_retries(store.get_info, Event())

@@ -1,4 +1,4 @@
-"""Calls to stores: each in a thread of its own, given up after a while, and tried again."""
+"""Requests to stores: each in its own thread, with timeout and retries."""
 
 import random
 from collections.abc import Callable
@@ -11,8 +11,8 @@ from evalstream.io.remote.errors import reason_of
 _Returned = TypeVar("_Returned")
 
 
-class Running(Generic[_Returned]):
-    """A call in a thread of its own, for which nobody waits at the end of the process."""
+class BackgroundCall(Generic[_Returned]):
+    """A call in its own daemon thread, which does not delay the end of the process."""
 
     def __init__(self, call: Callable[[], _Returned]) -> None:
         self._call = call
@@ -41,23 +41,25 @@ class Running(Generic[_Returned]):
         self._ended.set()
 
 
-def within(call: Callable[[], _Returned]) -> _Returned:
-    """Return what a call returns; one that stalls cannot be ended and is left behind."""
-    return Running(call).result(limits.BLOCK_SECONDS)
+def with_timeout(call: Callable[[], _Returned]) -> _Returned:
+    """Return what a call returns, with a timeout; a stalled call is abandoned."""
+    return BackgroundCall(call).result(limits.BLOCK_SECONDS)
 
 
-def tried(call: Callable[[], _Returned], closed: Event, *, tries: int | None = None) -> _Returned:
-    """Return what a call returns, tried several times, with pauses. Raises OSError."""
+def with_retries(
+    call: Callable[[], _Returned], closed: Event, *, tries: int | None = None
+) -> _Returned:
+    """Return what a call returns, with retries and pauses. Raises OSError."""
     most = tries or limits.TRIES
     count = 0
     while True:
         count += 1
         try:
             return call()
-        except Exception as error:  # noqa: BLE001 - libraries of stores raise what they like
+        except Exception as error:  # noqa: BLE001 - libraries of stores raise any type
             reason = reason_of(error)
         pause = limits.PAUSE_SECONDS * 2 ** (count - 1) * random.uniform(0.5, 1.5)
-        if reason.lasting or count == most or closed.wait(pause):
+        if reason.permanent or count == most or closed.wait(pause):
             break
-    # Raised here, so that what a library said does not hang on it.
+    # Raised outside the handler, so that the library's message is not part of the traceback.
     raise reason.error(count)

@@ -1,16 +1,16 @@
-"""Objects in S3, and in stores that speak as S3 does."""
+"""Objects in S3, and in stores with the same protocol."""
 
 from typing import Any
 
 from evalstream.io.remote import limits
 from evalstream.io.remote.errors import Reason, StoreError
-from evalstream.io.remote.filesystem import configured, facts_of, located, run_on
-from evalstream.io.remote.ranges import check_range, drained
-from evalstream.io.remote.store import ETAG, Facts, Stream, check_marks, marks_among
+from evalstream.io.remote.filesystem import fsspec_settings, object_info, open_filesystem, run_on
+from evalstream.io.remote.ranges import check_range, read_range
+from evalstream.io.remote.store import ETAG, ObjectInfo, Stream, check_marks, version_marks
 
 
 class S3Object:
-    """An object in S3, or in a store that speaks as S3 does."""
+    """An object in S3, or in a store with the same protocol."""
 
     pins = True
 
@@ -21,45 +21,50 @@ class S3Object:
         if version:
             self._names["VersionId"] = version
 
-    def look(self) -> Facts:
-        """Ask for the head of the object."""
+    def get_info(self) -> ObjectInfo:
+        """Request the head of the object."""
         found = self._files.info(self._path, refresh=True, timeout=limits.BLOCK_SECONDS)
-        return facts_of(found)
+        return object_info(found)
 
-    def fetch(self, start: int, end: int, opened: Facts) -> bytes:
-        """Ask for a part, only of the object that was opened.
+    def fetch(self, start: int, end: int, opened: ObjectInfo) -> bytes:
+        """Request a byte range, only of the opened object.
 
-        By its ETag: who asks for a version needs a right that not everybody has who may read.
+        The condition is its ETag, because requesting a version needs a permission that readers may
+        lack.
         """
-        asked = {**self._names, "Range": f"bytes={start}-{end - 1}"}
+        request = {**self._names, "Range": f"bytes={start}-{end - 1}"}
         if ETAG in opened.marks:
-            asked["IfMatch"] = opened.marks[ETAG]
-        answer = self._files.call_s3("get_object", timeout=limits.BLOCK_SECONDS, **asked)
+            request["IfMatch"] = opened.marks[ETAG]
+        answer = self._files.call_s3("get_object", timeout=limits.BLOCK_SECONDS, **request)
         return run_on(self._files.loop, _part_of, answer, start, end, opened)
 
-    def stream(self, opened: Facts) -> Stream:
-        """Refuse: parts are part of the protocol."""
+    def stream(self, opened: ObjectInfo) -> Stream:
+        """Raise StoreError: range requests are part of the protocol."""
         del opened
-        raise StoreError(Reason("the server does not say how large it is", lasting=True))
+        raise StoreError(
+            Reason("the server does not report the size of the object", permanent=True)
+        )
 
 
 def files_of(url: str, scheme: str) -> tuple[Any, str]:
-    """Return the file system of a URL, and the path in it."""
-    # Tries are counted in one place, not by three layers of libraries on top of each other.
+    """Return the fsspec file system of a URL, and the path in it."""
+    # Attempts are counted in one place, not in three layers of libraries.
     config = {
         "connect_timeout": limits.STALL_SECONDS,
         "read_timeout": limits.STALL_SECONDS,
         "retries": {"total_max_attempts": 1},
     }
-    files, path = located(url, config_kwargs=config | configured(scheme, "config_kwargs"))
+    files, path = open_filesystem(
+        url, config_kwargs=config | fsspec_settings(scheme, "config_kwargs")
+    )
     files.retries = 1
     return files, path
 
 
-async def _part_of(answer: Any, start: int, end: int, opened: Facts) -> bytes:
+async def _part_of(answer: Any, start: int, end: int, opened: ObjectInfo) -> bytes:
     try:
-        check_marks(marks_among(answer), opened.marks)
+        check_marks(version_marks(answer), opened.marks)
         check_range(answer.get("ContentRange"), start, end, opened.size)
-        return await drained(answer["Body"].read, end - start)
+        return await read_range(answer["Body"].read, end - start)
     finally:
         answer["Body"].close()

@@ -1,4 +1,4 @@
-"""What every kind of store says of an object and does for its readers."""
+"""The interface of all stores, and the properties of their objects."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, Protocol
@@ -10,10 +10,10 @@ GENERATION: Final = "generation"
 MODIFIED: Final = "modification time"
 
 
-class Facts(NamedTuple):
-    """What a server says of an object: its bytes, whether it gives parts, and its marks.
+class ObjectInfo(NamedTuple):
+    """The properties of an object: its size, whether it supports ranges, and its version marks.
 
-    Marks are what tells it from another object under the same URL.
+    Version marks distinguish it from another object under the same URL.
     """
 
     size: int | None
@@ -22,62 +22,62 @@ class Facts(NamedTuple):
 
 
 class Stream(Protocol):
-    """An object that is read from its first byte on."""
+    """An object that is read from its first byte."""
 
     def read(self) -> bytes:
-        """Return what comes next, nothing at the end."""
+        """Return the next bytes, empty at the end."""
 
     def close(self) -> None:
-        """End the connection or close the file."""
+        """Close the connection or the file."""
 
 
 class Store(Protocol):
-    """How an object is had from one kind of store; it `pins` where each block is told apart.
+    """Access to an object in one kind of store; `pins`: each block is checked for the version.
 
-    All raise Fault or what their libraries raise.
+    All methods raise StoreError or exceptions of their libraries.
     """
 
     pins: bool
 
-    def look(self) -> Facts:
-        """Ask what the server says of the object."""
+    def get_info(self) -> ObjectInfo:
+        """Request the properties of the object."""
 
-    def fetch(self, start: int, end: int, opened: Facts) -> bytes:
-        """Return the bytes from one offset to before another, of the opened object."""
+    def fetch(self, start: int, end: int, opened: ObjectInfo) -> bytes:
+        """Return the bytes from `start` to before `end` of the opened object."""
 
-    def stream(self, opened: Facts) -> Stream:
-        """Begin to read the opened object from its first byte on."""
+    def stream(self, opened: ObjectInfo) -> Stream:
+        """Begin to read the opened object from its first byte."""
 
 
-def marks_among(told: Mapping[str, Any]) -> dict[str, str]:
-    """Return the marks among what a store tells."""
+def version_marks(reported: Mapping[str, Any]) -> dict[str, str]:
+    """Return the version marks among the properties that a store reports."""
     marks: dict[str, str] = {}
     for key, mark in _MARKS.items():
-        if told.get(key):
-            marks.setdefault(mark, str(told[key]))
+        if reported.get(key):
+            marks.setdefault(mark, str(reported[key]))
     return marks
 
 
 def check_marks(now: Mapping[str, str], opened: Mapping[str, str]) -> None:
-    """Check that bytes are of the object that was opened, as far as a server tells."""
+    """Raise StoreError where a response belongs to another version than the opened one."""
     mark = next((mark for mark in (ETAG, MODIFIED) if mark in now and mark in opened), None)
     if mark is not None and _differs(mark, now, opened):
         raise StoreError(CHANGED)
 
 
-def difference(before: Facts, now: Facts) -> str | None:
-    """Say what differs between two looks at an object."""
+def difference(before: ObjectInfo, now: ObjectInfo) -> str | None:
+    """Describe the difference between two states of an object, or return None."""
     if None not in (before.size, now.size) and before.size != now.size:
         return f"{before.size:,} bytes when it was opened, {now.size:,} at the end"
     for mark in before.marks:
         if mark in now.marks and _differs(mark, before.marks, now.marks):
-            return f"its {mark} is another than when it was opened"
+            return f"its {mark} changed since it was opened"
     return None
 
 
-def _differs(mark: str, some: Mapping[str, str], other: Mapping[str, str]) -> bool:
-    # A server that packs what it sends calls the same ETag weak.
-    return some[mark].removeprefix("W/") != other[mark].removeprefix("W/")
+def _differs(mark: str, now: Mapping[str, str], before: Mapping[str, str]) -> bool:
+    # A server that compresses the response marks the same ETag as weak.
+    return now[mark].removeprefix("W/") != before[mark].removeprefix("W/")
 
 
 _MARKS: Final = {
@@ -92,4 +92,4 @@ _MARKS: Final = {
     "mtime": MODIFIED,
     "created": MODIFIED,
 }
-"""What the stores call their marks; of several for one thing the first counts."""
+"""The names of version marks in the stores; of several for one mark the first counts."""

@@ -1,4 +1,4 @@
-"""Which kind of store a URL names, and what to install for it."""
+"""The kind of store of a URL, and the packages to install for it."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -16,25 +16,25 @@ _Opened = TypeVar("_Opened")
 
 def store_of(url: str) -> Store:
     """Return the store of a URL. Raises OSError, MissingExtra."""
-    return opened(url, _opened)
+    return open_url(url, _open_store)
 
 
-def opened(url: str, open_as: Callable[[str, str], _Opened]) -> _Opened:
-    """Return what a URL and its scheme are opened as. Raises OSError, MissingExtra."""
+def open_url(url: str, open_as: Callable[[str, str], _Opened]) -> _Opened:
+    """Call `open_as` with a URL and its scheme. Raises OSError, MissingExtra."""
     scheme = scheme_of(url)
     try:
         import_module("fsspec").get_filesystem_class(scheme)
         return open_as(scheme + url[len(scheme) :], scheme)
     except ImportError as cause:
         error: Exception = _missing(cause, scheme)
-    except Exception as cause:  # noqa: BLE001 - libraries of stores raise what they like
+    except Exception as cause:  # noqa: BLE001 - libraries of stores raise any type
         error = reason_of(cause).error()
-    # Raised here, so that what a library said does not hang on it.
+    # Raised outside the handler, so that the library's message is not part of the traceback.
     raise error
 
 
-def _opened(url: str, scheme: str) -> Store:
-    """Return the store of a URL; each kind is imported when it is first met."""
+def _open_store(url: str, scheme: str) -> Store:
+    """Return the store of a URL; each kind is imported on first use."""
     if scheme in WEB:
         from evalstream.io.remote.http import WebObject
 
@@ -49,7 +49,7 @@ def _opened(url: str, scheme: str) -> Store:
 
 
 def _missing(error: ImportError, scheme: str) -> MissingExtra:
-    """Name the package that is not installed."""
+    """Return an error that names the package to install."""
     cause = error.__cause__
     module = (cause.name if isinstance(cause, ImportError) else error.name) or f"for {scheme}://"
     package = module.partition(".")[0]

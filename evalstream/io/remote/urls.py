@@ -1,4 +1,4 @@
-"""The URLs of objects: what is one, how reports may show it, and what kind of store it names."""
+"""URLs of remote objects: detection, display without credentials, and scheme."""
 
 import re
 from typing import Final
@@ -10,12 +10,12 @@ _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)")
 
 
 def is_remote(path: str) -> bool:
-    """Tell whether a path is a URL, as `s3://bucket/key`."""
+    """Tell whether a path is a URL, such as `s3://bucket/key`."""
     return _URL.match(path) is not None
 
 
 def shown(url: str) -> str:
-    """Return a URL as reports may show it: without user, password, query and fragment."""
+    """Return a URL for display: without user, password, query and fragment."""
     match = _URL.match(url)
     if match is None:
         return url
@@ -23,15 +23,15 @@ def shown(url: str) -> str:
     server = server.rpartition("@")[2]
     _, colon, port = server.rpartition(":")
     if colon and not (port.isdecimal() or port.endswith("]") or server.startswith("arn:")):
-        # No port: a password with a character that ends the server's part of the URL.
+        # Not a port: a password with a character that ends the server's part of the URL.
         return f"{scheme}://…"
     return f"{scheme}://{server}{path}"
 
 
 def scheme_of(url: str) -> str:
-    """Return the scheme of a URL in lower case. Raises OSError where URLs are chained."""
+    """Return the scheme of a URL in lower case. Raises OSError for chained URLs."""
     match = _URL.match(url)
     scheme = match[1].lower() if match is not None else ""
     if match is None or ("::" in url and scheme not in WEB):
-        raise OSError("URLs within URLs are not read")
+        raise OSError("chained URLs are not supported")
     return scheme

@@ -98,13 +98,13 @@ KILLED = """
 import os, sys
 import evalstream
 from evalstream.batch.results import ResultStore
-taken, take = [], ResultStore.take
+taken, take = [], ResultStore.add
 def counted(self, number, *rest):
     taken.append(number)
     take(self, number, *rest)
     if len(taken) == 5:
         os.kill(os.getpid(), 9)
-ResultStore.take = counted
+ResultStore.add = counted
 from evalstream.batch.ledger import ledger, run_state
 ledger.MOST_PENDING = 1
 run_state.YOUNG_NANOSECONDS = -(10**18)
@@ -126,13 +126,13 @@ import os, signal, sys
 from evalstream.batch.results import ResultStore
 from evalstream.batch.ledger import run_state
 run_state.YOUNG_NANOSECONDS = -(10**18)
-taken, take = [], ResultStore.take
+taken, take = [], ResultStore.add
 def counted(self, number, *rest):
     take(self, number, *rest)
     taken.append(number)
     if len(taken) == 5:
         os.kill(os.getpid(), signal.SIGTERM)
-ResultStore.take = counted
+ResultStore.add = counted
 sys.argv[1:] = ["check", "data", "--ledger", "ledger", "--jobs", "1"]
 from evalstream.cli import main
 main()
@@ -153,8 +153,8 @@ def test_when_who_runs_the_work_is_lost_nothing_passes_unseen(
         raise ExecutorLost("the scheduler is gone")
         yield
 
-    monkeypatch.setattr(scheduler, "check_packs", lost)
-    monkeypatch.setattr("evalstream.batch.packing.PACK_RUNS", 3)
+    monkeypatch.setattr(scheduler, "check_bundles", lost)
+    monkeypatch.setattr("evalstream.batch.packing.BUNDLE_RUNS", 3)
     report = evalstream.check(folder, jobs=2)
     assert report.exit_code == 3
     assert report.counts == {"ES001": RUNS}
@@ -163,9 +163,9 @@ def test_when_who_runs_the_work_is_lost_nothing_passes_unseen(
 
 def test_the_longest_run_of_a_plan_comes_first(folder: Path) -> None:
     seen: list[str] = []
-    known = Ledger.known
+    known = Ledger.find
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Ledger, "known", lambda self, run: seen.append(run.rows) or known(self, run))
+        patch.setattr(Ledger, "find", lambda self, run: seen.append(run.rows) or known(self, run))
         evalstream.check(folder, ledger="ledger", jobs=2)
     sizes = [os.path.getsize(path) for path in seen]
     assert sizes == sorted(sizes, reverse=True)
@@ -188,8 +188,8 @@ def test_a_full_disk_is_told_as_one(folder: Path, monkeypatch: pytest.MonkeyPatc
     def full(*_what: Any) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(ResultStore, "take", full)
-    with pytest.raises(CannotCheck, match="disk is full; TMPDIR"):
+    monkeypatch.setattr(ResultStore, "add", full)
+    with pytest.raises(CannotCheck, match="disk is full; set TMPDIR"):
         evalstream.check(folder)
 
 

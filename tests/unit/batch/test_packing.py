@@ -10,8 +10,8 @@ from rows import bytes_of, line_of, sound_rows, write_run
 
 import evalstream
 from evalstream.batch import packing, scheduler
-from evalstream.batch.packing import Checked, RunBundle, check_pack, packed
-from evalstream.batch.planned import PlannedRun
+from evalstream.batch.packing import RunBundle, RunResult, bundle_small_runs, check_bundle
+from evalstream.batch.plan import PlannedRun
 from evalstream.engine import row_pass
 from evalstream.model.options import Options
 from evalstream.model.report import Report
@@ -29,7 +29,7 @@ def written(folder: Path) -> None:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Some runs, one of them faulty, one large, one without rows; three runs make a pack."""
-    monkeypatch.setattr(packing, "PACK_RUNS", 3)
+    monkeypatch.setattr(packing, "BUNDLE_RUNS", 3)
     monkeypatch.setattr(scheduler, "WORTH_A_POOL_BYTES", 100_000)
     for number in range(SOME):
         written(tmp_path / f"run-{number}")
@@ -63,22 +63,22 @@ def is_small(planned: PlannedRun) -> bool:
 
 
 def test_only_small_runs_are_packed_and_the_order_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing, "PACK_RUNS", 3)
+    monkeypatch.setattr(packing, "BUNDLE_RUNS", 3)
     runs = [PlannedRun(number, Run(f"{number}.jsonl", None), 9) for number in range(SOME)]
     large = PlannedRun(10, Run("large.jsonl", None), 100)
     stream = PlannedRun(11, Run("-", None), 0, is_stream=True)
     nothing = PlannedRun(12, NoInput("x", "y"), 0)
     planned = [stream, large, *runs, nothing]
-    seen = list(packed(iter(planned), is_small))
+    seen = list(bundle_small_runs(iter(planned), is_small))
     assert list(_runs(seen)) == planned
     assert [len(one.runs) for one in seen if isinstance(one, RunBundle)] == [3, 3, 2]
 
 
 def test_packs_that_are_too_few_for_workers_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing, "PACK_BYTES", 20)
+    monkeypatch.setattr(packing, "BUNDLE_BYTES", 20)
     runs = [PlannedRun(number, Run(f"{number}.jsonl", None), 9) for number in range(SOME)]
-    assert list(packed(iter(runs[:3]), is_small)) == runs[:3]
-    seen = list(packed(iter(runs[:4]), is_small))
+    assert list(bundle_small_runs(iter(runs[:3]), is_small)) == runs[:3]
+    seen = list(bundle_small_runs(iter(runs[:4]), is_small))
     assert [len(one.runs) for one in seen if isinstance(one, RunBundle)] == [3, 1]
 
 
@@ -90,26 +90,26 @@ def _runs(seen: list[Any]) -> Iterator[Any]:
             yield one
 
 
-def check_or_die(options: Options, pack: RunBundle) -> list[Checked]:
+def check_or_die(options: Options, pack: RunBundle) -> list[RunResult]:
     """Check a pack, but for one with run number 4, which kills its worker."""
     if any("run-4" in (one.found.rows or "") for one in pack.runs):
         os._exit(9)
-    return check_pack(options, pack)
+    return check_bundle(options, pack)
 
 
 @pytest.mark.parametrize("ignored", [(), ("ES001",)])
 def test_a_run_that_kills_its_worker_is_named_and_the_others_are_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ignored: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(packing, "PACK_RUNS", 3)
-    monkeypatch.setattr(packing, "check_pack", check_or_die)
+    monkeypatch.setattr(packing, "BUNDLE_RUNS", 3)
+    monkeypatch.setattr(packing, "check_bundle", check_or_die)
     for number in range(SOME):
         written(tmp_path / f"run-{number}")
     report = evalstream.check(tmp_path, jobs=2, ignore=("ES9", *ignored))
     assert [(Path(run.file or "").parent.name, run.verdict) for run in report.runs] == [
         (f"run-{number}", "incomplete" if number == 4 else "passed") for number in range(SOME)
     ]
-    assert "a worker process died" in (report.runs[4].incomplete_reason or "")
+    assert "the worker process died" in (report.runs[4].incomplete_reason or "")
     assert [finding.code for finding in report] == ([] if ignored else ["ES001"])
     assert report.exit_code == 3
 

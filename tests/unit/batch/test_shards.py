@@ -83,7 +83,7 @@ def test_each_run_is_in_one_shard_and_shards_are_even(sizes: list[int], of: int)
     loads = [sum(sizes[number] + COST_OF_A_RUN for number in some) for some in numbers]
     largest = max(sizes, default=0) + COST_OF_A_RUN
     assert max(loads) - min(loads) <= largest
-    assert [plan.ours for plan in plans] == list(map(len, numbers))
+    assert [plan.own_count for plan in plans] == list(map(len, numbers))
     for plan in plans:
         plan.close()
 
@@ -128,7 +128,7 @@ def test_runs_come_in_any_order_and_are_told_in_theirs(order: list[int], holes: 
     taken = [number for number in order if number not in holes]
     for number in taken:
         some = (finding(number, line) for line in range(number))
-        gathering.take(number, RunSummary(f"{number}", None, "eee", rows=number), some)
+        gathering.add(number, RunSummary(f"{number}", None, "eee", rows=number), some)
     gathering.finish()
     assert shown == [(f"{number}", line) for number in sorted(taken) for line in range(number)]
     assert told == sorted(taken)
@@ -202,11 +202,11 @@ def test_a_finding_comes_back_as_it_was(folder: Path) -> None:
 
 def test_a_part_that_is_missing_or_doubled_is_named(folder: Path) -> None:
     one, two, three = (part(folder, f"{number}/3") for number in (1, 2, 3))
-    with pytest.raises(CannotCheck, match="missing: 2"):
+    with pytest.raises(CannotCheck, match="missing shards of 3: 2"):
         merge([one, three])
     copy = Path("copy.jsonl")
     copy.write_bytes(two.read_bytes())
-    with pytest.raises(CannotCheck, match=r"copy\.jsonl: shard 2 is there twice"):
+    with pytest.raises(CannotCheck, match=r"copy\.jsonl: shard 2 is given twice"):
         merge([one, two, three, copy])
     with pytest.raises(UsageError):
         merge([])
@@ -215,14 +215,14 @@ def test_a_part_that_is_missing_or_doubled_is_named(folder: Path) -> None:
 def test_parts_of_different_batches_are_not_merged(folder: Path) -> None:
     one, two = part(folder, "1/2"), part(folder, "2/2")
     other = part(folder, "2/3")
-    with pytest.raises(CannotCheck, match="another number of shards"):
+    with pytest.raises(CannotCheck, match="different number of shards"):
         merge([one, two, other])
     strict = part(folder, "2/2", strict=True)
-    with pytest.raises(CannotCheck, match="another options"):
+    with pytest.raises(CannotCheck, match="different options"):
         merge([one, strict])
     (folder / "run-9").mkdir()
     write_run(folder / "run-9", bytes_of(sound_rows()))
-    with pytest.raises(CannotCheck, match="another list of runs"):
+    with pytest.raises(CannotCheck, match="different list of runs"):
         merge([one, part(folder, "2/2")])
 
 
@@ -230,7 +230,7 @@ def test_parts_of_different_batches_are_not_merged(folder: Path) -> None:
 def test_a_part_that_was_cut_off_is_named(folder: Path, cut: int) -> None:
     one, two = part(folder, "1/2"), part(folder, "2/2")
     two.write_bytes(two.read_bytes()[:-cut])
-    with pytest.raises(CannotCheck, match=r"part-2-2\.jsonl: it was cut off"):
+    with pytest.raises(CannotCheck, match=r"part-2-2\.jsonl: it is truncated"):
         merge([one, two])
 
 

@@ -92,7 +92,7 @@ def test_a_prefix_is_like_a_folder(store: Place) -> None:
     ]
     assert store.found() == store.found("") == store.found("//") == expected
     assert store.found("/a") == expected[1:3]
-    assert store.found("/none/") in ([NOTHING], ["it could not be listed: it was not found"])
+    assert store.found("/none/") in ([NOTHING], ["it could not be listed: not found"])
     runs = list(find_runs([store.prefix, f"{store.prefix}/z.jsonl", f"{store.prefix}/b/two.json"]))
     assert len([run for run in runs if isinstance(run, Run)]) == len(expected)
 
@@ -220,7 +220,7 @@ def _small_pages(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     )
 
 
-@pytest.mark.parametrize(("status", "reason"), [(403, "access is denied"), (503, "tried 5 times")])
+@pytest.mark.parametrize(("status", "reason"), [(403, "access denied"), (503, "tried 5 times")])
 def test_a_list_that_breaks_off_is_no_list(
     s3: Store, monkeypatch: pytest.MonkeyPatch, status: int, reason: str
 ) -> None:
@@ -250,15 +250,15 @@ def test_a_server_that_turns_in_circles_is_left(s3: Store, monkeypatch: pytest.M
 
     monkeypatch.setattr(s3fs.S3FileSystem, "call_s3", answer)
     for _ in range(2):
-        with pytest.raises(OSError, match="how its list goes on"):
+        with pytest.raises(OSError, match="did not send the token"):
             list(listed(f"{s3.prefix}/x/"))
         answers = iter([(None, True)])
 
 
 def test_the_web_has_no_lists(web: Store) -> None:
-    with pytest.raises(OSError, match="does not list"):
+    with pytest.raises(OSError, match="cannot list"):
         list(listed(f"{web.prefix}/data/"))
-    with pytest.raises(OSError, match="within URLs"):
+    with pytest.raises(OSError, match="chained URLs"):
         list(listed("simplecache::s3://bucket/x/"))
 
 
@@ -300,11 +300,11 @@ def test_a_pattern_in_a_store_that_refuses_is_told(s3: Store) -> None:
     s3.server.faults.status = 403
     (nothing,) = find_runs([f"{s3.prefix}/x/*.json"])
     assert isinstance(nothing, NoInput)
-    assert (nothing.readable, nothing.reason) == (False, "access is denied")
+    assert (nothing.readable, nothing.reason) == (False, "access denied")
 
 
 def test_names_that_cannot_be_kept_apart_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "opened", lambda *_: iter([[Listed("a\0b.jsonl")]]))
+    monkeypatch.setattr(listing, "open_url", lambda *_: iter([[Listed("a\0b.jsonl")]]))
     with pytest.raises(OSError, match="NUL"):
         list(listed("memory://x"))
 

@@ -78,7 +78,7 @@ def test_rows_before_a_break_in_a_packed_file_are_saved(tmp_path: Path) -> None:
     packed = gzip.compress(GOOD)
     assert saved(tmp_path, packed).rows == 8
     outcome = saved(tmp_path, packed[:-100])
-    assert (outcome.exit_code, "cut off" in (outcome.incomplete_reason or "")) == (3, True)
+    assert (outcome.exit_code, "truncated" in (outcome.incomplete_reason or "")) == (3, True)
     good = (tmp_path / "good").read_bytes()
     assert (GOOD.startswith(good), good.count(b"\n")) == (True, outcome.rows)
     (last,) = rest_of(tmp_path)

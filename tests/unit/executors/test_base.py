@@ -115,7 +115,7 @@ def test_rows_whose_worker_is_lost_do_not_pass(
     assert report.exit_code == 3
     assert not report.passed
     assert report.runs[0].verdict == "incomplete"
-    assert "in bytes 4,000 to 8,000; they were not checked" in (
+    assert "in bytes 4,000 to 8,000; these rows were not checked" in (
         report.runs[0].incomplete_reason or ""
     )
     assert report.runs[0].rows < 12

@@ -13,7 +13,7 @@ from evalstream.formats.eee import row_engine
 from evalstream.formats.eee.probe import probe_context
 from evalstream.formats.eee.row_view import sample_scope
 from evalstream.formats.registry import FORMATS
-from evalstream.io.digest import wide_digest
+from evalstream.io.digest import digest128
 from evalstream.model.block import Lines
 from evalstream.model.options import Options
 
@@ -140,5 +140,5 @@ def test_digests_of_rows_are_those_of_their_views(
     assert len(result.row_records) == len(seen)
     for record, view in zip(result.row_records.records(), seen, strict=True):
         evaluation = xxh3_64_intdigest(f"{view.ids['evaluation_id']}\x1e".encode())
-        assert record.input == wide_digest(view.input_identity or b"", evaluation)
+        assert record.input == digest128(view.input_identity or b"", evaluation)
         assert record.score == view.scores["score"]

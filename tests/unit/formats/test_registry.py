@@ -21,7 +21,7 @@ from evalstream.formats.registry import (
     paired_format,
 )
 from evalstream.io.beginning import Beginning
-from evalstream.parsing.json_schema import schema_documents
+from evalstream.parsing.schema_files import schema_documents
 from evalstream.rules.catalogue import SHARED_RULES
 
 CHECKOUT = Path(__file__).parents[3]

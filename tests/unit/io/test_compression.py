@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalstream.io import compression
-from evalstream.io.compression import PIECE_BYTES, Unpacked, compression_of
+from evalstream.io.compression import PIECE_BYTES, DecompressingReader, compression_of
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.errors import BrokenCompression, MissingExtra
 
@@ -105,7 +105,7 @@ def cut(data: bytes, size: int = MEBIBYTE) -> Pieces:
     return Pieces(data[start : start + size] for start in range(0, len(data), size))
 
 
-def drained(unpacked: Unpacked) -> tuple[bytes, str | None]:
+def drained(unpacked: DecompressingReader) -> tuple[bytes, str | None]:
     """Read to the end or to the break; return what came and what the break says."""
     came = bytearray()
     try:
@@ -122,7 +122,7 @@ def drained(unpacked: Unpacked) -> tuple[bytes, str | None]:
 
 
 def unpack(kind: str, data: bytes, size: int = MEBIBYTE) -> tuple[bytes, str | None]:
-    return drained(Unpacked(cut(data, size), kind))
+    return drained(DecompressingReader(cut(data, size), kind))
 
 
 def sound_part(kind: str, data: bytes) -> bytes:
@@ -170,7 +170,7 @@ def test_members_are_one_stream_wherever_they_are_cut(kind: str, data: st.DataOb
     inner = st.integers(1, max(1, len(packed) - 1))
     cuts = sorted({0, len(packed), *data.draw(st.lists(inner, max_size=20))})
     pieces = [packed[start:end] for start, end in pairwise(cuts)]
-    unpacked = Unpacked(Pieces(filter(None, pieces)), kind)
+    unpacked = DecompressingReader(Pieces(filter(None, pieces)), kind)
     assert drained(unpacked) == (b"".join(contents), None)
     assert unpacked.members == len(contents)
 
@@ -202,7 +202,7 @@ def test_members_longer_than_a_piece(kind: str) -> None:
 
 
 def test_many_small_members(kind: str) -> None:
-    unpacked = Unpacked(cut(PACK[kind](b"{}\n") * 2000), kind)
+    unpacked = DecompressingReader(cut(PACK[kind](b"{}\n") * 2000), kind)
     assert drained(unpacked) == (b"{}\n" * 2000, None)
     assert unpacked.members == 2000
 
@@ -232,8 +232,8 @@ def test_broken_xz_padding(behind: bytes, size: int) -> None:
     came, broken = unpack("xz", member + bytes(6) + behind, size)
     assert came == ROWS
     assert broken == (
-        f"the xz stream is followed by bytes, from byte {len(member):,} of the packed bytes on, "
-        "that belong to no xz member"
+        f"the xz stream is followed by bytes outside any xz member, from byte {len(member):,} "
+        "of the compressed bytes"
     )
 
 
@@ -244,9 +244,9 @@ def test_other_bytes_behind(kind: str, rest: bytes, size: int) -> None:
     came, broken = unpack(kind, member + rest, size)
     assert came == ROWS
     assert broken is not None
-    assert f"the {kind} stream is followed by bytes, from byte " in broken
+    assert f"the {kind} stream is followed by bytes outside any {kind} member, from byte " in broken
     padding = 4 if rest.startswith(bytes(4)) and kind in ("gzip", "xz") else 0
-    assert f" {len(member) + padding:,} of the packed bytes on" in broken
+    assert f" {len(member) + padding:,} of the compressed bytes" in broken
 
 
 @pytest.mark.parametrize("size", [7, MEBIBYTE])
@@ -261,13 +261,13 @@ def test_cut_off_anywhere(kind: str, size: int) -> None:
         assert sound.startswith(came)
         # Of an unfinished member igzip keeps the last symbol to itself.
         assert len(sound) - len(came) <= (LONGEST_MATCH if igzip and end not in whole else 0)
-        said = f"the {kind} stream is cut off after {end:,} packed bytes"
+        said = f"the {kind} stream is truncated after {end:,} compressed bytes"
         assert broken == (None if end in whole else said)
 
 
 def test_cut_off_within_the_first_head(kind: str) -> None:
     for end in range(1, 4):
-        said = f"the {kind} stream is cut off after {end} packed bytes"
+        said = f"the {kind} stream is truncated after {end} compressed bytes"
         assert unpack(kind, PACK[kind](ROWS)[:end]) == (b"", said)
 
 
@@ -338,7 +338,7 @@ def test_large_damaged_members_give_all_but_a_step(kind: str) -> None:
 
 def test_violation_of_the_packed_reader_comes_after_all_before_it(kind: str) -> None:
     packed = PACK[kind](ROWS)
-    unpacked = Unpacked(Pieces([packed[:-1], OSError("the line is dead")]), kind)
+    unpacked = DecompressingReader(Pieces([packed[:-1], OSError("the line is dead")]), kind)
     came = unpacked.read() if (sound := sound_part(kind, packed[:-1])) else b""
     assert came == sound
     for _ in range(3):
@@ -348,17 +348,17 @@ def test_violation_of_the_packed_reader_comes_after_all_before_it(kind: str) -> 
 
 def test_break_of_an_inner_stream_passes_through(kind: str) -> None:
     inner = PACK[kind](PACK[kind](ROWS)[:-1])
-    came, broken = drained(Unpacked(Unpacked(cut(inner), kind), kind))
+    came, broken = drained(DecompressingReader(DecompressingReader(cut(inner), kind), kind))
     assert ROWS.startswith(came)
     assert broken is not None
-    assert "is cut off after" in broken
+    assert "is truncated after" in broken
 
 
 def test_waiting(kind: str) -> None:
     packed = PACK[kind](bytes(3 * PIECE_BYTES))
     source = Pieces([packed[:3], packed[3:]])
     source.ready = False
-    unpacked = Unpacked(source, kind)
+    unpacked = DecompressingReader(source, kind)
     assert not unpacked.wait(0)
     assert source.reads == 0
     source.ready = True
@@ -378,7 +378,7 @@ def test_waiting(kind: str) -> None:
 
 
 def test_waiting_tells_of_a_break(kind: str) -> None:
-    unpacked = Unpacked(cut(PACK[kind](b"")[:-1]), kind)
+    unpacked = DecompressingReader(cut(PACK[kind](b"")[:-1]), kind)
     assert unpacked.wait(0)
     with pytest.raises(BrokenCompression):
         unpacked.read()
@@ -386,13 +386,13 @@ def test_waiting_tells_of_a_break(kind: str) -> None:
 
 def test_closing(kind: str) -> None:
     source = Pieces([])
-    Unpacked(source, kind).close()
+    DecompressingReader(source, kind).close()
     assert source.closed
 
 
 def test_bombs_take_no_memory(kind: str) -> None:
     packed = PACK[kind](bytes(8 * MEBIBYTE)) * 16
-    unpacked, total = Unpacked(cut(packed), kind), 0
+    unpacked, total = DecompressingReader(cut(packed), kind), 0
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     tracemalloc.start()
     try:
@@ -413,7 +413,7 @@ def test_xz_that_needs_much_memory() -> None:
     # The size of the dictionary (512 MiB) and the checksum of the header that holds it.
     packed[16] = 34
     packed[20:24] = struct.pack("<I", zlib.crc32(packed[12:20]))
-    said = "the xz stream needs more than 256 MiB of memory to be unpacked"
+    said = "the xz stream needs more than 256 MiB of memory to decompress"
     assert unpack("xz", PACK["xz"](ROWS) + packed) == (ROWS, said)
 
 
@@ -424,7 +424,7 @@ def test_zstandard_with_a_large_window(window_log: int, allowed: bool) -> None:
     packed = compressor.compress(ROWS) + compressor.flush()
     assert packed[4] & 0x23 == 0
     packed = packed[:5] + bytes([(window_log - 10) << 3]) + packed[6:]
-    said = "the zstandard stream needs more than 128 MiB of memory to be unpacked"
+    said = "the zstandard stream needs more than 128 MiB of memory to decompress"
     assert unpack("zstandard", packed) == ((ROWS, None) if allowed else (b"", said))
 
 
@@ -432,7 +432,7 @@ def test_missing_zstandard(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "compression.zstd", None)
     monkeypatch.setitem(sys.modules, "backports.zstd", None)
     with pytest.raises(MissingExtra, match=r"pip install 'evalstream\[compressed\]'"):
-        Unpacked(Pieces([]), "zstandard")
+        DecompressingReader(Pieces([]), "zstandard")
 
 
 def test_isal_is_used_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evalstream.parsing import array_splitter
-from evalstream.parsing.array_splitter import SEEN_AFTER_ERROR, ArrayError, ArraySplitter, Element
+from evalstream.parsing import value_reader
+from evalstream.parsing.array_splitter import SHOWN_AFTER_ERROR, ArrayError, ArraySplitter, Element
 
 LONGEST = 1 << 20
 SPACES = ["", " ", "\n", "\r\n", "\t", " \n\n  "]
@@ -23,7 +23,7 @@ LAYOUTS: list[dict[str, Any]] = [
 ]
 NOT_CLOSED = "the array is not closed"
 NOT_BEGUN = "the file does not begin with ["
-MALFORMED = "an element is no JSON value, so the next one's begin cannot be told"
+MALFORMED = "an element is not valid JSON, so the start of the next one is unknown"
 
 
 class Array(NamedTuple):
@@ -198,12 +198,12 @@ def test_no_beginning_of_a_value_is_malformed(value: Any) -> None:
         (b"[12", NOT_CLOSED, 3, 1, [b"12"]),
         (b"[1, 2.", NOT_CLOSED, 6, 1, [b"1", b"2."]),
         (b"[1,\n", NOT_CLOSED, 4, 2, [b"1"]),
-        (b"[1,\n]", "a comma stands before the array's end", 4, 2, [b"1"]),
+        (b"[1,\n]", "a trailing comma before the end of the array", 4, 2, [b"1"]),
         (b"[,1]", "a value is missing before a comma", 1, 1, []),
         (b"[1,,2]", "a value is missing before a comma", 3, 1, [b"1"]),
         (b"[{}\n{}]", "a comma is missing between two elements", 4, 2, [b"{}"]),
-        (b"[{}]\n{}", "something follows the array's end at byte 5", 5, 2, [b"{}"]),
-        (b"[{}]\0", "something follows the array's end at byte 4", 4, 1, [b"{}"]),
+        (b"[{}]\n{}", "unexpected data after the end of the array at byte 5", 5, 2, [b"{}"]),
+        (b"[{}]\0", "unexpected data after the end of the array at byte 4", 4, 1, [b"{}"]),
         (b'[1, {"a": x}, 2]', MALFORMED, 10, 1, [b"1", b'{"a": x}, 2]']),
         (b'[{"a": "b\nc"}]', MALFORMED, 9, 1, [b'{"a": "b\nc"}]']),
         (b'[{"a": "b" "c"}]', MALFORMED, 11, 1, [b'{"a": "b" "c"}]']),
@@ -233,7 +233,7 @@ def test_of_a_malformed_element_little_is_kept(size: int, violation: bytes, halv
     data = b'[{"a": ' + violation + "é".encode() * 4000
     found, issue, _ = split(data, size)
     assert issue == (MALFORMED, 7, 1, "invalid-json")
-    assert found == [Element(data[1 : 7 + SEEN_AFTER_ERROR - halved], 1, 1, whole=False)]
+    assert found == [Element(data[1 : 7 + SHOWN_AFTER_ERROR - halved], 1, 1, whole=False)]
     assert found[0].text.decode().endswith("é")
 
 
@@ -243,7 +243,7 @@ def test_after_a_violation_nothing_is_kept_but_lines_are_counted() -> None:
     assert splitter.issue is not None
     for _ in range(50):
         assert splitter.feed(b"{}\n" * 1000) == []
-        assert splitter._held == 0
+        assert splitter._buffered == 0
     splitter.feed(b"last")
     assert splitter.end() == []
     assert splitter.lines == 50102
@@ -256,7 +256,7 @@ def test_a_longer_element_than_allowed_ends_the_array(more: int, size: int) -> N
     data = b"[" + b",".join([fits] * 3 + [longer, fits]) + b"]"
     found, issue, _ = split(data, size, longest=100)
     start = 1 + 3 * 101
-    assert issue == ("an element is longer than is allowed", start, 1, "line-too-long")
+    assert issue == ("an element is longer than the limit", start, 1, "line-too-long")
     assert found[:-1] == [Element(fits, 1 + 101 * index, 1) for index in range(3)]
     assert found[-1] == Element(longer[:104], start, 1, whole=False)
 
@@ -266,7 +266,7 @@ def test_an_element_nested_too_deep_ends_the_array(size: int) -> None:
     deep = b"[" * 200_000
     found, issue, _ = split(b"[1,\n" + deep + b"1" + b"]" * 200_001, size)
     assert issue == (
-        "an element is nested too deep to be read",
+        "an element is nested too deeply to parse",
         4,
         2,
         "too-deep-or-too-big",
@@ -279,7 +279,7 @@ class CountingDecoder:
     """A decoder that adds up how many bytes lie before it each time."""
 
     def __init__(self) -> None:
-        self.decoder, self.calls, self.scanned = array_splitter.DECODER, 0, 0
+        self.decoder, self.calls, self.scanned = value_reader.DECODER, 0, 0
 
     def raw_decode(self, text: str, start: int) -> Any:
         self.calls += 1
@@ -290,7 +290,7 @@ class CountingDecoder:
 @pytest.fixture
 def counting(monkeypatch: pytest.MonkeyPatch) -> CountingDecoder:
     decoder = CountingDecoder()
-    monkeypatch.setattr(array_splitter, "DECODER", decoder)
+    monkeypatch.setattr(value_reader, "DECODER", decoder)
     return decoder
 
 

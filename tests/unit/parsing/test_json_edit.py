@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import EXAMPLES
 
-from evalstream.parsing.json_edit import LONGEST_LINE, change_shown, set_members
+from evalstream.parsing.json_edit import set_members
+from evalstream.parsing.text_diff import LONGEST_LINE, diff_text
 
 AGGREGATE = EXAMPLES / "aggregate.json"
 HELD = "detailed_evaluation_results"
@@ -188,23 +189,23 @@ def test_names_that_repeat_where_nothing_is_set_survive() -> None:
 @pytest.mark.parametrize(
     ("document", "reason"),
     [
-        (b'{"x": {}, "x": {}}', "the key 'x' stands 2 times in one object"),
-        (b'{"x": {}, "\\u0078": null}', "the key 'x' stands 2 times"),
-        (b'{"x": {"rows": 1, "rows": 1}}', "the key 'rows' stands 2 times"),
-        (b"[]", "the document is no JSON object"),
-        (b"", "the document is no JSON object"),
-        (b"null", "the document is no JSON object"),
-        (b"\xef\xbb\xbf\xef\xbb\xbf{}", "the document is no JSON object"),
-        (b'{"x": {}} {}', r"no valid JSON: Extra data: line 1 column 11"),
-        (b'{"x": {},}', "no valid JSON: Expecting '\"'"),
-        (b'{"x" {}}', "no valid JSON: Expecting ':'"),
-        (b'{"x": {"a": 01}}', "no valid JSON"),
-        (b'{"x": {"a": 1}', "no valid JSON: Expecting ','"),
-        (b'{"x": "\n"}', "no valid JSON: Invalid control character"),
-        (b"{x: 1}", "no valid JSON"),
-        (b'{"a": \xff}', "byte 6 of the text is no UTF-8"),
-        (b'\xef\xbb\xbf{"a": \xff}', "byte 9 of the text is no UTF-8"),
-        (b'{"a": "\xed\xa0\x80"}', "byte 7 of the text is no UTF-8"),
+        (b'{"x": {}, "x": {}}', "the key 'x' occurs 2 times in one object"),
+        (b'{"x": {}, "\\u0078": null}', "the key 'x' occurs 2 times"),
+        (b'{"x": {"rows": 1, "rows": 1}}', "the key 'rows' occurs 2 times"),
+        (b"[]", "the document is not a JSON object"),
+        (b"", "the document is not a JSON object"),
+        (b"null", "the document is not a JSON object"),
+        (b"\xef\xbb\xbf\xef\xbb\xbf{}", "the document is not a JSON object"),
+        (b'{"x": {}} {}', r"not valid JSON: Extra data: line 1 column 11"),
+        (b'{"x": {},}', "not valid JSON: Expecting '\"'"),
+        (b'{"x" {}}', "not valid JSON: Expecting ':'"),
+        (b'{"x": {"a": 01}}', "not valid JSON"),
+        (b'{"x": {"a": 1}', "not valid JSON: Expecting ','"),
+        (b'{"x": "\n"}', "not valid JSON: Invalid control character"),
+        (b"{x: 1}", "not valid JSON"),
+        (b'{"a": \xff}', "byte 6 of the text is not valid UTF-8"),
+        (b'\xef\xbb\xbf{"a": \xff}', "byte 9 of the text is not valid UTF-8"),
+        (b'{"a": "\xed\xa0\x80"}', "byte 7 of the text is not valid UTF-8"),
         ("{}".encode("utf-16"), "the text is UTF-16, not UTF-8"),
         ("{}".encode("utf-16-be"), "the text is UTF-16-BE, not UTF-8"),
         ("{}".encode("utf-32"), "the text is UTF-32, not UTF-8"),
@@ -218,23 +219,23 @@ def test_what_cannot_be_edited_is_refused(document: bytes, reason: str) -> None:
 
 @pytest.mark.parametrize("value", [math.nan, -math.inf, {1: 2}, "\ud83d\ude00"])
 def test_a_value_that_would_read_otherwise_is_refused(value: Any) -> None:
-    with pytest.raises(ValueError, match=r"reads otherwise|not JSON compliant"):
+    with pytest.raises(ValueError, match=r"does not survive JSON|not JSON compliant"):
         edited(PRETTY, {"rows": value})
 
 
 def test_a_difference_of_lines_is_a_unified_diff() -> None:
-    shown = change_shown(PRETTY.encode(), PRETTY_EDITED.encode(), "a.json")
+    shown = diff_text(PRETTY.encode(), PRETTY_EDITED.encode(), "a.json")
     assert shown.splitlines() == [
         *("--- a.json", "+++ a.json", "@@ -2,7 +2,8 @@"),
         *('   "id": "a",', '   "x": {', '     "format": "jsonl",'),
         *('-    "rows": 7', '+    "rows": 8,', '+    "checksum": "ab"'),
         *("   },", '   "score": 0.50', " }"),
     ]
-    assert change_shown(PRETTY.encode(), PRETTY.encode(), "a.json") == ""
+    assert diff_text(PRETTY.encode(), PRETTY.encode(), "a.json") == ""
 
 
 def test_a_difference_tells_of_a_last_line_without_an_end() -> None:
-    assert change_shown(b'{"x":{}}', b'{"x":1}', "a.json").splitlines() == [
+    assert diff_text(b'{"x":{}}', b'{"x":1}', "a.json").splitlines() == [
         *("--- a.json", "+++ a.json", "@@ -1 +1 @@"),
         *('-{"x":{}}', "\\ No newline at end of file"),
         *('+{"x":1}', "\\ No newline at end of file"),
@@ -243,19 +244,19 @@ def test_a_difference_tells_of_a_last_line_without_an_end() -> None:
 
 def test_a_difference_keeps_a_line_whole_that_is_just_bearable() -> None:
     before = f'{{"x":{{"path":"{"a" * 380}"}}}}'.encode()
-    lines = change_shown(before, before.replace(b"path", b"file"), "a.json").splitlines()
+    lines = diff_text(before, before.replace(b"path", b"file"), "a.json").splitlines()
     assert lines[3:5] == [f"-{before.decode()}", "\\ No newline at end of file"]
 
 
 def test_a_difference_breaks_lines_at_line_feeds_only() -> None:
     before = '{\n"a\u2028\u0085": 1\r\n}'.encode()
-    shown = change_shown(before, before.replace(b"1", b"2"), "a.json")
+    shown = diff_text(before, before.replace(b"1", b"2"), "a.json")
     assert shown.split("\n")[4:6] == ['-"a\u2028\u0085": 1\r', '+"a\u2028\u0085": 2\r']
 
 
 def test_a_difference_cuts_long_lines_that_stay() -> None:
     before = f'{{\n  "a": "{"b" * 1000}",\n  "x": {{}}\n}}\n'
-    lines = change_shown(before.encode(), edited(before).encode(), "a.json").splitlines()
+    lines = diff_text(before.encode(), edited(before).encode(), "a.json").splitlines()
     assert max(map(len, lines)) == LONGEST_LINE
     assert lines[4].startswith('   "a": "bbb')
     assert lines[4].endswith("…" + "b" * 197 + '",')
@@ -265,7 +266,7 @@ def test_a_difference_cuts_long_lines_that_stay() -> None:
 def test_a_difference_of_a_long_line_breaks_it_at_its_commas() -> None:
     long = "r" * 200
     before = f'{{"a":"{"b" * 400}","x":{{"rows":7,"path":"{long}","checksum":"cd"}}}}\n'
-    shown = change_shown(before.encode(), edited(before).encode(), "a.json")
+    shown = diff_text(before.encode(), edited(before).encode(), "a.json")
     assert shown.splitlines() == [
         *("--- a.json\tbroken at commas", "+++ a.json\tbroken at commas", "@@ -1,4 +1,4 @@"),
         f' {{"a":"{"b" * 193}…{"b" * 197}",',
@@ -277,21 +278,21 @@ def test_a_difference_of_a_long_line_breaks_it_at_its_commas() -> None:
 
 def test_a_difference_counts_the_lines_that_stay() -> None:
     before = '{\n"a": [\n' + "1,\n" * 300_000 + '1],\n"x": {"rows": 7},\n"b": 2\n}\n'
-    shown = change_shown(before.encode(), edited(before, {"rows": 8}).encode(), "a.json")
+    shown = diff_text(before.encode(), edited(before, {"rows": 8}).encode(), "a.json")
     assert shown.splitlines()[2] == "@@ -300001,6 +300001,6 @@"
 
 
 def test_a_difference_over_very_many_lines_is_not_compared() -> None:
     many = "1,\n" * 30_000
     before = f'{{"x": {{"rows": 7,\n"a": [{many}1],\n"checksum": "cd"}}}}\n'
-    shown = change_shown(before.encode(), edited(before).encode(), "a.json").splitlines()
+    shown = diff_text(before.encode(), edited(before).encode(), "a.json").splitlines()
     assert shown[2] == "@@ 30,003 lines from line 1 on: too many to compare @@"
 
 
 def test_a_difference_cuts_a_long_value() -> None:
     before = '{"x":{"path":"a"}}'
     after = edited(before, {"path": "b" * 1000})
-    lines = change_shown(before.encode(), after.encode(), "a.json").splitlines()
+    lines = diff_text(before.encode(), after.encode(), "a.json").splitlines()
     assert max(map(len, lines)) <= LONGEST_LINE + 4
     assert "b…b" in lines[-1]
 
@@ -401,4 +402,4 @@ def test_any_bytes_are_edited_or_refused(text: bytes) -> None:
 @given(texts(DOCUMENTS), OBJECTS)
 def test_a_difference_is_empty_only_without_one(text: bytes, members: dict[str, Any]) -> None:
     result = set_members(text, "x", members)
-    assert (change_shown(text, result, "a.json") == "") == (text == result)
+    assert (diff_text(text, result, "a.json") == "") == (text == result)

@@ -20,8 +20,8 @@ from evalstream.io import document as documents_of
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import MORE, Violation
 from evalstream.parsing import limits, schema_errors_in_parts
-from evalstream.parsing.json_schema import builtin_schema, builtin_validator, schema_documents
-from evalstream.parsing.limits import Held, TooLarge, held_of, refuse_many_values
+from evalstream.parsing.limits import FindingLimiter, TooLarge, limit_findings, refuse_many_values
+from evalstream.parsing.schema_files import builtin_schema, builtin_validator, schema_documents
 from evalstream.parsing.strict_json import parse_exactly
 from evalstream.parsing.yaml import read_yaml
 
@@ -120,7 +120,7 @@ def test_a_device_without_an_end_is_read_up_to_the_bound(
     monkeypatch.setattr("evalstream.formats.infereval.files.MOST_JSON_BYTES", 4 << 20)
     report = evalstream.check(rows, aggregate=device)
     assert (report.exit_code, report.counts.get("ES001")) == (3, 1)
-    assert "more than 4 MiB" in (report.runs[0].incomplete_reason or "")
+    assert "larger than 4 MiB" in (report.runs[0].incomplete_reason or "")
     report = evalstream.check(device, input_format="infereval")
     assert report.exit_code == 3
 
@@ -177,14 +177,14 @@ def test_findings_are_held_up_to_a_bound_and_counted_beyond(
 
 def test_the_first_of_each_kind_are_held() -> None:
     one, other = Violation("ES201", "x"), Violation("ES202", "x", count=3)
-    held = Held()
+    held = FindingLimiter()
     assert all(held.takes(one) for _ in range(limits.MOST_OF_A_KIND))
     assert held.takes(other)
     assert not held.takes(one)
     assert [(file, violation.code, violation.count) for file, violation in held.rest()] == [
         (None, "ES201", 1)
     ]
-    assert list(held_of([one, other])) == [one, other]
+    assert list(limit_findings([one, other])) == [one, other]
 
 
 @pytest.mark.parametrize("name", schema_documents())

@@ -27,9 +27,9 @@ from evalstream.parsing.strict_json import parse_exactly
 
 HEAD = b'{"a":'
 ROW = ""
-NO_VALUE = "no JSON: expecting value"
-EXTRA = "no JSON: extra data"
-NO_COMMA = "no JSON: expecting ',' delimiter"
+NO_VALUE = "not JSON: expecting value"
+EXTRA = "not JSON: extra data"
+NO_COMMA = "not JSON: expecting ',' delimiter"
 WHITE = b" \t\r\n"
 DEEP = 100_000
 

@@ -7,12 +7,8 @@ import fastjsonschema
 import pytest
 from rows import ENGINES
 
-from evalstream.parsing.json_schema import (
-    builtin_schema,
-    builtin_validator,
-    compile_schema,
-    schema_documents,
-)
+from evalstream.parsing.json_schema import compile_schema
+from evalstream.parsing.schema_files import builtin_schema, builtin_validator, schema_documents
 
 both_engines = pytest.mark.parametrize("engine", ENGINES)
 

@@ -143,7 +143,7 @@ def test_line_breaks_of_yaml_1_1_are_characters() -> None:
         ("a: !<int> 5\n", 1, "/a", "core schema"),
         ("a: !!float .inf\n", 1, "/a", "finite"),
         ("a: !!binary aGVsbG8=\n", 1, "/a", "!!binary"),
-        ("a: &b [*b]\n", 1, "/a/0", "part of"),
+        ("a: &b [*b]\n", 1, "/a/0", "contains it"),
         ("a: *b\n", 1, "/a", "no anchor"),
         ("? [a]\n: 1\n", 1, "", "cannot be a key"),
         ("a: &b [1]\nc:\n  *b : 1\n", 3, "/c", "cannot be a key"),
@@ -214,7 +214,7 @@ def test_aliases_cannot_explode() -> None:
 
 def test_a_long_text_cannot_explode_either() -> None:
     text = "a: &a " + "x" * 100_000 + "\nb: [" + ", ".join(["*a"] * 100) + "]\n"
-    assert "unfold" in only_issue(text).message
+    assert "expand" in only_issue(text).message
 
 
 def test_aliases_cannot_nest_deeper_than_is_allowed() -> None:

@@ -20,7 +20,7 @@ from evalstream.engine import row_pass
 from evalstream.model.row_record import ABSENT, RowRecords, pack
 from evalstream.stats import first_seen
 from evalstream.stats.duplicate_index import BYTES_PER_ROW, DuplicateIndex
-from evalstream.stats.duplicates import Cover, DuplicateKind, DuplicateMatch
+from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch, ResultCoverage
 
 
 class Entry(NamedTuple):
@@ -145,7 +145,7 @@ def shared(entry: Entry, shown: list[tuple[int, Entry]]) -> list[tuple[Duplicate
     return found
 
 
-def naive_cover(entries: Sequence[Entry]) -> dict[int, Cover]:
+def naive_cover(entries: Sequence[Entry]) -> dict[int, ResultCoverage]:
     """Count the samples under each place, and what else is told of them."""
     grouped: dict[int, dict[bytes, list[Entry]]] = defaultdict(lambda: defaultdict(list))
     first_seen: dict[bytes, int] = {}
@@ -158,7 +158,7 @@ def naive_cover(entries: Sequence[Entry]) -> dict[int, Cover]:
         first_seen.setdefault(entry.sample, entry.place)
         earlier.append((len(earlier), entry))
     return {
-        place: Cover(
+        place: ResultCoverage(
             len(samples),
             sum(first == place for first in first_seen.values()),
             sum(int.from_bytes(sample[:8], "little") for sample in samples) % (1 << 64),
@@ -180,7 +180,7 @@ def products(samples: Sequence[Sequence[Entry]]) -> int | None:
 
 
 AGAIN = {DuplicateKind.SAME_BYTES, DuplicateKind.SAME_REPEAT, DuplicateKind.UNMARKED_REPEAT}
-Found = tuple[list[DuplicateMatch], dict[int, Cover], bool]
+Found = tuple[list[DuplicateMatch], dict[int, ResultCoverage], bool]
 
 
 def indexed(entries: Sequence[Entry], sizes: Sequence[int], limit: int) -> Found:
@@ -211,7 +211,7 @@ def indexed_once(entries: Sequence[Entry], sizes: Sequence[int], limit: int) -> 
             )  # fmt: skip
         notices.extend(index.add(RowRecords(bytes(data)), shift))
         shift += line
-    notices.extend(index.late())
+    notices.extend(index.late_matches())
     covers = index.coverage.covers
     index.close()
     return notices, covers, index.spilled
@@ -280,7 +280,7 @@ def test_memory_is_bounded_whatever_rows_have_in_common(
     tracemalloc.start()
     for start in range(0, 8_000, 500):
         index.add(RowRecords(records(start)), start)
-    for _ in index.late():
+    for _ in index.late_matches():
         pass
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()

@@ -1,4 +1,4 @@
-"""Runs held against each other: what is told of them, and in which order."""
+"""Runs compared with each other: the findings and their order."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from evalstream.model.run import Run
 from evalstream.stats import run_links as links_module
 from evalstream.stats.link_keys import (
     LinkKey,
-    element_of,
-    element_place,
     input_hash64,
     link_key_of,
+    pack_element_position,
     sample_hash64,
+    unpack_element_position,
 )
 from evalstream.stats.run_links import (
     CHUNK_BYTES,
@@ -145,7 +145,7 @@ class World(NamedTuple):
 
     def summary(self) -> RunSummary:
         """Return the run as if it had been checked."""
-        links = RunLinks(in_memory=64)
+        links = RunLinks(memory_limit=64)
         links.record, links.evaluation = self.record, self.evaluation
         links.take([(link_key, words.tobytes()) for link_key, words in self.words()])
         return RunSummary(self.file, self.aggregate, "eee", links=links)
@@ -362,9 +362,9 @@ def test_neither_order_nor_machine_matters(worlds: list[World], chance: Any) -> 
             chance.choice(machines).add(number, worlds[number].summary())
         for machine in chance.sample(machines, 3):
             for part in machine.parts():
-                merged.take_part(json.loads(json.dumps(part)))
+                merged.add_part(json.loads(json.dumps(part)))
         for part in merged.parts():
-            again.take_part(part)
+            again.add_part(part)
         for across in (together, merged, again):
             assert list(across.violations(CODES)) == plainly
             assert list(across.violations(CODES)) == plainly
@@ -669,10 +669,10 @@ def test_an_aggregate_that_nests_too_deep_has_no_record() -> None:
         value = value.pop()
 
 
-@pytest.mark.parametrize("in_memory", [0, 100, 1 << 30])
-def test_links_survive_pickling_and_packing(in_memory: int) -> None:
+@pytest.mark.parametrize("memory_limit", [0, 100, 1 << 30])
+def test_links_survive_pickling_and_packing(memory_limit: int) -> None:
     link_key = [LinkKey(1, 2, 3), LinkKey(WIDE, WIDE, WIDE)]
-    run = RunLinks(in_memory)
+    run = RunLinks(memory_limit)
     run.record, run.evaluation, run.is_array = "r", WIDE, True
     for block in range(3):
         for one in link_key:
@@ -730,7 +730,7 @@ def test_words_that_were_not_packed_are_refused(words: Any) -> None:
 )
 def test_parts_that_make_no_sense_are_refused(part: Any) -> None:
     with closing(CrossRunIndex()) as across, pytest.raises((KeyError, TypeError, ValueError)):
-        across.take_part(part)
+        across.add_part(part)
 
 
 @pytest.mark.parametrize(
@@ -751,7 +751,7 @@ def test_links_that_make_no_sense_are_refused(some: Any) -> None:
 def test_a_database_that_cannot_be_kept_is_no_crash() -> None:
     across = CrossRunIndex()
     across.close()
-    with pytest.raises(CannotCheck, match="could not be held against each other"):
+    with pytest.raises(CannotCheck, match="cannot compare the runs with each other"):
         across.add(1, RunSummary("a", None, "eee", links=RunLinks()))
     with pytest.raises(CannotCheck):
         list(across.violations(CODES))
@@ -760,11 +760,11 @@ def test_a_database_that_cannot_be_kept_is_no_crash() -> None:
 
 @given(st.integers(0, (1 << 31) - 1), st.integers(0, (1 << 32) - 1))
 def test_elements_are_found_again(line: int, number: int) -> None:
-    assert element_of(element_place(line, number)) == (line, number)
+    assert unpack_element_position(pack_element_position(line, number)) == (line, number)
 
 
 def test_places_of_elements_beyond_all_bounds_still_fit_a_word() -> None:
-    assert element_place(1 << 40, 1 << 40) < 1 << 63
+    assert pack_element_position(1 << 40, 1 << 40) < 1 << 63
 
 
 def test_words_tell_samples_and_inputs_apart() -> None:

@@ -104,7 +104,7 @@ def remember(ledger: Ledger, run: Run, findings: Sequence[Finding] = (), **field
 def known(path: str, run: Run, options: Options | None = None) -> CachedRun | None:
     """Return what a ledger knows of a run when it is opened anew."""
     with Ledger(path, options or Options()) as ledger:
-        return ledger.known(run)
+        return ledger.find(run)
 
 
 def recorded(path: str, run: Run, **fields: Any) -> None:
@@ -129,7 +129,7 @@ def test_an_unchanged_run_comes_back_as_it_was(path: str, run: Run) -> None:
     severities = {Severity.ERROR: 2, Severity.WARNING: 1, Severity.INFO: 7}
     told: dict[str, Any] = {"verdict": "failed", "counts": {"ES202": 10}, "severities": severities}
     with Ledger(path, Options()) as ledger:
-        assert ledger.known(run) is None
+        assert ledger.find(run) is None
         remember(ledger, run, findings, **told)
     seen = known(path, run)
     assert seen is not None
@@ -338,7 +338,7 @@ def test_what_was_not_seen_in_full_is_checked_again(
 
 def test_rows_that_change_while_they_are_checked_are_checked_again(path: str, run: Run) -> None:
     with Ledger(path, Options()) as ledger:
-        assert ledger.known(run) is None
+        assert ledger.find(run) is None
         before = ledger.begin(run)
         Path(run.rows or "").write_text("{}\n")
         ledger.record(before, summary_of(run), [])
@@ -362,7 +362,7 @@ def test_what_cannot_be_recognised_is_not_kept(path: str, tmp_path: Path) -> Non
     ]
     with Ledger(path, Options()) as ledger:
         for run in runs:
-            assert ledger.known(run) is None
+            assert ledger.find(run) is None
             assert ledger.begin(run) is None
             ledger.record(None, summary_of(run), [])
     assert list(entries(path)) == []
@@ -377,7 +377,7 @@ def test_a_gone_working_directory_keeps_runs_from_being_known(
     with Ledger(path, Options()) as ledger:
         monkeypatch.chdir(gone)
         gone.rmdir()
-        assert ledger.known(Run("a.jsonl", None)) is None
+        assert ledger.find(Run("a.jsonl", None)) is None
     monkeypatch.chdir(tmp_path)
 
 
@@ -464,7 +464,7 @@ def test_an_object_is_looked_at_once_for_a_check(path: str, server: ObjectServer
     server.objects["/b.jsonl"] = b"{}\n"
     run = Run(f"http://{server.address}/b.jsonl", None)
     with Ledger(path, Options()) as ledger:
-        assert ledger.known(run) is None
+        assert ledger.find(run) is None
         assert ledger.begin(run) is not None
         assert len(server.asked) == 1
         assert ledger.begin(run) is not None
@@ -493,7 +493,7 @@ def test_a_time_alone_tells_objects_apart_once_it_is_old(
     monkeypatch.setattr(run_state, "YOUNG_NANOSECONDS", 2_000_000_000)
     moment = 1795255200
     look = SimpleNamespace(size=3, marks={"modification time": told})
-    monkeypatch.setattr(run_state, "store_of", lambda _: SimpleNamespace(look=lambda: look))
+    monkeypatch.setattr(run_state, "store_of", lambda _: SimpleNamespace(get_info=lambda: look))
     seen = []
     for seconds in (1, 3):
         now = (moment + seconds) * 1_000_000_000
@@ -688,7 +688,7 @@ def test_a_process_that_is_killed_while_it_begins_leaves_no_half_ledger(path: st
 import os, signal, sys
 from evalstream.batch.ledger import database
 # What was written so far reaches the file, and not all of it is to be there.
-database._MAKING = ("PRAGMA cache_size = 1", *database._MAKING)
+database._CREATE_TABLES = ("PRAGMA cache_size = 1", *database._CREATE_TABLES)
 make = database._begin
 def begin(connection, path):
     make(connection, path)
@@ -719,13 +719,13 @@ def test_a_ledger_that_stays_locked_is_told(
     with Ledger(path, Options()) as ledger:
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN EXCLUSIVE")
-        said = "another process has held the ledger"
+        said = "another process has locked the ledger"
         with pytest.raises(CannotWrite, match=said):
             Ledger(path, Options())
         with pytest.raises(CannotCheck, match=said):
             list(entries(path))
         with pytest.raises(CannotWrite, match=said):
-            ledger.known(run)
+            ledger.find(run)
         remember(ledger, run)
         with pytest.raises(CannotWrite, match=said):
             ledger.flush()
@@ -757,7 +757,7 @@ def _foreign(path: str) -> None:
     base.close()
 
 
-def _other_layout(layout: int) -> Callable[[str], None]:
+def _other_version(layout: int) -> Callable[[str], None]:
     def change(path: str) -> None:
         Ledger(path, Options()).close()
         base = sqlite3.connect(path, isolation_level=None)
@@ -768,13 +768,13 @@ def _other_layout(layout: int) -> Callable[[str], None]:
 
 
 NO_LEDGERS: dict[str, tuple[Callable[[str], object], str]] = {
-    "another database": (_foreign, "no ledger of evalstream"),
-    "rows": (lambda path: Path(path).write_text('{"row": 1}\n' * 99), "no ledger of evalstream"),
-    "a short file": (lambda path: Path(path).write_bytes(b"SQLite format 3\0"), "no ledger"),
+    "another database": (_foreign, "not a ledger of evalstream"),
+    "rows": (lambda path: Path(path).write_text('{"row": 1}\n' * 99), "not a ledger of evalstream"),
+    "a short file": (lambda path: Path(path).write_bytes(b"SQLite format 3\0"), "not a ledger"),
     "a folder": (lambda path: Path(path).mkdir(), "must be a file"),
     "a pipe": (os.mkfifo, "must be a file"),
-    "newer": (_other_layout(database.LAYOUT + 1), "a newer version of evalstream"),
-    "older": (_other_layout(database.LAYOUT - 1), "an older version of evalstream"),
+    "newer": (_other_version(database.FORMAT_VERSION + 1), "a newer version of evalstream"),
+    "older": (_other_version(database.FORMAT_VERSION - 1), "an older version of evalstream"),
 }
 
 
@@ -808,7 +808,7 @@ def test_places_where_no_ledger_can_be_are_told(
 
 def test_an_empty_file_becomes_a_ledger_and_is_none_before(path: str, run: Run) -> None:
     Path(path).touch()
-    with pytest.raises(CannotCheck, match="no ledger"):
+    with pytest.raises(CannotCheck, match="not a ledger"):
         entries(path)
     recorded(path, run)
     assert known(path, run) is not None
@@ -826,7 +826,7 @@ def test_ledgers_may_have_odd_names(tmp_path: Path, run: Run) -> None:
 def test_a_read_only_ledger_is_told_and_can_be_listed(path: str, run: Run, tmp_path: Path) -> None:
     recorded(path, run)
     Path(path).chmod(0o400)
-    with pytest.raises(CannotWrite, match="cannot be written there"):
+    with pytest.raises(CannotWrite, match="the ledger is read-only"):
         Ledger(path, Options())
     Path(path).chmod(0o600)
     tmp_path.chmod(0o500)
@@ -841,7 +841,7 @@ def test_a_read_only_ledger_is_told_and_can_be_listed(path: str, run: Run, tmp_p
 
 
 def test_flows_and_urls_go_with_no_ledger(path: str) -> None:
-    with pytest.raises(UsageError, match="only checked"):
+    with pytest.raises(UsageError, match="pass rows on or seal"):
         Ledger(path, Options(routing=RowRouting(tee="copy")))
     with pytest.raises(UsageError, match="not a URL"):
         Ledger("s3://bucket/ledger", Options())
@@ -936,7 +936,7 @@ def known_of(ledger: Ledger, looked: RunState) -> CachedRun | None:
     """Ask a ledger for a run that is nowhere on disk."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("evalstream.batch.ledger.ledger.state_of", lambda _: looked)
-        return ledger.known(Run("a", None))
+        return ledger.find(Run("a", None))
 
 
 def listing(path: str, tmp_path: Path) -> None:
@@ -1023,7 +1023,7 @@ def test_text_is_aligned_and_ends_in_a_total(path: str, tmp_path: Path) -> None:
         "b.jsonl: ES202 3, ES401 1",
         "c/d.jsonl: ES004 1",
     ]
-    said = "3 runs: 1 passed, 1 failed, 1 incomplete; 1 to be checked again in any case"
+    said = "3 runs: 1 passed, 1 failed, 1 incomplete; 1 will always be checked again"
     assert total == said
 
 

@@ -31,14 +31,14 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait longer for workers to start than anybody would: tests run beside each other."""
-    monkeypatch.setattr(dask.backend, "__kwdefaults__", {"patience": STARTS_SECONDS})
+    monkeypatch.setattr(dask.backend, "__kwdefaults__", {"timeout": STARTS_SECONDS})
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Some runs, some of them faulty, two to a task; all but one are small."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(packing, "PACK_RUNS", 2)
+    monkeypatch.setattr(packing, "BUNDLE_RUNS", 2)
     for number in range(RUNS):
         place = tmp_path / "data" / f"run-{number:02}"
         place.mkdir(parents=True)
@@ -56,7 +56,7 @@ def check(folder: Path, cluster: Machines, **settings: Any) -> Report:
 
 def after(takes: int, act: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Do something once so many runs were taken."""
-    take, taken = ResultStore.take, []
+    take, taken = ResultStore.add, []
 
     def counted(self: ResultStore, *what: Any) -> None:
         take(self, *what)
@@ -64,7 +64,7 @@ def after(takes: int, act: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         if len(taken) == takes:
             act()
 
-    monkeypatch.setattr(ResultStore, "take", counted)
+    monkeypatch.setattr(ResultStore, "add", counted)
 
 
 def test_a_cluster_says_what_this_machine_says(
@@ -106,7 +106,7 @@ def test_a_scheduler_that_is_lost_passes_nothing_and_keeps_what_was_done(
 def test_a_scheduler_that_is_not_there_is_said_so(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dask.backend, "__kwdefaults__", {"patience": 0.5})
+    monkeypatch.setattr(dask.backend, "__kwdefaults__", {"timeout": 0.5})
     report = evalstream.check(folder, executor="dask", dask_address="tcp://127.0.0.1:9")
     assert report.exit_code == 3
     assert {run.verdict for run in report.runs} == {"incomplete"}

@@ -21,7 +21,7 @@ from evalstream.formats.eee.claims import Claims, claims_of
 from evalstream.formats.eee.recompute import Recomputed
 from evalstream.model.finding import Severity
 from evalstream.stats.agreement import WHOLE_BELOW, agrees
-from evalstream.stats.duplicates import Cover
+from evalstream.stats.duplicates import ResultCoverage
 from evalstream.stats.score_sums import MOST_SUBTASKS, ScoreSums
 
 NUMBERS = st.one_of(
@@ -561,7 +561,7 @@ def test_wilson_intervals_are_those_of_the_textbook(
     scores.add("n", 1, True, failed=False, times=successes)
     scores.add("n", 0, False, failed=False, times=rows - successes)
     claims = claims_of(b'{"evaluation_results": [{}]}')[0]
-    entry = Recomputed(None, claims, scores, Cover(rows, rows, 0, rows, rows))  # type: ignore[arg-type]
+    entry = Recomputed(None, claims, scores, ResultCoverage(rows, rows, 0, rows, rows))  # type: ignore[arg-type]
     assert any(
         low == pytest.approx(lower, abs=1e-5) and high == pytest.approx(upper, abs=1e-5)
         for low, high in entry.intervals(0.95)

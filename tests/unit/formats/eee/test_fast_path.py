@@ -18,8 +18,8 @@ from evalstream.formats.eee import fast_path, row_engine, versions
 from evalstream.formats.eee.fast_path import fast_path_for
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.io import digest
-from evalstream.parsing.json_schema import builtin_schema
 from evalstream.parsing.native.schema_tables import NotTabled
+from evalstream.parsing.schema_files import builtin_schema
 
 
 def test_every_version_is_taken() -> None:

@@ -236,7 +236,7 @@ def test_what_cannot_be_edited_is_not_sealed(tmp_path: Path) -> None:
 def test_what_is_no_rows_is_never_sealed(tmp_path: Path) -> None:
     rows, aggregate = unsealed(tmp_path)
     before = aggregate.read_bytes()
-    with pytest.raises(evalstream.UsageError, match="would be written over"):
+    with pytest.raises(evalstream.UsageError, match="would overwrite"):
         seal(aggregate, aggregate, force=True)
     for data in (GOOD.decode().encode("utf-16"), gzip.compress(GOOD)[:-9], before):
         rows.write_bytes(data)

@@ -13,8 +13,8 @@ from rows import ENGINES, VERSIONS, Row, at, bounded, mutants, places, sound_row
 
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.version_fit import _is_as_strict, versions_that_fit
-from evalstream.parsing.json_schema import builtin_schema, builtin_validator
 from evalstream.parsing.schema_errors import Path_, path_of
+from evalstream.parsing.schema_files import builtin_schema, builtin_validator
 
 DOCUMENTED = [
     (version, instance)

@@ -7,9 +7,9 @@ import pytest
 from fast_rows import SLOTS_WITHOUT_USE
 
 from evalstream.formats.eee import row_view, versions
-from evalstream.parsing.json_schema import builtin_schema
 from evalstream.parsing.native import binding, schema_tables
 from evalstream.parsing.native.schema_tables import NotTabled, pinned, tables_of
+from evalstream.parsing.schema_files import builtin_schema
 
 
 @pytest.mark.parametrize("version", versions.INSTANCE_VERSIONS)

@@ -1,0 +1,133 @@
+"""Decompressors of gzip, zstandard, bzip2 and xz behind one interface."""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+from typing import Final, NamedTuple, Protocol
+
+from evalstream.model.block import MEBIBYTE, Bytes
+from evalstream.model.errors import MissingExtra
+
+XZ_MEMORY_BYTES: Final = 256 * MEBIBYTE
+ZSTANDARD_WINDOW_BYTES: Final = 128 * MEBIBYTE
+_GZIP_WINDOW: Final = 31
+_FLAGS_AT: Final = 3
+_ONE_FIELD_AT_MOST: Final = frozenset({0, 4, 8, 16})
+"""Flags of a gzip header with at most one of extra data, name and comment (RFC 1952)."""
+
+
+class Decompressor(Protocol):
+    """Decompresses one member, with the interface of the standard library's decompressors."""
+
+    def decompress(self, data: Bytes, max_length: int) -> bytes:
+        """Return at most `max_length` bytes decompressed from `data` and earlier input."""
+
+    @property
+    def needs_input(self) -> bool:
+        """Whether the next call needs more input."""
+
+    @property
+    def eof(self) -> bool:
+        """Whether the end of the member was reached."""
+
+    @property
+    def unused_data(self) -> bytes:
+        """The input after the end of the member."""
+
+
+class Codec(NamedTuple):
+    """A compression: `begin` creates a decompressor from the head of a member.
+
+    `errors` are the exceptions of its library, `limit_bytes` is its limit of window memory.
+    """
+
+    begin: Callable[[bytes], Decompressor]
+    errors: tuple[type[Exception], ...]
+    limit_bytes: int
+
+
+class _GzipDecompressor:
+    """Adapts the standard library's gzip to the interface of its other decompressors."""
+
+    def __init__(self) -> None:
+        self.needs_input = True
+        self._decompressor = zlib.decompressobj(_GZIP_WINDOW)
+
+    @property
+    def eof(self) -> bool:
+        return self._decompressor.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._decompressor.unused_data
+
+    def decompress(self, data: Bytes, max_length: int) -> bytes:
+        waiting = data or self._decompressor.unconsumed_tail
+        output = self._decompressor.decompress(waiting, max_length)
+        self.needs_input = len(output) < max_length
+        return output
+
+
+def _gzip() -> Codec:
+    library = _first_of("isal.igzip_lib")
+    if library is None:
+        return Codec(lambda _: _GzipDecompressor(), (zlib.error,), 0)
+
+    def begin(head: bytes) -> Decompressor:
+        # igzip loses track of the header fields between two pieces of a header.
+        if head[_FLAGS_AT] not in _ONE_FIELD_AT_MOST:
+            return _GzipDecompressor()
+        decompressor: Decompressor = library.IgzipDecompressor(flag=library.DECOMP_GZIP)
+        return decompressor
+
+    return Codec(begin, (library.error, zlib.error), 0)
+
+
+def _zstandard() -> Codec:
+    library = _first_of("compression.zstd", "backports.zstd")
+    if library is None:
+        raise MissingExtra(
+            "zstandard is not installed; install it with: pip install 'evalstream[compressed]'"
+        )
+    window_log = ZSTANDARD_WINDOW_BYTES.bit_length() - 1
+    options = {library.DecompressionParameter.window_log_max: window_log}
+
+    def begin(_: bytes) -> Decompressor:
+        decompressor: Decompressor = library.ZstdDecompressor(options=options)
+        return decompressor
+
+    return Codec(begin, (library.ZstdError,), ZSTANDARD_WINDOW_BYTES)
+
+
+def _bzip2() -> Codec:
+    return Codec(lambda _: bz2.BZ2Decompressor(), (OSError, ValueError), 0)
+
+
+def _xz() -> Codec:
+    def begin(_: bytes) -> Decompressor:
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ, XZ_MEMORY_BYTES)
+
+    return Codec(begin, (lzma.LZMAError,), XZ_MEMORY_BYTES)
+
+
+CODECS: Final[dict[str, Callable[[], Codec]]] = {
+    "gzip": _gzip,
+    "zstandard": _zstandard,
+    "bzip2": _bzip2,
+    "xz": _xz,
+}
+
+
+def _first_of(*modules: str) -> ModuleType | None:
+    """Return the first of these modules that is installed, or None."""
+    for name in modules:
+        try:
+            return import_module(name)
+        except ImportError:
+            continue
+    return None
