@@ -54,7 +54,7 @@ from test_properties import context_for, odd_files
 from test_properties import outcome as collected
 
 import evalstream
-from evalstream.formats.eee import fast_path, row_view
+from evalstream.formats.eee import fast_block, row_view
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.fast_path import fast_path_for
 from evalstream.formats.eee.row_engine import RowEngine
@@ -291,7 +291,7 @@ def rooms(monkeypatch: pytest.MonkeyPatch) -> Callable[[RowContext, int, int], R
         monkeypatch.setattr(binding, "MOST_ROWS", rows)
         monkeypatch.setattr(binding, "TEXT_BYTES", size)
         # Scanners of other sizes are idle there.
-        monkeypatch.setattr(fast_path, "_IDLE", [])
+        monkeypatch.setattr(fast_block, "_IDLE", [])
         return RowEngine(within)
 
     return made
