@@ -1,36 +1,91 @@
 """The integrity gate for LLM-evaluation results: prove or refute a run and its aggregate."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
 from evalstream.model.uninterrupted import uninterrupted
 
 with uninterrupted():
     from evalstream._version import __version__
-    from evalstream.api import check
-    from evalstream.engine.salvage import Salvage, salvage
+    from evalstream.api import Salvage, check, merge, salvage, seal
+    from evalstream.formats.registry import CATALOGUE
     from evalstream.model.errors import (
+        BrokenCompression,
         CannotCheck,
         CannotWrite,
         EvalstreamError,
+        ExecutorLost,
+        MissingExtra,
         UsageError,
         WorkerLost,
     )
     from evalstream.model.finding import Finding, Severity
     from evalstream.model.options import Options, RowRouting
     from evalstream.model.report import Report, RunSummary
+    from evalstream.model.rule_text import RuleText
+    from evalstream.rules.base import Rule
+
+if TYPE_CHECKING:
+    from evalstream.batch.parts import PartReporter
+    from evalstream.reporters.base import Reporter
+    from evalstream.reporters.github import GithubReporter
+    from evalstream.reporters.json import JsonReporter
+    from evalstream.reporters.jsonl import JsonLinesReporter
+    from evalstream.reporters.text import LiveTextReporter, TextReporter
 
 __all__ = [
+    "RULES",
+    "BrokenCompression",
     "CannotCheck",
     "CannotWrite",
     "EvalstreamError",
+    "ExecutorLost",
     "Finding",
+    "GithubReporter",
+    "JsonLinesReporter",
+    "JsonReporter",
+    "LiveTextReporter",
+    "MissingExtra",
     "Options",
+    "PartReporter",
     "Report",
+    "Reporter",
     "RowRouting",
+    "Rule",
+    "RuleText",
     "RunSummary",
     "Salvage",
     "Severity",
+    "TextReporter",
     "UsageError",
     "WorkerLost",
     "__version__",
     "check",
+    "merge",
     "salvage",
+    "seal",
 ]
+
+RULES: Final[Mapping[str, Rule]] = CATALOGUE
+"""The rules of all formats by code."""
+
+_IMPORTED_WHEN_USED: Final = {
+    "GithubReporter": "evalstream.reporters.github",
+    "JsonLinesReporter": "evalstream.reporters.jsonl",
+    "JsonReporter": "evalstream.reporters.json",
+    "LiveTextReporter": "evalstream.reporters.text",
+    "PartReporter": "evalstream.batch.parts",
+    "Reporter": "evalstream.reporters.base",
+    "TextReporter": "evalstream.reporters.text",
+}
+"""Public classes by the modules that have them: most programs need none of these."""
+
+if not TYPE_CHECKING:  # a type checker would take any name for one of this module
+
+    def __getattr__(name: str) -> Any:
+        """Import a public class when it is used. Raises AttributeError for other names."""
+        if name not in _IMPORTED_WHEN_USED:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module(_IMPORTED_WHEN_USED[name]), name)

@@ -1,43 +1,40 @@
-"""The public check: find the runs, check each, and say how it came out."""
+"""The Python API: check, seal, merge and salvage, with every option as a typed keyword."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Final
 
+from evalstream.api_options import checked_options, chosen_options, options_from
+from evalstream.batch.single import check_any
 from evalstream.discovery.inputs import find_all
 from evalstream.discovery.overlap import apart
 from evalstream.engine.routing import check_routing, outputs_of
-from evalstream.formats.eee import row_view
+from evalstream.engine.salvage import Salvage, salvage
 from evalstream.formats.registry import CATALOGUE
-from evalstream.formats.registry import NAMES as FORMATS
-from evalstream.io.digest import RECIPES
 from evalstream.io.overwriting import Outputs, journaled
+from evalstream.io.progress import Progress
 from evalstream.model.errors import CannotCheck, UsageError
+from evalstream.model.exit_codes import exit_code
+from evalstream.model.finding import Finding, Severity
+from evalstream.model.finding_list import FindingList
 from evalstream.model.options import Options, RowRouting
-from evalstream.model.report import Report
-from evalstream.parsing import json
-from evalstream.parsing.json_schema import ENGINES, compile_schema
-from evalstream.parsing.linear_regex import linear_search
+from evalstream.model.report import Report, RunSummary, Totals
+from evalstream.model.run import NoInput, Run
 from evalstream.reporters.base import Reporter
-from evalstream.rules.profiles import PROFILES
-from evalstream.session import Call
 
 if TYPE_CHECKING:
+    from evalstream.batch.parts import PartReporter
     from evalstream.batch.shards import Shard
 
-AUTO: Final = "auto"
-EXECUTORS: Final = (AUTO, "serial", "pool", "dask")
-"""Who can run the work: this process, its own workers, or those of a Dask cluster."""
+__all__ = ["Salvage", "check", "merge", "salvage", "seal"]
 
 Input = str | os.PathLike[str]
 
-PASSING: Final = ("all", "valid")
-"""Which rows can go through to standard output."""
-
-ROUTING_FIELDS: Final = frozenset(field.name for field in fields(RowRouting))
+DEFAULTS: Final = Options()
+ROUTING: Final = DEFAULTS.routing
 
 
 def check(
@@ -52,60 +49,117 @@ def check(
     options: Options | None = None,
     reporter: Reporter | None = None,
     progress: bool = False,
-    **settings: Any,
+    select: Sequence[str] = DEFAULTS.select,
+    ignore: Sequence[str] = DEFAULTS.ignore,
+    strict: bool = DEFAULTS.strict,
+    fail_on: Severity = DEFAULTS.fail_on,
+    jobs: int = DEFAULTS.jobs,
+    schema_version: str = DEFAULTS.schema_version,
+    schema: str | None = DEFAULTS.schema,
+    recipe: str = DEFAULTS.recipe,
+    engine: str = DEFAULTS.engine,
+    max_findings: int = DEFAULTS.max_findings,
+    show_values: bool = DEFAULTS.show_values,
+    max_line_bytes: int = DEFAULTS.max_line_bytes,
+    max_depth: int = DEFAULTS.max_depth,
+    memory_limit: int = DEFAULTS.memory_limit,
+    profile: str = DEFAULTS.profile,
+    input_format: str = DEFAULTS.input_format,
+    exclude: Sequence[str] = DEFAULTS.exclude,
+    executor: str = DEFAULTS.executor,
+    dask_address: str | None = DEFAULTS.dask_address,
+    dask_scheduler_file: str | None = DEFAULTS.dask_scheduler_file,
+    skip_noise: bool = DEFAULTS.skip_noise,
+    noise: str | None = DEFAULTS.noise,
+    tee: str | None = ROUTING.tee,
+    passing: str | None = ROUTING.passing,
+    accepted: str | None = ROUTING.accepted,
+    rejected: str | None = ROUTING.rejected,
+    seal_to: str | None = ROUTING.seal_to,
+    file_path: str | None = ROUTING.file_path,
+    create: bool = ROUTING.create,
+    force: bool = ROUTING.force,
+    dry_run: bool = ROUTING.dry_run,
+    expect_rows: int | None = ROUTING.expect_rows,
+    expect_samples: int | None = ROUTING.expect_samples,
+    follow: bool = ROUTING.follow,
+    idle_timeout: float = ROUTING.idle_timeout,
 ) -> Report:
     """Check rows files, aggregates and folders, and return what was found.
 
-    `inputs` are paths, or `-` for standard input; `aggregate` goes with exactly one rows
-    input, and so does `inputs_file`, what was put into an evaluation by HarpIA Lab. `ledger` is
-    a file that remembers what was checked: what has not changed is not checked again. `shard`
+    `inputs` are paths, URLs, or `-` for standard input; `aggregate` and `inputs_file` (the input
+    of an evaluation of HarpIA Lab) go with exactly one rows input. `ledger` is a file that
+    remembers what was checked, and runs that have not changed are not checked again. `shard`
     (`3/100`, `slurm/100`, `slurm`) checks one of several parts, which a PartReporter writes.
-    `outputs` are files that the caller writes meanwhile, such as a report; no file that is read
-    may be one of them, or one that is written here, however it was found. With `overwrite` the
-    ledger may replace another file. `settings` are fields of Options and Flow, such as
-    `recipe="concat"`. Findings go to `reporter` as they come; without one they are kept, on disk
-    past a bound, and the report can be iterated over. Raises UsageError for a call that makes no
-    sense; whatever is wrong with the data, or cannot be read, is in the report.
-    """
-    chosen = checked_options(options or Options(), settings)
-    names: Iterable[Input] = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
-    paths: Iterable[str] = (os.fspath(name) for name in names)
-    beside = chosen.routing.seal_to if aggregate is None else os.fspath(aggregate)
-    if chosen.routing != RowRouting():
-        if ledger is not None or shard is not None:
-            raise UsageError(
-                "a ledger and shards are for files, not for rows that go somewhere or are counted"
-            )
-        paths = list(paths)
-        check_routing(chosen.routing, paths, beside)
-    third = None if inputs_file is None else os.fspath(inputs_file)
-    book = None if ledger is None else os.fspath(ledger)
-    theirs = [os.fspath(output) for output in outputs]
-    written = Outputs([*outputs_of(chosen.routing), *journaled(book), *theirs])
-    if chosen.dask_scheduler_file is not None:
-        written.refuse(chosen.dask_scheduler_file)
-    try:
-        return Call(chosen, reporter).check(
-            apart(find_all(paths, beside, third, chosen), written, chosen.routing),
-            ledger=book,
-            overwrite=overwrite,
-            shard=None if shard is None else _shard(shard),
-            progress=progress,
-        )
-    finally:
-        if chosen.executor == "dask":
-            from evalstream.executors.dask.backend import leave
+    `outputs` are files that the caller writes meanwhile, such as a report; no input may be one
+    of them. With `overwrite` the ledger may replace another file. Findings go to `reporter` as
+    they come; without one they are kept, on disk past a bound, and the report can be iterated
+    over. The other keywords are the options of the command line, `schema` as a text; they can come
+    as one object, `options`, instead.
 
-            leave()
+    Raises UsageError for a call that makes no sense, and CannotWrite where rows cannot be
+    written. What is wrong with the data, or cannot be read, is in the report.
+    """
+    return _check(
+        inputs,
+        chosen_options(options, locals()),
+        _Findings(reporter),
+        aggregate=_path(aggregate),
+        inputs_file=_path(inputs_file),
+        ledger=_path(ledger),
+        shard=shard,
+        outputs=outputs,
+        overwrite=overwrite,
+        progress=progress,
+    )
+
+
+def seal(
+    rows: Input,
+    aggregate: Input,
+    *,
+    outputs: Iterable[Input] = (),
+    reporter: Reporter | None = None,
+    progress: bool = False,
+    select: Sequence[str] = DEFAULTS.select,
+    ignore: Sequence[str] = DEFAULTS.ignore,
+    strict: bool = DEFAULTS.strict,
+    fail_on: Severity = DEFAULTS.fail_on,
+    jobs: int = DEFAULTS.jobs,
+    schema_version: str = DEFAULTS.schema_version,
+    recipe: str = DEFAULTS.recipe,
+    max_findings: int = DEFAULTS.max_findings,
+    show_values: bool = DEFAULTS.show_values,
+    profile: str = DEFAULTS.profile,
+    tee: str | None = ROUTING.tee,
+    file_path: str | None = ROUTING.file_path,
+    create: bool = ROUTING.create,
+    force: bool = ROUTING.force,
+    dry_run: bool = ROUTING.dry_run,
+    expect_rows: int | None = ROUTING.expect_rows,
+    expect_samples: int | None = ROUTING.expect_samples,
+) -> Report:
+    """Check rows, and write into their aggregate what the check verifies.
+
+    Rows with errors are not sealed, nor are rows that do not cover the claims, unless `force`
+    is set; `sealed` of the report's only run names the aggregate that was sealed. The keywords
+    are those of `check`. Raises UsageError for a call that makes no sense, and CannotWrite where
+    the aggregate cannot be written.
+    """
+    sealed = os.fspath(aggregate)
+    options = options_from(locals() | {"seal_to": sealed})
+    findings = _Findings(reporter)
+    return _check(rows, options, findings, aggregate=sealed, outputs=outputs, progress=progress)
 
 
 def merge(parts: Sequence[Input], *, reporter: Reporter | None = None) -> Report:
-    """Return the report that shards wrote in parts, as one check of everything would have said it.
+    """Merge the parts that shards wrote into the report of one check of all runs.
 
-    Raises CannotCheck that names the part which is missing, doubled, cut off, damaged or of
+    Raises CannotCheck that names the part which is missing, repeated, cut off, damaged or of
     another batch; OSError.
     """
     # What only merges need is not loaded for every check.
+    from evalstream.batch.batch import merge_many
     from evalstream.batch.fingerprint import restored
     from evalstream.batch.merge import open_parts
 
@@ -116,82 +170,131 @@ def merge(parts: Sequence[Input], *, reporter: Reporter | None = None) -> Report
         raise CannotCheck(
             f"{whole[0].path}: its options make no sense; nothing was merged"
         ) from error
-    return Call(options, reporter).merge(whole)
+    findings = _Findings(reporter)
+    return findings.report(*merge_many(whole, options, findings.show))
 
 
-def _shard(named: str) -> Shard:
+class _Findings:
+    """Where the findings of one call go: to its reporter, or into a list."""
+
+    def __init__(self, reporter: Reporter | None) -> None:
+        self.reporter = reporter
+        self._kept = FindingList()
+        self._shown = 0
+
+    def show(self, finding: Finding) -> None:
+        """Take one finding that is shown."""
+        self._shown += 1
+        if self.reporter is not None:
+            self.reporter.finding(finding)
+        else:
+            self._kept.append(finding)
+
+    def report(self, runs: Sequence[RunSummary], totals: Totals) -> Report:
+        """Return the report, and let the reporter write it."""
+        found = (code for code in sorted(totals.counts) if code in CATALOGUE)
+        texts = {code: CATALOGUE[code].text() for code in found}
+        report = Report(runs, self._kept, self._shown, exit_code(totals), totals, texts)
+        if self.reporter is not None:
+            self.reporter.finish(report)
+        return report
+
+
+def _path(path: Input | None) -> str | None:
+    return None if path is None else os.fspath(path)
+
+
+def _check(
+    inputs: Input | Iterable[Input],
+    options: Options,
+    findings: _Findings,
+    *,
+    aggregate: str | None,
+    inputs_file: str | None = None,
+    ledger: str | None = None,
+    shard: str | None = None,
+    outputs: Iterable[Input] = (),
+    overwrite: bool = False,
+    progress: bool = False,
+) -> Report:
+    """Find the runs and check them, one alone or many as a batch."""
+    options = checked_options(options)
+    if options.routing != RowRouting() and (ledger is not None or shard is not None):
+        raise UsageError("--ledger and --shard cannot be combined with options that route rows")
+    theirs = [os.fspath(output) for output in outputs]
+    written = Outputs([*outputs_of(options.routing), *journaled(ledger), *theirs])
+    found = _runs(inputs, aggregate, inputs_file, options, written)
+    part = _part(shard, findings.reporter)
+    try:
+        first = list(islice(found, 2))
+        if len(first) == 1 and ledger is None and part is None:
+            return findings.report(*_check_alone(first[0], options, findings, progress=progress))
+        from evalstream.batch.batch import check_many
+
+        runs = chain(first, found)
+        outcome = check_many(
+            runs,
+            options,
+            findings.show,
+            ledger=ledger,
+            overwrite=overwrite,
+            shard=part,
+            progress=progress,
+        )
+        return findings.report(*outcome)
+    finally:
+        if options.executor == "dask":
+            from evalstream.executors.dask.backend import leave
+
+            leave()
+
+
+def _runs(
+    inputs: Input | Iterable[Input],
+    aggregate: str | None,
+    inputs_file: str | None,
+    options: Options,
+    written: Outputs,
+) -> Iterator[Run | NoInput]:
+    """Find the runs. Raises UsageError where one of their files would be written over."""
+    names: Iterable[Input] = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
+    paths: Iterable[str] = (os.fspath(name) for name in names)
+    beside = options.routing.seal_to if aggregate is None else aggregate
+    if options.routing != RowRouting():
+        paths = list(paths)
+        check_routing(options.routing, paths, beside)
+    if options.dask_scheduler_file is not None:
+        written.refuse(options.dask_scheduler_file)
+    return apart(find_all(paths, beside, inputs_file, options), written, options.routing)
+
+
+def _check_alone(
+    found: Run | NoInput, options: Options, findings: _Findings, *, progress: bool
+) -> tuple[list[RunSummary], Totals]:
+    """Check one run; its findings are shown as they come."""
+    totals = Totals()
+    with Progress(shown=progress) as bar:
+        if isinstance(found, NoInput):
+            from evalstream.batch.packing import check_planned
+            from evalstream.batch.planned import PlannedRun
+
+            _, summary, said = check_planned(options, PlannedRun(0, found, 0), bar)
+            for finding in said:
+                findings.show(finding)
+        else:
+            summary = check_any(found, options, findings.show, bar)
+    totals.add(summary)
+    return [] if summary.is_note else [summary], totals
+
+
+def _part(shard: str | None, reporter: Reporter | None) -> tuple[Shard, PartReporter] | None:
+    """Return a shard and what writes its part. Raises UsageError for another reporter."""
+    if shard is None:
+        return None
+    from evalstream.batch.parts import PartReporter
     from evalstream.batch.shards import shard_of
 
-    return shard_of(named)
-
-
-def checked_options(options: Options, settings: dict[str, Any]) -> Options:
-    """Return the options with the settings in them. Raises UsageError for what makes no sense."""
-    routing = {name: settings.pop(name) for name in ROUTING_FIELDS & settings.keys()}
-    try:
-        options = replace(options, **settings, routing=replace(options.routing, **routing))
-    except TypeError as error:
-        raise UsageError(f"no such setting: {', '.join(sorted(settings))}") from error
-    select, ignore, exclude = map(tuple, (options.select, options.ignore, options.exclude))
-    options = replace(options, select=select, ignore=ignore, exclude=exclude)
-    _one_of("schema version", options.schema_version, ("auto", *row_view.INSTANCE_VERSIONS))
-    _one_of("executor", options.executor, EXECUTORS)
-    if options.executor != "dask" and (options.dask_address or options.dask_scheduler_file):
-        raise UsageError("a Dask scheduler goes with the executor dask")
-    if options.dask_address and options.dask_scheduler_file:
-        raise UsageError("the Dask scheduler is named by its address or by its file, not by both")
-    _one_of("format", options.input_format, (AUTO, *FORMATS))
-    _one_of("recipe", options.recipe, ("auto", *RECIPES))
-    _one_of("engine", options.engine, ENGINES)
-    _one_of("profile", options.profile, tuple(PROFILES))
-    for name in ("jobs", "max_findings"):
-        if getattr(options, name) < 0:
-            raise UsageError(f"{name} must not be negative")
-    for name in ("max_line_bytes", "max_depth", "memory_limit"):
-        if getattr(options, name) < 1:
-            raise UsageError(f"{name} must be at least 1")
-    CATALOGUE.check_prefixes(options)
-    _check_routing_values(options.routing)
-    return _with_pattern(_with_schema(options))
-
-
-def _check_routing_values(routing: RowRouting) -> None:
-    """Raise UsageError for parts of a flow that make no sense."""
-    if routing.passing is not None:
-        _one_of("way for rows to pass", routing.passing, PASSING)
-    if routing.create and routing.seal_to is None:
-        raise UsageError(
-            "--create begins an aggregate that is to be sealed: name it with --seal-to"
-        )
-    for name in ("expect_rows", "expect_samples"):
-        if (getattr(routing, name) or 0) < 0:
-            raise UsageError(f"{name} must not be negative")
-    if routing.idle_timeout <= 0:
-        raise UsageError("idle_timeout must be more than 0 seconds")
-
-
-def _with_pattern(options: Options) -> Options:
-    if options.noise is None:
-        return options
-    try:
-        linear_search(options.noise)
-    except UsageError as error:
-        raise UsageError(f"the pattern of noise: {error}") from error
-    return replace(options, skip_noise=True)
-
-
-def _with_schema(options: Options) -> Options:
-    if options.schema is not None and options.schema_version != "auto":
-        raise UsageError("a schema of one's own and a schema version exclude each other")
-    if options.schema is not None:
-        try:
-            schema = json.fast(options.schema.encode())
-        except ValueError as error:
-            raise UsageError(f"the schema is no JSON: {error}") from error
-        compile_schema(schema, options.engine, trusted=False)
-    return options
-
-
-def _one_of(what: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        raise UsageError(f"unknown {what} {value!r}; known are: {', '.join(known)}")
+    ours = shard_of(shard)
+    if not isinstance(reporter, PartReporter):
+        raise UsageError("a shard requires a PartReporter as its reporter")
+    return ours, reporter

@@ -10,7 +10,9 @@ import pytest
 
 from evalstream.formats.eee import row_engine
 
+# Helpers are imported by their names alone; test modules never import from each other.
 sys.path.insert(0, str(Path(__file__).parent / "support"))
+sys.path.append(str(Path(__file__).parent))
 
 Compare = Callable[[Path, str], None]
 
@@ -24,9 +26,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_report_header() -> str:
+    """Say what differs from a user's call."""
+    return "fast path: for files of any size (fixture fast_path_for_any_size)"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run last what leaves threads behind.
+
+    Workers see what a test patched only if they are forked, and they are forked only from a process
+    with one thread.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("leaves_threads") is not None)
+
+
 @pytest.fixture(autouse=True)
-def _takes_usual_rows_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let even the smallest file go the way of large ones."""
+def fast_path_for_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the rows of files of any size take the fast path, in every test.
+
+    Without this, small files take the exact path alone, as loading the scanner takes longer than
+    checking them. A test of the exact path sets the option `engine` to "rust" or "portable".
+    Processes that a test starts decide by size, as for a user.
+    """
     monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", 0)
 
 

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from evalstream.batch.cross_run.index import CrossRunIndex
 from evalstream.batch.cross_run.report import report_cross_run
@@ -17,8 +17,7 @@ from evalstream.batch.plan import RunPlan
 from evalstream.batch.results import ResultStore
 from evalstream.batch.scheduler import BatchScheduler
 from evalstream.batch.shards import Shard
-from evalstream.formats.eee.rules import cross_run
-from evalstream.formats.registry import CATALOGUE
+from evalstream.formats.registry import CATALOGUE, main_format
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options, RowRouting
@@ -28,9 +27,6 @@ from evalstream.model.signals import STOPPING, Stopped
 
 if TYPE_CHECKING:
     from evalstream.batch.ledger.ledger import Ledger
-
-LINKING: Final = frozenset(rule.code for rule in cross_run.RULES)
-"""The rules that hold runs against each other."""
 
 Outcome = tuple[Sequence[RunSummary], Totals]
 
@@ -112,7 +108,8 @@ def _opened(ledger: str | None, options: Options, *, overwrite: bool) -> Ledger 
 
 
 def _are_held_together(plan: RunPlan, options: Options) -> bool:
-    wanted = bool(LINKING & CATALOGUE.selection(options).enabled)
+    linking = main_format().cross_run.codes().values()
+    wanted = not CATALOGUE.selection(options).enabled.isdisjoint(linking)
     return wanted and plan.runs > 1 and options.routing == RowRouting()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from evalstream.formats.registry import FORMATS
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.report import Figures, ResultSummary, RunSummary, Verified
 
@@ -32,7 +33,9 @@ def encode_run(summary: RunSummary) -> dict[str, Any]:
     severities = {severity.label: count for severity, count in summary.severities.items()}
     note = {"note": True} if summary.is_note else {}
     excluded = {"excluded": summary.excluded} if summary.excluded else {}
-    more = {"severities": severities, "trouble": summary.incomplete_reason, **note, **excluded}
+    remark = {"remark": summary.remark} if summary.remark else {}
+    trouble = summary.incomplete_reason
+    more = {"severities": severities, "trouble": trouble, **note, **excluded, **remark}
     return {**summary.as_dict(), **more}
 
 
@@ -64,6 +67,8 @@ def decode_run(packed: dict[str, Any]) -> RunSummary:
         sealed=packed.get("sealed"),
         is_note=packed.get("note", False),
         excluded=packed.get("excluded", 0),
+        noun=FORMATS[packed["format"]].noun,
+        remark=packed.get("remark"),
     )
 
 

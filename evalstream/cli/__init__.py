@@ -1,4 +1,4 @@
-"""The command line: read options, call the check, print, exit."""
+"""The command line: read options, call the Python API, print, exit."""
 
 from evalstream.model.uninterrupted import uninterrupted
 

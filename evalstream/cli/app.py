@@ -1,4 +1,4 @@
-"""The program itself: how it starts, and how each way to end becomes an exit code."""
+"""The program: how it starts, and which exit code each way to end has."""
 
 from __future__ import annotations
 
@@ -17,36 +17,26 @@ from typer.main import get_group
 
 from evalstream._version import __version__
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
+from evalstream.model.exit_codes import PIPE_CLOSED, ExitCode, of_signal
 from evalstream.model.signals import STOPPING, Stopped
 
-USAGE, UNCHECKED, PIPE_CLOSED = 2, 3, 141
-
-COMMANDS: Final = {
-    "check": "check",
-    "seal": "seal",
-    "merge": "merge",
-    "rules": "rules",
-    "formats": "rules",
-    "ledger": "rules",
-    "salvage": "salvage",
-    "schema": "rules",
-}
-"""The commands in the order of the help, each with the module that has it."""
+COMMANDS: Final = ("check", "seal", "merge", "rules", "formats", "ledger", "salvage", "schema")
+"""The commands in the order of the help; a module of the same name has each."""
 
 
 class _Later(UserDict[str, Any]):
-    """The commands by name; the module of one is loaded once somebody asks for it."""
+    """The commands by name; the module of a command is loaded when it is asked for."""
 
     def __getitem__(self, name: str) -> Any:
-        """Return a command. Raises KeyError where there is none."""
+        """Return a command. Raises KeyError for an unknown name."""
         if self.data[name] is None:
-            module: Any = import_module(f"evalstream.cli.{COMMANDS[name]}")
+            module: Any = import_module(f"evalstream.cli.{name}")
             self.data.update(get_group(module.commands).commands)
         return self.data[name]
 
 
 class _Commands(TyperGroup):
-    """The group of all commands."""
+    """The group of all commands; none is loaded before it is asked for."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -55,7 +45,7 @@ class _Commands(TyperGroup):
 
 
 def command_group() -> typer.Typer:
-    """Return what takes the commands of one module."""
+    """Return an object that takes the commands of one module."""
     return typer.Typer(rich_markup_mode=None)
 
 
@@ -65,13 +55,14 @@ app = typer.Typer(
     help="The integrity gate for LLM-evaluation results.",
     add_completion=False,
     no_args_is_help=True,
+    context_settings={"help_option_names": ["--help", "-h"]},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 
 
 class _PipeClosed(BaseException):
-    """Whoever read our output is gone; typer would take it for a violation of its own."""
+    """The reader of the output is gone; typer would handle a BrokenPipeError itself."""
 
 
 def main() -> NoReturn:
@@ -80,21 +71,21 @@ def main() -> NoReturn:
     try:
         app(standalone_mode=True)
     except UsageError as error:
-        stop(str(error), USAGE)
+        stop(str(error), ExitCode.USAGE)
     except (CannotCheck, CannotWrite) as error:
-        stop(str(error), UNCHECKED)
+        stop(str(error), ExitCode.UNCHECKED)
     except Stopped as stopped:
-        stop(f"stopped by {stopped.name}; the check is not complete", 128 + stopped.signal)
+        stop(f"stopped by {stopped.name}; the check is not complete", of_signal(stopped.signal))
     except _PipeClosed:
-        # Whatever is still buffered has no reader; a second error on exit would show.
+        # Buffered output has no reader; a second error on exit would show.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(PIPE_CLOSED)
     except OSError as error:
-        stop(f"{error.filename or 'the report'}: {error.strerror}", UNCHECKED)
-    except Exception:  # noqa: BLE001 - a violation of ours must not look like a verdict
+        stop(f"{error.filename or 'the report'}: {error.strerror}", ExitCode.UNCHECKED)
+    except Exception:  # noqa: BLE001 - an internal error must not look like a verdict
         traceback.print_exc()
-        stop("internal error; the check is not complete", UNCHECKED)
-    sys.exit(0)
+        stop("internal error; the check is not complete", ExitCode.UNCHECKED)
+    sys.exit(ExitCode.PASSED)
 
 
 @app.callback(invoke_without_command=True)
@@ -105,14 +96,14 @@ def _root(
     if version:
         from evalstream.parsing.native.binding import library
 
-        without = "" if library() else ", without its scanner: it checks the same, more slowly"
+        without = "" if library() else ", without its scanner: the checks are the same, but slower"
         typer.echo(f"evalstream {__version__}{without}")
         raise typer.Exit
 
 
 @contextlib.contextmanager
 def guarded() -> Iterator[None]:
-    """Let a closed pipe through typer, which would take it for its own."""
+    """Let a closed pipe through typer, which would handle it itself."""
     try:
         yield
     except BrokenPipeError as error:
@@ -120,6 +111,6 @@ def guarded() -> Iterator[None]:
 
 
 def stop(message: str, code: int) -> NoReturn:
-    """Say on stderr why the program ends, and exit with a code."""
+    """Print on stderr why the program ends, and exit with a code."""
     print(f"evalstream: {message}", file=sys.stderr)
     sys.exit(code)

@@ -1,64 +1,48 @@
-"""The command that checks rows: `check`."""
+"""The command `check`."""
 
 # The annotations are objects here, not text: typer would evaluate each text four times.
 
-import os
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from evalstream.api import check as run_check
 from evalstream.cli.app import command_group
+from evalstream.cli.help import GroupedCommand
 from evalstream.cli.options import (
-    Create,
-    Executor,
-    ExpectRows,
-    ExpectSamples,
-    FailOn,
-    FailOnSeverity,
-    FilePath,
     Format,
-    Ignore,
     Inputs,
-    Jobs,
-    MaxDepth,
-    MaxFindings,
-    MaxLineBytes,
-    NoValues,
-    Passing,
-    Profile,
-    Recipe,
     ReportFile,
-    SchemaVersion,
-    Select,
+    ReportFormat,
     ShowProgress,
-    Strict,
-    Tee,
-    codes_of,
+    with_options,
 )
 from evalstream.cli.output import Target, report_of
-from evalstream.engine.routing import SIDECAR
-from evalstream.formats.registry import NAMES as FORMATS
 from evalstream.io.overwriting import is_same_file
 from evalstream.model.errors import UsageError
-from evalstream.model.finding import Severity
-from evalstream.model.options import Options, RowRouting
+from evalstream.model.options import Group, Options
 from evalstream.model.run import STDIN
 from evalstream.parsing.json import fast
 from evalstream.parsing.json_schema import compile_schema
 
-DEFAULTS = Options()
-
 commands = command_group()
 
+PART_FORMAT: Final = Format("jsonl")
+"""The only report format that goes with --shard, though it changes nothing."""
 
-@commands.command()
+INPUT, EXECUTION = Group.INPUT.value, Group.EXECUTION.value
+
+
+@commands.command(cls=GroupedCommand)
+@with_options(lambda option: option.checks)
 def check(
+    options: Options,
     inputs: Inputs = None,
     aggregate: Annotated[
         str | None,
@@ -66,22 +50,30 @@ def check(
             metavar="FILE",
             help="The aggregate of the one rows file named; the benchmark of an evaluation "
             "(infereval), the output of a log (harpia), the folder of a document (evalguard).",
+            rich_help_panel=INPUT,
         ),
     ] = None,
     inputs_file: Annotated[
         str | None,
-        typer.Option("--inputs", metavar="FILE", help="What was put into the evaluation (harpia)."),
+        typer.Option(
+            metavar="FILE", help="The input of the evaluation (harpia).", rich_help_panel=INPUT
+        ),
     ] = None,
+    former_inputs_file: Annotated[str | None, typer.Option("--inputs", hidden=True)] = None,
     files_from: Annotated[
         str | None,
         typer.Option(
-            metavar="LIST", help="Inputs named in a file or on stdin (-), by lines or NUL bytes."
+            metavar="LIST",
+            help="A file, or - for stdin, that lists inputs, separated by newlines or NUL bytes.",
+            rich_help_panel=INPUT,
         ),
     ] = None,
     ledger: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Remember here what was checked, and skip what has not changed."
+            metavar="FILE",
+            help="Remember in this file what was checked, and skip what has not changed.",
+            rich_help_panel=EXECUTION,
         ),
     ] = None,
     shard: Annotated[
@@ -89,165 +81,38 @@ def check(
         typer.Option(
             metavar="N/OF",
             help="Check one part of the runs, for evalstream merge: 3/100, slurm/100 or slurm.",
+            rich_help_panel=EXECUTION,
         ),
     ] = None,
-    executor: Annotated[
-        Executor, typer.Option(help="Who runs the work: this process, workers, or Dask.")
-    ] = Executor.auto,
-    dask_address: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="The scheduler of a Dask cluster; else a local one."),
-    ] = None,
-    dask_scheduler_file: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="The file that the Dask cluster's scheduler wrote."),
-    ] = None,
-    input_format: Annotated[
-        str,
-        typer.Option(help=f"The system whose files these are: auto, {', '.join(FORMATS)}."),
-    ] = DEFAULTS.input_format,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATTERN",
-            help="Leave out of searched folders what this matches, by path or name (repeatable).",
-        ),
-    ] = None,
-    schema_version: SchemaVersion = DEFAULTS.schema_version,
-    schema: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Judge rows by this JSON Schema instead of ours."),
-    ] = None,
-    recipe: Recipe = DEFAULTS.recipe,
-    select: Select = None,
-    ignore: Ignore = None,
-    profile: Profile = DEFAULTS.profile,
-    strict: Strict = False,
-    fail_on: FailOnSeverity = FailOn.error,
-    expect_rows: ExpectRows = None,
-    expect_samples: ExpectSamples = None,
-    format_: Annotated[
-        Format | None, typer.Option("--format", help="How the report looks; text unless said.")
-    ] = None,
+    format_: ReportFormat = None,
     output: ReportFile = None,
-    max_findings: MaxFindings = DEFAULTS.max_findings,
-    no_values: NoValues = False,
-    jobs: Jobs = DEFAULTS.jobs,
-    engine: Annotated[
-        str, typer.Option(help="The schema engine: auto, rust or portable.")
-    ] = DEFAULTS.engine,
-    max_line_bytes: MaxLineBytes = DEFAULTS.max_line_bytes,
-    max_depth: MaxDepth = DEFAULTS.max_depth,
-    memory_limit: Annotated[
-        int,
-        typer.Option(metavar="N", help="Bytes for the identities of rows; more go to disk."),
-    ] = DEFAULTS.memory_limit,
     progress: ShowProgress = None,
-    tee: Tee = None,
-    pass_: Annotated[
-        Passing | None,
-        typer.Option(
-            "--pass",
-            help="Let rows through to stdout, all or only valid ones; the report goes to stderr.",
-        ),
-    ] = None,
-    accepted: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the rows without a fault here.")
-    ] = None,
-    rejected: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help=f"Write the other rows here, and what is wrong with them to FILE{SIDECAR}.",
-        ),
-    ] = None,
-    skip_noise: Annotated[
-        bool,
-        typer.Option("--skip-noise", help="Step over lines that hold no row, and count them."),
-    ] = False,
-    noise: Annotated[
-        str | None,
-        typer.Option(
-            metavar="REGEX", help="Step over faulty lines in which this is found, and count them."
-        ),
-    ] = None,
-    seal_to: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="Seal the rows in this aggregate at the end, if they are sound."
-        ),
-    ] = None,
-    file_path: FilePath = None,
-    create: Create = False,
     force: Annotated[
         bool,
         typer.Option(
             "--force",
-            help="Write the report and the ledger over files that evalstream did not write, and "
-            "the seal in spite of what speaks against it.",
+            help="Replace a report and a ledger that evalstream did not write, and seal rows that "
+            "have errors or do not cover the claims.",
+            rich_help_panel=Group.REPORT.value,
         ),
     ] = False,
-    follow: Annotated[
-        bool, typer.Option("--follow", help="Read on while the file grows, with running counts.")
-    ] = False,
-    idle_timeout: Annotated[
-        float,
-        typer.Option(
-            metavar="SECONDS", help="How long a followed file stands still before it is done."
-        ),
-    ] = DEFAULTS.routing.idle_timeout,
 ) -> None:
-    """Check rows against their schema, their hashes, and what their aggregate claims.
+    """Check rows against their schema, their hashes, and the claims of their aggregate.
 
-    Exit codes: 0 sound, 1 findings, 2 wrong usage, 3 something could not be checked.
+    Exit codes: 0 no finding that fails, 1 findings, 2 wrong usage, 3 something could not be
+    checked.
     """
-    routing = RowRouting(
-        tee=tee,
-        passing=None if pass_ is None else pass_.name,
-        accepted=accepted,
-        rejected=rejected,
-        seal_to=seal_to,
-        file_path=file_path,
-        create=create,
-        force=force and seal_to is not None,
-        expect_rows=expect_rows,
-        expect_samples=expect_samples,
-        follow=follow,
-        idle_timeout=idle_timeout,
-    )
-    options = Options(
-        select=codes_of(select),
-        ignore=codes_of(ignore),
-        profile=profile,
-        input_format=input_format,
-        exclude=tuple(exclude or ()),
-        executor=executor.name,
-        dask_address=dask_address,
-        dask_scheduler_file=dask_scheduler_file,
-        strict=strict,
-        fail_on=Severity[fail_on.name.upper()],
-        jobs=jobs,
-        schema_version=schema_version,
-        schema=None if schema is None else _schema_text(schema),
-        recipe=recipe,
-        engine=engine,
-        max_findings=max_findings,
-        show_values=not no_values,
-        max_line_bytes=max_line_bytes,
-        max_depth=max_depth,
-        memory_limit=memory_limit,
-        skip_noise=skip_noise,
-        noise=noise,
-        routing=routing,
-    )
-    shown = follow or sys.stderr.isatty() if progress is None else progress
-    named = _named(inputs or [], files_from)
-    if shard is not None and format_ not in (None, Format.jsonl):
-        raise UsageError("what --shard writes is read by evalstream merge, which knows --format")
-    target = Target(format_ or Format.text, output, is_part=shard is not None, force=force)
+    schema_file = options.schema
+    routing = replace(options.routing, force=force and options.routing.seal_to is not None)
+    schema = None if schema_file is None else _schema_text(schema_file)
+    options = replace(options, schema=schema, routing=routing)
+    if shard is not None and format_ not in (None, PART_FORMAT):
+        raise UsageError("--format cannot be combined with --shard; give it to evalstream merge")
+    target = Target(format_, output, is_part=shard is not None, force=force)
+    inputs_file = former_inputs_file if inputs_file is None else inputs_file
     call = partial(
         run_check,
-        named,
+        _named(inputs or [], files_from),
         aggregate=aggregate,
         inputs_file=inputs_file,
         ledger=ledger,
@@ -255,10 +120,9 @@ def check(
         outputs=target.outputs(routing),
         overwrite=force,
         options=options,
-        progress=shown,
+        progress=routing.follow or sys.stderr.isatty() if progress is None else progress,
     )
-    only_read = _only_read(aggregate, seal_to)
-    schema_file = None if schema is None else os.fspath(schema)
+    only_read = _only_read(aggregate, routing.seal_to)
     read = (*(inputs or []), only_read, inputs_file, files_from, schema_file)
     report_of(call, options, target, read, ledger)
 
@@ -270,14 +134,15 @@ def _only_read(aggregate: str | None, sealed: str | None) -> str | None:
     return aggregate
 
 
-def _schema_text(path: Path) -> str:
+def _schema_text(path: str) -> str:
+    """Read a JSON Schema. Raises UsageError where it cannot be used."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8")
         compile_schema(fast(text.encode()), trusted=False)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
     except ValueError as error:
-        raise UsageError(f"{path}: no JSON: {error}") from error
+        raise UsageError(f"{path}: not valid JSON: {error}") from error
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from error
     return text
@@ -288,7 +153,7 @@ def _named(inputs: list[str], files_from: str | None) -> Iterable[str]:
     if files_from is None:
         return inputs
     if files_from == STDIN and STDIN in inputs:
-        raise UsageError("standard input is either a list of files or rows, not both")
+        raise UsageError("standard input cannot be both a list of files and rows")
     from evalstream.discovery.input_list import inputs_from
 
     return chain(inputs, inputs_from(files_from))

@@ -1,4 +1,4 @@
-"""The command that puts the parts of a batch together: `merge`."""
+"""The command `merge`."""
 
 from functools import partial
 from typing import Annotated
@@ -7,26 +7,27 @@ import typer
 
 from evalstream.api import merge as merge_parts
 from evalstream.cli.app import command_group
-from evalstream.cli.options import ForceReport, Format, ReportFile, ReportFormat
+from evalstream.cli.help import GroupedCommand
+from evalstream.cli.options import ForceReport, ReportFile, ReportFormat
 from evalstream.cli.output import Target, report_of
 from evalstream.model.options import Options
 
 commands = command_group()
 
 
-@commands.command()
+@commands.command(cls=GroupedCommand)
 def merge(
     parts: Annotated[
-        list[str], typer.Argument(metavar="PARTS", help="What check --shard wrote, all of it.")
+        list[str], typer.Argument(metavar="PARTS", help="All files that check --shard wrote.")
     ],
-    format_: ReportFormat = Format.text,
+    format_: ReportFormat = None,
     output: ReportFile = None,
     force: ForceReport = False,
 ) -> None:
-    """Put the parts of a batch together to the report that one check would have written.
+    """Merge shard reports into one report.
 
-    A part that is missing, doubled, cut off or of another batch is named, and nothing is merged
-    (exit code 3). Other exit codes are those of check.
+    If a part is missing, repeated, cut off or of another batch, the message names it and nothing
+    is merged (exit code 3). Other exit codes are those of check.
     """
     target = Target(format_, output, force=force)
     report_of(partial(merge_parts, parts), Options(), target, parts)

@@ -1,144 +1,155 @@
-"""The options that several commands have, each written once."""
+"""The parameters of commands: made from the options object, and those that several commands have.
 
-from __future__ import annotations
+An option of a check is declared once, as a field of `model/options.py`.
+"""
 
+from collections.abc import Callable, Iterator
 from enum import Enum
-from typing import Annotated, Any
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any, Final
 
 import typer
 
-from evalstream.formats.eee.row_view import INSTANCE_VERSIONS
-from evalstream.io.digest import RECIPES
-from evalstream.reporters.github import GithubReporter
-from evalstream.reporters.json import JsonReporter
-from evalstream.reporters.jsonl import JsonLinesReporter
-from evalstream.reporters.text import TextReporter
-from evalstream.rules.profiles import PROFILES
+from evalstream.api_options import CHOICES, options_from
+from evalstream.model.finding import Severity
+from evalstream.model.options import OPTIONS, Group, Option, OptionText
+from evalstream.reporters import REPORTERS
 
-
-class Format(str, Enum):
-    """The reporters, by the name under which the command line knows them."""
-
-    text = "text"
-    jsonl = "jsonl"
-    json = "json"
-    github = "github"
-
-
-class FailOn(str, Enum):
-    """The severities, by the words of reports."""
-
-    error = "error"
-    warning = "warning"
-    info = "info"
-
-
-class Passing(str, Enum):
-    """Which rows go through to standard output."""
-
-    all = "all"
-    valid = "valid"
-
-
-class Executor(str, Enum):
-    """Who runs the work, by the names of the modules that do."""
-
-    auto = "auto"
-    serial = "serial"
-    pool = "pool"
-    dask = "dask"
-
-
-REPORTERS: dict[Format, type[Any]] = {
-    Format.text: TextReporter,
-    Format.jsonl: JsonLinesReporter,
-    Format.json: JsonReporter,
-    Format.github: GithubReporter,
-}
+Format = Enum("Format", {name: name for name in REPORTERS}, type=str)  # type: ignore[misc]
+"""The report formats, as typer takes choices."""
 
 Inputs = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="INPUTS",
-        help="Rows files (.jsonl, .ndjson, .jsonlines, packed or not), aggregates (.json), "
+        help="Rows files (.jsonl, .ndjson, .jsonlines, compressed or not), aggregates (.json), "
         "folders, patterns, URLs, or - for stdin.",
     ),
 ]
 Rows = Annotated[
     str,
-    typer.Argument(metavar="ROWS", help="A rows file, packed or not, a URL, or - for stdin."),
+    typer.Argument(metavar="ROWS", help="A rows file, compressed or not, a URL, or - for stdin."),
 ]
-SchemaVersion = Annotated[
-    str,
+ReportFormat = Annotated[
+    Format | None,
     typer.Option(
-        help=f"Judge all by this version, not the declared one: {', '.join(INSTANCE_VERSIONS)}."
+        "--format", "-f", help="Report format (default: text).", rich_help_panel=Group.REPORT.value
     ),
 ]
-Recipe = Annotated[
-    str, typer.Option(help=f"The recipe of sample_hash, not detected: {', '.join(RECIPES)}.")
-]
-Select = Annotated[
-    list[str] | None,
-    typer.Option(metavar="CODES", help="Only these rules, by code or prefix (ES4,ES501)."),
-]
-Ignore = Annotated[list[str] | None, typer.Option(metavar="CODES", help="Not these rules.")]
-Strict = Annotated[bool, typer.Option("--strict", help="Let warnings fail, too.")]
-ReportFormat = Annotated[Format, typer.Option("--format", help="How the report looks.")]
 ReportFile = Annotated[
     str | None,
     typer.Option(
+        "--output",
+        "-o",
         metavar="FILE",
-        help="Write the report here, whole or not at all; in a stream with --pass as it comes.",
+        help="Write the report to this file, complete or not at all; with --pass line by line.",
+        rich_help_panel=Group.REPORT.value,
     ),
-]
-MaxFindings = Annotated[
-    int, typer.Option(metavar="N", help="Show at most N findings per code; 0 shows all.")
-]
-NoValues = Annotated[
-    bool,
-    typer.Option(
-        "--no-values",
-        help="Show no values found in the data; names, ids, figures and what was expected stay.",
-    ),
-]
-Jobs = Annotated[int, typer.Option(metavar="N", help="Worker processes; 0 uses every core.")]
-ShowProgress = Annotated[
-    bool | None, typer.Option(help="Show a progress bar on stderr; by default on a terminal.")
-]
-MaxLineBytes = Annotated[
-    int, typer.Option(metavar="N", help="The longest line that is looked at, in bytes.")
-]
-MaxDepth = Annotated[int, typer.Option(metavar="N", help="The deepest nesting that is looked at.")]
-Tee = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help="Copy every byte of the rows here, as it comes."),
-]
-FilePath = Annotated[
-    str | None,
-    typer.Option(metavar="PATH", help="What file_path is to say, not found out by itself."),
-]
-
-Profile = Annotated[
-    str, typer.Option(help=f"What is demanded beyond the usual: {', '.join(PROFILES)}.")
-]
-FailOnSeverity = Annotated[FailOn, typer.Option(help="The severity from which on the check fails.")]
-Create = Annotated[
-    bool, typer.Option("--create", help="Begin the aggregate if there is none to be sealed.")
-]
-ExpectRows = Annotated[
-    int | None,
-    typer.Option(metavar="N", help="Fail, and seal nothing, unless there are so many rows."),
-]
-ExpectSamples = Annotated[
-    int | None,
-    typer.Option(metavar="N", help="Fail, and seal nothing, unless rows score so many samples."),
 ]
 ForceReport = Annotated[
     bool,
-    typer.Option("--force", help="Write the report over a file that evalstream did not write."),
+    typer.Option(
+        "--force",
+        help="Replace an output file that evalstream did not write.",
+        rich_help_panel=Group.REPORT.value,
+    ),
 ]
+ShowProgress = Annotated[
+    bool | None,
+    typer.Option(
+        help="Show a progress bar on stderr (default: on a terminal).",
+        rich_help_panel=Group.REPORT.value,
+    ),
+]
+
+FORMER: Final = "former_"
+"""What the parameter of an option's former name begins with."""
+
+
+def with_options(
+    wanted: Callable[[OptionText], bool],
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command a parameter per wanted option, and hand them over as one object.
+
+    The command takes the object as `options`. Its `schema` is still the name of a file.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        chosen = [one for one in OPTIONS.values() if wanted(one.text)]
+
+        def run(**given: Any) -> None:
+            values = {one.name: _value(one, given) for one in chosen}
+            command(**given, options=options_from(values))
+
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        own = [one for one in signature(command).parameters.values() if one.name != "options"]
+        added = [parameter for one in chosen for parameter in _parameters(one)]
+        keywords = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in (*own, *added)]
+        run.__signature__ = Signature(keywords)  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
+def _parameters(option: Option) -> Iterator[Parameter]:
+    """Iterate over the parameters of an option: its own, and a hidden one for former names."""
+    text, kind, default = option.text, _type(option), _default(option)
+    flags = text.flags or (f"--{option.name.replace('_', '-')}",)
+    described = typer.Option(
+        *flags,
+        metavar=text.metavar,
+        help=text.help.format(choices=", ".join(CHOICES.get(option.name, ()))),
+        rich_help_panel=text.group.value,
+    )
+    yield Parameter(
+        option.name,
+        Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind, described],
+    )
+    if text.former:
+        hidden = typer.Option(*text.former, hidden=True)
+        yield Parameter(
+            FORMER + option.name,
+            Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[kind | None, hidden],
+        )
+
+
+def _type(option: Option) -> Any:
+    """Return the type that typer reads an option as."""
+    if option.text.choices:
+        names = {name: name for name in option.text.choices}
+        choice = Enum(option.name, names, type=str)  # type: ignore[misc]
+        return choice if option.default is not None else choice | None
+    return list[str] | None if option.type == tuple[str, ...] else option.type
+
+
+def _default(option: Option) -> Any:
+    """Return the default as the command line writes it."""
+    if isinstance(option.default, Severity):
+        return option.default.label
+    if option.text.negates:
+        return not option.default
+    return None if option.default == () else option.default
+
+
+def _value(option: Option, given: dict[str, Any]) -> Any:
+    """Take the value of an option out of what typer read."""
+    value, former = given.pop(option.name), given.pop(FORMER + option.name, None)
+    value = value if former is None else former
+    if isinstance(value, Enum):
+        value = value.value
+    if option.type is Severity:
+        return Severity[value.upper()]
+    if option.name in ("select", "ignore"):
+        return codes_of(value)
+    if option.type == tuple[str, ...]:
+        return tuple(value or ())
+    return not value if option.text.negates else value
 
 
 def codes_of(given: list[str] | None) -> tuple[str, ...]:
-    """Return the codes that stand between commas."""
+    """Return the codes between commas."""
     return tuple(code.strip() for text in given or () for code in text.split(",") if code.strip())

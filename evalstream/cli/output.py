@@ -1,57 +1,63 @@
-"""What all commands that report have in common: where the report goes, and how they end."""
+"""Where the report of a command goes, and how the command ends."""
 
 from __future__ import annotations
 
 import gc
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 import typer
 
 from evalstream.cli.app import guarded, stop
-from evalstream.cli.options import REPORTERS, Format
+from evalstream.cli.options import Format
 from evalstream.cli.replaceable import refuse_foreign
 from evalstream.engine.routing import outputs_of
 from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDERR, STDOUT, journaled, refuse_overwriting
+from evalstream.model.exit_codes import of_signal
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import Report
 from evalstream.model.signals import STOPPING, Stopped
+from evalstream.reporters import REPORTERS, reporter_type
 from evalstream.reporters.base import Reporter
-from evalstream.reporters.text import LiveTextReporter
+
+TEXT: Final = "text"
+"""The report format that is written where none is named."""
 
 
 class Target(NamedTuple):
-    """What a report looks like, and where it goes; with `force` over any other file, too."""
+    """The format of a report, and where it goes; with `force` it may replace any other file."""
 
-    form: Format
+    form: Format | None
     output: str | None
     is_part: bool = False
     force: bool = False
 
     def outputs(self, routing: RowRouting) -> list[str]:
-        """Return the files that the report, and rows that are passed on, go to."""
+        """Return the files that the report and passed-on rows are written to."""
         report = STDOUT if routing.passing is None else STDERR
         named = [report if self.output is None else self.output]
         return named if routing.passing is None else [STDOUT, *named]
 
     def check(self) -> None:
-        """Raise UsageError where the report would replace what evalstream did not write."""
+        """Raise UsageError where the report would replace a file that evalstream did not write."""
         if self.output is not None and not self.force:
             refuse_foreign(self.output, _is_report, "a report")
 
     def reporter(self, output: Output, *, live: bool) -> Reporter:
-        """Return what writes the report."""
+        """Return the reporter."""
         if self.is_part:
             from evalstream.batch.parts import PartReporter
 
             return PartReporter(output)
-        if live and self.form is Format.text:
+        form = TEXT if self.form is None else self.form.value
+        if live and form == TEXT:
+            from evalstream.reporters.text import LiveTextReporter
+
             return LiveTextReporter(output)
-        reporter: Reporter = REPORTERS[self.form](output)
-        return reporter
+        return reporter_type(form)(output)
 
 
 def report_of(
@@ -63,8 +69,8 @@ def report_of(
 ) -> NoReturn:
     """Make a call that reports, and exit with the report's code.
 
-    Files that are `read` are not written over: by the report, by rows that go somewhere, or by
-    the ledger. What the call finds by itself it compares on its own.
+    The report, routed rows and the ledger never replace a file that is `read`. The call compares
+    the files that it finds by itself.
     """
     written = [*target.outputs(options.routing), *outputs_of(options.routing), *journaled(ledger)]
     refuse_overwriting(written, [name for name in read if name is not None])
@@ -74,14 +80,14 @@ def report_of(
     if STOPPING.granted is not None:
         unsealed = "" if options.routing.seal_to is None else "; it was not sealed"
         stop(f"stopped by a signal; the verdict is partial{unsealed}", report.exit_code)
-    # What is left needs no last look for garbage, which would take 0.02 s.
+    # A last garbage collection would take 0.02 s.
     gc.freeze()
     raise typer.Exit(report.exit_code)
 
 
 def _reported(call: Callable[..., Report], routing: RowRouting, target: Target) -> Report:
-    """Make the call, and write its report where it belongs."""
-    # Where rows take standard output, the report goes elsewhere, and comes as they do.
+    """Make the call, and write its report."""
+    # Rows take standard output; the report goes to stderr, line by line as they do.
     live = routing.passing is not None
     standard = sys.stderr.buffer if live else None
     with guarded(), Output(target.output, live=live, standard=standard) as written:
@@ -89,38 +95,37 @@ def _reported(call: Callable[..., Report], routing: RowRouting, target: Target) 
 
 
 def _sealing(call: Callable[..., Report], routing: RowRouting, target: Target) -> Report:
-    """Make a call that seals; a signal ends it with a code that says whether it did."""
-    told: list[Report] = []
+    """Make a call that seals; after a signal the exit code says whether it sealed."""
+    outcomes: list[Report] = []
 
-    def listened(*, reporter: Reporter) -> Report:
-        return call(reporter=_Overheard(reporter, told))
+    def recorded(*, reporter: Reporter) -> Report:
+        return call(reporter=_Recorded(reporter, outcomes))
 
     try:
-        return _reported(listened, routing, target)
+        return _reported(recorded, routing, target)
     except Stopped as stopped:
         name, by = printable(routing.seal_to or ""), stopped.name
-        if any(run.sealed for report in told for run in report.runs):
+        if any(run.sealed for report in outcomes for run in report.runs):
             end = f"stopped by {by} while the report was written; {name} was sealed"
-            stop(end, told[0].exit_code)
-        stop(f"stopped by {by}; {name} was not sealed", 128 + stopped.signal)
+            stop(end, outcomes[0].exit_code)
+        stop(f"stopped by {by}; {name} was not sealed", of_signal(stopped.signal))
 
 
-class _Overheard:
-    """A reporter whose outcome is also told to a list, before it is written."""
+class _Recorded:
+    """A reporter that adds its outcome to a list before writing it."""
 
-    def __init__(self, reporter: Reporter, told: list[Report]) -> None:
-        self._reporter, self._told = reporter, told
+    def __init__(self, reporter: Reporter, outcomes: list[Report]) -> None:
+        self._reporter, self._outcomes = reporter, outcomes
         self.finding = reporter.finding
 
     def finish(self, report: Report) -> None:
-        """Tell the outcome, and pass it on."""
-        self._told.append(report)
+        """Add the outcome to the list, and pass it on."""
+        self._outcomes.append(report)
         self._reporter.finish(report)
 
 
 def _is_report(head: bytes) -> bool:
-    """Tell whether a file is a report in any form, or a part of one."""
+    """Tell whether a file is a report of any format, or the part of a shard."""
     from evalstream.batch.parts import PartReporter
 
-    kinds: tuple[Any, ...] = (*REPORTERS.values(), PartReporter)
-    return any(kind.wrote(head) for kind in kinds)
+    return PartReporter.wrote(head) or any(reporter_type(name).wrote(head) for name in REPORTERS)

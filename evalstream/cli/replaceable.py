@@ -1,4 +1,4 @@
-"""What an output may replace: nothing, an empty file, or what evalstream wrote itself."""
+"""Which files an output may replace: empty ones, and those that evalstream wrote."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from evalstream.io.names import printable
 from evalstream.io.overwriting import is_device
 from evalstream.model.errors import UsageError
 
-LOOKED_AT: Final = 1 << 16
-"""How many bytes at the beginning of a file tell what it is."""
+HEAD_BYTES: Final = 1 << 16
+"""How many bytes at the beginning of a file are enough to recognise it."""
 
 
 def refuse_foreign(path: str, wrote: Callable[[bytes], bool], noun: str) -> None:
-    """Raise UsageError where a file that is not of evalstream would be replaced.
+    """Raise UsageError where a file that evalstream did not write would be replaced.
 
-    `wrote` takes its first bytes, and `noun` says what is expected.
+    `wrote` recognises a file by its first bytes, and `noun` names the expected file.
     """
     if is_device(path):
         return
     try:
         with open(path, "rb") as file:
-            head = file.read(LOOKED_AT)
+            head = file.read(HEAD_BYTES)
     except FileNotFoundError:
         return
     if head and not wrote(head):

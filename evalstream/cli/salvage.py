@@ -1,43 +1,43 @@
-"""The command that saves rows of a torn file: `salvage`."""
-
-from __future__ import annotations
+"""The command `salvage`."""
 
 from typing import Annotated
 
 import typer
 
 from evalstream.cli.app import command_group, guarded
-from evalstream.cli.options import MaxLineBytes, Rows
-from evalstream.engine.salvage import REST, salvage, salvage_lines
+from evalstream.cli.help import GroupedCommand
+from evalstream.cli.options import Rows, with_options
+from evalstream.engine.salvage import REST, salvage_lines
+from evalstream.engine.salvage import salvage as salvage_rows
 from evalstream.io.overwriting import STDOUT, refuse_overwriting
-from evalstream.model.options import Options
-
-DEFAULTS = Options()
+from evalstream.model.options import OPTIONS, Options
 
 commands = command_group()
 
 
-@commands.command("salvage")
-def salvage_(
+@commands.command(cls=GroupedCommand)
+@with_options(lambda option: option is OPTIONS["max_line_bytes"].text)
+def salvage(
+    options: Options,
     rows: Rows,
-    to: Annotated[str, typer.Option(metavar="FILE", help="Write the whole rows here.")],
+    to: Annotated[str, typer.Option(metavar="FILE", help="Write the whole rows to this file.")],
     rest: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help=f"Write everything else here, with its offsets; by default to the rows' {REST}.",
+            help="Write all other bytes to this file, with their offsets "
+            f"(default: the name of the rows and {REST}).",
         ),
     ] = None,
-    max_line_bytes: MaxLineBytes = DEFAULTS.max_line_bytes,
 ) -> None:
-    """Save the whole rows of a torn file, byte for byte, and what is left of the others.
+    """Save the whole rows of a damaged file, byte for byte, and the rest in a second file.
 
-    The file itself is never changed. Exit codes: 0 nothing was lost, 1 something was, 3 the file
+    The input is never changed. Exit codes: 0 nothing was lost, 1 something was lost, 3 the file
     could not be read to its end.
     """
     refuse_overwriting([STDOUT], [rows])
     with guarded():
-        saved = salvage(rows, to, rest, max_line_bytes=max_line_bytes)
+        saved = salvage_rows(rows, to, rest, max_line_bytes=options.max_line_bytes)
         for line in salvage_lines(saved, to, rest or to + REST):
             typer.echo(line)
     raise typer.Exit(saved.exit_code)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from importlib import import_module
-from typing import Any, Final
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
 
-from evalstream.formats.evalguard import documents
-from evalstream.formats.registry import NAMES
+from evalstream.formats.registry import NAMES, paired_format
 from evalstream.io.spill_table import SpillTable, restored, stored
 from evalstream.model.run import NoInput, Run
 
@@ -45,9 +44,9 @@ class Gathered:
         ids differ, so that the check says so.
         """
         for name in NAMES:
-            if name != documents.NAME and self.has(name):
-                pair: Callable[..., Any] = import_module(f"evalstream.formats.{name}.checker").pair
-                yield from pair(lambda name=name: self._documents(name), named=named)
+            one = paired_format(name) if self.has(name) else None
+            if one is not None:
+                yield from one.pair(partial(self._documents, name), named=named)
 
     def close(self) -> None:
         """Forget everything."""

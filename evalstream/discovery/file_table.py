@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from evalstream.discovery.peek import AGGREGATE, AggregatePeek
-from evalstream.formats.harpia import documents
 from evalstream.io.remote import Listed
 from evalstream.io.spill_table import SpillTable, restored, stored
 
@@ -168,11 +167,11 @@ class FileTable:
         query = "SELECT 1 FROM file WHERE kind = ? AND detail LIKE ? LIMIT 1"
         return bool(self._kept.rows(query, kind, f"{name} %"))
 
-    def holds_sure(self, folder: str) -> bool:
-        """Tell whether a folder has documents of HarpIA Lab beside those that may be inputs."""
+    def holds_any(self, folder: str, details: Sequence[str]) -> bool:
+        """Tell whether one of some kinds of document, each with its format, is in a folder."""
         start = key_of(folder, is_folder=True) if folder else b""
-        query = "SELECT 1 FROM file WHERE key > ? AND key < ? AND detail IN (?, ?) LIMIT 1"
-        details = (f"{documents.NAME} {kind}" for kind in (documents.LOG, documents.OUTPUT))
+        marks = ", ".join("?" * len(details))
+        query = f"SELECT 1 FROM file WHERE key > ? AND key < ? AND detail IN ({marks}) LIMIT 1"  # noqa: S608 - ours
         return bool(self._kept.rows(query, start + _FILE, start + _FOLDER, *details))
 
     def close(self) -> None:

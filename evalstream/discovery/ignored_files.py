@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from evalstream.discovery.unrecognised import EVENTS, INDEX, REPORT
-from evalstream.formats.eee.row_view import AGGREGATE_MEMBERS, ROW_MEMBERS
+from evalstream.formats.registry import FORMATS, main_format
 
 _DOCUMENTS: Final = (
     (INDEX, frozenset({"object_uuid", "object_path", "sha256"})),
@@ -17,11 +17,14 @@ _DOCUMENTS: Final = (
     (REPORT, frozenset({"run", "number"})),
     (REPORT, frozenset({"summary"})),
     (REPORT, frozenset({"schema", "tool", "runs", "findings", "shown", "total"})),
-    (EVENTS, frozenset({"event"})),
+    *((EVENTS, one.event_members) for one in FORMATS.values() if one.event_members),
 )
 """Members of a store's index files, of what evalstream reports, and of events."""
 
-_OF_DATA: Final = (AGGREGATE_MEMBERS | ROW_MEMBERS) - {"schema_version", "sample_id"}
+_OF_DATA: Final = (main_format().aggregate_members | main_format().row_members) - {
+    "schema_version",
+    "sample_id",
+}
 """Members of rows and aggregates; an index may have a version, and a finding names its sample."""
 
 _MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from importlib import import_module
 from itertools import chain, islice
+from typing import Final
 
 from evalstream.discovery import checked_inputs, find_runs, is_many
 from evalstream.discovery.unused_options import refuse_idle
-from evalstream.formats.eee import row_view
-from evalstream.formats.registry import NAMES
+from evalstream.formats.registry import FORMATS, MAIN, NAMES, kind_of
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN, NoInput, Run
 
-AUTO = "auto"
+AUTO: Final = "auto"
+
+ONE_FILE: Final = "--aggregate goes with exactly one rows file (or - for stdin)"
 
 
 def find_all(
@@ -48,7 +49,7 @@ def _without_idle(runs: Iterable[Run | NoInput], options: Options) -> Iterator[R
     has_rows = False
     for one in runs:
         if isinstance(one, Run):
-            has_rows = has_rows or one.format == row_view.NAME
+            has_rows = has_rows or one.format == MAIN
             others.add(one.format)
         yield one
     if not has_rows:
@@ -64,44 +65,37 @@ def _joined(
     if name == AUTO:
         name = _shown_by(path, aggregate, more)
     refuse_idle(options, name)
-    if name != row_view.NAME:
-        find = import_module(f"evalstream.formats.{name}.checker").find
-        yield from find(path, aggregate, more)
-        return
-    if more is not None:
-        raise UsageError(f"--inputs does not go with files of {row_view.NAME}")
-    if os.path.isdir(path) or is_many(path):
-        raise UsageError("--aggregate goes with exactly one rows file (or - for stdin)")
-    yield Run(path, aggregate)
+    runs = FORMATS[name].find(path, aggregate, more)
+    if name == MAIN and more is None and is_many(path):
+        raise UsageError(ONE_FILE)
+    yield from runs
 
 
 def _shown_by(*paths: str | None) -> str:
     """Return the first system that one of some files shows; the main one where none does."""
-    from evalstream.discovery.detect_format import kind_of
-    from evalstream.engine.harness_logs import FOREIGN
     from evalstream.io.beginning import beginning_of
 
     for path in paths:
         if path is None or path == STDIN or is_remote(path):
             continue
         kind = kind_of(beginning_of(path)) if not os.path.isdir(path) else None
-        if kind is not None and kind.format != FOREIGN:
+        if kind is not None and kind.format in FORMATS:
             return kind.format
         if kind is None and os.path.isdir(path):
             return _shown_in(path)
-    return row_view.NAME
+    return MAIN
 
 
 def _shown_in(folder: str) -> str:
     """Return the first system of which a folder holds files."""
     shown = {one.format for one in find_runs([folder]) if isinstance(one, Run)}
-    return next((name for name in NAMES if name in shown), row_view.NAME)
+    return next((name for name in NAMES if name in shown), MAIN)
 
 
 def _check_together(count: int, aggregate: str | None, more: str | None) -> None:
     if not count:
         raise UsageError("no input given")
     if aggregate is not None and count > 1:
-        raise UsageError("--aggregate goes with exactly one rows file (or - for stdin)")
+        raise UsageError(ONE_FILE)
     if more is not None and count > 1:
-        raise UsageError("--inputs goes with exactly one input")
+        raise UsageError("--inputs-file goes with exactly one input")

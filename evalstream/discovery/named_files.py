@@ -11,13 +11,12 @@ from typing import Any, Final
 from evalstream.discovery.document_sets import Gathered
 from evalstream.discovery.pairing import FoundRuns
 from evalstream.discovery.search_folder import identified
-from evalstream.formats.eee import row_view
-from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.registry import MAIN, main_format
 from evalstream.io.beginning import Beginning, beginning_of
 from evalstream.io.remote import is_remote
 from evalstream.io.spill_table import SpillTable, stored
 from evalstream.model.run import STDIN, NoInput, Run
-from evalstream.parsing.json import fast, member, text_or_none
+from evalstream.parsing.json import fast
 
 ROWS: Final = "rows"
 CLAIMS: Final = "claims"
@@ -64,7 +63,7 @@ def _lacking(found: FoundRuns) -> str | None:
         return None
     if isinstance(what, NamedDocument):
         return DOCUMENT
-    if isinstance(what, NoInput) or what.format != row_view.NAME or what.rows == STDIN:
+    if isinstance(what, NoInput) or what.format != MAIN or what.rows == STDIN:
         return None
     if what.aggregate is None:
         return ROWS if found.row_records else None
@@ -189,11 +188,11 @@ def _needs_no_rows(run: Run) -> bool:
     """Tell whether an aggregate reports published figures, and is whole by itself."""
     path = run.aggregate
     document = None if path is None or is_remote(path) else beginning_of(path).document
-    return isinstance(document, dict) and Aggregate(path or "", document).is_documentation
+    return isinstance(document, dict) and main_format().needs_no_rows(document)
 
 
 def _id_of(run: Run) -> str | None:
-    """Return the evaluation_id of rows, by the first of them, or of an aggregate."""
+    """Return the id that rows, by the first of them, or an aggregate have in common."""
     path = run.rows if run.rows is not None else run.aggregate
     if path is None or is_remote(path):
         return None
@@ -202,4 +201,4 @@ def _id_of(run: Run) -> str | None:
         document = fast(file.head.split(b"\n", 1)[0]) if run.rows is not None else file.document
     except ValueError:
         return None
-    return text_or_none(member(document, "evaluation_id"))
+    return main_format().run_id(document)

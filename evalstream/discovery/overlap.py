@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from evalstream.engine.routing import one_run_for
+from evalstream.formats.registry import folder_format
 from evalstream.io.overwriting import Outputs, is_same_file
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import UsageError
@@ -28,7 +29,8 @@ def apart(
         for path in _files_of(one) if outputs else ():
             outputs.refuse(path)
         if isinstance(one, Run) and one.aggregate is not None and outputs:
-            for path in () if _is_sealed(one.aggregate, routing) else _files_at(one.aggregate):
+            is_sealed = _is_sealed(one.aggregate, routing)
+            for path in () if is_sealed else _files_at(one.aggregate, one.format):
                 outputs.refuse(path)
         yield one
 
@@ -48,15 +50,14 @@ def _files_of(found: Run | NoInput) -> Iterator[str]:
         return
     for path in (found.rows, found.inputs):
         if path is not None:
-            yield from _files_at(path)
+            yield from _files_at(path, found.format)
 
 
-def _files_at(path: str) -> Iterator[str]:
-    """Iterate over the files that a path stands for; only documents of EvalGuard lie in folders."""
-    if path == STDIN or is_remote(path) or not os.path.isdir(path):
+def _files_at(path: str, name: str) -> Iterator[str]:
+    """Iterate over the files that a path stands for in a run of a format."""
+    is_folder = path != STDIN and not is_remote(path) and os.path.isdir(path)
+    one = folder_format(name) if is_folder else None
+    if one is None:
         yield path
-        return
-    from evalstream.formats.evalguard.files import files_of
-
-    for file in files_of(path):
-        yield file.path
+    else:
+        yield from one.files(path)

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
-from evalstream.discovery.detect_format import Kind, kind_of
 from evalstream.discovery.ignored_files import are_all_aside, aside_by_members, members_of
 from evalstream.discovery.unrecognised import EVENTS, INDEX, REPORT, UNREADABLE
 from evalstream.engine.harness_logs import FOREIGN
-from evalstream.formats.eee import row_view
-from evalstream.formats.eee.row_view import AGGREGATE_KEYS, AGGREGATE_MEMBERS
-from evalstream.formats.evalguard import documents as evalguard
-from evalstream.formats.harpia import documents as harpia
-from evalstream.formats.infereval import documents as infereval
+from evalstream.formats.base import Kind
+from evalstream.formats.registry import FORMATS, MAIN, kind_late, kind_of, main_format
 from evalstream.io.beginning import LARGEST_LOOK, Beginning, beginning_of, lines_of
 from evalstream.io.file_names import is_packed_json_name, is_rows_name
 from evalstream.model.errors import CannotCheck
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.limits import MOST_JSON_BYTES
-from evalstream.parsing.peek import ARRAY, LINES, OBJECT, PEEK_BYTES
+from evalstream.parsing.peek import ARRAY, LINES, PEEK_BYTES
 
 AGGREGATE: Final = 1
 OTHER: Final = 2
@@ -41,9 +37,7 @@ AGGREGATES: Final = (AGGREGATE, BROKEN)
 MAYBE_AGGREGATES: Final = (LIKE_AGGREGATE, OTHER)
 """What is checked as an aggregate where rows lie beside it under its name and `_samples`."""
 
-UNSURE: Final = "unsure"
-"""The kind of a document whose own format has to find out what it is."""
-
+_MAIN: Final = main_format()
 _HEAD_BYTES: Final = 4096
 _BLANK: Final = b" \t\r\n\xef\xbb\xbf"
 
@@ -89,13 +83,9 @@ def peek_aggregate(path: str) -> AggregatePeek | None:
 def peeked(text: bytes, name: str = "") -> AggregatePeek:
     """Look into a JSON document."""
     if not is_array(text):
-        try:
-            top = _TOP.decode(text)
-        except _NO_SUCH_JSON:
-            return _looked_closely(text, name)
-        details = top.detailed_evaluation_results
-        if top.evaluation_results is not msgspec.UNSET or details is not msgspec.UNSET:
-            return AggregatePeek(AGGREGATE, _declared_by(details))
+        declared = _MAIN.declared_in_text(text)
+        if declared is not None:
+            return AggregatePeek(AGGREGATE, declared.path)
     return _looked_closely(text, name)
 
 
@@ -135,44 +125,39 @@ def _holds_bytes(path: str) -> bool:
 def peek_bytes(file: Beginning) -> AggregatePeek:
     """Return what the beginning of a file shows that is no JSON document by its name."""
     kind = kind_of(file)
-    if is_packed_json_name(file.name) and (kind is None or kind.document == "aggregate"):
+    if is_packed_json_name(file.name) and (kind is None or _is_aggregate(kind)):
         # What cannot be unpacked may be anything.
-        is_like = not file.head or not AGGREGATE_MEMBERS.isdisjoint(file.seen.keys)
+        is_like = not file.head or not _MAIN.aggregate_members.isdisjoint(file.seen.keys)
         return AggregatePeek(LIKE_AGGREGATE if is_like else OTHER)
     if kind is not None:
-        return _recognised(kind, file)
+        return _recognised(kind)
     keys = file.seen.keys
     aside = aside_by_members(keys)
     if aside in (INDEX, REPORT):
         return AggregatePeek(ASIDE, detail=aside)
-    is_row = not row_view.ROW_MEMBERS.isdisjoint(keys) and infereval.kind_by_signs(keys) is None
+    is_claimed = any(one.claims_line(keys) for one in FORMATS.values())
+    is_row = not _MAIN.row_members.isdisjoint(keys) and not is_claimed
     if not keys or not file.seen.is_whole or is_row:
         return AggregatePeek(OTHER)
     return AggregatePeek(STRANGE, detail=aside)
 
 
-def _recognised(kind: Kind, file: Beginning) -> AggregatePeek:
+def _recognised(kind: Kind) -> AggregatePeek:
     """Return what a file is that was recognised."""
     if kind.format == FOREIGN:
         return AggregatePeek(LOG, detail=kind.document)
-    if kind.format == row_view.NAME:
+    if kind.format == MAIN:
         return AggregatePeek(ROWS)
-    is_unsure = kind == _HARPIA_INPUT and not harpia.is_surely_input(file.document)
-    return AggregatePeek(
-        DOCUMENT, detail=UNSURE_INPUT if is_unsure else f"{kind.format} {kind.document}"
-    )
+    return AggregatePeek(DOCUMENT, detail=f"{kind.format} {kind.document}")
+
+
+def _is_aggregate(kind: Kind) -> bool:
+    return kind.format == MAIN and _MAIN.places[kind.document] == "aggregate"
 
 
 def is_array(head: bytes) -> bool:
     """Tell whether a JSON file holds an array, by its first character."""
     return head[:_HEAD_BYTES].lstrip(_BLANK).startswith(b"[")
-
-
-class _Top(msgspec.Struct):
-    """The members of an aggregate that matter here; the others are skipped, not built."""
-
-    evaluation_results: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    detailed_evaluation_results: Any = msgspec.UNSET
 
 
 def _opened(path: str, flags: int) -> int:
@@ -183,22 +168,10 @@ def _opened(path: str, flags: int) -> int:
 def _of_large(path: str, head: bytes) -> AggregatePeek | None:
     """Return what the beginning of a document shows, None where all of it has to be read."""
     file = Beginning(path, head)
-    kind = kind_of(file) or _behind_items(file)
-    if kind is None or (kind.format == row_view.NAME and file.seen.kind not in (ARRAY, LINES)):
+    kind = kind_of(file) or kind_late(file)
+    if kind is None or (kind.format == MAIN and file.seen.kind not in (ARRAY, LINES)):
         return None
-    return _recognised(kind, file)
-
-
-def _behind_items(file: Beginning) -> Kind | None:
-    """Tell a document of infereval by what stands behind its items, as far as that can be had."""
-    if infereval.ITEMS not in file.seen.keys or file.seen.kind != OBJECT or file.seen.is_whole:
-        return None
-    document = file.document
-    if document is None:
-        return Kind(infereval.NAME, UNSURE)
-    keys = frozenset(document) if isinstance(document, dict) else frozenset()
-    kind = infereval.kind_by_signs(keys)
-    return None if kind is None else Kind(infereval.NAME, kind)
+    return _recognised(kind)
 
 
 def _looked_closely(text: bytes, name: str) -> AggregatePeek:
@@ -206,35 +179,28 @@ def _looked_closely(text: bytes, name: str) -> AggregatePeek:
     whole = text if len(text) <= LARGEST_LOOK else None
     file = Beginning(name, text[:PEEK_BYTES], lambda: whole)
     document = file.document
-    if isinstance(document, dict) and not AGGREGATE_KEYS.isdisjoint(document):
-        return AggregatePeek(AGGREGATE, _declared_by(document.get("detailed_evaluation_results")))
-    kind = kind_of(file) or _behind_items(file)
-    if kind is not None and (kind.format != row_view.NAME or file.seen.kind in (ARRAY, LINES)):
-        return _recognised(kind, file)
+    declared = _MAIN.declared_in(document) if isinstance(document, dict) else None
+    if declared is not None:
+        return AggregatePeek(AGGREGATE, declared.path)
+    kind = kind_of(file) or kind_late(file)
+    if kind is not None and (kind.format != MAIN or file.seen.kind in (ARRAY, LINES)):
+        return _recognised(kind)
     if document is None and not _is_valid(text):
-        is_aggregate = not AGGREGATE_KEYS.isdisjoint(file.seen.keys)
+        is_aggregate = not _MAIN.aggregate_signs.isdisjoint(file.seen.keys)
         return AggregatePeek(AGGREGATE if is_aggregate else BROKEN)
     if kind is not None:
-        return AggregatePeek(LIKE_AGGREGATE, detail=row_view.NAME)
+        return AggregatePeek(LIKE_AGGREGATE, detail=MAIN)
     keys = members_of(text.removeprefix(UTF8_MARK)) or file.seen.keys
     aside = aside_by_members(keys)
     if aside in (INDEX, REPORT):
         return AggregatePeek(ASIDE, detail=aside)
-    like = OTHER if AGGREGATE_MEMBERS.isdisjoint(keys) else LIKE_AGGREGATE
+    like = OTHER if _MAIN.aggregate_members.isdisjoint(keys) else LIKE_AGGREGATE
     return AggregatePeek(like, detail=_likeness(keys))
 
 
 def _likeness(keys: frozenset[str]) -> str | None:
     """Return the format of which a document may be one, however little shows it."""
-    if infereval.ITEMS in keys:
-        return infereval.NAME
-    is_likely = evalguard.kind_of_members(keys) or evalguard.likely_kind(keys)
-    return evalguard.NAME if is_likely else None
-
-
-def _declared_by(details: Any) -> str | None:
-    declared = details.get("file_path") if isinstance(details, dict) else None
-    return declared if isinstance(declared, str) and declared else None
+    return next((name for name, one in FORMATS.items() if one.is_like(keys)), None)
 
 
 def _is_valid(text: bytes) -> bool:
@@ -249,12 +215,7 @@ def _is_valid(text: bytes) -> bool:
 
 _BESIDE: Final = (INDEX, REPORT, EVENTS)
 
-_HARPIA_INPUT: Final = Kind(harpia.NAME, harpia.INPUT)
-UNSURE_INPUT: Final = f"{harpia.NAME} {UNSURE}"
-"""What has the shape of one of an input's lists, as many other documents have."""
-
 _NO_SUCH_JSON: Final = (msgspec.MsgspecError, ValueError, RecursionError)
 """What msgspec raises; before 0.21 its own errors are of another class."""
 
-_TOP: Final = msgspec.json.Decoder(_Top)
 _ANYTHING: Final = msgspec.json.Decoder(msgspec.Raw)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
-from importlib import import_module
 from typing import Final
 
 from evalstream.discovery.counterpart import Neighbourhood
@@ -31,11 +30,8 @@ from evalstream.discovery.remote import Prefix
 from evalstream.discovery.remote_object import found_at, stands_for_prefix
 from evalstream.discovery.search_folder import TOO_LARGE_REASON, identified, log_found, runs_in
 from evalstream.discovery.walk import real_path
-from evalstream.formats.eee import row_view
-from evalstream.formats.evalguard import documents as evalguard
-from evalstream.formats.harpia import documents as harpia
-from evalstream.formats.infereval import documents as infereval
-from evalstream.formats.registry import UNKNOWN
+from evalstream.formats.base import Place
+from evalstream.formats.registry import FORMATS, MAIN, UNKNOWN, folder_format, paired_format
 from evalstream.io.beginning import beginning_of
 from evalstream.io.exclusion import Exclusion
 from evalstream.io.file_names import (
@@ -104,38 +100,35 @@ class Search:
 
     def _is_free(self) -> bool:
         """Tell whether a file shows by itself of which format it is."""
-        return row_view.NAME in self._formats
+        return MAIN in self._formats
 
     def _stream_format(self) -> str:
-        return self._formats[0] if len(self._formats) == 1 else row_view.NAME
+        return self._formats[0] if len(self._formats) == 1 else MAIN
 
     def _named(self, path: str) -> Iterator[FoundRuns]:
         """Find what a file stands for that was named."""
         if not self._is_free():
-            find = import_module(f"evalstream.formats.{self._formats[0]}.checker").find
-            yield from map(_document_of, find(path, None, None))
+            runs = FORMATS[self._formats[0]].find(path, None, None)
+            yield from map(_document_of, runs)
             return
         yield self._by_content(path)
 
     def _by_content(self, path: str) -> FoundRuns:
         if not os.path.isfile(path) and (os.path.exists(path) or not ends_like_ours(path)):
-            return self._of_eee(Run(path, None))
+            return self._of_main(Run(path, None))
         if is_rows_name(path):
             aggregate = self._near.aggregate_of(path)
             is_rows = aggregate is not None or self._any_rows
             look = AggregatePeek(OTHER) if is_rows else peek_data(path)
             if look.kind not in (LOG, DOCUMENT) or not self._knows(look):
-                return self._of_eee(Run(path, aggregate))
+                return self._of_main(Run(path, aggregate))
         else:
             json = self._near.look(path) if is_json_name(path) else peek_data(path)
             look = json or AggregatePeek(BROKEN)
         if look.kind == LOG:
             return log_found(path, look)._replace(row_records=(self._identity(path),))
         if look.kind == DOCUMENT and self._knows(look):
-            if (look.detail or "").startswith(evalguard.NAME):
-                return identified(Run(path, None, format=evalguard.NAME))
-            document = NamedDocument(path, look.detail or "")
-            return FoundRuns(document, (self._identity(path),))
+            return _document_at(path, look, self._identity(path))
         return self._of_look(path, look)
 
     def _of_look(self, path: str, look: AggregatePeek) -> FoundRuns:
@@ -143,21 +136,22 @@ class Search:
         is_aggregate = look.kind in (AGGREGATE, BROKEN, LIKE_AGGREGATE)
         is_by_name = look.kind == OTHER and self._near.has_samples(path)
         if is_json_name(path) and (is_aggregate or is_by_name):
-            return self._of_eee(self._near.run_of(path, look.declared))
+            return self._of_main(self._near.run_of(path, look.declared))
         if look.kind == TOO_LARGE:
             return FoundRuns(NoInput(path, TOO_LARGE_REASON))
         if not ends_like_ours(path) and look.kind == ROWS:
             return FoundRuns(NoInput(path, NO_ENDING))
         if look.kind in (OTHER, STRANGE, ASIDE) and not self._is_array(path):
-            if is_yaml_name(path) and evalguard.NAME in self._formats:
-                return identified(Run(path, None, format=evalguard.NAME))
+            whole = next(filter(None, map(folder_format, self._formats)), None)
+            if is_yaml_name(path) and whole is not None:
+                return identified(Run(path, None, format=whole.name))
             return FoundRuns(NoInput(path, UNKNOWN if ends_like_ours(path) else NO_ENDING))
-        return self._of_eee(Run(path, self._near.aggregate_of(path)))
+        return self._of_main(Run(path, self._near.aggregate_of(path)))
 
     def _knows(self, look: AggregatePeek) -> bool:
         return look.kind == LOG or (look.detail or "").split(" ")[0] in self._formats
 
-    def _of_eee(self, run: Run) -> FoundRuns:
+    def _of_main(self, run: Run) -> FoundRuns:
         names = (name for name in (run.rows, run.aggregate) if name is not None)
         return FoundRuns(run, tuple(map(self._identity, names)))
 
@@ -175,7 +169,7 @@ class Search:
         elif found.kind == LOG:
             yield log_found(url, found)
         elif found.kind == DOCUMENT and self._knows(found):
-            yield FoundRuns(NamedDocument(url, found.detail or ""), (url,), is_named=True)
+            yield _document_at(url, found, url)._replace(is_named=True)
         else:
             yield FoundRuns(Run(url, None) if found.kind == ROWS else NoInput(url, UNKNOWN))
 
@@ -192,23 +186,24 @@ class Search:
         return os.path.join(self._real_folder(folder), name)
 
 
-_KINDS: Final = {
-    harpia.NAME: (harpia.LOG, harpia.OUTPUT, harpia.INPUT),
-    infereval.NAME: (infereval.EVALUATION, infereval.BENCHMARK, ""),
-}
-"""Which documents of a format are the rows, the aggregate and the inputs of a run."""
-
-_PLACES: Final = ["rows", "aggregate", "inputs"]
+_PLACES: Final[tuple[Place, ...]] = ("rows", "aggregate", "inputs")
 
 
-def _places_of(what: Run | NoInput) -> list[str]:
+def _document_at(path: str, look: AggregatePeek, identity: str) -> FoundRuns:
+    """Return a document that was named: what it may go with is known when all are."""
+    name, _ = (look.detail or "").split(" ", maxsplit=1)
+    if paired_format(name) is None:
+        return identified(Run(path, None, format=name))
+    return FoundRuns(NamedDocument(path, look.detail or ""), (identity,))
+
+
+def _places_of(what: Run | NoInput) -> list[Place]:
     """Return the places of a run that its files have, in the order of their names."""
     if isinstance(what, NamedDocument):
         name, kind = what.reason.split(" ")
-        kinds = _KINDS[name]
-        return [_PLACES[kinds.index(kind) if kind in kinds else 2]]
+        return [FORMATS[name].places.get(kind, "inputs")]
     if isinstance(what, NoInput):
-        return _PLACES[:1]
+        return ["rows"]
     files = (what.rows, what.aggregate, what.inputs)
     return [place for place, file in zip(_PLACES, files, strict=True) if file is not None]
 
@@ -216,11 +211,12 @@ def _places_of(what: Run | NoInput) -> list[str]:
 def _document_of(run: Run | NoInput) -> FoundRuns:
     """Return a run of one document as what may go with others that were named."""
     found = identified(run)
-    kinds = _KINDS.get(run.format)
-    if isinstance(run, NoInput) or kinds is None or len(found.row_records) != 1:
+    paired = paired_format(run.format)
+    if isinstance(run, NoInput) or paired is None or len(found.row_records) != 1:
         return found
-    fields = zip(kinds, (run.rows, run.aggregate, run.inputs), strict=True)
-    kind, path = next((kind, path) for kind, path in fields if path is not None)
+    paths = {"rows": run.rows, "aggregate": run.aggregate, "inputs": run.inputs}
+    filled = ((kind, paths[place]) for kind, place in paired.places.items())
+    kind, path = next((kind, path) for kind, path in filled if path is not None)
     if path == STDIN:
         return found
     return found._replace(what=NamedDocument(path, f"{run.format} {kind}"))

@@ -6,7 +6,6 @@ import os
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, closing
 from functools import lru_cache
-from importlib import import_module
 from typing import Final
 
 from evalstream.discovery.document_sets import Gathered
@@ -22,7 +21,6 @@ from evalstream.discovery.peek import (
     OTHER,
     ROWS,
     TOO_LARGE,
-    UNSURE_INPUT,
     AggregatePeek,
 )
 from evalstream.discovery.unrecognised import (
@@ -37,10 +35,9 @@ from evalstream.discovery.unrecognised import (
 )
 from evalstream.discovery.unrecognised import OTHER as OTHER_KIND
 from evalstream.discovery.walk import real_path
-from evalstream.engine.harness_logs import LM_EVAL, Log
-from evalstream.formats.eee import row_view
-from evalstream.formats.evalguard import documents as evalguard
-from evalstream.formats.infereval import documents as infereval
+from evalstream.engine.harness_logs import Log
+from evalstream.formats.base import FolderFormat
+from evalstream.formats.registry import FORMATS, MAIN, folder_format, paired_format
 from evalstream.io.file_names import is_json_name, is_rows_name, is_yaml_name, without_packing
 from evalstream.io.remote import is_remote
 from evalstream.model.run import ForeignLog, NoInput, Run
@@ -60,7 +57,7 @@ def runs_in(
         tree = stack.enter_context(closing(FileTable()))
         gathered = stack.enter_context(closing(Gathered()))
         pairing = stack.enter_context(closing(Pairing(place, tree)))
-        chosen = (row_view.NAME,) if any_rows else formats
+        chosen = (MAIN,) if any_rows else formats
         search = _Search(place, tree, pairing, gathered, chosen)
         search.any_rows = any_rows
         found = False
@@ -99,32 +96,36 @@ class _Search:
     ) -> None:
         self._place, self._tree, self._pairing = place, tree, pairing
         self._gathered, self._formats = gathered, formats
-        self._is_guarded = self.any_rows = False
-        self._holds_sure = lru_cache(maxsize=1)(tree.holds_sure)
+        self._whole: FolderFormat | None = None
+        self.any_rows = False
+        self._holds_any = lru_cache(maxsize=1)(tree.holds_any)
         self.left = Leftovers()
 
     def found(self, path: str) -> Iterator[FoundRuns]:
         """List what there is, and iterate over the runs, those of rows first."""
         yield from map(FoundRuns, self._place.fill(self._tree, self.left))
-        self._pairing.look(pairs=row_view.NAME in self._formats)
-        self._is_guarded = self._holds_evalguard()
+        self._pairing.look(pairs=MAIN in self._formats)
+        self._whole = self._format_of_folder()
         self._gather()
         for file in self._tree.files():
             one = self._of(file)
             if one is not None:
                 yield one
         yield from map(identified, self._gathered.runs())
-        if self._is_guarded:
+        if self._whole is not None:
             self.left.take_back(DOCUMENT_LINK)
-            find = import_module(f"evalstream.formats.{evalguard.NAME}.checker").find
-            yield from map(identified, find(path, None, None))
+            yield from map(identified, self._whole.find(path, None, None))
         self.left.join(DOCUMENT_LINK, LINK_OUT)
 
-    def _holds_evalguard(self) -> bool:
-        """Tell whether the folder is one of EvalGuard's, among others."""
-        if evalguard.NAME not in self._formats or self._place.kind != "folder":
-            return False
-        return self._formats == (evalguard.NAME,) or self._tree.holds(DOCUMENT, evalguard.NAME)
+    def _format_of_folder(self) -> FolderFormat | None:
+        """Return the format that checks the folder as a whole, beside others; None for none."""
+        if self._place.kind != "folder":
+            return None
+        wholes = filter(None, map(folder_format, self._formats))
+        return next((one for one in wholes if self._is_of(one.name)), None)
+
+    def _is_of(self, name: str) -> bool:
+        return self._formats == (name,) or self._tree.holds(DOCUMENT, name)
 
     def _gather(self) -> None:
         """Take the documents of other formats, which tell more of what else lies here."""
@@ -134,12 +135,16 @@ class _Search:
                 self._gather_one(file, look.detail or "")
 
     def _gather_one(self, file: KnownFile, detail: str) -> None:
-        name = detail.split(" ", maxsplit=1)[0]
-        if name == evalguard.NAME and self._place.kind != "folder":
-            self.left.add(STORED_DOCUMENT, file.path)
-        elif detail == UNSURE_INPUT and not self._holds_sure(os.path.dirname(file.path)):
+        name, kind = detail.split(" ", maxsplit=1)
+        paired = paired_format(name)
+        if paired is None:
+            if self._place.kind != "folder":
+                self.left.add(STORED_DOCUMENT, file.path)
+            return
+        beside = tuple(f"{name} {other}" for other in paired.companions.get(kind, ()))
+        if beside and not self._holds_any(os.path.dirname(file.path), beside):
             self.left.add(JSON, file.path)
-        elif name != evalguard.NAME:
+        else:
             self._gathered.add(detail, self._place.path_of(file.path))
 
     def _is_document(self, look: AggregatePeek) -> bool:
@@ -150,17 +155,17 @@ class _Search:
         look = file.look
         if look is None or not self._pairing.speaks(file) or self._is_document(look):
             return None
-        if self._is_guarded and self._is_evalguards(file, look):
+        if self._whole is not None and self._is_within(self._whole, file, look):
             return None
         is_log = look.kind == LOG and not (self.any_rows and is_rows_name(file.path))
-        found = self._log(file, look) if is_log else self._of_eee(file, look)
+        found = self._log(file, look) if is_log else self._of_main(file, look)
         if found is None:
             self.left.add(self._kind_left(file, look), file.path)
         return found
 
-    def _of_eee(self, file: KnownFile, look: AggregatePeek) -> FoundRuns | None:
+    def _of_main(self, file: KnownFile, look: AggregatePeek) -> FoundRuns | None:
         """Return the run of an aggregate or of rows, None for what is neither."""
-        if row_view.NAME not in self._formats:
+        if MAIN not in self._formats:
             return None
         if look.kind in AGGREGATES:
             return self._pairing.of_aggregate(file)
@@ -175,32 +180,36 @@ class _Search:
         one = log_found(self._place.path_of(file.path), look)
         return one._replace(row_records=(self._place.identity(file.true_path),))
 
-    def _is_evalguards(self, file: KnownFile, look: AggregatePeek) -> bool:
-        """Tell whether the check of an EvalGuard folder looks at a file."""
+    def _is_within(self, whole: FolderFormat, file: KnownFile, look: AggregatePeek) -> bool:
+        """Tell whether the format that checks the whole folder looks at a file."""
         if is_yaml_name(file.path):
             return True
         if not is_json_name(file.path):
             return False
         if look.kind == DOCUMENT:
-            return _format_of(look) == evalguard.NAME
+            return _format_of(look) == whole.name
         if look.kind == LOG:
-            return (look.detail or "").startswith(LM_EVAL)
+            return (look.detail or "").startswith(tuple(whole.kept_logs))
         folders = [os.path.basename(self._place.root), *file.path.split("/")[:-1]]
-        is_open = look.kind in (OTHER, LIKE_AGGREGATE, BROKEN) and look.detail != row_view.NAME
-        is_like = look.detail == evalguard.NAME or evalguard.kind_of_folder(folders) is not None
+        is_open = look.kind in (OTHER, LIKE_AGGREGATE, BROKEN) and look.detail != MAIN
+        is_like = look.detail == whole.name or whole.kind_of_folder(folders) is not None
         return is_open and is_like
 
     def _kind_left(self, file: KnownFile, look: AggregatePeek) -> str:
         """Say as what a file counts that no format takes."""
         if look.kind == ASIDE:
             return look.detail or ""
-        is_infereval = self._gathered.has(infereval.NAME)
         if is_rows_name(file.path):
-            return EVENTS if is_infereval and look.detail == EVENTS else ROWS_LIKE
+            return EVENTS if look.detail == EVENTS and self._expects_events() else ROWS_LIKE
         if not is_json_name(without_packing(file.path)):
             return OTHER_KIND
-        is_item = _format_of(look) == infereval.NAME and is_infereval
-        return JSON if look.kind == OTHER and not is_item else AGGREGATE_LIKE
+        is_beside = self._gathered.has(_format_of(look))
+        return JSON if look.kind == OTHER and not is_beside else AGGREGATE_LIKE
+
+    def _expects_events(self) -> bool:
+        """Tell whether documents lie here of a format that writes a log of events."""
+        writers = (name for name, one in FORMATS.items() if one.event_members)
+        return any(map(self._gathered.has, writers))
 
 
 def _format_of(look: AggregatePeek) -> str:

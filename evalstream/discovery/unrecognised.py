@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from evalstream.formats.registry import FORMATS, folder_format
 from evalstream.io.names import printable
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.run import NoInput
@@ -46,6 +47,14 @@ class Kind(NamedTuple):
     leaves_open: bool = True
 
 
+_CHECKED_WHOLE: Final = " or ".join(
+    one.label for name, one in FORMATS.items() if folder_format(name) is not None
+)
+"""The formats whose documents are checked as one folder."""
+
+_WRITERS: Final = " or ".join(one.label for one in FORMATS.values() if one.event_members)
+"""The formats that write a log of events."""
+
 KINDS: Final[Mapping[str, Kind]] = {
     ROWS_LIKE: Kind("file named like rows", "files named like rows"),
     AGGREGATE_LIKE: Kind(
@@ -57,7 +66,8 @@ KINDS: Final[Mapping[str, Kind]] = {
     SPECIAL: Kind("FIFO, socket or device", "FIFOs, sockets or devices"),
     UNREADABLE: Kind("file that cannot be read", "files that cannot be read"),
     STORED_DOCUMENT: Kind(
-        "EvalGuard document in a store", "EvalGuard documents in a store, which are checked locally"
+        f"{_CHECKED_WHOLE} document in a store",
+        f"{_CHECKED_WHOLE} documents in a store, which are checked locally",
     ),
     JSON: Kind(
         "JSON file of an unknown format", "JSON files of unknown formats", leaves_open=False
@@ -67,7 +77,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     REPORT: Kind("report of evalstream", "reports of evalstream", Severity.INFO, leaves_open=False),
     EVENTS: Kind(
-        "event log of infereval", "event logs of infereval", Severity.INFO, leaves_open=False
+        f"event log of {_WRITERS}", f"event logs of {_WRITERS}", Severity.INFO, leaves_open=False
     ),
     OTHER: Kind("file of another kind", "files of other kinds", Severity.INFO, leaves_open=False),
     HIDDEN: Kind("hidden name", "hidden names", Severity.INFO, leaves_open=False),

@@ -1,32 +1,44 @@
-"""Options that say nothing to files of some formats, which are refused rather than ignored."""
+"""Options that have no effect on files of some formats, which are refused rather than ignored."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
 
-from evalstream.formats.eee import row_view
+from evalstream.formats.registry import FORMATS
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Options, RowRouting
 
-WITH_ROWS: Final = (row_view.NAME, "harpia")
-"""The formats whose files hold rows, which can go somewhere."""
+
+class Option(NamedTuple):
+    """An option that only some formats understand: its name in messages, and whether it is used."""
+
+    label: str
+    is_used: Callable[[Options], bool]
 
 
-def refuse_idle(options: Options, system: str) -> None:
-    """Raise UsageError for options that say nothing to files of a format."""
-    if system == row_view.NAME:
-        return
-    routing, usual = options.routing, Options()
-    idle = {
-        "--schema": options.schema != usual.schema,
-        "--schema-version": options.schema_version != usual.schema_version,
-        "--recipe": options.recipe != usual.recipe,
-        "a seal": routing.seal_to is not None,
-        "--expect-rows": routing.expect_rows is not None,
-        "--expect-samples": routing.expect_samples is not None,
-        "a way for rows to go": routing != RowRouting() and system not in WITH_ROWS,
-        "--skip-noise": options.skip_noise and system not in WITH_ROWS,
-    }
-    named = next((name for name, is_idle in idle.items() if is_idle), None)
-    if named is not None:
-        raise UsageError(f"{named} does not go with files of {system}")
+_USUAL: Final = Options()
+
+OPTIONS: Final[Mapping[str, Option]] = {
+    "schema": Option("--schema", lambda options: options.schema != _USUAL.schema),
+    "schema_version": Option(
+        "--schema-version", lambda options: options.schema_version != _USUAL.schema_version
+    ),
+    "recipe": Option("--recipe", lambda options: options.recipe != _USUAL.recipe),
+    "seal_to": Option("a seal", lambda options: options.routing.seal_to is not None),
+    "expect_rows": Option("--expect-rows", lambda options: options.routing.expect_rows is not None),
+    "expect_samples": Option(
+        "--expect-samples", lambda options: options.routing.expect_samples is not None
+    ),
+    "routing": Option("a way for rows to go", lambda options: options.routing != RowRouting()),
+    "skip_noise": Option("--skip-noise", lambda options: options.skip_noise),
+}
+"""The options that formats have to name to understand them, in the order of refusal."""
+
+
+def refuse_idle(options: Options, name: str) -> None:
+    """Raise UsageError for options that have no effect on files of a format."""
+    understood = FORMATS[name].options
+    for field, option in OPTIONS.items():
+        if field not in understood and option.is_used(options):
+            raise UsageError(f"{option.label} does not go with files of {name}")

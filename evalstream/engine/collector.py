@@ -12,10 +12,9 @@ from evalstream.engine.result import BlockResult, Counts, LocatedViolation, shor
 from evalstream.io.line_index import LineIndex
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.finding_list import FindingList
-from evalstream.model.text import counted
 from evalstream.rules.base import place_in
 from evalstream.rules.catalogue import Selection
-from evalstream.rules.syntax import TORN
+from evalstream.rules.torn_line import HALF_WRITTEN, with_rows_before
 from evalstream.stats.duplicate_index import DuplicateIndex
 from evalstream.stats.duplicates import Coverage, DuplicateMatch
 from evalstream.stats.run_links import RunLinks
@@ -114,11 +113,9 @@ class Collector(Generic[C]):
 
     def _finding(self, located: LocatedViolation, shift: int, result: BlockResult) -> Finding:
         violation = located.violation
-        if violation.code in TORN:
+        if violation.code in HALF_WRITTEN:
             before = self._whole + bisect_left(result.row_records.lines(), located.line)
-            violation = violation._replace(
-                message=f"{violation.message}; {counted(before, 'whole row')} before"
-            )
+            violation = with_rows_before(violation, before)
         return self._placed(violation, located.line + shift, located.offset, located.sample_id)
 
     def _placed(

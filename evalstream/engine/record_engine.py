@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from evalstream.engine.context import CheckContext
-from evalstream.engine.result import BlockFindings, BlockResult, LineStatus, last_line
+from evalstream.engine.result import BlockFindings, BlockResult, LineStatus
 from evalstream.model.block import Lines
 from evalstream.model.finding import Violation
 from evalstream.model.row_record import RowRecords
@@ -21,11 +21,11 @@ from evalstream.rules.syntax import (
     ES107,
     ES108,
     ES110,
-    ES111,
     ES113,
     ObjectReading,
     read_object,
 )
+from evalstream.rules.torn_line import last_line, newline_missing
 from evalstream.stats.tally import Tally
 
 JSON_BLANK: Final = b" \t\r"
@@ -169,7 +169,7 @@ class _Pass:
         else:
             self._tally.rows += 1
             if torn:
-                violations.append(ES111.violation("the last row has no newline"))
+                violations.append(newline_missing())
         self._end(line, number, torn=torn)
         sample = None if record is None else self._engine.record.sample(record)
         self._noted.add(number, offset, sample, violations)

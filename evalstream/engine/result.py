@@ -120,12 +120,6 @@ class BlockFindings:
         )
 
 
-def last_line(data: bytes, start: int, tail: bytes, *, final: bool) -> tuple[bytes, bool]:
-    """Put together the line that has no newline in `data`; tell whether it has none at all."""
-    line = data[start:] + tail
-    return (line[:-1], False) if line.endswith(b"\n") else (line, final)
-
-
 def shorten_values(violation: Violation, *, show_values: bool) -> Violation:
     """Cut the values of a violation short, or hide the found one."""
     found = violation.found if show_values else None

@@ -16,6 +16,7 @@ from evalstream.io.overwriting import refuse_overwriting
 from evalstream.io.stream import StreamSource
 from evalstream.model.block import MEBIBYTE, Block
 from evalstream.model.errors import CannotCheck
+from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Options
 from evalstream.model.text import counted
 from evalstream.parsing.json import dumps, fast
@@ -48,8 +49,10 @@ class Salvage:
 
     @property
     def exit_code(self) -> int:
-        """0 if every byte was part of a whole row, 1 if some were lost, 3 if some were unread."""
-        return 3 if self.incomplete_reason else 1 if self.lost else 0
+        """Whether every byte was part of a whole row, some were lost, or some were not read."""
+        if self.incomplete_reason:
+            return ExitCode.UNCHECKED
+        return ExitCode.FAILED if self.lost else ExitCode.PASSED
 
 
 def salvage(

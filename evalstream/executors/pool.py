@@ -14,6 +14,7 @@ from functools import partial
 from typing import Final
 
 from evalstream.executors.base import Backend
+from evalstream.model.exit_codes import ExitCode
 
 WATCH_SECONDS: Final = 1.0
 
@@ -57,4 +58,4 @@ def _prepare_worker() -> None:
 def _watch(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(WATCH_SECONDS)
-    os._exit(1)
+    os._exit(ExitCode.UNCHECKED)

@@ -1,43 +1,135 @@
-"""The formats that are known: the only module that names them."""
+"""The formats that are known: the only module that names them.
+
+A new format is a folder with a `format.py`, and one line in `_PREFIXES`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache, partial
 from importlib import import_module
-from typing import Any, Final
+from typing import Final, cast
 
+from evalstream.engine.harness_logs import FOREIGN, log_of
+from evalstream.formats.base import (
+    AnyFormat,
+    FolderFormat,
+    Format,
+    Kind,
+    PairedFormat,
+    RowFormat,
+    Show,
+)
+from evalstream.io.beginning import Beginning
+from evalstream.io.progress import Progress
 from evalstream.model.options import Options
+from evalstream.model.report import RunSummary
+from evalstream.model.run import MAIN_FORMAT, Run
 from evalstream.rules.base import Rule
-from evalstream.rules.catalogue import SHARED_RULES, Catalogue, Selection
+from evalstream.rules.catalogue import SHARED_RULES, Catalogue
 
-NAMES: Final = ("eee", "infereval", "harpia", "evalguard")
-"""The formats by the names of their folders, as `--input-format` takes them."""
+_PREFIXES: Final = {"eee": "ES", "infereval": "INF", "harpia": "HAR", "evalguard": "EVG"}
+"""The formats by the names of their folders, each with the letters that its codes begin with."""
+
+NAMES: Final = tuple(_PREFIXES)
+"""The formats as `--input-format` takes them."""
+
+MAIN: Final = MAIN_FORMAT
+"""The format of rows where nothing shows another."""
 
 UNKNOWN: Final = f"not a document of a known format ({', '.join(NAMES)}); --input-format names one"
-"""What is said of a document that none of them takes for its own."""
+"""The reason for a document that no format recognises."""
 
 
-def checker_of(name: str) -> Any:
-    """Return what finds and checks the files of a format."""
-    return import_module(f"evalstream.formats.{name}.checker")
+class _Formats(Mapping[str, AnyFormat]):
+    """The formats by name; each is loaded when it is asked for."""
+
+    def __getitem__(self, name: str) -> AnyFormat:
+        if name not in _PREFIXES:
+            raise KeyError(name)
+        return _loaded(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(NAMES)
+
+    def __len__(self) -> int:
+        return len(NAMES)
+
+
+@cache
+def _loaded(name: str) -> AnyFormat:
+    found: AnyFormat = import_module(f"evalstream.formats.{name}.format").FORMAT
+    return found
+
+
+FORMATS: Final[Mapping[str, AnyFormat]] = _Formats()
+"""The formats by name, in the order in which messages list them."""
+
+
+def main_format() -> RowFormat:
+    """Return the format of rows where nothing shows another."""
+    return cast("RowFormat", FORMATS[MAIN])
+
+
+def paired_format(name: str) -> PairedFormat | None:
+    """Return a format whose documents are paired by what they say, None for another one."""
+    found = FORMATS.get(name)
+    return found if found is not None and found.grouping == "documents" else None
+
+
+def folder_format(name: str) -> FolderFormat | None:
+    """Return a format whose documents are checked as one folder, None for another one."""
+    found = FORMATS.get(name)
+    return found if found is not None and found.grouping == "folder" else None
+
+
+def kind_of(file: Beginning, formats: Collection[str] = NAMES) -> Kind | None:
+    """Return what a file shows to be, None where it shows none of the formats.
+
+    The surest formats are asked first, then the signs of harness logs, and last the formats that
+    documents show by their shape alone.
+    """
+    # Most files are of the main format, whose members are sure: then no other has to be loaded.
+    if MAIN in formats and (kind := main_format().recognised(file)) is not None:
+        return Kind(MAIN, kind)
+    others = [FORMATS[name] for name in NAMES if name != MAIN and name in formats]
+    sure = _first(file, (one for one in others if one.is_sure))
+    if sure is not None:
+        return sure
+    log = log_of(file)
+    if log is not None:
+        return Kind(FOREIGN, f"{log.harness}: {log.what}")
+    return _first(file, (one for one in others if not one.is_sure))
+
+
+def kind_late(file: Beginning) -> Kind | None:
+    """Return what a file may be whose beginning shows none of the formats."""
+    found = ((one.name, one.recognised_late(file)) for one in FORMATS.values())
+    return next((Kind(name, kind) for name, kind in found if kind is not None), None)
+
+
+def check(run: Run, options: Options, show: Show, progress: Progress) -> RunSummary:
+    """Check one run and hand its findings to `show`, in order. Raises what its format raises."""
+    one = FORMATS[run.format]
+    summary = one.check(run, options, show, progress, kind_of)
+    summary.noun = one.noun
+    return summary
+
+
+def _first(file: Beginning, formats: Iterable[Format]) -> Kind | None:
+    found = ((one.name, one.recognised(file)) for one in formats)
+    return next((Kind(name, kind) for name, kind in found if kind is not None), None)
 
 
 def _rules_of(name: str) -> Iterable[Rule]:
-    rules: Iterable[Rule] = import_module(f"evalstream.formats.{name}.catalogue").rules()
-    return rules
+    rules = FORMATS[name].rules()
+    return (*SHARED_RULES, *rules) if name == MAIN else rules
 
 
 CATALOGUE: Final = Catalogue(
     {
-        "ES": lambda: (*SHARED_RULES, *_rules_of("eee")),
-        "EVG": lambda: _rules_of("evalguard"),
-        "HAR": lambda: _rules_of("harpia"),
-        "INF": lambda: _rules_of("infereval"),
+        prefix: partial(_rules_of, name)
+        for prefix, name in sorted(zip(_PREFIXES.values(), _PREFIXES, strict=True))
     }
 )
-"""The rules of all formats by code."""
-
-
-def selection(options: Options) -> Selection:
-    """Return the rules of all formats that the options select."""
-    return CATALOGUE.selection(options)
+"""The rules of all formats by code, with those that all share."""

@@ -1,11 +1,10 @@
-"""Digests: running checksums of a file's bytes and the recipes of sample_hash."""
+"""Digests: running checksums of a file's bytes, and digests that tell texts apart."""
 
 from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from io import RawIOBase
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -14,13 +13,9 @@ from xxhash import xxh64_digest
 from evalstream.io.block_digests import Cuts, RunningStretches, Stretches
 from evalstream.model.block import Bytes
 from evalstream.model.errors import WorkerLost
-from evalstream.parsing.json import ascii_text
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
-
-Reference = str | Sequence[str]
-Escape = Callable[[str], bytes]
 
 ALGORITHM_OF_LENGTH: Final = {64: "sha256", 32: "md5"}
 """Which algorithm gives a digest of so many hex digits."""
@@ -31,105 +26,6 @@ _OTHER_SEED: Final = 0x27D4EB2F165667C5
 
 CHUNK_BYTES: Final = 1 << 18
 _HEX = frozenset("0123456789abcdef")
-
-
-def concat(raw: str, reference: Reference) -> bytes:
-    """Join the input and all references with nothing between (Inspect's converter)."""
-    return (raw + (reference if isinstance(reference, str) else "".join(reference))).encode()
-
-
-def concat_first(raw: str, reference: Reference) -> bytes:
-    """Join the input and the first reference, or nothing (HELM's converter)."""
-    if isinstance(reference, str):
-        return (raw + reference).encode()
-    return (raw + (reference[0] if reference else "")).encode()
-
-
-def json_str(raw: str, reference: Reference, escape: Escape = ascii_text) -> bytes:
-    """Write input and reference text as sorted, spaced JSON (lm-eval's converter)."""
-    text = reference if isinstance(reference, str) else "".join(reference)
-    return b'{"raw": %b, "reference": %b}' % (escape(raw), escape(text))
-
-
-def json_list(raw: str, reference: Reference, escape: Escape = ascii_text) -> bytes:
-    """Write input and list of references as sorted, compact JSON (upstream since 0.3.0)."""
-    listed = b",".join(map(escape, _listed(reference)))
-    return b'{"raw":%b,"reference":[%b]}' % (escape(raw), listed)
-
-
-def json_list_spaced(raw: str, reference: Reference, escape: Escape = ascii_text) -> bytes:
-    """Write input and list of references as sorted, spaced JSON (LightEval's converter)."""
-    listed = b", ".join(map(escape, _listed(reference)))
-    return b'{"raw": %b, "reference": [%b]}' % (escape(raw), listed)
-
-
-_ESCAPING: Final = {
-    "json-str": json_str,
-    "json-list": json_list,
-    "json-list-spaced": json_list_spaced,
-}
-Recipe = Callable[[str, Reference], bytes]
-
-RECIPES: Final[dict[str, Recipe]] = {
-    "concat": concat,
-    "concat-first": concat_first,
-    **_ESCAPING,
-}
-"""The ways in which sample_hash is computed in the wild, by name."""
-
-_CONCATS: Final = frozenset({"concat", "concat-first"})
-
-
-def equivalent_recipes(recipe: str) -> frozenset[str]:
-    """Return which recipes give the digest of one of them for at most one reference."""
-    return _CONCATS if recipe in _CONCATS else frozenset({recipe})
-
-
-def matching_recipes(
-    digest: str,
-    raw: str,
-    reference: Reference,
-    recipes: Sequence[str] = tuple(RECIPES),
-    refuted: bytes | None = None,
-) -> frozenset[str]:
-    """Return the names of the recipes that give this hex digest for this input.
-
-    The algorithm follows from the digest's length. A recipe that would have to encode half of
-    a surrogate pair gives no digest; those that escape it do. `refuted` are bytes that are
-    known not to have this digest.
-    """
-    compute = getattr(hashlib, ALGORITHM_OF_LENGTH[len(digest)])
-    covered = _covered(raw, reference, recipes)
-    others = [] if refuted is None else [refuted]
-    for text in covered.values():
-        if text in others:
-            continue
-        if compute(text).hexdigest() == digest:
-            # Other bytes have another digest.
-            return frozenset(name for name in covered if covered[name] == text)
-        others.append(text)
-    return frozenset()
-
-
-def _covered(raw: str, reference: Reference, recipes: Sequence[str]) -> dict[str, bytes]:
-    """Return what each recipe hashes, the texts escaped once for all of them."""
-    escape = _Escaped().__getitem__
-    covered: dict[str, bytes] = {}
-    for name in recipes:
-        if name in _ESCAPING:
-            covered[name] = _ESCAPING[name](raw, reference, escape)
-        else:
-            with suppress(UnicodeEncodeError):
-                covered[name] = RECIPES[name](raw, reference)
-    return covered
-
-
-class _Escaped(dict[str, bytes]):
-    """Texts as python's json writes them."""
-
-    def __missing__(self, text: str) -> bytes:
-        self[text] = ascii_text(text)
-        return self[text]
 
 
 def wide_digest(data: Bytes, seed: int = 0, other: int | None = None) -> bytes:
@@ -277,7 +173,3 @@ class DistantDigest:
         except BrokenExecutor as error:
             message = f"{self._name}: a worker process died each time it took the file's digest"
             raise WorkerLost(message) from error
-
-
-def _listed(reference: Reference) -> Sequence[str]:
-    return (reference,) if isinstance(reference, str) else reference

@@ -1,48 +1,144 @@
-"""All options of a check, in one frozen object that is handed down whole."""
+"""All options of a check in one frozen object, each declared once with what users read of it."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from enum import Enum
+from types import MappingProxyType
+from typing import Final, TypeVar
 
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.finding import Severity
 
+Value = TypeVar("Value")
+
+
+class Group(str, Enum):
+    """The headings under which help lists options, in the order of the help."""
+
+    INPUT = "Input"
+    RULES = "Rules"
+    REPORT = "Report"
+    ROWS = "Rows"
+    SEAL = "Seal"
+    EXECUTION = "Execution"
+
+
+@dataclass(frozen=True, slots=True)
+class OptionText:
+    """What the command line, the Python API and settings files share about an option.
+
+    `flags` are the names on the command line, by default made from the field's name; `former`
+    are names that still work and are not listed. `choices` are the values that are allowed,
+    where they are known here; `{choices}` in `help` stands for them in any case. `negates` says
+    that the flag turns the option off. `seals` says that `seal` takes the option, too, and
+    `checks` that `check` takes it on the command line.
+    """
+
+    help: str
+    group: Group
+    metavar: str | None = None
+    flags: tuple[str, ...] = ()
+    former: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    negates: bool = False
+    seals: bool = False
+    checks: bool = True
+
+
+def _option(
+    default: Value,
+    help: str,  # noqa: A002 - it is the name of the field of OptionText
+    group: Group,
+    metavar: str | None = None,
+    *,
+    flags: tuple[str, ...] = (),
+    former: tuple[str, ...] = (),
+    choices: tuple[str, ...] = (),
+    negates: bool = False,
+    seals: bool = False,
+    checks: bool = True,
+) -> Value:
+    """Return a field of an options object."""
+    text = OptionText(
+        help, group, metavar, flags, former, choices, negates=negates, seals=seals, checks=checks
+    )
+    return field(default=default, metadata={"option": text})
+
 
 @dataclass(frozen=True, slots=True)
 class RowRouting:
-    """What becomes of the rows of one input besides being checked, and how it is read.
+    """Where the rows of one input go while they are checked, and how the input is read."""
 
-    `tee` is a file that takes every byte as it comes; `passing` says which rows go through to
-    standard output (`all` or `valid`); `accepted` and `rejected` are files that take the rows
-    apart. `seal_to` is an aggregate that is sealed at the end, with `file_path` as the name of
-    the rows (None: found by itself), begun anew where `create` allows it, and in spite of all that
-    speaks against it where `force` says so; `dry_run` shows the change instead of making it.
-    `expect_rows` and `expect_samples` are how many there must be. `follow` reads on while a file
-    grows, until it has stood still for `idle_timeout` seconds.
-    """
-
-    tee: str | None = None
-    passing: str | None = None
-    accepted: str | None = None
-    rejected: str | None = None
-    seal_to: str | None = None
-    file_path: str | None = None
-    create: bool = False
-    force: bool = False
-    dry_run: bool = False
-    expect_rows: int | None = None
-    expect_samples: int | None = None
-    follow: bool = False
-    idle_timeout: float = 30.0
+    tee: str | None = _option(
+        None, "Copy every byte of the rows to this file.", Group.ROWS, "FILE", seals=True
+    )
+    passing: str | None = _option(
+        None,
+        "Write the rows to stdout, all or only valid ones; the report goes to stderr.",
+        Group.ROWS,
+        flags=("--pass",),
+        choices=("all", "valid"),
+    )
+    accepted: str | None = _option(
+        None, "Write the rows without an error to this file.", Group.ROWS, "FILE"
+    )
+    rejected: str | None = _option(
+        None,
+        "Write the other rows to this file, and their findings to FILE.findings.jsonl.",
+        Group.ROWS,
+        "FILE",
+    )
+    seal_to: str | None = _option(
+        None, "Seal the rows in this aggregate at the end, if they are valid.", Group.SEAL, "FILE"
+    )
+    file_path: str | None = _option(
+        None,
+        "Value of file_path (default: derived from the paths).",
+        Group.SEAL,
+        "PATH",
+        seals=True,
+    )
+    create: bool = _option(
+        False, "Create the aggregate if it does not exist.", Group.SEAL, seals=True
+    )
+    force: bool = _option(
+        False,
+        "Seal rows that have errors or do not cover the claims, too.",
+        Group.SEAL,
+        seals=True,
+        checks=False,
+    )
+    dry_run: bool = _option(
+        False, "Show what would change, and change nothing.", Group.SEAL, seals=True, checks=False
+    )
+    expect_rows: int | None = _option(
+        None, "Fail, and do not seal, unless there are N rows.", Group.RULES, "N", seals=True
+    )
+    expect_samples: int | None = _option(
+        None,
+        "Fail, and do not seal, unless rows score N samples.",
+        Group.RULES,
+        "N",
+        seals=True,
+    )
+    follow: bool = _option(
+        False, "Continue reading while the file grows, with running counts.", Group.INPUT
+    )
+    idle_timeout: float = _option(
+        30.0,
+        "Stop following a file that has not grown for this time.",
+        Group.INPUT,
+        "SECONDS",
+    )
 
     @property
     def splits_rows(self) -> bool:
-        """Whether rows go different ways by what was found in them."""
+        """Whether the findings of a row decide where it goes."""
         return self.passing == "valid" or bool(self.accepted or self.rejected)
 
     @property
     def is_interactive(self) -> bool:
-        """Whether somebody waits for the rows while they are checked."""
+        """Whether another program waits for the rows while they are checked."""
         return self.passing is not None or self.splits_rows
 
 
@@ -50,41 +146,134 @@ class RowRouting:
 class Options:
     """Everything that steers a check, in one frozen object that is handed down whole.
 
-    Sizes are in bytes. `max_findings` is per code, 0 shows all. `jobs` 0 means as many
-    workers as there are usable cores and as the input is worth. `profile` names a set of
-    severities and extra rules. With `skip_noise` lines that hold no row are stepped over, or
-    those that `noise`, a regular expression, is found in. `exclude` are patterns of names that a
-    search of a folder leaves out. `input_format` is the system whose files
-    are checked, `auto` where they show it themselves. `executor` names who runs the work, and the
-    two options of Dask its scheduler. With `links` a run gathers what ties it to others.
+    Sizes are in bytes. `links` is set by a batch: a run then collects what relates it to others.
     """
 
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    strict: bool = False
-    fail_on: Severity = Severity.ERROR
-    jobs: int = 0
-    schema_version: str = "auto"
-    schema: str | None = None
-    recipe: str = "auto"
-    engine: str = "auto"
-    max_findings: int = 100
-    show_values: bool = True
-    max_line_bytes: int = 64 * MEBIBYTE
-    max_depth: int = 200
-    memory_limit: int = 38 * MEBIBYTE
-    profile: str = "default"
-    input_format: str = "auto"
-    exclude: tuple[str, ...] = ()
-    executor: str = "auto"
-    dask_address: str | None = None
-    dask_scheduler_file: str | None = None
+    select: tuple[str, ...] = _option(
+        (),
+        "Only these rules, by code or prefix (ES4,ES501).",
+        Group.RULES,
+        "CODES",
+        seals=True,
+    )
+    ignore: tuple[str, ...] = _option((), "Rules to skip.", Group.RULES, "CODES", seals=True)
+    strict: bool = _option(False, "Treat warnings as errors.", Group.RULES, seals=True)
+    fail_on: Severity = _option(  # noqa: RUF009 - a function that returns a field
+        Severity.ERROR,
+        "The lowest severity that fails the check.",
+        Group.RULES,
+        choices=("error", "warning", "info"),
+        seals=True,
+    )
+    jobs: int = _option(
+        0,
+        "Worker processes; 0 uses every core.",
+        Group.EXECUTION,
+        "N",
+        flags=("--jobs", "-j"),
+        seals=True,
+    )
+    schema_version: str = _option(
+        "auto",
+        "Check all rows against this version instead of the declared one: {choices}.",
+        Group.RULES,
+        "VERSION",
+        seals=True,
+    )
+    schema: str | None = _option(
+        None, "Check rows against this JSON Schema instead of a built-in one.", Group.RULES, "FILE"
+    )
+    recipe: str = _option(
+        "auto",
+        "The recipe of sample_hash; auto detects it: {choices}.",
+        Group.RULES,
+        "RECIPE",
+        seals=True,
+    )
+    engine: str = _option("auto", "The schema engine: {choices}.", Group.EXECUTION, "ENGINE")
+    max_findings: int = _option(
+        100, "Show at most N findings per code; 0 shows all.", Group.REPORT, "N", seals=True
+    )
+    show_values: bool = _option(
+        True,
+        "Hide values found in the data; names, ids, figures and expected values are shown.",
+        Group.REPORT,
+        flags=("--no-values",),
+        negates=True,
+        seals=True,
+    )
+    max_line_bytes: int = _option(
+        64 * MEBIBYTE, "The longest line that is checked, in bytes.", Group.INPUT, "N"
+    )
+    max_depth: int = _option(200, "The deepest nesting that is checked.", Group.INPUT, "N")
+    memory_limit: int = _option(
+        38 * MEBIBYTE, "Bytes for the identities of rows; more go to disk.", Group.EXECUTION, "N"
+    )
+    profile: str = _option(
+        "default", "Severities and extra rules: {choices}.", Group.RULES, "PROFILE", seals=True
+    )
+    input_format: str = _option(
+        "auto",
+        "The format of the input: {choices}.",
+        Group.INPUT,
+        "FORMAT",
+        former=("--format-name",),
+    )
+    exclude: tuple[str, ...] = _option(
+        (),
+        "Skip files in folders whose path or name matches (repeatable).",
+        Group.INPUT,
+        "PATTERN",
+    )
+    executor: str = _option(
+        "auto",
+        "What runs the work: this process, worker processes, or Dask.",
+        Group.EXECUTION,
+        choices=("auto", "serial", "pool", "dask"),
+    )
+    dask_address: str | None = _option(
+        None,
+        "The scheduler of a Dask cluster (default: a local cluster).",
+        Group.EXECUTION,
+        "URL",
+    )
+    dask_scheduler_file: str | None = _option(
+        None, "The file that the scheduler of the Dask cluster wrote.", Group.EXECUTION, "FILE"
+    )
     links: bool = False
-    skip_noise: bool = False
-    noise: str | None = None
+    skip_noise: bool = _option(False, "Skip lines that hold no row, and count them.", Group.INPUT)
+    noise: str | None = _option(
+        None, "Skip invalid lines that match, and count them.", Group.INPUT, "REGEX"
+    )
     routing: RowRouting = RowRouting()
 
     @property
     def threshold(self) -> Severity:
-        """The severity from which on a finding fails the check."""
+        """The lowest severity that fails the check."""
         return min(self.fail_on, Severity.WARNING) if self.strict else self.fail_on
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option: the name, type and default of its field, and what users read of it."""
+
+    name: str
+    type: object
+    default: object
+    text: OptionText
+
+
+def _declared(holder: type[Options] | type[RowRouting]) -> dict[str, Option]:
+    """Return the options that are fields of one of the two classes."""
+    return {
+        one.name: Option(one.name, one.type, one.default, one.metadata["option"])
+        for one in fields(holder)
+        if "option" in one.metadata
+    }
+
+
+ROUTING_OPTIONS: Final[Mapping[str, Option]] = MappingProxyType(_declared(RowRouting))
+"""The options that are fields of `Options.routing`."""
+
+OPTIONS: Final[Mapping[str, Option]] = MappingProxyType({**_declared(Options), **ROUTING_OPTIONS})
+"""Every option by name."""

@@ -1,12 +1,13 @@
-"""The data that flows between the layers: findings, violations, blocks, options, reports."""
+"""The outcome of a check: what became of each run, and the totals."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from evalstream.model.finding import Finding, Severity
+from evalstream.model.rule_text import RuleText
 
 
 class Figures(NamedTuple):
@@ -109,7 +110,8 @@ class RunSummary:
     says when it was checked, of a run that was not checked again since nothing changed. `verified`
     says how much was; `selected` and `ignored` are the codes or prefixes by which rules were left
     out. What `is_note` is not a run: it says what a search left unchecked that does not matter, and
-    how many names it `excluded`.
+    how many names it `excluded`. `noun` is what its format counts. `remark` says why a verdict
+    stays open though everything was looked at.
     """
 
     file: str | None
@@ -139,6 +141,8 @@ class RunSummary:
     ignored: tuple[str, ...] = ()
     is_note: bool = False
     excluded: int = 0
+    noun: str = "row"
+    remark: str | None = None
 
     def count(self, code: str, severity: Severity, times: int) -> None:
         """Count more occurrences of what was found."""
@@ -235,7 +239,8 @@ class Report:
     """The outcome of a check: iterate over its findings, read its totals.
 
     The findings are those shown (at most `max_findings` per code and run); `counts`, `total`
-    and `totals` are always exact. `runs` are in the order of the inputs.
+    and `totals` are always exact. `runs` are in the order of the inputs. `rules` has the texts of
+    the rules that were found, by code.
     """
 
     runs: Sequence[RunSummary]
@@ -243,6 +248,7 @@ class Report:
     shown: int
     exit_code: int
     totals: Totals
+    rules: Mapping[str, RuleText] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Finding]:
         """Iterate over the shown findings in their order."""

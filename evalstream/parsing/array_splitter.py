@@ -18,7 +18,7 @@ SEEN_AFTER_ERROR: Final = 64
 
 # Only the end of a value is wanted, so the decoder is to keep as little of it as it can; digits
 # that nobody turns into a number may be as many as they like.
-_DECODER: Final = json.JSONDecoder(parse_int=bool, parse_float=bool, object_hook=bool)
+DECODER: Final = json.JSONDecoder(parse_int=bool, parse_float=bool, object_hook=bool)
 
 _FAST_DECODER: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _BETWEEN = re.compile(rb"[ \t\n\r,]*")
@@ -345,7 +345,7 @@ def _character_end(data: bytes, lowest: int, end: int) -> int:
 def _reach(text: str, start: int) -> _Reach:
     """Read the value that begins at `start` as far as it goes."""
     try:
-        end = _DECODER.raw_decode(text, start)[1]
+        end = DECODER.raw_decode(text, start)[1]
     except json.JSONDecodeError as error:
         if _is_cut(text, error.pos):
             return _Reach(_Outcome.CUT, len(text))
@@ -372,7 +372,7 @@ def _is_cut_token(text: str, start: int) -> bool:
 def _is_judged(text: str, quote: int) -> bool:
     """Tell whether a string is closed or faulty: of one that is cut, its quote is the fault."""
     try:
-        _DECODER.raw_decode(text, quote)
+        DECODER.raw_decode(text, quote)
     except json.JSONDecodeError as error:
         return error.pos != quote
     return True

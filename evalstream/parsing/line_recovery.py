@@ -35,7 +35,7 @@ TOO_MANY: Final = "not looked at behind too many faults"
 
 # Only a value's end is wanted, so as little as can be is kept of what it holds; that digits
 # make too large a number or a key stands twice tears nothing.
-_DECODER: Final = json.JSONDecoder(parse_int=bool, parse_float=bool, object_hook=bool)
+DECODER: Final = json.JSONDecoder(parse_int=bool, parse_float=bool, object_hook=bool)
 
 _WHITE: Final = " \t\r\n"
 _MARK: Final = UTF8_MARK.decode("latin-1")
@@ -186,7 +186,7 @@ class _Cut:
     def _read(self, start: int, end: int) -> LinePiece | None:
         """Read the value that begins at `start`; None if it is torn."""
         try:
-            _, stop = _DECODER.raw_decode(self._text, start)
+            _, stop = DECODER.raw_decode(self._text, start)
         except json.JSONDecodeError as error:
             self._note_torn(start, error.pos)
             return None
@@ -224,7 +224,7 @@ class _Cut:
 def _error_of(fragment: str) -> str:
     """Say in a few words why a text, one character for each byte, is no row."""
     try:
-        _, stop = _DECODER.raw_decode(fragment)
+        _, stop = DECODER.raw_decode(fragment)
     except json.JSONDecodeError as error:
         if fragment[0] in "{[" and _CUT_SHORT.fullmatch(fragment, error.pos):
             return BREAKS_OFF

@@ -1,4 +1,4 @@
-"""What every reporter offers, and what it writes to."""
+"""The contract of reporters, and what they write to."""
 
 from __future__ import annotations
 
@@ -22,4 +22,17 @@ class Reporter(Protocol):
         """Take one finding; they come in order."""
 
     def finish(self, report: Report) -> None:
-        """Take the outcome and write what is left to write."""
+        """Take the outcome and write the rest of the report.
+
+        `report.rules` has the texts of the rules that were found; no reporter imports rules.
+        """
+
+
+class ReporterType(Protocol):
+    """The class of a reporter that writes a report format."""
+
+    def __call__(self, output: Sink, /) -> Reporter:
+        """Return a reporter that writes to the output."""
+
+    def wrote(self, head: bytes, /) -> bool:
+        """Tell by its first bytes whether a file is such a report."""

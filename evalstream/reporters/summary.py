@@ -8,31 +8,28 @@ from typing import Final
 from evalstream._version import __version__
 from evalstream.model.finding import MORE, Finding, Severity
 from evalstream.model.report import VERDICTS, Report, RunSummary
+from evalstream.model.run import MAIN_FORMAT
 from evalstream.model.text import counted
 from evalstream.parsing.json import dumps
 
 SCHEMA: Final = 1
 """The version of the JSON report's own layout."""
 
-MAIN_FORMAT: Final = "eee"
-"""The format that need not be named."""
-
-NOUNS: Final = {
-    MAIN_FORMAT: "row",
-    "infereval": "item",
-    "harpia": "log line",
-    "evalguard": "document",
-}
-"""What is counted of each format."""
-
 RESULTS_SHOWN: Final = 20
 """How many results of a run are listed for people."""
 
 
-def outcome(report: Report) -> Iterator[bytes]:
-    """Iterate over pieces of the JSON object that says all but the findings; it is left open."""
+def outcome(report: Report, *, rules: bool = False) -> Iterator[bytes]:
+    """Iterate over pieces of the JSON object that says all but the findings; it is left open.
+
+    With `rules` it has the texts of the rules that were found.
+    """
     tool = {"name": "evalstream", "version": __version__}
-    yield b'{"schema":%d,"tool":%b,"runs":[' % (SCHEMA, dumps(tool))
+    yield b'{"schema":%d,"tool":%b' % (SCHEMA, dumps(tool))
+    if rules:
+        texts = {code: text.as_dict() for code, text in sorted(report.rules.items())}
+        yield b',"rules":%b' % dumps(texts)
+    yield b',"runs":['
     for number, run in enumerate(report.runs):
         yield (b"," if number else b"") + dumps(run.as_dict())
     yield b"]"
@@ -88,7 +85,7 @@ def run_line(run: RunSummary) -> str:
         name = f"{name} ({' '.join(filter(None, [run.format, run.version]))})"
     verdict = run.verdict.upper() if run.verdict == "failed" else run.verdict
     limits = _limits(run)
-    parts = [counted(run.rows, NOUNS[run.format])] if run.file else []
+    parts = [counted(run.rows, run.noun)] if run.file else []
     if run.format == MAIN_FORMAT and run.aggregate and not run.file and not run.incomplete_reason:
         parts = ["an aggregate without rows"]
     parts += severities(run.severities)
@@ -100,8 +97,8 @@ def run_line(run: RunSummary) -> str:
         line = f"{line}, unchanged since {run.unchanged}"
     if run.sealed:
         line = f"{line}, sealed by {run.sealed}"
-    if run.format == "harpia" and run.verdict == "incomplete" and not run.incomplete_reason:
-        line = f"{line}; there was nothing to compare it with"
+    if run.remark and run.verdict == "incomplete" and not run.incomplete_reason:
+        line = f"{line}; {run.remark}"
     return f"{line}; {run.incomplete_reason}" if run.incomplete_reason else line
 
 
@@ -163,7 +160,7 @@ def severities(counts: Mapping[Severity, int]) -> list[str]:
     ]
     notices = counts.get(Severity.INFO)
     if notices:
-        parts.append(counted(notices, "remark"))
+        parts.append(counted(notices, "info"))
     return parts or ["no findings"]
 
 

@@ -45,7 +45,9 @@ class TextReporter:
     def finish(self, report: Report) -> None:
         """Write the groups in the order of their codes, then the runs."""
         for code, findings in sorted(self._groups.items()):
-            for line in _group(findings, report.counts.get(code, 0)):
+            text = report.rules.get(code)
+            remedy = "" if text is None else text.fix
+            for line in _group(findings, report.counts.get(code, 0), remedy):
                 self._output.write(f"{on_one_line(line)}\n")
             self._output.write("\n")
         for run in report.runs:
@@ -78,7 +80,8 @@ class LiveTextReporter:
             self._output.write(f"\n{line}\n")
 
 
-def _group(findings: FindingList, count: int) -> Iterator[str]:
+def _group(findings: FindingList, count: int, remedy: str) -> Iterator[str]:
+    """Iterate over the lines about one rule: its findings, how many more there are, the remedy."""
     shown = 0
     for finding in findings:
         if not shown:
@@ -87,6 +90,8 @@ def _group(findings: FindingList, count: int) -> Iterator[str]:
         yield from _lines(finding)
     if shown < count:
         yield f"  … and {count - shown:,} more (--max-findings 0 shows all)"
+    if remedy:
+        yield f"  fix: {remedy}"
 
 
 def _lines(finding: Finding) -> Iterator[str]:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from evalstream.model.finding import Severity, Violation
+from evalstream.model.rule_text import RuleText
 from evalstream.stats.tally import Tally
 
 
@@ -59,6 +60,8 @@ WHY: Final = "Why it matters"
 FIX: Final = "How to fix"
 BAD: Final = "Bad"
 GOOD: Final = "Good"
+
+_SENTENCE_END = re.compile(r"(?<=\.)\s+")
 
 _HEADING = re.compile(rf"^ *({FOUND}|{WHY}|{FIX}|{BAD}|{GOOD}):(?=\s)", re.MULTILINE)
 
@@ -153,6 +156,12 @@ class Rule(NamedTuple):
     def good(self) -> str:
         """The same example without the defect."""
         return self.sections()[GOOD]
+
+    def text(self) -> RuleText:
+        """Return what reports say about the rule; of the remedy they say the first sentence."""
+        remedy = " ".join(self.fix.split())
+        sentence = _SENTENCE_END.split(remedy, maxsplit=1)[0]
+        return RuleText(self.name, self.summary, sentence, self.explained())
 
     def explained(self) -> str:
         """Return the rule's documentation as a person reads it."""

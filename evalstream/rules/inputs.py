@@ -157,7 +157,7 @@ ES005: Final = Rule(
     Why it matters: a check that looked at nothing must not look like a check that passed.
 
     How to fix: Name a rows file, an aggregate, or a folder that holds them. If the file has a
-    known format that was not detected, name it with `--format-name`; `evalstream formats` lists
+    known format that was not detected, name it with `--input-format`; `evalstream formats` lists
     the formats.
 
     Bad:

@@ -13,7 +13,9 @@ from evalstream.parsing.limits import (
     refuse_many_values,
 )
 from evalstream.parsing.strict_json import SyntaxIssue, parse_exactly
+from evalstream.rules import torn_line
 from evalstream.rules.base import FileFacts, Rule
+from evalstream.rules.torn_line import ES104, ES111, HALF_WRITTEN
 
 BEGINS_WITH_MARK: Final = "the file begins with a UTF-8 byte order mark"
 
@@ -57,17 +59,15 @@ def read_object(
 def explain(
     issues: Iterable[SyntaxIssue], *, torn: bool, base: int | None = None
 ) -> Iterator[Violation]:
-    """Turn the parser's troubles into violations.
+    """Turn the issues of the parser into violations.
 
-    `torn` says that the text is the last line and lacks its newline, so that a text that ends
-    too early was cut off rather than miswritten; `base` is the text's offset within its file.
+    `torn` says that the text is the last line and its newline is missing; `base` is the offset of
+    the text within its file.
     """
     for issue in issues:
-        rule = _BY_NAME[issue.name]
-        message = issue.message
-        if torn and issue.at_end and issue.name != "spliced-record":
-            rule, message = ES104, f"the last line breaks off: {message}"
-        if rule.code in TORN and base is not None and issue.offset is not None:
+        rule = ES104 if torn and torn_line.breaks_off(issue) else _BY_NAME[issue.name]
+        message = torn_line.message_of(issue) if rule is ES104 else issue.message
+        if rule.code in HALF_WRITTEN and base is not None and issue.offset is not None:
             message = f"{message}, byte {base + issue.offset:,} of the file"
         found: Excerpt | str | None = issue.found
         if issue.excerpt is not None:
@@ -149,30 +149,6 @@ ES103: Final = Rule(
     Good:
         line 2, as bytes:
           {"schema_version": "0.2.0", …}
-    """,
-)
-
-ES104: Final = Rule(
-    "ES104",
-    "truncated-record",
-    Severity.ERROR,
-    "the last line has no newline and breaks off",
-    """
-    What it finds: a last line without a newline that ends before its JSON is complete.
-
-    Why it matters: the writer was cut off; later rows are probably missing as well.
-
-    How to fix: Run the writer again to its end, then run `evalstream seal`. If that is not
-    possible, `evalstream salvage ROWS --to FILE` saves the whole rows; recompute the aggregate
-    from them.
-
-    Bad:
-        line 9, the last, as bytes:
-          {"schema_version": "0.2
-
-    Good:
-        line 8, the last, as bytes:
-          {"schema_version": "0.2.0", …}\\n
     """,
 )
 
@@ -328,31 +304,6 @@ ES110: Final = Rule(
     fixable=True,
 )
 
-ES111: Final = Rule(
-    "ES111",
-    "no-final-newline",
-    Severity.WARNING,
-    "the last row is whole but has no newline",
-    """
-    What it finds: a file whose last byte is not a newline.
-
-    Why it matters: a writer that appends to the file puts two rows on one line.
-
-    How to fix: End the last row with a newline, then run `evalstream seal`, since the bytes have
-    changed. First make sure that the writer had finished: `--expect-rows N` checks the number of
-    rows.
-
-    Bad:
-        line 8, the last, as bytes:
-          {"schema_version": "0.2.0", …}
-
-    Good:
-        line 8, the last, as bytes:
-          {"schema_version": "0.2.0", …}\\n
-    """,
-    fixable=True,
-)
-
 ES112: Final = Rule(
     "ES112",
     "carriage-return",
@@ -427,10 +378,6 @@ ES114: Final = Rule(
           {"metadata": {"subject": "arithmetic", "note": "\\ud83d\\ude00"}}
     """,
 )
-
-TORN: Final = frozenset({ES104.code, ES105.code, ES106.code})
-"""Violations of which the writer or the storage is guilty, after which one looks for what is
-left."""
 
 RULES: Final = (
     ES101,

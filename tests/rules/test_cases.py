@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
-from edits import CASES, apply_case
+from edits import apply_case
+from paths import CASES
 
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Excerpt, Finding, Severity

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from edits import CASES, REPOSITORY
+from paths import CASES, PAIRS
 
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.context import RowContext
@@ -13,7 +13,6 @@ from evalstream.model.finding import Finding
 from evalstream.model.options import Options
 from evalstream.rules.base import Rule
 
-PAIRS = REPOSITORY / "tests" / "pairs"
 HEADINGS = ["What it finds", "Why it matters", "How to fix", "Bad", "Good"]
 HEADINGS_BEFORE_FIXES = [heading for heading in HEADINGS if heading != "How to fix"]
 """What rules have until it is said how to fix what they find."""

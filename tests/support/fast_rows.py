@@ -8,9 +8,9 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
+from paths import REPOSITORY
 from rows import (
     PREFERRED,
-    REPOSITORY,
     VERSIONS,
     Row,
     aggregate_of,

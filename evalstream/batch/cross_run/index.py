@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 from evalstream.batch.cross_run.compare import TABLES, CrossRunKind, CrossRunMatch, Wanted, compare
-from evalstream.formats.eee.datastore import uuid_of
-from evalstream.formats.eee.rules import cross_run
+from evalstream.formats.registry import main_format
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Violation
 from evalstream.model.report import RunSummary
@@ -39,6 +38,8 @@ class CrossRunIndex:
     """
 
     def __init__(self) -> None:
+        self._format = main_format()
+        self._rules = self._format.cross_run
         self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         try:
             with self._kept():
@@ -73,13 +74,8 @@ class CrossRunIndex:
         lines, the file of rows as a whole, the aggregate.
         """
         with self._kept():
-            wanted = Wanted(
-                records=cross_run.ES903.code in enabled,
-                files=cross_run.ES904.code in enabled,
-                samples=cross_run.ES905.code in enabled,
-                uuids=cross_run.ES906.code in enabled,
-                paths=cross_run.ES908.code in enabled,
-            )
+            codes = self._rules.codes().items()
+            wanted = Wanted(**{compared: code in enabled for compared, code in codes})
             for one in compare(self._base, wanted):
                 yield self._linked(one)
 
@@ -115,7 +111,7 @@ class CrossRunIndex:
         self._base.close()
 
     def _take_run(self, number: int, file: Any, aggregate: Any, *about: Any) -> None:
-        uuid = None if aggregate is None else uuid_of(aggregate)
+        uuid = None if aggregate is None else self._format.uuid_of(aggregate)
         row = (number, file, aggregate, *about, uuid)
         self._base.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
@@ -194,13 +190,13 @@ class CrossRunIndex:
 
     def _violation(self, found: CrossRunMatch, run: _Named) -> Violation:
         if found.here is not None and found.there is not None:
-            return cross_run.colliding_path(found.here, found.there)
+            return self._rules.colliding_path(found.here, found.there)
         if found.earlier is None:
-            return cross_run.unlinked_rows(MOST_GROUPS)
+            return self._rules.unlinked_rows(MOST_GROUPS)
         earlier, count = self._named(found.earlier), found.count or 0
         other = earlier.called(found.is_aggregate)
         if found.line is not None:
-            return cross_run.drifted_sample(
+            return self._rules.drifted_sample(
                 run.place(found.line)[1],
                 is_array=bool(run.is_array),
                 earlier=other,
@@ -208,10 +204,15 @@ class CrossRunIndex:
                 was_array=bool(earlier.is_array),
             )
         if found.told == CrossRunKind.ROWS:
-            return cross_run.overlapping_rows(count, other, several=bool(found.several))
+            return self._rules.overlapping_rows(count, other, several=bool(found.several))
         if found.told == CrossRunKind.LIKE:
-            return cross_run.drifted_like(count, other)
-        return _OF_AGGREGATES[found.told](other)
+            return self._rules.drifted_like(count, other)
+        of_aggregates = {
+            CrossRunKind.RECORD: self._rules.repeated_record,
+            CrossRunKind.CLAIM: self._rules.repeated_claim,
+            CrossRunKind.UUID: self._rules.reused_uuid,
+        }
+        return of_aggregates[CrossRunKind(found.told)](other)
 
     def _named(self, number: int) -> _Named:
         row = self._base.execute(
@@ -243,13 +244,6 @@ class _Named(NamedTuple):
         """Return the line of a row, and the number by which it is spoken of."""
         return element_of(word) if self.is_array else (word, word)
 
-
-_OF_AGGREGATES: Final[Mapping[str, Callable[[str], Violation]]] = {
-    CrossRunKind.RECORD: cross_run.repeated_record,
-    CrossRunKind.CLAIM: cross_run.repeated_claim,
-    CrossRunKind.UUID: cross_run.reused_uuid,
-}
-"""What is said of an aggregate that has to do with an earlier one, whose name it takes."""
 
 _RUNS: Final = """
 SELECT number, file, aggregate, record, evaluation, is_array, is_cut FROM runs ORDER BY number

@@ -16,7 +16,7 @@ from evalstream.model.text import counted, on_one_line
 from evalstream.parsing.json import dumps
 
 _HEADINGS: Final = (
-    f"{'verdict':10}  {'rows':>13}  {'errors':>10}  {'warnings':>10}  {'remarks':>10}"
+    f"{'verdict':10}  {'rows':>13}  {'errors':>10}  {'warnings':>10}  {'infos':>10}"
     f"  {'checked':20}  {'tool':8}  run"
 )
 _BEGINNING: Final = re.compile(

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.eee.claims import NOTHING, ROUNDING, Claims
+from evalstream.formats.eee.claims import Claims
 from evalstream.io.digest import ALGORITHMS, is_hex_digest, normalised
 from evalstream.parsing.json import member, text_or_none
+from evalstream.stats.agreement import NOTHING, ROUNDING
 
 DETAILS: Final = "/detailed_evaluation_results"
 RESULTS: Final = "/evaluation_results"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.claims import claims_of
 from evalstream.formats.eee.rules.aggregate import ES702
@@ -66,15 +66,15 @@ def _schema_violations(aggregate: Aggregate, options: Options) -> Iterator[Viola
     declared = aggregate.version
     version = options.schema_version
     if version == "auto":
-        version = row_view.nearest_version(declared or row_view.DEFAULT_VERSION, instance=False)
-        if declared is not None and not row_view.is_known(declared, instance=False):
+        version = versions.nearest_version(declared or versions.DEFAULT_VERSION, instance=False)
+        if declared is not None and not versions.is_known(declared, instance=False):
             yield ES215.violation(
                 f"no version that is known; the aggregate is judged by {version}",
                 pointer="/schema_version",
-                expected=one_of(row_view.DECLARED),
+                expected=one_of(versions.DECLARED),
                 found=declared,
             )
-    validator = builtin_validator(row_view.aggregate_schema_name(version), options.engine)
+    validator = builtin_validator(versions.aggregate_schema_name(version), options.engine)
     document = aggregate.document
     said: set[str | None] = set()
     fails = False

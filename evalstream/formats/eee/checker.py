@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from evalstream.engine.collector import Collector
 from evalstream.engine.routing import RowRouter, refuse_rowless
 from evalstream.engine.row_pass import RowPass, reason_of
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import documents
 from evalstream.formats.eee.aggregate import DETAILS, Aggregate
 from evalstream.formats.eee.aggregate_check import Reading, in_order, read_aggregate
 from evalstream.formats.eee.catalogue import CATALOGUE
@@ -122,7 +122,7 @@ class RunCheck:
             self._algorithms(),
             outlets,
             self._progress,
-            of_aggregates=row_view.AGGREGATE_KEYS,
+            of_aggregates=documents.AGGREGATE_KEYS,
         )
         if self._run.rows is None and self._missing is None:
             rows.layout = NO_ROWS
@@ -411,7 +411,7 @@ class RunCheck:
         summary = RunSummary(
             file=self._rows_name,
             aggregate=self._aggregate_name,
-            format=row_view.NAME,
+            format=documents.NAME,
             version=_version(facts),
             rows=collector.tally.rows,
             recipe=file_recipe(facts),

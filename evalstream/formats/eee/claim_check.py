@@ -8,10 +8,11 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.eee.aggregate import Result
-from evalstream.formats.eee.claims import Agreement, Claims, Method, agreement, method_of
+from evalstream.formats.eee.claims import Claims, Method, method_of
 from evalstream.formats.eee.facts import RunFacts
-from evalstream.formats.eee.recompute import USUAL_LEVEL, Recomputed, as_float, fits
+from evalstream.formats.eee.recompute import USUAL_LEVEL, Recomputed, fits
 from evalstream.model.text import counted
+from evalstream.stats.agreement import Agreement, agreement, as_float
 
 SCORE: Final = "score_details/score"
 UNCERTAINTY: Final = "score_details/uncertainty"

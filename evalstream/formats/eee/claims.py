@@ -3,49 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
-import struct
 from collections.abc import Mapping
-from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, localcontext
-from enum import Enum, IntEnum
-from fractions import Fraction
+from decimal import Decimal, localcontext
+from enum import Enum
 from typing import Any, Final, NamedTuple
 
 from evalstream.parsing.json import member, text_or_none
+from evalstream.stats.agreement import CERTAIN_DIGITS, EXACT, HALF, ROUNDING, is_small_whole
 
 LARGEST_EXPONENT: Final = 400
 """Numbers that are larger than 10 to this are infinite for all readers, which ES108 says."""
-
-WHOLE_BELOW: Final = 10
-"""A whole number below this says nothing of its precision: 1 is the exact 1, 75 may be rounded."""
-
-CERTAIN_DIGITS: Final = 3
-"""Fewer digits leave too much room for rounding; truncation counts from so many decimals on."""
-
-ROUNDING: Final = Decimal("1e-9")
-"""How far float sums may stray from the exact one, relative to the larger value."""
-
-NOTHING: Final = Decimal("1e-12")
-"""What counts as no difference on any scale of scores."""
-
-EXACT: Final = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
-"""In it sums and products keep all their digits; it is not made for quotients and powers."""
-
-HALF: Final = Decimal("0.5")
-WHOLE_UNIT: Final = Decimal("0.001")
-"""How fine a small whole number is taken: 1.0 is also how 0.9997 looks once it is rounded."""
-
-
-class Agreement(IntEnum):
-    """How a claim relates to a recomputed figure.
-
-    ROUGH means that the figure rounds to the claim, but that the claim has too few digits to say
-    much: 0.8 is the rounded form of everything from 0.75 to 0.85.
-    """
-
-    NONE = 0
-    ROUGH = 1
-    FULL = 2
 
 
 Span = tuple[Decimal, Decimal]
@@ -147,77 +114,6 @@ def claims_of(text: bytes) -> dict[int, Claims]:
     }
 
 
-SINGLE_DIGITS: Final = 9
-"""Every number of single precision is known by so many digits; more show that it was one."""
-
-LARGEST_SINGLE: Final = 3e38
-FLOAT: Final = struct.Struct("f")
-FLOAT_STRAY: Final = Decimal("1e-6")
-"""How far a mean may stray that was summed in single precision, relative to the larger value."""
-
-
-def agrees(claim: Decimal, exact: Fraction | float) -> bool:
-    """Tell whether a claim is the exact value, at the digits that the claim was written with."""
-    return agreement(claim, exact) is not Agreement.NONE
-
-
-def agreement(claim: Decimal, exact: Fraction | float) -> Agreement:
-    """Compare a claim with the exact value, at the digits that the claim was written with.
-
-    The value has to round to the claim; truncation counts from CERTAIN_DIGITS decimals on.
-    Differences that float sums make are allowed, also those of single precision where the claim is
-    a number of it. A whole number below ten shows no digits, since 1.0 is how most writers spell 1:
-    it has to be the value to WHOLE_UNIT.
-    """
-    if isinstance(exact, float) and not math.isfinite(exact):
-        return Agreement.NONE
-    with localcontext(EXACT):
-        # Both are multiplied by the denominator, so that nothing needs to be divided.
-        value, scale = map(Decimal, exact.as_integer_ratio())
-        claimed = claim * scale
-        difference, largest = abs(claimed - value), max(abs(claimed), abs(value))
-        stray = FLOAT_STRAY if _is_single(claim) else ROUNDING
-        if difference <= max(stray * largest, NOTHING * scale):
-            return Agreement.FULL
-        if _is_small_whole(claim):
-            is_near = difference <= scale * WHOLE_UNIT * HALF
-            return Agreement.ROUGH if is_near else Agreement.NONE
-        unit = scale * _unit(claim)
-        is_truncated = 0 <= abs(value) - abs(claimed) < unit and claimed * value >= 0
-        if difference <= unit * HALF or (is_truncated and _shows_truncation(claim)):
-            return Agreement.FULL if _digits(claim) >= CERTAIN_DIGITS else Agreement.ROUGH
-        return Agreement.NONE
-
-
-def _is_single(claim: Decimal) -> bool:
-    """Tell whether a claim is a number of single precision, written out with digits to spare."""
-    number = float(claim)
-    if _digits(claim) <= SINGLE_DIGITS or not abs(number) < LARGEST_SINGLE:
-        return False
-    return bool(FLOAT.unpack(FLOAT.pack(number))[0] == number)
-
-
-def _unit(claim: Decimal) -> Decimal:
-    """Return what one more in the last decimal of a claim is, 1 for a whole number."""
-    return Decimal(1).scaleb(min(0, int(claim.as_tuple().exponent)))
-
-
-def _digits(claim: Decimal) -> int:
-    """Return how many digits a claim shows: those from the first that is not 0 on.
-
-    The zeros at the end of a whole number do not count, and those of a zero are its decimals.
-    """
-    _, digits, exponent = claim.as_tuple()
-    if not any(digits):
-        return max(0, -int(exponent))
-    written = "".join(map(str, digits)).lstrip("0")
-    return len(written if int(exponent) < 0 else written.rstrip("0"))
-
-
-def _shows_truncation(claim: Decimal) -> bool:
-    return -int(claim.as_tuple().exponent) >= CERTAIN_DIGITS
-
-
 def _spans(*claims: Decimal) -> list[Span]:
     """Return what each claim may have been before it was rounded, or truncated.
 
@@ -233,13 +129,9 @@ def _spans(*claims: Decimal) -> list[Span]:
 
 def _decimals(claim: Decimal) -> int | None:
     """Return how many decimals a claim was written with, None for a small whole number."""
-    if _is_small_whole(claim):
+    if is_small_whole(claim):
         return None
     return max(0, -int(claim.as_tuple().exponent))
-
-
-def _is_small_whole(claim: Decimal) -> bool:
-    return claim == claim.to_integral_value() and abs(claim) < WHOLE_BELOW
 
 
 def _span(claim: Decimal, decimals: int | None) -> Span:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from evalstream.engine.context import CheckContext
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Result
 from evalstream.model.finding import Violation
 from evalstream.rules.base import Where
@@ -43,7 +43,7 @@ class RowContext(CheckContext):
             return self.options.schema_version
         declared = row.get("schema_version")
         if isinstance(declared, str):
-            return row_view.nearest_version(declared, instance=True)
+            return versions.nearest_version(declared, instance=True)
         return self.version
 
     def checker(self) -> RowEngine:

@@ -13,7 +13,7 @@ from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_digests import answer_digest
 from evalstream.formats.eee.row_groups import RowGroup, RowGroups, notice_key
 from evalstream.formats.eee.rules.row import FOREIGN_SOURCE, NO_ANSWER
-from evalstream.io.digest import equivalent_recipes
+from evalstream.formats.eee.sample_hash import equivalent_recipes
 from evalstream.model.row_record import UNJOINED
 from evalstream.parsing import json
 from evalstream.parsing.native.binding import (

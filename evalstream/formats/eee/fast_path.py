@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import row_view, versions
 from evalstream.formats.eee.catalogue import bound_rules
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.rules.row import common_bounds, timed_members
@@ -127,7 +127,7 @@ def _shape_of(
     With `declared` they are only rows that declare the version, with `one_transcript` only rows
     without a second one under the key of other versions.
     """
-    schema = builtin_schema(row_view.instance_schema_name(version))
+    schema = builtin_schema(versions.instance_schema_name(version))
     members, transcript = schema.get("properties"), row_view.transcript_key(version)
     if not isinstance(members, Mapping) or transcript not in members:
         return None
@@ -135,7 +135,7 @@ def _shape_of(
     if not isinstance(kind, Mapping) or tuple(kind.get("enum", ())) != row_view.INTERACTION_TYPES:
         return None
     if declared:
-        schema = pinned(schema, "schema_version", row_view.forms_of(version))
+        schema = pinned(schema, "schema_version", versions.forms_of(version))
     if schema.get("additionalProperties", True) is not False:
         second = {"type": "null"} if one_transcript else True
         others = dict.fromkeys({*row_view.TRANSCRIPT_KEYS} - members.keys(), second)

@@ -10,18 +10,12 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import row_view, sample_hash, versions
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.catalogue import CATALOGUE
 from evalstream.formats.eee.context import RowContext
-from evalstream.io.digest import (
-    ALGORITHM_OF_LENGTH,
-    RECIPES,
-    equivalent_recipes,
-    is_hex_digest,
-    matching_recipes,
-    normalised,
-)
+from evalstream.formats.eee.sample_hash import RECIPES, equivalent_recipes, matching_recipes
+from evalstream.io.digest import ALGORITHM_OF_LENGTH, is_hex_digest, normalised
 from evalstream.model.options import Options
 from evalstream.parsing import json
 
@@ -136,13 +130,13 @@ def _version(options: Options, aggregate: Aggregate | None, rows: _Rows) -> str:
     if known:
         return max(known, key=known.__getitem__)
     if aggregate is not None and aggregate.version:
-        return row_view.nearest_version(aggregate.version, instance=True)
-    return row_view.DEFAULT_VERSION
+        return versions.nearest_version(aggregate.version, instance=True)
+    return versions.DEFAULT_VERSION
 
 
 def _nearest(row: dict[str, Any] | None) -> tuple[str, ...]:
     declared = None if row is None else row.get("schema_version")
-    return (row_view.nearest_version(declared, instance=True),) if isinstance(declared, str) else ()
+    return (versions.nearest_version(declared, instance=True),) if isinstance(declared, str) else ()
 
 
 def _recipes(
@@ -161,7 +155,7 @@ def _recipes(
     if not votes:
         return algorithm, ()
     most, library = max(votes.values()), aggregate.library if aggregate else None
-    first = row_view.likely_recipe(votes, most, version, library)
+    first = sample_hash.likely_recipe(votes, most, version, library)
     best = [name for name in RECIPES if votes.get(name) == most]
     return algorithm, tuple(dict.fromkeys([first, *best]))
 

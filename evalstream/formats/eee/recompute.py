@@ -12,7 +12,8 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from evalstream.formats.eee.aggregate import Aggregate, Result
-from evalstream.formats.eee.claims import Agreement, Claims, agreement, agrees
+from evalstream.formats.eee.claims import Claims
+from evalstream.stats.agreement import Agreement, agreement, agrees, as_float
 from evalstream.stats.duplicates import Cover
 from evalstream.stats.score_sums import FRACTION_BITS, ScoreSums
 
@@ -250,14 +251,6 @@ def recomputed(
 def fits(claimed: Decimal, value: Fraction | float | None, scale: int) -> bool:
     """Tell whether a claim is a recomputed value on the claim's scale."""
     return value is not None and agrees(claimed, value * scale)
-
-
-def as_float(value: Fraction | Decimal | float | None) -> float | None:
-    """Return a value as a float, None for one that is out of range."""
-    try:
-        return None if value is None else float(value)
-    except OverflowError:
-        return None
 
 
 def _root(variance: Fraction | None) -> float | None:

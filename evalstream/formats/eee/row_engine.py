@@ -10,7 +10,7 @@ from itertools import groupby
 from json import loads
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from evalstream.engine.result import AcceptedRows, BlockFindings, BlockResult, LineStatus, last_line
+from evalstream.engine.result import AcceptedRows, BlockFindings, BlockResult, LineStatus
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import Join
 from evalstream.formats.eee.catalogue import bound_rules
@@ -32,7 +32,8 @@ from evalstream.model.row_record import RECORD_BYTES, UNJOINED, RowRecords
 from evalstream.parsing import json
 from evalstream.rules.base import RowCheck
 from evalstream.rules.inputs import ES003, noise_check
-from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES107, ES108, ES110, ES111, ES114
+from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES107, ES108, ES110, ES114
+from evalstream.rules.torn_line import last_line, newline_missing
 from evalstream.stats.link_keys import UNSHOWN, input_hash64, sample_hash64
 from evalstream.stats.tally import Tally
 
@@ -280,10 +281,7 @@ class _Pass:
             self._identify(entry)
         for entry in batch:
             if entry.torn and entry.row is not None:
-                entry.violations = [
-                    *entry.violations,
-                    ES111.violation("the last row has no newline"),
-                ]
+                entry.violations = [*entry.violations, newline_missing()]
             elif not entry.torn and entry.line.endswith(b"\r"):
                 self._tally.carriage_returns.add(None, entry.number)
             if entry.violations:

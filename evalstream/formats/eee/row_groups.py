@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import xxhash
 
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import row_view, versions
 from evalstream.formats.eee.aggregate import Join, Result
 from evalstream.formats.eee.catalogue import CATALOGUE
 from evalstream.formats.eee.context import RowContext
@@ -61,7 +61,7 @@ class RowGroup:
         self.notices: tuple[Violation, ...] = ()
         self.named = named(row)
         self.version = (
-            version if isinstance(version, str) and version in row_view.KNOWN_VERSIONS else None
+            version if isinstance(version, str) and version in versions.KNOWN_VERSIONS else None
         )
         self.evaluation = xxhash.xxh3_64_intdigest(f"{row.get('evaluation_id')}\x1e".encode())
         self.name = xxhash.xxh3_64_intdigest(row_view.sample_scope(row).encode())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import versions
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.rules.version import ES215, ES216, MISSING, fits_another
 from evalstream.formats.eee.version_fit import versions_that_fit
@@ -97,12 +97,12 @@ class RowReader:
         version = self._context.version
         unknown: list[Violation] = []
         if isinstance(declared, str):
-            version = row_view.nearest_version(declared, instance=True)
-            if not row_view.is_known(declared, instance=True):
+            version = versions.nearest_version(declared, instance=True)
+            if not versions.is_known(declared, instance=True):
                 message = f"no version that is known; the row is judged by {version}"
                 place: dict[str, Any] = {"pointer": "/schema_version", "found": declared}
                 unknown.append(
-                    ES215.violation(message, expected=one_of(row_view.INSTANCE_VERSIONS), **place)
+                    ES215.violation(message, expected=one_of(versions.INSTANCE_VERSIONS), **place)
                 )
         validator = self._validator(version)
         found = list(validator.errors(row))
@@ -115,7 +115,7 @@ class RowReader:
         return unknown + violations
 
     def _validator(self, version: str) -> Validator:
-        name = row_view.instance_schema_name(version)
+        name = versions.instance_schema_name(version)
         return builtin_validator(name, self._context.options.engine)
 
 
@@ -134,7 +134,7 @@ class _Accepting(dict[str, Callable[[Any], bool]]):
         self._validator = validator
 
     def __missing__(self, declared: str) -> Callable[[Any], bool]:
-        if declared not in row_view.KNOWN_VERSIONS:
+        if declared not in versions.KNOWN_VERSIONS:
             raise KeyError(declared)
-        self[declared] = self._validator(declared.removeprefix(row_view.ANNOTATION_PREFIX)).accepts
+        self[declared] = self._validator(declared.removeprefix(versions.ANNOTATION_PREFIX)).accepts
         return self[declared]

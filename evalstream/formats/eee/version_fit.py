@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final
 
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import versions
 from evalstream.parsing.json import resolve
 from evalstream.parsing.json_schema import (
     builtin_schema,
@@ -48,7 +48,7 @@ def versions_that_fit(
         name
         for names in alternatives
         if names[0] not in refusing
-        and builtin_validator(row_view.schema_name(names[0], instance=instance), engine).fits(value)
+        and builtin_validator(versions.schema_name(names[0], instance=instance), engine).fits(value)
         for name in names
     ]
     return fitting if fitting and finite_check(engine)(value) else []
@@ -57,10 +57,10 @@ def versions_that_fit(
 @lru_cache(maxsize=64)
 def _alternatives(version: str, *, instance: bool) -> tuple[tuple[str, ...], ...]:
     """Group the other versions by what they demand."""
-    own = demands_of(row_view.schema_name(version, instance=instance))
+    own = demands_of(versions.schema_name(version, instance=instance))
     groups: dict[str, list[str]] = {}
-    for name in row_view.others(version, instance=instance):
-        demands = demands_of(row_view.schema_name(name, instance=instance))
+    for name in versions.others(version, instance=instance):
+        demands = demands_of(versions.schema_name(name, instance=instance))
         if demands != own:
             groups.setdefault(demands, []).append(name)
     return tuple(map(tuple, groups.values()))
@@ -77,12 +77,12 @@ def _refusing(version: str, route: Path_, member: str | None, *, instance: bool)
     path = path_of(route)
     if path is None:
         return frozenset()
-    own = resolve(builtin_schema(row_view.schema_name(version, instance=instance)), route)
+    own = resolve(builtin_schema(versions.schema_name(version, instance=instance)), route)
     return frozenset(
         names[0]
         for names in _alternatives(version, instance=instance)
         if _is_as_strict(
-            _check_of(builtin_schema(row_view.schema_name(names[0], instance=instance)), path),
+            _check_of(builtin_schema(versions.schema_name(names[0], instance=instance)), path),
             route[-1],
             own,
             member,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
+from evalstream.formats.base import Detector, other_formats
 from evalstream.formats.evalguard.catalogue import CATALOGUE
 from evalstream.formats.evalguard.document import (
     LARGEST_DOCUMENT,
@@ -19,7 +20,7 @@ from evalstream.formats.evalguard.document import (
     unread,
 )
 from evalstream.formats.evalguard.documents import NAME, REPORT, VERSION, schema_name, stem_of
-from evalstream.formats.evalguard.files import KNOWN_FORMATS, File, files_of, nothing_in
+from evalstream.formats.evalguard.files import File, files_of, nothing_in
 from evalstream.formats.evalguard.rules import documents, scores
 from evalstream.formats.evalguard.rules.documents import EVG101, EVG502
 from evalstream.formats.evalguard.rules.scores import EVG401
@@ -40,10 +41,10 @@ _RULES: Final = (*documents.RULES, *scores.RULES)
 _MEASURED: Final = re.compile(r"/results/[0-9]+/[^/]+/value")
 UNKNOWN: Final = (
     "neither its folder nor its members show a task, metric, threshold or report of EvalGuard, "
-    f"so that it was not checked; {KNOWN_FORMATS}"
+    f"so that it was not checked; {other_formats()}"
 )
 
-NO_DOCUMENT: Final = f"the folder holds no document of EvalGuard; {KNOWN_FORMATS}"
+NO_DOCUMENT: Final = f"the folder holds no document of EvalGuard; {other_formats()}"
 
 
 class _Read(NamedTuple):
@@ -61,7 +62,7 @@ def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run |
     which no document of EvalGuard goes with.
     """
     if inputs is not None:
-        raise UsageError(f"--inputs does not go with files of {NAME}")
+        raise UsageError(f"--inputs-file does not go with files of {NAME}")
     if path == STDIN and aggregate == STDIN:
         raise UsageError("standard input can be named only once")
     reason = nothing_in(path)
@@ -72,17 +73,26 @@ def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run |
 
 
 def check(
-    run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
+    run: Run,
+    options: Options,
+    show: Callable[[Finding], None],
+    progress: Progress,
+    detect: Detector,
 ) -> RunSummary:
-    """Check one run and hand its findings to `show`, in order. Raises Stopped."""
-    return _Check(run, options, show).summary(progress)
+    """Check one run and hand its findings to `show`, in order. Raises Stopped.
+
+    `detect` recognises files of all formats, as a folder may hold others as well.
+    """
+    return _Check(run, options, show, detect).summary(progress)
 
 
 class _Check:
     """The check of one run: every file is read, then every document judged among all."""
 
-    def __init__(self, run: Run, options: Options, show: Callable[[Finding], None]) -> None:
-        self._run, self._options = run, options
+    def __init__(
+        self, run: Run, options: Options, show: Callable[[Finding], None], detect: Detector
+    ) -> None:
+        self._run, self._options, self._detect = run, options, detect
         self._documents = DocumentCheck(run, options, show, CATALOGUE)
         self._enabled = self._documents.context.enabled
         self._folder = Folder()
@@ -155,7 +165,7 @@ class _Check:
         text = self._bytes(file)
         if text is None:
             return _Read(printable(file.path), unread(file, []), None)
-        return None if is_of_another(file, text) else self._parsed(file, text)
+        return None if is_of_another(file, text, self._detect) else self._parsed(file, text)
 
     def _parsed(self, file: File, text: bytes) -> _Read:
         name = printable(file.path)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from evalstream.discovery.detect_format import kind_of
 from evalstream.engine.harness_logs import FOREIGN, LM_EVAL
+from evalstream.formats.base import Detector
 from evalstream.formats.evalguard.documents import (
     JSON_ENDING,
     KINDS,
@@ -90,15 +90,16 @@ def read(file: File, text: bytes, max_depth: int) -> Reading:
     return reading._replace(violations=[*violations, *reading.violations])
 
 
-def is_of_another(file: File, text: bytes) -> bool:
-    """Tell whether a JSON file that was found in a folder is no document of EvalGuard.
+def is_of_another(file: File, text: bytes, detect: Detector) -> bool:
+    """Tell whether a JSON file that was found in a folder is not a document of EvalGuard.
 
+    `detect` recognises files of all formats.
     Raw output of lm-evaluation-harness is one, as EvalGuard keeps it as a report.
     """
     if not file.is_found or is_yaml_name(file.path):
         return False
     whole = Beginning(file.path, text[:PEEK_BYTES], lambda: text)
-    kind = kind_of(whole)
+    kind = detect(whole)
     if kind is not None:
         is_kept = kind.format == FOREIGN and kind.document.startswith(LM_EVAL)
         return kind.format != NAME and not is_kept

@@ -6,15 +6,14 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from evalstream.formats.base import other_formats
 from evalstream.formats.evalguard.documents import ENDINGS, SCHEMA_ENDING, is_document_name, stem_of
-from evalstream.formats.registry import NAMES
 from evalstream.io.containment import Inside, LeadsOut
 from evalstream.io.exclusion import Exclusion
 from evalstream.io.remote import is_remote
 from evalstream.model.run import STDIN
 
-KNOWN_FORMATS: Final = f"the known formats are {', '.join(NAMES)} (--format-name)"
-NOT_OURS: Final = f"no document of EvalGuard ends like this ({', '.join(ENDINGS)}); {KNOWN_FORMATS}"
+NOT_OURS: Final = f"documents of EvalGuard end in {', '.join(ENDINGS)}; {other_formats()}"
 EMPTY: Final = f"the folder holds no file with an ending of EvalGuard's ({', '.join(ENDINGS)})"
 
 
@@ -54,7 +53,7 @@ def nothing_in(path: str) -> str | None:
     if path == STDIN:
         return None
     if not is_remote(path) and os.path.isdir(path):
-        return None if next(_files_below(path, ()), None) else f"{EMPTY}; {KNOWN_FORMATS}"
+        return None if next(_files_below(path, ()), None) else f"{EMPTY}; {other_formats()}"
     is_stream = os.path.exists(path) and not os.path.isfile(path)
     is_missing = not is_remote(path) and not os.path.exists(path)
     named = path.partition("?")[0] if is_remote(path) else path

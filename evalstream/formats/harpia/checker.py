@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.harpia.catalogue import CATALOGUE
 from evalstream.formats.harpia.documents import INPUT, LOG, OUTPUT, kind_of
-from evalstream.formats.harpia.files import paired, runs_of
 from evalstream.formats.harpia.log import LogCheck, said
 from evalstream.formats.harpia.log_tally import Log, known_of
 from evalstream.formats.harpia.rules import input as about_input
@@ -27,7 +26,7 @@ from evalstream.model.errors import UsageError
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import RunSummary
-from evalstream.model.run import NoInput, Run
+from evalstream.model.run import Run
 from evalstream.parsing.json import UTF8_MARK, type_name
 from evalstream.parsing.strict_json import parse_exactly
 from evalstream.rules.base import Rule
@@ -43,6 +42,9 @@ from evalstream.rules.syntax import (
 
 ABOUT_OUTPUT: Final = (HAR201, HAR202)
 
+UNCOMPARED: Final = "there was nothing to compare it with"
+"""Why a verdict stays open that nothing kept from being reached."""
+
 
 class Document(NamedTuple):
     """A document that was read: its value, and the bytes that it was read from."""
@@ -50,22 +52,6 @@ class Document(NamedTuple):
     value: Any
     text: bytes
     reading: ObjectReading
-
-
-def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
-    """Find the runs that one input stands for, with the documents that were named beside it.
-
-    `aggregate` is the output and `inputs` the input; the path is any of the three, by its shape.
-    Raises UsageError where they do not go together.
-    """
-    yield from runs_of(path, aggregate, inputs)
-
-
-def pair(
-    documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
-) -> Iterator[Run | NoInput]:
-    """Pair documents, which are given by kind and path, as often as they are asked for."""
-    yield from paired(documents, named=named)
 
 
 def check(
@@ -99,6 +85,8 @@ def _alone(run: Run, summary: RunSummary) -> RunSummary:
     named = [name for name in (run.rows, run.aggregate, run.inputs) if name is not None]
     if summary.verdict == "passed" and len(named) < 2:
         summary.verdict = "incomplete"
+    if summary.verdict == "incomplete" and summary.incomplete_reason is None:
+        summary.remark = UNCOMPARED
     return summary
 
 

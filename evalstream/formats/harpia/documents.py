@@ -22,6 +22,8 @@ TITLE: Final = "HarpIA Lab: the input of an evaluation, its output and its log"
 INPUT: Final = "input"
 OUTPUT: Final = "output"
 LOG: Final = "log"
+UNSURE: Final = "unsure"
+"""The kind of a document with the shape of one of an input's lists, which many others have."""
 
 METRIC_NAMES: Final = ("metric", "metric_id", "metric_name", "id", "name")
 """What may name the metric of an output or of a log record, the surest first."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import Final
 
+from evalstream.formats.base import other_formats
 from evalstream.formats.harpia.documents import INPUT, LOG, NAME, OUTPUT, recognised
-from evalstream.formats.registry import NAMES
 from evalstream.io.beginning import beginning_of
 from evalstream.io.file_names import is_json_name, is_packed_name, is_rows_name
 from evalstream.io.names import printable
@@ -17,9 +17,9 @@ from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN, NoInput, Run
 from evalstream.parsing.peek import LINES
 
-NOT_OURS: Final = f"no input, output or log of HarpIA Lab; the formats are: {', '.join(NAMES)}"
+NOT_OURS: Final = f"not an input, output or log of HarpIA Lab; {other_formats()}"
 
-TO_NAME: Final = "name the log, its output with --aggregate and its input with --inputs"
+TO_NAME: Final = "name the log, its output with --aggregate and its input with --inputs-file"
 
 _KINDS: Final = (INPUT, OUTPUT, LOG)
 """What a document is; one that is unsure may be an input."""
@@ -35,7 +35,7 @@ def runs_of(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Ru
     where they do not go together.
     """
     if path != STDIN and os.path.isdir(path):
-        raise UsageError("--aggregate and --inputs go with exactly one log, not with a folder")
+        raise UsageError("--aggregate and --inputs-file go with exactly one log, not with a folder")
     kind = kind_of_file(path)
     if kind is None:
         yield NoInput(path, f"this is {NOT_OURS}", format=NAME)
@@ -47,7 +47,7 @@ def runs_of(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Ru
         yield Run(None, path, format=NAME, inputs=inputs)
     else:
         if inputs is not None:
-            raise UsageError(f"{printable(path)} is an input, and --inputs names another")
+            raise UsageError(f"{printable(path)} is an input, and --inputs-file names another")
         yield Run(None, aggregate, format=NAME, inputs=path)
 
 

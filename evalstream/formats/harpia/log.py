@@ -11,7 +11,6 @@ from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.record_engine import RecordContext
 from evalstream.engine.routing import RowRouter
 from evalstream.engine.row_pass import RowPass
-from evalstream.formats.eee.recompute import as_float
 from evalstream.formats.harpia.documents import holds_records, member
 from evalstream.formats.harpia.files import NOT_OURS
 from evalstream.formats.harpia.log_tally import Amount, Log, Path, claimed
@@ -24,6 +23,7 @@ from evalstream.model.report import Figures, ResultSummary
 from evalstream.rules.base import FileFacts, Rule
 from evalstream.rules.inputs import ES005, ES006
 from evalstream.rules.syntax import ES112
+from evalstream.stats.agreement import as_float
 
 ABOUT_LINES: Final = (ES006, ES112)
 """Rules that look at what the lines of any file amount to."""

@@ -11,7 +11,6 @@ from evalstream.formats.infereval.catalogue import CATALOGUE
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME
 from evalstream.formats.infereval.evaluation import EvaluationCheck
 from evalstream.formats.infereval.files import NOT_OURS, comes_once, kind_of
-from evalstream.formats.infereval.pairs import runs_of
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
@@ -29,7 +28,7 @@ def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run |
     told of as an aggregate, as it has no rows. Raises UsageError where they do not go together.
     """
     if inputs is not None:
-        raise UsageError(f"--inputs does not go with files of {NAME}")
+        raise UsageError(f"--inputs-file does not go with files of {NAME}")
     if path == STDIN and aggregate == STDIN:
         raise UsageError("standard input can be named only once")
     if path != STDIN and os.path.isdir(path):
@@ -44,13 +43,6 @@ def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run |
         yield Run(None, path, format=NAME)
     else:
         yield Run(path, aggregate, format=NAME)
-
-
-def pair(
-    documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
-) -> Iterator[Run | NoInput]:
-    """Pair documents, which are given by kind and path, as often as they are asked for."""
-    yield from runs_of(documents, named=named)
 
 
 def _kind(path: str) -> str | None:

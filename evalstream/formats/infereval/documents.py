@@ -20,6 +20,8 @@ VERSION: Final = "1.0"
 BENCHMARK: Final = "benchmark"
 EVALUATION: Final = "evaluation"
 ITEMS: Final = "items"
+UNSURE: Final = "unsure"
+"""The kind of a document that has to be read to its end to tell what it is."""
 
 _OF_EVALUATION: Final = frozenset(
     {

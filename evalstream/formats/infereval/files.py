@@ -11,13 +11,13 @@ from typing import IO, Any, Final
 
 from xxhash import xxh3_128
 
+from evalstream.formats.base import other_formats
 from evalstream.formats.infereval.documents import (
     ITEMS,
     NAME,
     kind_by_members,
     kind_by_signs,
 )
-from evalstream.formats.registry import NAMES
 from evalstream.io.compression import Unpacked, compression_of
 from evalstream.io.file_state import Watch
 from evalstream.io.remote import RemoteReader, is_remote
@@ -129,10 +129,7 @@ def kind_of(path: str) -> str | None:
     return kind
 
 
-NOT_OURS: Final = (
-    f"no benchmark and no evaluation of {NAME}; the formats that can be named are "
-    f"{', '.join(NAMES)}"
-)
+NOT_OURS: Final = f"not a benchmark or an evaluation of {NAME}; {other_formats()}"
 
 
 def seen_in(path: str) -> Peek:

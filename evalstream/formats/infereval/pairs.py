@@ -172,4 +172,4 @@ def looked_at(path: str, kind: str) -> _Found | NoInput:
             return _Found(path, kind, None)  # its check says why it cannot be read
         return NoInput(path, f"cannot be read: {reason_of(error)}", readable=False, format=NAME)
     message = "it has items, but nothing else of a benchmark or an evaluation"
-    return NoInput(path, f"{message}; --format-name {NAME} checks it alone", format=NAME)
+    return NoInput(path, f"{message}; --input-format {NAME} checks it alone", format=NAME)

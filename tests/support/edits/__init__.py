@@ -3,14 +3,13 @@
 from importlib import import_module
 from pathlib import Path
 
-from edits.case import REPOSITORY, Case
+from paths import CASES
+
+from edits.case import Case
 from edits.eee import DETAILS
 from edits.eee import apply as apply_eee
 
-CASES = REPOSITORY / "tests" / "rules" / "cases"
-"""A folder for each rule, by its code: `bad.txt`, `good.txt` and `findings.json`."""
-
-__all__ = ["CASES", "DETAILS", "REPOSITORY", "Case", "apply", "apply_case"]
+__all__ = ["DETAILS", "Case", "apply", "apply_case"]
 
 
 def apply(script: str, folder: Path) -> Case:

@@ -11,8 +11,6 @@ from unittest.mock import patch
 import evalstream
 from evalstream.io.file import FileSource
 
-REPOSITORY = Path(__file__).resolve().parents[3]
-
 
 @dataclass(frozen=True, slots=True)
 class Case:

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from edits.case import REPOSITORY, Case, change
+from paths import EXAMPLES, PAIRS
+
+from edits.case import Case, change
 from edits.recipes import rehash
 
 ALSO = re.compile(r"^\s*also (\S+)\n", re.MULTILINE)
@@ -45,9 +47,9 @@ def _edited(script: str) -> "_Edit":
 def _pair(version: str) -> tuple[Path, Path, Path]:
     """Return the root of a version's sound pair, and its rows and aggregate below it."""
     if version == "0.2.0":
-        root = REPOSITORY / "examples"
+        root = EXAMPLES
         return root, root / "run.jsonl", root / "aggregate.json"
-    root = REPOSITORY / "tests" / "pairs" / version
+    root = PAIRS / version
     (rows,) = root.rglob("*.jsonl")
     (aggregate,) = root.rglob("*.json")
     return root, rows, aggregate

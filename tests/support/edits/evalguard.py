@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from paths import EXAMPLES
 
-from edits.case import REPOSITORY, Case, parent_of
+from edits.case import Case, parent_of
 
-EXAMPLE = REPOSITORY / "examples" / "evalguard"
+EXAMPLE = EXAMPLES / "evalguard"
 
 
 def apply(script: str, folder: Path) -> Case:

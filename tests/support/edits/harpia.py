@@ -5,9 +5,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from edits.case import REPOSITORY, Case, change
+from paths import EXAMPLES
 
-EXAMPLE = REPOSITORY / "examples" / "harpia"
+from edits.case import Case, change
+
+EXAMPLE = EXAMPLES / "harpia"
 INPUT, OUTPUT, LOG = "input.json", "output.json", "log.jsonl"
 DOCUMENT = re.compile(r"(input|output) (?:(/\S*) (?:= (.+)|(removed))|unchanged)")
 RECORD = re.compile(r"record (\d+) (?:(/\S*) (?:= (.+)|(removed))|(repeated|dropped|unchanged))")

@@ -5,9 +5,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from edits.case import REPOSITORY, Case, change
+from paths import EXAMPLES
 
-EXAMPLE = REPOSITORY / "examples" / "infereval"
+from edits.case import Case, change
+
+EXAMPLE = EXAMPLES / "infereval"
 BENCHMARK, EVALUATION = "benchmark", "evaluation"
 DIRECTIVE = re.compile(r"(benchmark|evaluation) (/\S*) (?:= (.+)|(removed))")
 

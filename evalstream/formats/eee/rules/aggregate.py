@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import (
     LEVELS,
     RESULTS,
@@ -156,7 +156,7 @@ def _deployment(aggregate: Aggregate) -> Iterator[Violation]:
     """Ask for what the schema demands from 0.2.3 on, below it."""
     details = _object(_object(aggregate.document, "model_info"), "additional_details")
     missing = [name for name in DEPLOYMENT if not details.get(name)]
-    if not missing or _demands_deployment(aggregate.version or row_view.DEFAULT_VERSION):
+    if not missing or _demands_deployment(aggregate.version or versions.DEFAULT_VERSION):
         return
     message = f"model_info.additional_details has no {' and no '.join(missing)}"
     # One without the other was forgotten; both together are just not known to old writers.
@@ -166,8 +166,8 @@ def _deployment(aggregate: Aggregate) -> Iterator[Violation]:
 
 
 def _demands_deployment(version: str) -> bool:
-    known = row_view.nearest_version(version, instance=False)
-    return row_view.DECLARED.index(known) >= row_view.DECLARED.index("0.2.3")
+    known = versions.nearest_version(version, instance=False)
+    return versions.DECLARED.index(known) >= versions.DECLARED.index("0.2.3")
 
 
 def _level_score(aggregate: Aggregate) -> Iterator[Violation]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from evalstream.model.finding import Severity, Violation
@@ -278,3 +279,14 @@ ES908: Final = Rule(
 )
 
 RULES: Final = (ES903, ES904, ES905, ES906, ES908)
+
+
+def codes() -> Mapping[str, str]:
+    """Return the codes by what is compared."""
+    return {
+        "records": ES903.code,
+        "files": ES904.code,
+        "samples": ES905.code,
+        "uuids": ES906.code,
+        "paths": ES908.code,
+    }

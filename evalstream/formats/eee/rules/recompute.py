@@ -17,14 +17,14 @@ from evalstream.formats.eee.claim_check import (
     open_claims,
     without_verdict,
 )
-from evalstream.formats.eee.claims import Agreement
 from evalstream.formats.eee.facts import RunFacts
-from evalstream.formats.eee.recompute import Recomputed, as_float, fits
+from evalstream.formats.eee.recompute import Recomputed, fits
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.report import Figures, ResultSummary
 from evalstream.model.text import counted
 from evalstream.parsing.json import resolve
 from evalstream.rules.base import Rule
+from evalstream.stats.agreement import Agreement, as_float
 
 
 def summaries(facts: RunFacts) -> Iterator[ResultSummary]:

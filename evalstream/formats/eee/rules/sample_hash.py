@@ -6,17 +6,11 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import row_view, sample_hash, versions
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.facts import RunFacts
-from evalstream.io.digest import (
-    ALGORITHM_OF_LENGTH,
-    RECIPES,
-    equivalent_recipes,
-    is_hex_digest,
-    matching_recipes,
-    normalised,
-)
+from evalstream.formats.eee.sample_hash import RECIPES, equivalent_recipes, matching_recipes
+from evalstream.io.digest import ALGORITHM_OF_LENGTH, is_hex_digest, normalised
 from evalstream.model.finding import Severity, Violation
 from evalstream.rules.base import Rule, Where
 from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch
@@ -193,7 +187,9 @@ def _followed(facts: RunFacts) -> tuple[str | None, list[Explained]]:
     }
     recipe, rows = facts.context.options.recipe, sum(count for _, count, _ in explained)
     if recipe == "auto":
-        recipe = row_view.likely_recipe(counts, rows, facts.context.version, facts.context.library)
+        recipe = sample_hash.likely_recipe(
+            counts, rows, facts.context.version, facts.context.library
+        )
     return recipe, [entry for entry in explained if recipe not in entry[0]]
 
 
@@ -205,7 +201,7 @@ def _is_mixture(facts: RunFacts, others: Sequence[Explained]) -> bool:
 
 def _other_recipe(facts: RunFacts) -> Iterator[Violation]:
     recipe = file_recipe(facts)
-    preferred = row_view.VERSIONS[facts.context.version].preferred_recipe
+    preferred = versions.VERSIONS[facts.context.version].preferred_recipe
     if recipe and recipe != preferred and facts.context.options.recipe == "auto":
         message = (
             f"sample_hash follows {recipe}; version {facts.context.version} prefers {preferred}"
@@ -213,14 +209,14 @@ def _other_recipe(facts: RunFacts) -> Iterator[Violation]:
         severity = None
         if _forces_first_references(facts, recipe):
             message += "; references behind the first are covered by no hash"
-            severity = None if row_view.is_helm(facts.context.library) else Severity.WARNING
+            severity = None if sample_hash.is_helm(facts.context.library) else Severity.WARNING
         yield ES402.violation(message, severity=severity)
 
 
 def _forces_first_references(facts: RunFacts, recipe: str) -> bool:
     """Tell whether rows have references that only a recipe explains which leaves them out."""
     forced = frozenset({recipe})
-    return recipe == row_view.OF_HELM and any(
+    return recipe == sample_hash.OF_HELM and any(
         names == forced for names, _, _ in facts.tally.recipes
     )
 

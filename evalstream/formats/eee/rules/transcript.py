@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import row_view, versions
 from evalstream.formats.eee.context import RowContext
 from evalstream.model.finding import Severity, Violation
 from evalstream.rules.base import RowCheck, Rule
@@ -101,7 +101,7 @@ def _miscounted(evaluation: Row, turns: int, version: str) -> Iterator[Violation
         message = "num_turns is not the number of turns in the transcript"
         yield ES306.violation(message, pointer=pointer, expected=turns, found=claimed)
     # An explicit null is the schema's business where it may not stand.
-    null = "num_turns" in evaluation and version in row_view.OLDEST
+    null = "num_turns" in evaluation and version in versions.OLDEST
     if claimed is None and not null:
         message = "num_turns is missing, though the row has a transcript"
         yield ES306.violation(message, pointer="/evaluation", expected=turns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.model.finding import Severity, Violation, one_of
@@ -42,7 +42,7 @@ def _file_fits_another(facts: RunFacts) -> Iterator[Violation]:
     common = frozenset.intersection(*(names for names, _, _ in fitting)) if fitting else frozenset()
     if not common or facts.tally.rows < 2 or facts.tally.fitting.total() != facts.tally.rows:
         return
-    names = [name for name in row_view.INSTANCE_VERSIONS if name in common]
+    names = [name for name in versions.INSTANCE_VERSIONS if name in common]
     message = f"every row fits {_listed(names)}, and none its own version; {_check_by(names[0])}"
     yield ES216.violation(message, expected=one_of(names))
 
@@ -59,17 +59,15 @@ def _unknown_version(facts: RunFacts) -> Iterator[Violation]:
     """Speak of versions over the whole file: mixed, unlike the aggregate's, in annotation form."""
     if facts.context.options.schema_version != "auto" or facts.context.options.schema:
         return
-    versions = facts.tally.versions
-    annotated = [
-        (name, n) for name, n, _ in versions if name.startswith(row_view.ANNOTATION_PREFIX)
-    ]
+    seen = facts.tally.versions
+    annotated = [(name, n) for name, n, _ in seen if name.startswith(versions.ANNOTATION_PREFIX)]
     for name, count in annotated:
-        plain = name.removeprefix(row_view.ANNOTATION_PREFIX)
+        plain = name.removeprefix(versions.ANNOTATION_PREFIX)
         message = f"schema_version is written {name}; rows carry the plain number {plain}"
         yield ES215.violation(message, count=count, severity=Severity.WARNING)
-    plain_names = {name.removeprefix(row_view.ANNOTATION_PREFIX) for name, _, _ in versions}
+    plain_names = {name.removeprefix(versions.ANNOTATION_PREFIX) for name, _, _ in seen}
     if len(plain_names) > 1:
-        parts = [f"{name} on {count:,} (first {facts.at(line)})" for name, count, line in versions]
+        parts = [f"{name} on {count:,} (first {facts.at(line)})" for name, count, line in seen]
         message = f"rows declare different versions: {'; '.join(parts[:5])}"
         yield ES215.violation(message, severity=Severity.WARNING)
     declared = facts.aggregate.version if facts.aggregate else None

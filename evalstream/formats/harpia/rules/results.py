@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from evalstream.formats.eee.claims import agrees
-from evalstream.formats.eee.recompute import as_float
 from evalstream.formats.harpia import requirements as demands
 from evalstream.formats.harpia.documents import member, metric_of
 from evalstream.formats.harpia.log_tally import Amount, Log, Path, Record, claimed
@@ -18,6 +16,7 @@ from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import counted
 from evalstream.parsing.json import short_text
 from evalstream.rules.base import Rule
+from evalstream.stats.agreement import agrees, as_float
 
 IDS_SHOWN: Final = 3
 """How many of the instances that are missing are named."""
@@ -201,7 +200,7 @@ HAR201: Final = Rule(
     Why it matters: the score is not the one that was requested, or it is not possible to see
     whether it is.
 
-    How to fix: Pass the input of this output with `--inputs`, or run the evaluation again with
+    How to fix: Pass the input of this output with `--inputs-file`, or run the evaluation again with
     this input. Do not edit parameters or scores in the output: they say what was computed.
 
     Bad:
@@ -234,7 +233,7 @@ HAR202: Final = Rule(
 
     Why it matters: the output belongs to another input, or to one that was changed since.
 
-    How to fix: Pass the input of this output with `--inputs`, or run the evaluation again with
+    How to fix: Pass the input of this output with `--inputs-file`, or run the evaluation again with
     this input.
 
     Bad:
@@ -266,8 +265,8 @@ HAR301: Final = Rule(
     Why it matters: the record belongs to another evaluation, or it is not possible to see to which
     one.
 
-    How to fix: Pass the input of this log with `--inputs`, or run the evaluation again with this
-    input. Do not edit the records: the log says what was computed.
+    How to fix: Pass the input of this log with `--inputs-file`, or run the evaluation again with
+    this input. Do not edit the records: the log says what was computed.
 
     Bad:
         input:

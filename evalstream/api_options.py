@@ -1,0 +1,131 @@
+"""The choices of options whose values lie in several packages, and whether options make sense."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from evalstream.formats.registry import CATALOGUE, main_format
+from evalstream.formats.registry import NAMES as FORMATS
+from evalstream.model.errors import UsageError
+from evalstream.model.options import OPTIONS, ROUTING_OPTIONS, Options, RowRouting
+from evalstream.parsing import json
+from evalstream.parsing.json_schema import ENGINES, compile_schema
+from evalstream.parsing.linear_regex import linear_search
+from evalstream.rules.profiles import PROFILES
+
+AUTO: Final = "auto"
+
+CHOICES: Final[Mapping[str, Sequence[str]]] = {
+    "schema_version": (AUTO, *main_format().judging_versions),
+    "input_format": (AUTO, *FORMATS),
+    "recipe": (AUTO, *main_format().recipes),
+    "engine": ENGINES,
+    "profile": tuple(PROFILES),
+    "executor": OPTIONS["executor"].text.choices,
+    "passing": OPTIONS["passing"].text.choices,
+}
+"""The values that are allowed, by option."""
+
+NOUNS: Final = {
+    "schema_version": "schema version",
+    "input_format": "format",
+    "passing": "way for rows to pass",
+}
+"""How messages call the value of an option, where its name does not say it."""
+
+NOT_NEGATIVE: Final = ("jobs", "max_findings")
+AT_LEAST_ONE: Final = ("max_line_bytes", "max_depth", "memory_limit")
+
+
+def options_from(given: Mapping[str, Any]) -> Options:
+    """Return options with the values that are given by name; other names are left out."""
+    chosen = {name: given[name] for name in OPTIONS if name in given}
+    routing = {name: chosen.pop(name) for name in ROUTING_OPTIONS if name in chosen}
+    for name in ("select", "ignore", "exclude"):
+        chosen[name] = tuple(chosen.get(name, ()))
+    return Options(**chosen, routing=RowRouting(**routing))
+
+
+def chosen_options(options: Options | None, given: Mapping[str, Any]) -> Options:
+    """Return the options object, or one with the given values. Raises UsageError for both."""
+    chosen = options_from(given)
+    if options is None:
+        return chosen
+    names = [name for name, one in OPTIONS.items() if _value(chosen, name) != one.default]
+    if names:
+        raise UsageError(f"options and {', '.join(names)} cannot be combined")
+    return options
+
+
+def checked_options(options: Options) -> Options:
+    """Return options that make sense, complete. Raises UsageError for others."""
+    for name, choices in CHOICES.items():
+        _refuse_unknown(name, _value(options, name), choices)
+    _check_dask(options)
+    for name in NOT_NEGATIVE:
+        if _value(options, name) < 0:
+            raise UsageError(f"{_flag(name)} must not be negative")
+    for name in AT_LEAST_ONE:
+        if _value(options, name) < 1:
+            raise UsageError(f"{_flag(name)} must be at least 1")
+    CATALOGUE.check_prefixes(options)
+    _check_routing(options.routing)
+    return _with_pattern(_with_schema(options))
+
+
+def _value(options: Options, name: str) -> Any:
+    return getattr(options.routing if name in ROUTING_OPTIONS else options, name)
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _refuse_unknown(name: str, value: str | None, choices: Sequence[str]) -> None:
+    if value is not None and value not in choices:
+        noun = NOUNS.get(name, name)
+        raise UsageError(f"unknown {noun} {value!r}; known are: {', '.join(choices)}")
+
+
+def _check_dask(options: Options) -> None:
+    if options.executor != "dask" and (options.dask_address or options.dask_scheduler_file):
+        raise UsageError("--dask-address and --dask-scheduler-file require --executor dask; add it")
+    if options.dask_address and options.dask_scheduler_file:
+        raise UsageError("--dask-address and --dask-scheduler-file cannot be combined")
+
+
+def _check_routing(routing: RowRouting) -> None:
+    """Raise UsageError for values of row routing that make no sense."""
+    if routing.create and routing.seal_to is None:
+        raise UsageError("--create requires --seal-to, which names the aggregate to create")
+    for name in ("expect_rows", "expect_samples"):
+        if (getattr(routing, name) or 0) < 0:
+            raise UsageError(f"{_flag(name)} must not be negative")
+    if routing.idle_timeout <= 0:
+        raise UsageError("--idle-timeout must be more than 0 seconds")
+
+
+def _with_pattern(options: Options) -> Options:
+    """Let a pattern of noise imply that noise is skipped. Raises UsageError for a bad one."""
+    if options.noise is None:
+        return options
+    try:
+        linear_search(options.noise)
+    except UsageError as error:
+        raise UsageError(f"--noise: {error}") from error
+    return replace(options, skip_noise=True)
+
+
+def _with_schema(options: Options) -> Options:
+    """Raise UsageError for a schema that cannot be used."""
+    if options.schema is not None and options.schema_version != AUTO:
+        raise UsageError("--schema and --schema-version cannot be combined")
+    if options.schema is not None:
+        try:
+            schema = json.fast(options.schema.encode())
+        except ValueError as error:
+            raise UsageError(f"--schema: not valid JSON: {error}") from error
+        compile_schema(schema, options.engine, trusted=False)
+    return options

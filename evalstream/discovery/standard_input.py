@@ -1,0 +1,92 @@
+"""What standard input holds, by its content, as soon as what has come of it shows that."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evalstream.formats.base import Kind
+from evalstream.formats.registry import FORMATS, kind_of, main_format
+from evalstream.io.beginning import Beginning
+from evalstream.io.compression import compression_of
+from evalstream.io.standard_input import STANDARD_INPUT
+from evalstream.model.options import Options
+from evalstream.model.run import STDIN, Run
+from evalstream.parsing.peek import ARRAY, NOTHING, OBJECT, PEEK_BYTES, peek
+
+LULL_SECONDS: Final = 0.005
+"""How long a line waits for what may follow it where something waits for the rows."""
+
+
+def run_on_stdin(run: Run, options: Options) -> Run | None:
+    """Return the run that standard input shows to be; rows where nothing shows another.
+
+    None where it is a document of an unknown format. Raises Stopped.
+    """
+    is_hurried = options.routing.is_interactive
+    if is_hurried:
+        main_format().prepare(options)
+    try:
+        kind = _kind(is_hurried=is_hurried)
+    except OSError:
+        return run  # its check says why it cannot be read
+    if kind is None and not is_hurried and _is_other_document():
+        return None
+    return run if kind is None or kind.format not in FORMATS else _run_of(kind)
+
+
+def _run_of(kind: Kind) -> Run:
+    place = FORMATS[kind.format].places[kind.document]
+    return Run(
+        rows=STDIN if place == "rows" else None,
+        aggregate=STDIN if place == "aggregate" else None,
+        inputs=STDIN if place == "inputs" else None,
+        format=kind.format,
+    )
+
+
+def _kind(*, is_hurried: bool) -> Kind | None:
+    """Return what standard input is, as soon as what has come of it shows that."""
+    seen = b""
+    while (more := STANDARD_INPUT.peek()) is not None:
+        seen = more
+        kind = _kind_of(seen)
+        if kind is not None or _is_settled(seen) or (is_hurried and _pauses(seen)):
+            return kind
+    return _kind_of(seen)
+
+
+def _kind_of(seen: bytes) -> Kind | None:
+    return kind_of(Beginning("", seen[:PEEK_BYTES], lambda: seen))
+
+
+def _pauses(seen: bytes) -> bool:
+    """Tell whether a line is there, and no more comes for a while."""
+    return b"\n" in seen and not STANDARD_INPUT.wait(LULL_SECONDS)
+
+
+def _is_other_document() -> bool:
+    """Tell whether standard input is one JSON object over several lines, which rows are not.
+
+    Where it looks so, it is read to its end, as another object may follow.
+    """
+    while _looks_like_document(STANDARD_INPUT.seen):
+        if STANDARD_INPUT.peek() is None:
+            return Beginning("", b"", lambda: STANDARD_INPUT.seen).document is not None
+    return False
+
+
+def _looks_like_document(seen: bytes) -> bool:
+    shown = peek(seen)
+    return shown.kind == OBJECT and shown.is_whole and b"\n" in seen.strip()
+
+
+def _is_settled(seen: bytes) -> bool:
+    """Tell whether more bytes would show no more: rows, packed bytes, or not JSON at all."""
+    if len(seen) >= PEEK_BYTES or compression_of(seen) is not None:
+        return True
+    shown = peek(seen)
+    if shown == NOTHING:
+        return bool(seen.strip())
+    # A JSON document has an object at the beginning of a line only as its first: these are rows.
+    is_row = shown.is_whole and b"\n" in seen
+    return shown.kind != ARRAY and (is_row or b"\n{" in seen.lstrip())

@@ -1,0 +1,271 @@
+"""What a format offers, as protocols: registry, discovery and batch know formats by these alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import cache
+from typing import Any, Literal, NamedTuple, Protocol
+
+from evalstream.io.beginning import Beginning
+from evalstream.io.progress import Progress
+from evalstream.model.finding import Finding
+from evalstream.model.options import Options
+from evalstream.model.report import RunSummary
+from evalstream.model.run import NoInput, Run
+from evalstream.rules.base import Rule
+from evalstream.rules.cross_run import CrossRunRules
+
+Place = Literal["rows", "aggregate", "inputs"]
+"""The places that documents have in a run."""
+
+
+class Kind(NamedTuple):
+    """What a file is: its format and its kind of document; for a harness log, what the log is."""
+
+    format: str
+    document: str
+
+
+Detector = Callable[[Beginning], Kind | None]
+"""Returns what a file shows to be, None where it shows none of the formats."""
+
+Show = Callable[[Finding], None]
+"""Takes the findings of a run, in order."""
+
+
+class DeclaredRows(NamedTuple):
+    """The rows that an aggregate declares; `path` is None where it declares none."""
+
+    path: str | None
+
+
+class RecordView(NamedTuple):
+    """One row or record in the terms that all formats share; None for what a format lacks.
+
+    `ids` are the members that name the record, by their names in the format. `input` is what the
+    model was given, and `input_identity` is equal for equal inputs. `hash` is the hash of the
+    input as the record declares it. `scores` holds one value per score, by name. `output` is what
+    the model said. Values are those of the document, of whatever JSON type.
+    """
+
+    ids: Mapping[str, Any]
+    input: Any
+    input_identity: bytes | None
+    hash: Any
+    scores: Mapping[str, Any]
+    output: Any
+
+
+class Format(Protocol):
+    """What every format offers. Its data never change, and reading them loads no rules."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """The name of its folder, as `--input-format` takes it."""
+
+    @property
+    def label(self) -> str:
+        """The name that its publisher writes."""
+
+    @property
+    def title(self) -> str:
+        """What its documents are, in one line."""
+
+    @property
+    def prefix(self) -> str:
+        """The letters that its codes begin with."""
+
+    @property
+    def noun(self) -> str:
+        """What is counted in its files, such as `row`."""
+
+    @property
+    def versions(self) -> Mapping[str, Sequence[str]]:
+        """The documents that have a schema, by version."""
+
+    @property
+    def places(self) -> Mapping[str, Place]:
+        """The place in a run of each kind of document."""
+
+    @property
+    def options(self) -> Set[str]:
+        """The options it understands, of those that `OPTIONS` in discovery lists."""
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether its documents show it by members that no harness log has.
+
+        Formats that documents show by their shape alone are asked after the harness logs.
+        """
+        return True
+
+    @property
+    def judging_versions(self) -> Sequence[str]:
+        """The versions that `--schema-version` takes."""
+        return ()
+
+    @property
+    def recipes(self) -> Sequence[str]:
+        """The recipes that `--recipe` takes."""
+        return ()
+
+    @property
+    def seals(self) -> Sequence[str]:
+        """The members that a seal writes; empty where a document has no place for a seal."""
+        return ()
+
+    @property
+    def event_members(self) -> Set[str]:
+        """Members that together show a line of its event log, which is not a document."""
+        return frozenset()
+
+    def rules(self) -> Iterable[Rule]:
+        """Return its rules, without those that all formats share."""
+
+    def recognised(self, file: Beginning) -> str | None:
+        """Return the kind of document that a file is, None for a file of another format."""
+
+    def recognised_late(self, _file: Beginning, /) -> str | None:
+        """Return the kind of a document whose beginning does not show it, None for none.
+
+        It is asked only where no format recognises the file.
+        """
+        return None
+
+    def claims_line(self, _keys: Set[str], /) -> bool:
+        """Tell whether a line is one of its documents although it has members of a row."""
+        return False
+
+    def is_like(self, _keys: Set[str], /) -> bool:
+        """Tell whether an object with such members may be one of its documents."""
+        return False
+
+    def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
+        """Find the runs of one input and of the documents named beside it.
+
+        Raises UsageError where they do not go together.
+        """
+
+    def check(
+        self, run: Run, options: Options, show: Show, progress: Progress, detect: Detector, /
+    ) -> RunSummary:
+        """Check one run and hand its findings to `show`, in order.
+
+        `detect` recognises files of all formats. Raises UsageError where options do not go with
+        the run, and CannotWrite.
+        """
+
+    def records(self, document: Any) -> Iterator[Any]:
+        """Iterate over the records in a parsed document; a row is its own only record."""
+
+    def record_view(self, record: Any, version: str) -> RecordView:
+        """Return the view of one record, which `records` gave, of a document of a version."""
+
+
+class RowFormat(Format, Protocol):
+    """The format of rows and aggregates, paired by their names and by what they declare."""
+
+    __slots__ = ()
+
+    @property
+    def grouping(self) -> Literal["rows"]:
+        """How its files go together: rows with their aggregate."""
+        return "rows"
+
+    @property
+    def aggregate_signs(self) -> Set[str]:
+        """Members that an aggregate alone has."""
+
+    @property
+    def aggregate_members(self) -> Set[str]:
+        """Members that an aggregate has, and hardly any other document."""
+
+    @property
+    def row_members(self) -> Set[str]:
+        """Members that a row has, and hardly any other line."""
+
+    @property
+    def cross_run(self) -> CrossRunRules:
+        """The rules over several runs of one call."""
+
+    def declared_in_text(self, text: bytes) -> DeclaredRows | None:
+        """Return what an aggregate declares; None for another document, and for invalid JSON."""
+
+    def declared_in(self, document: Mapping[str, Any]) -> DeclaredRows | None:
+        """Return what a parsed aggregate declares, None for another document."""
+
+    def run_id(self, document: Any) -> str | None:
+        """Return the id that rows share with their aggregate, of either."""
+
+    def needs_no_rows(self, document: Mapping[str, Any]) -> bool:
+        """Tell whether an aggregate is complete without rows."""
+
+    def uuid_of(self, path: str) -> str | None:
+        """Return the UUID that a record has by its path."""
+
+    def prepare(self, options: Options) -> None:
+        """Load what checks rows before the first row comes."""
+
+
+class PairedFormat(Format, Protocol):
+    """A format whose documents belong together by what they say."""
+
+    __slots__ = ()
+
+    @property
+    def grouping(self) -> Literal["documents"]:
+        """How its files go together: documents that name each other."""
+        return "documents"
+
+    @property
+    def companions(self) -> Mapping[str, Sequence[str]]:
+        """Kinds of document that count only beside one of other kinds in the same folder."""
+        return {}
+
+    def pair(
+        self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
+    ) -> Iterator[Run | NoInput]:
+        """Pair documents, given by kind and path as often as they are asked for.
+
+        Those that were `named` in one call go together although their ids differ.
+        """
+
+
+class FolderFormat(Format, Protocol):
+    """A format whose documents are checked as one folder."""
+
+    __slots__ = ()
+
+    @property
+    def grouping(self) -> Literal["folder"]:
+        """How its files go together: all below one folder."""
+        return "folder"
+
+    @property
+    def kept_logs(self) -> Sequence[str]:
+        """The harnesses whose logs are documents of the format."""
+        return ()
+
+    def kind_of_folder(self, folders: Sequence[str]) -> str | None:
+        """Return the kind of the documents in a folder, by the names of the folders above them."""
+
+    def files(self, path: str) -> Iterator[str]:
+        """Iterate over the files that a path stands for."""
+
+
+AnyFormat = RowFormat | PairedFormat | FolderFormat
+"""A format of which `grouping` tells how its files go together."""
+
+
+@cache
+def other_formats() -> str:
+    """Return the advice for a document that is not one of the format that was asked for."""
+    # The folders are the formats: so a format can list the others without knowing them.
+    import pkgutil
+
+    folders = pkgutil.iter_modules([os.path.dirname(__file__)])
+    names = ", ".join(module.name for module in folders if module.ispkg)
+    return f"the known formats are {names} (--input-format)"

@@ -1,0 +1,165 @@
+"""What Every Eval Ever offers as a format."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from evalstream.formats.base import (
+    DeclaredRows,
+    Detector,
+    Place,
+    RecordView,
+    RowFormat,
+    Show,
+)
+from evalstream.formats.eee import documents
+from evalstream.io.beginning import Beginning
+from evalstream.io.progress import Progress
+from evalstream.model.errors import UsageError
+from evalstream.model.options import Options
+from evalstream.model.report import RunSummary
+from evalstream.model.run import NoInput, Run
+from evalstream.parsing.json import member, text_or_none
+from evalstream.rules.base import Rule
+from evalstream.rules.cross_run import CrossRunRules
+
+
+class EeeFormat(RowFormat):
+    """Rows, one per sample, and the aggregate that sums them up."""
+
+    __slots__ = ()
+
+    name = documents.NAME
+    label = "Every Eval Ever"
+    title = documents.TITLE
+    prefix = "ES"
+    noun = "row"
+    places: Mapping[str, Place] = {"instance": "rows", "aggregate": "aggregate"}
+    options = frozenset(
+        {
+            "schema",
+            "schema_version",
+            "recipe",
+            "seal_to",
+            "expect_rows",
+            "expect_samples",
+            "routing",
+            "skip_noise",
+        }
+    )
+    seals = ("checksum", "hash_algorithm", "total_rows", "file_path")
+    aggregate_signs = documents.AGGREGATE_KEYS
+    aggregate_members = documents.AGGREGATE_MEMBERS
+    row_members = documents.ROW_MEMBERS
+
+    @property
+    def versions(self) -> Mapping[str, Sequence[str]]:
+        from evalstream.formats.eee.versions import documents_by_version
+
+        return documents_by_version()
+
+    @property
+    def judging_versions(self) -> Sequence[str]:
+        from evalstream.formats.eee.versions import INSTANCE_VERSIONS
+
+        return INSTANCE_VERSIONS
+
+    @property
+    def recipes(self) -> Sequence[str]:
+        from evalstream.formats.eee.sample_hash import RECIPES
+
+        return tuple(RECIPES)
+
+    @property
+    def cross_run(self) -> CrossRunRules:
+        from evalstream.formats.eee.rules import cross_run
+
+        return cross_run
+
+    def rules(self) -> Iterable[Rule]:
+        from evalstream.formats.eee.catalogue import rules
+
+        return rules()
+
+    def recognised(self, file: Beginning) -> str | None:
+        return documents.recognised(file)
+
+    def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
+        if inputs is not None:
+            raise UsageError(f"--inputs-file does not go with files of {self.name}")
+        if os.path.isdir(path):
+            raise UsageError("--aggregate goes with exactly one rows file (or - for stdin)")
+        yield Run(path, aggregate)
+
+    def check(
+        self, run: Run, options: Options, show: Show, progress: Progress, _detect: Detector, /
+    ) -> RunSummary:
+        from evalstream.formats.eee.late_aggregate import check_run
+
+        return check_run(run, options, show, progress)
+
+    def records(self, document: Any) -> Iterator[Any]:
+        rows = document if isinstance(document, list) else [document]
+        return (row for row in rows if isinstance(row, dict) and self.declared_in(row) is None)
+
+    def record_view(self, record: Any, version: str) -> RecordView:
+        from evalstream.formats.eee.record_view import record_view
+
+        return record_view(record, version)
+
+    def declared_in_text(self, text: bytes) -> DeclaredRows | None:
+        try:
+            top = _TOP.decode(text)
+        except _INVALID:
+            return None
+        details = top.detailed_evaluation_results
+        if top.evaluation_results is msgspec.UNSET and details is msgspec.UNSET:
+            return None
+        return _declared_by(details)
+
+    def declared_in(self, document: Mapping[str, Any]) -> DeclaredRows | None:
+        if documents.AGGREGATE_KEYS.isdisjoint(document):
+            return None
+        return _declared_by(document.get("detailed_evaluation_results"))
+
+    def run_id(self, document: Any) -> str | None:
+        return text_or_none(member(document, "evaluation_id"))
+
+    def needs_no_rows(self, document: Mapping[str, Any]) -> bool:
+        from evalstream.formats.eee.aggregate import Aggregate
+
+        return Aggregate("", dict(document)).is_documentation
+
+    def uuid_of(self, path: str) -> str | None:
+        from evalstream.formats.eee.datastore import uuid_of
+
+        return uuid_of(path)
+
+    def prepare(self, options: Options) -> None:
+        from evalstream.formats.eee.checker import prepare
+
+        prepare(options)
+
+
+class _Top(msgspec.Struct):
+    """The members of an aggregate that matter here; the others are skipped, not built."""
+
+    evaluation_results: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    detailed_evaluation_results: Any = msgspec.UNSET
+
+
+def _declared_by(details: Any) -> DeclaredRows:
+    declared = details.get("file_path") if isinstance(details, dict) else None
+    return DeclaredRows(declared if isinstance(declared, str) and declared else None)
+
+
+_INVALID: Final = (msgspec.MsgspecError, ValueError, RecursionError)
+"""What msgspec raises; before 0.21 its own errors are of another class."""
+
+_TOP: Final = msgspec.json.Decoder(_Top)
+
+FORMAT: Final[RowFormat] = EeeFormat()

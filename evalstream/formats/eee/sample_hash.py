@@ -1,0 +1,148 @@
+"""The recipes of sample_hash: how converters compute it, and which one some rows follow."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+from evalstream.formats.eee.versions import VERSIONS
+from evalstream.io.digest import ALGORITHM_OF_LENGTH
+from evalstream.parsing.json import ascii_text
+
+Reference = str | Sequence[str]
+
+Escape = Callable[[str], bytes]
+
+
+def concat(raw: str, reference: Reference) -> bytes:
+    """Join the input and all references with nothing between (Inspect's converter)."""
+    return (raw + (reference if isinstance(reference, str) else "".join(reference))).encode()
+
+
+def concat_first(raw: str, reference: Reference) -> bytes:
+    """Join the input and the first reference, or nothing (HELM's converter)."""
+    if isinstance(reference, str):
+        return (raw + reference).encode()
+    return (raw + (reference[0] if reference else "")).encode()
+
+
+def json_str(raw: str, reference: Reference, escape: Escape = ascii_text) -> bytes:
+    """Write input and reference text as sorted, spaced JSON (lm-eval's converter)."""
+    text = reference if isinstance(reference, str) else "".join(reference)
+    return b'{"raw": %b, "reference": %b}' % (escape(raw), escape(text))
+
+
+def json_list(raw: str, reference: Reference, escape: Escape = ascii_text) -> bytes:
+    """Write input and list of references as sorted, compact JSON (upstream since 0.3.0)."""
+    listed = b",".join(map(escape, _listed(reference)))
+    return b'{"raw":%b,"reference":[%b]}' % (escape(raw), listed)
+
+
+def json_list_spaced(raw: str, reference: Reference, escape: Escape = ascii_text) -> bytes:
+    """Write input and list of references as sorted, spaced JSON (LightEval's converter)."""
+    listed = b", ".join(map(escape, _listed(reference)))
+    return b'{"raw": %b, "reference": [%b]}' % (escape(raw), listed)
+
+
+_ESCAPING: Final = {
+    "json-str": json_str,
+    "json-list": json_list,
+    "json-list-spaced": json_list_spaced,
+}
+
+Recipe = Callable[[str, Reference], bytes]
+
+RECIPES: Final[dict[str, Recipe]] = {
+    "concat": concat,
+    "concat-first": concat_first,
+    **_ESCAPING,
+}
+"""The ways in which sample_hash is computed in the wild, by name."""
+
+_CONCATS: Final = frozenset({"concat", "concat-first"})
+
+
+def equivalent_recipes(recipe: str) -> frozenset[str]:
+    """Return which recipes give the digest of one of them for at most one reference."""
+    return _CONCATS if recipe in _CONCATS else frozenset({recipe})
+
+
+def matching_recipes(
+    digest: str,
+    raw: str,
+    reference: Reference,
+    recipes: Sequence[str] = tuple(RECIPES),
+    refuted: bytes | None = None,
+) -> frozenset[str]:
+    """Return the names of the recipes that give this hex digest for this input.
+
+    The algorithm follows from the digest's length. A recipe that would have to encode half of
+    a surrogate pair gives no digest; those that escape it do. `refuted` are bytes that are
+    known not to have this digest.
+    """
+    compute = getattr(hashlib, ALGORITHM_OF_LENGTH[len(digest)])
+    covered = _covered(raw, reference, recipes)
+    others = [] if refuted is None else [refuted]
+    for text in covered.values():
+        if text in others:
+            continue
+        if compute(text).hexdigest() == digest:
+            # Other bytes have another digest.
+            return frozenset(name for name in covered if covered[name] == text)
+        others.append(text)
+    return frozenset()
+
+
+def _covered(raw: str, reference: Reference, recipes: Sequence[str]) -> dict[str, bytes]:
+    """Return what each recipe hashes, the texts escaped once for all of them."""
+    escape = _Escaped().__getitem__
+    covered: dict[str, bytes] = {}
+    for name in recipes:
+        if name in _ESCAPING:
+            covered[name] = _ESCAPING[name](raw, reference, escape)
+        else:
+            with suppress(UnicodeEncodeError):
+                covered[name] = RECIPES[name](raw, reference)
+    return covered
+
+
+class _Escaped(dict[str, bytes]):
+    """Texts as python's json writes them."""
+
+    def __missing__(self, text: str) -> bytes:
+        self[text] = ascii_text(text)
+        return self[text]
+
+
+def _listed(reference: Reference) -> Sequence[str]:
+    return (reference,) if isinstance(reference, str) else reference
+
+
+_HELM: Final = re.compile(r"(?:^|[^a-z])helm(?:[^a-z]|$)")
+
+OF_HELM: Final = "concat-first"
+"""The recipe that HELM's converter follows whatever the version says."""
+
+
+def likely_recipe(counts: Mapping[str, int], rows: int, version: str, library: str | None) -> str:
+    """Return which recipe of sample_hash some rows follow: `counts` tells how many each explains.
+
+    It is the preferred one of the version if that explains all; else the first that explains most
+    rows: that of the harness (`library`, as the aggregate names it), the preferred one, the others
+    in the order of RECIPES. So a row with one reference more than was hashed does not make a file
+    one of concat-first. Where none explains most rows, it is the one that explains the most.
+    """
+    preferred = VERSIONS[version].preferred_recipe
+    if counts.get(preferred) == rows:
+        return preferred
+    ordered = dict.fromkeys((OF_HELM if is_helm(library) else preferred, preferred, *RECIPES))
+    by_most = (name for name in ordered if 2 * counts.get(name, 0) > rows)
+    return next(by_most, max(ordered, key=lambda name: counts.get(name, 0)))
+
+
+def is_helm(library: str | None) -> bool:
+    """Tell whether an aggregate names HELM as the harness that wrote the run."""
+    return _HELM.search((library or "").casefold()) is not None

@@ -1,0 +1,85 @@
+"""What EvalGuard offers as a format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any, Final
+
+from evalstream.engine.harness_logs import LM_EVAL
+from evalstream.formats.base import Detector, FolderFormat, Place, RecordView, Show
+from evalstream.formats.evalguard import documents
+from evalstream.formats.evalguard.documents import KINDS, REPORT
+from evalstream.io.beginning import Beginning
+from evalstream.io.progress import Progress
+from evalstream.model.options import Options
+from evalstream.model.report import RunSummary
+from evalstream.model.run import NoInput, Run
+from evalstream.rules.base import Rule
+
+
+class EvalGuardFormat(FolderFormat):
+    """Tasks, metrics, thresholds and reports in a folder."""
+
+    __slots__ = ()
+
+    name = documents.NAME
+    label = "EvalGuard"
+    title = documents.TITLE
+    prefix = "EVG"
+    noun = "document"
+    versions: Mapping[str, Sequence[str]] = {documents.VERSION: sorted(KINDS)}
+    places: Mapping[str, Place] = dict.fromkeys(KINDS, "rows")
+    options: Set[str] = frozenset()
+    kept_logs = (LM_EVAL,)
+
+    def rules(self) -> Iterable[Rule]:
+        from evalstream.formats.evalguard.catalogue import rules
+
+        return rules()
+
+    def recognised(self, file: Beginning) -> str | None:
+        return documents.recognised(file)
+
+    def is_like(self, keys: Set[str], /) -> bool:
+        return bool(documents.kind_of_members(keys) or documents.likely_kind(keys))
+
+    def kind_of_folder(self, folders: Sequence[str]) -> str | None:
+        return documents.kind_of_folder(folders)
+
+    def files(self, path: str) -> Iterator[str]:
+        from evalstream.formats.evalguard.files import files_of
+
+        return (file.path for file in files_of(path))
+
+    def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
+        from evalstream.formats.evalguard.checker import find
+
+        return find(path, aggregate, inputs)
+
+    def check(
+        self, run: Run, options: Options, show: Show, progress: Progress, detect: Detector, /
+    ) -> RunSummary:
+        from evalstream.formats.evalguard.checker import check
+
+        return check(run, options, show, progress, detect)
+
+    def records(self, document: Any) -> Iterator[Any]:
+        from evalstream.formats.evalguard.report import values_of
+        from evalstream.formats.evalguard.views import Document
+
+        if not isinstance(document, dict) or documents.kind_of_members(document.keys()) != REPORT:
+            return iter(())
+        return values_of(Document("", REPORT, document, None))
+
+    def record_view(self, record: Any, _version: str) -> RecordView:
+        return RecordView(
+            ids={"metric": record.name} | ({} if record.task is None else {"task": record.task}),
+            input=None,
+            input_identity=None,
+            hash=None,
+            scores={} if record.value is None else {record.name: record.value},
+            output=None,
+        )
+
+
+FORMAT: Final[FolderFormat] = EvalGuardFormat()

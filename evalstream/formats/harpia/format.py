@@ -1,0 +1,93 @@
+"""What HarpIA Lab offers as a format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from evalstream.formats.base import Detector, PairedFormat, Place, RecordView, Show
+from evalstream.formats.harpia import documents
+from evalstream.formats.harpia.documents import INPUT, LOG, OUTPUT, UNSURE, member, metric_of
+from evalstream.io.beginning import Beginning
+from evalstream.io.progress import Progress
+from evalstream.model.options import Options
+from evalstream.model.report import RunSummary
+from evalstream.model.run import NoInput, Run
+from evalstream.rules.base import Rule
+
+
+class HarpiaFormat(PairedFormat):
+    """The input of an evaluation, its output and its log."""
+
+    __slots__ = ()
+
+    name = documents.NAME
+    label = "HarpIA Lab"
+    title = documents.TITLE
+    prefix = "HAR"
+    noun = "log line"
+    versions: Mapping[str, Sequence[str]] = {}
+    places: Mapping[str, Place] = {
+        LOG: "rows",
+        OUTPUT: "aggregate",
+        INPUT: "inputs",
+        UNSURE: "inputs",
+    }
+    options = frozenset({"routing", "skip_noise"})
+    is_sure = False
+    companions: Mapping[str, Sequence[str]] = {UNSURE: (LOG, OUTPUT)}
+
+    def rules(self) -> Iterable[Rule]:
+        from evalstream.formats.harpia.catalogue import rules
+
+        return rules()
+
+    def recognised(self, file: Beginning) -> str | None:
+        kind = documents.recognised(file)
+        is_unsure = kind == INPUT and not documents.is_surely_input(file.document)
+        return UNSURE if is_unsure else kind
+
+    def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
+        from evalstream.formats.harpia.files import runs_of
+
+        return runs_of(path, aggregate, inputs)
+
+    def pair(
+        self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
+    ) -> Iterator[Run | NoInput]:
+        from evalstream.formats.harpia.files import paired
+
+        return paired(documents, named=named)
+
+    def check(
+        self, run: Run, options: Options, show: Show, progress: Progress, _detect: Detector, /
+    ) -> RunSummary:
+        from evalstream.formats.harpia.checker import check
+
+        return check(run, options, show, progress)
+
+    def records(self, document: Any) -> Iterator[Any]:
+        lines = document if isinstance(document, list) else [document]
+        return (line for line in lines if documents.kind_of(line) == LOG)
+
+    def record_view(self, record: Any, _version: str) -> RecordView:
+        from evalstream.formats.harpia.values import numbers_in
+
+        named = {
+            "instance_id": member(record, "instance_id"),
+            "metric": metric_of(record),
+            "parameters": member(record, "parameters"),
+        }
+        result = member(record, "result")
+        numbers = () if result is None else numbers_in(result.value)
+        return RecordView(
+            ids={name: found.value for name, found in named.items() if found is not None},
+            input=None,
+            input_identity=None,
+            hash=None,
+            scores={"/".join(path) or "result": value for path, value in numbers},
+            output=None,
+        )
+
+
+FORMAT: Final[PairedFormat] = HarpiaFormat()

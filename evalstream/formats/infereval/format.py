@@ -1,0 +1,97 @@
+"""What infereval offers as a format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any, Final
+
+from evalstream.formats.base import Detector, PairedFormat, Place, RecordView, Show
+from evalstream.formats.infereval import documents
+from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, ITEMS
+from evalstream.io.beginning import Beginning
+from evalstream.io.progress import Progress
+from evalstream.model.options import Options
+from evalstream.model.report import RunSummary
+from evalstream.model.run import NoInput, Run
+from evalstream.parsing.json import canonical, member
+from evalstream.parsing.peek import OBJECT
+from evalstream.rules.base import Rule
+
+_SHOWN: Final = ("premises", "conclusions")
+"""The members of an item that its prompt is built of."""
+
+
+class InferevalFormat(PairedFormat):
+    """A benchmark of inferences, and the evaluations of models on it."""
+
+    __slots__ = ()
+
+    name = documents.NAME
+    label = "infereval"
+    title = documents.TITLE
+    prefix = "INF"
+    noun = "item"
+    versions: Mapping[str, Sequence[str]] = {documents.VERSION: (BENCHMARK, EVALUATION)}
+    places: Mapping[str, Place] = {EVALUATION: "rows", BENCHMARK: "aggregate"}
+    options: Set[str] = frozenset()
+    event_members = frozenset({"event"})
+
+    def rules(self) -> Iterable[Rule]:
+        from evalstream.formats.infereval.catalogue import rules
+
+        return rules()
+
+    def recognised(self, file: Beginning) -> str | None:
+        return documents.recognised(file)
+
+    def recognised_late(self, file: Beginning, /) -> str | None:
+        # Evaluations may have all that tells them behind their items.
+        if ITEMS not in file.seen.keys or file.seen.kind != OBJECT or file.seen.is_whole:
+            return None
+        if file.document is None:
+            return documents.UNSURE
+        is_object = isinstance(file.document, dict)
+        return documents.kind_by_signs(frozenset(file.document) if is_object else frozenset())
+
+    def claims_line(self, keys: Set[str], /) -> bool:
+        return documents.kind_by_signs(keys) is not None
+
+    def is_like(self, keys: Set[str], /) -> bool:
+        return ITEMS in keys
+
+    def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
+        from evalstream.formats.infereval.checker import find
+
+        return find(path, aggregate, inputs)
+
+    def pair(
+        self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
+    ) -> Iterator[Run | NoInput]:
+        from evalstream.formats.infereval.pairs import runs_of
+
+        return runs_of(documents, named=named)
+
+    def check(
+        self, run: Run, options: Options, show: Show, progress: Progress, _detect: Detector, /
+    ) -> RunSummary:
+        from evalstream.formats.infereval.checker import check
+
+        return check(run, options, show, progress)
+
+    def records(self, document: Any) -> Iterator[Any]:
+        items = member(document, ITEMS)
+        return (item for item in items or () if isinstance(item, dict))
+
+    def record_view(self, record: Any, _version: str) -> RecordView:
+        shown = {name: record[name] for name in _SHOWN if name in record}
+        return RecordView(
+            ids={"id": record["id"]} if "id" in record else {},
+            input=shown or None,
+            input_identity=canonical(shown) if shown else None,
+            hash=None,
+            scores={},
+            output=record.get("model_verdict"),
+        )
+
+
+FORMAT: Final[PairedFormat] = InferevalFormat()

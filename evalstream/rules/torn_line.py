@@ -1,0 +1,97 @@
+"""The last line of a file whose newline is missing: is it cut off or whole, and what is reported.
+
+A last line without a newline breaks ES104 where its JSON ends too early, since the writer was cut
+off, and ES111 where it holds a whole row. Any other syntax error of it has the rule of every line. A
+document that ends too early, such as an array of rows, counts as a last line without a newline.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evalstream.model.finding import Severity, Violation
+from evalstream.model.text import counted
+from evalstream.parsing.strict_json import SyntaxIssue
+from evalstream.rules.base import Rule
+
+
+def last_line(data: bytes, start: int, tail: bytes, *, final: bool) -> tuple[bytes, bool]:
+    """Return the line that has no newline in a block, and whether the newline is missing.
+
+    `tail` is the part of the line behind the block, and `final` says that the file ends there.
+    """
+    line = data[start:] + tail
+    return (line[:-1], False) if line.endswith(b"\n") else (line, final)
+
+
+def breaks_off(issue: SyntaxIssue) -> bool:
+    """Tell whether an issue of a last line without a newline says that the line was cut off."""
+    return issue.at_end and issue.name != "spliced-record"
+
+
+def message_of(issue: SyntaxIssue) -> str:
+    """Say that the last line was cut off, and where."""
+    return f"the last line breaks off: {issue.message}"
+
+
+def newline_missing() -> Violation:
+    """Return the violation of a last line that holds a whole row."""
+    return ES111.violation("the last row has no newline")
+
+
+def with_rows_before(violation: Violation, rows: int) -> Violation:
+    """Add to a half-written line how many whole rows are before it, which can be saved."""
+    return violation._replace(message=f"{violation.message}; {counted(rows, 'whole row')} before")
+
+
+ES104: Final = Rule(
+    "ES104",
+    "truncated-record",
+    Severity.ERROR,
+    "the last line has no newline and breaks off",
+    """
+    What it finds: a last line without a newline that ends before its JSON is complete.
+
+    Why it matters: the writer was cut off; later rows are probably missing as well.
+
+    How to fix: Run the writer again to its end, then run `evalstream seal`. If that is not
+    possible, `evalstream salvage ROWS --to FILE` saves the whole rows; recompute the aggregate
+    from them.
+
+    Bad:
+        line 9, the last, as bytes:
+          {"schema_version": "0.2
+
+    Good:
+        line 8, the last, as bytes:
+          {"schema_version": "0.2.0", …}\\n
+    """,
+)
+
+ES111: Final = Rule(
+    "ES111",
+    "no-final-newline",
+    Severity.WARNING,
+    "the last row is whole but has no newline",
+    """
+    What it finds: a file whose last byte is not a newline.
+
+    Why it matters: a writer that appends to the file puts two rows on one line.
+
+    How to fix: End the last row with a newline, then run `evalstream seal`, since the bytes have
+    changed. First make sure that the writer had finished: `--expect-rows N` checks the number of
+    rows.
+
+    Bad:
+        line 8, the last, as bytes:
+          {"schema_version": "0.2.0", …}
+
+    Good:
+        line 8, the last, as bytes:
+          {"schema_version": "0.2.0", …}\\n
+    """,
+    fixable=True,
+)
+
+HALF_WRITTEN: Final = frozenset({ES104.code, "ES105", "ES106"})
+"""The rules that a writer or a file system breaks which stops half-way: rows before are whole."""

@@ -1,0 +1,199 @@
+"""The documents show what the program prints, and name only what exists."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from paths import EXAMPLES, REPOSITORY
+
+from evalstream.batch.ledger.export import FORMS
+from evalstream.formats.registry import CATALOGUE
+from evalstream.reporters import REPORTERS
+
+DOCS = REPOSITORY / "docs"
+ROOT_PAGES = tuple(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"))
+PAGES = (*ROOT_PAGES, *sorted(DOCS.rglob("*.md")))
+TEXTS = {path: path.read_text(encoding="utf-8") for path in PAGES}
+NAMES = {path: str(path.relative_to(REPOSITORY)) for path in PAGES}
+SESSIONS = [path for path in PAGES if "```console\n" in TEXTS[path]]
+DECISIONS = "".join(text for path, text in TEXTS.items() if path.parent.name == "decisions")
+COMMANDS = ("check", "seal", "salvage", "merge", "rules", "formats", "ledger", "schema")
+FOREIGN_TOOLS = "cluster.md"
+"""This page shows the options of Slurm, Dask and Kubernetes, too."""
+EXAMPLE_CODE = "ES320"
+"""The rule that CONTRIBUTING.md adds as an example."""
+
+_CONSOLE = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
+_END = "--- end of this command ---"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """Return an environment in which `evalstream` runs this package."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    program = programs / "evalstream"
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m evalstream "$@"\n')
+    program.chmod(0o755)
+    return {
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(REPOSITORY),
+        # Older versions of typer use what click will drop.
+        "PYTHONWARNINGS": "error,ignore::DeprecationWarning:typer",
+        "LC_ALL": "C.UTF-8",
+        "TERM": "dumb",
+    }
+
+
+def commands_of(block: str) -> Iterator[str]:
+    """Yield the commands of a console block; `> ` at the start of a line continues one."""
+    command: list[str] = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            if command:
+                yield "\n".join(command)
+            command = [line[2:]]
+            goes_on = True
+        elif command and goes_on and line.startswith("> "):
+            command.append(line[2:])
+        else:
+            goes_on = False
+    if command:
+        yield "\n".join(command)
+
+
+def run_all(commands: list[str], folder: Path, environment: dict[str, str]) -> list[str]:
+    """Run commands in one shell, as a reader does, and return what each of them prints."""
+    end = f"printf '%s\\n' {shlex.quote(_END)}"
+    # The exit code of a command is still there for a following `echo $?`.
+    script = "".join(f"{one}\ncode=$?; {end}; (exit $code)\n" for one in commands)
+    ran = subprocess.run(
+        ["bash", "-c", f"exec 2>&1\n{script}"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    *outputs, rest = ran.stdout.split(f"{_END}\n")
+    assert not rest, rest
+    return outputs
+
+
+@pytest.mark.parametrize("path", SESSIONS, ids=NAMES.get)
+def test_console_blocks_show_the_real_output(
+    path: Path, tmp_path: Path, environment: dict[str, str], compare: Callable[[Path, str], None]
+) -> None:
+    """Run the console blocks of a page in order, in one folder; `--rewrite` writes them anew."""
+    folder = tmp_path / "checkout"
+    shutil.copytree(EXAMPLES, folder / "examples")
+    text = TEXTS[path]
+    commands = [list(commands_of(block)) for block in _CONSOLE.findall(text)]
+    assert all(commands)
+    outputs = iter(run_all([one for some in commands for one in some], folder, environment))
+    blocks = iter(
+        "".join("$ " + one.replace("\n", "\n> ") + "\n" + next(outputs) for one in some)
+        for some in commands
+    )
+    compare(path, _CONSOLE.sub(lambda _: next(blocks), text))
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
+def test_the_first_pages_show_real_output(page: str) -> None:
+    assert REPOSITORY / page in SESSIONS
+
+
+@pytest.mark.parametrize("path", PAGES, ids=NAMES.get)
+def test_python_examples_run(path: Path, environment: dict[str, str]) -> None:
+    for code in re.findall(r"```python\n(.*?)```", TEXTS[path], re.DOTALL):
+        if "import evalstream" in code and "dask_jobqueue" not in code:
+            subprocess.run(
+                [sys.executable, "-c", code], check=True, cwd=REPOSITORY, env=environment
+            )
+
+
+@pytest.mark.parametrize("path", ROOT_PAGES, ids=NAMES.get)
+def test_links_lead_somewhere(path: Path) -> None:
+    """The site build checks the links of docs/; these pages are outside it."""
+    for link in re.findall(r"\]\((?!http)([^)#]+)", TEXTS[path]):
+        assert (REPOSITORY / link).exists(), link
+
+
+@pytest.mark.parametrize("path", PAGES, ids=NAMES.get)
+def test_pages_name_only_what_exists(path: Path) -> None:
+    text = TEXTS[path]
+    for code in re.findall(r"\b(?:ES|INF|HAR|EVG)\d{3}\b", text):
+        assert code in CATALOGUE or (code == EXAMPLE_CODE and path.name == "CONTRIBUTING.md"), code
+    for line in text.splitlines():
+        known = FORMS if "evalstream ledger" in line else set(REPORTERS)
+        for name in re.findall(r"evalstream .*--format (\w+)", line):
+            assert name in known, name
+    for name in re.findall(r"`(tests/\w+\.py)`", text):
+        assert (REPOSITORY / name).exists(), name
+
+
+def test_pages_name_only_options_that_exist(environment: dict[str, str]) -> None:
+    known = "".join(
+        subprocess.run(
+            ["evalstream", command, "--help"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**environment, "COLUMNS": "200"},
+        ).stdout
+        for command in COMMANDS
+    )
+    for path, text in TEXTS.items():
+        if "decisions" in path.parts or path.name in {FOREIGN_TOOLS, "CONTRIBUTING.md"}:
+            continue
+        for option in re.findall(r"`(--[a-z-]+)", text):
+            assert option in known, (path, option)
+
+
+def test_pipes_fail_with_the_program_that_writes_into_them() -> None:
+    blocks = [one for text in TEXTS.values() for one in re.findall(r"```sh\n(.*?)```", text, re.S)]
+    piped = [block for block in blocks if "| evalstream" in block]
+    assert piped
+    for block in piped:
+        assert block.startswith("set -o pipefail\n")
+
+
+def test_every_dependency_has_its_reason() -> None:
+    project = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
+    listed = project.partition("\ndependencies = [")[2].partition("]")[0]
+    names = re.findall(r'"([a-z-]+)>=', listed)
+    assert len(names) >= 7
+    for name in names:
+        assert f"**{name}**" in DECISIONS
+
+
+def test_decisions_are_numbered_and_listed() -> None:
+    records = sorted(path.name for path in (DOCS / "decisions").glob("[0-9]*.md"))
+    assert [int(name[:4]) for name in records] == list(range(1, len(records) + 1))
+    index = TEXTS[DOCS / "decisions" / "index.md"]
+    for name in records:
+        assert f"]({name})" in index
+        for part in ("Context", "Decision", "Alternatives", "Consequences"):
+            assert f"\n## {part}\n" in TEXTS[DOCS / "decisions" / name], (name, part)
+
+
+def test_the_site_loads_nothing_from_other_hosts(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path)]
+    subprocess.run(command, cwd=REPOSITORY, check=True, capture_output=True)
+    pages = list(tmp_path.rglob("*.html"))
+    assert pages
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        loaded = re.findall(r"<(?:script|img|iframe)[^>]*\ssrc=\"?(?:https?:)?//", text)
+        loaded += re.findall(r"<link[^>]*\srel=\"?(?:stylesheet|preconnect)[^>]*//", text)
+        assert not loaded, (page, loaded)

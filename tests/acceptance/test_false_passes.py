@@ -1,0 +1,486 @@
+"""Tampered pairs that must not pass, each beside an honest neighbour that must, under --strict."""
+
+import copy
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rows import DETAILS, Row, aggregate_of, bytes_of, hashed
+
+import evalstream
+from evalstream.model.report import Report
+from evalstream.reporters.summary import run_line
+
+RECIPES = {"0.2.0": "concat", "0.3.0": "json-list"}
+RESULT = "exact_match"
+
+
+class Pair:
+    """A pair of rows and their aggregate that is sound, to be changed before it is checked."""
+
+    engine = "auto"
+
+    def __init__(self, version: str = "0.3.0", scores: tuple[float, ...] = (1, 1, 0, 0)) -> None:
+        self.version, self.recipe = version, RECIPES[version]
+        self.document = aggregate_of(version, b"", 0)
+        first = self.document["evaluation_results"][0]
+        self.name = first["evaluation_name"]
+        self.results = [first]
+        self.document["evaluation_results"] = self.results
+        if version != "0.2.0":
+            first["evaluation_result_id"] = RESULT
+        first["source_data"].pop("samples_number", None)
+        first["score_details"] = {"score": sum(scores) / len(scores)}
+        self.rows = [self.row(f"s{number}", score) for number, score in enumerate(scores)]
+
+    def row(self, sample: str, score: float, **members: Any) -> Row:
+        """Make a row of a sample of its own."""
+        reference: Any = f"answer to {sample}"
+        row = {
+            "schema_version": self.version,
+            "evaluation_id": self.document["evaluation_id"],
+            "model_id": self.document["model_info"]["id"],
+            "evaluation_name": self.name,
+            "sample_id": sample,
+            "interaction_type": "single_turn",
+            "input": {"raw": f"question {sample}?", "reference": reference},
+            "output": {"raw": "an answer"},
+            "answer_attribution": [
+                {
+                    "turn_idx": 0,
+                    "source": "output.raw",
+                    "extracted_value": "an answer",
+                    "extraction_method": "exact_match",
+                    "is_terminal": True,
+                }
+            ],
+            "evaluation": {"score": score, "is_correct": score == 1},
+        }
+        if self.version != "0.2.0":
+            row["evaluation_result_id"] = RESULT
+            row["input"]["reference"] = [reference]
+            row["output"]["raw"] = ["an answer"]
+        return hashed({**row, **members}, self.recipe)
+
+    def again(self, row: Row, **members: Any) -> Row:
+        """Return a row once more, with other members."""
+        return hashed({**copy.deepcopy(row), **members}, self.recipe)
+
+    def check(self, folder: Path, **settings: Any) -> Report:
+        """Seal the pair, write it and check it strictly."""
+        folder.mkdir(exist_ok=True)
+        data = bytes_of(self.rows)
+        sealed = aggregate_of(self.version, data, len(self.rows))[DETAILS]
+        self.document[DETAILS] = {**sealed, **self.document[DETAILS].get("kept", {})}
+        path, aggregate = folder / "run_samples.jsonl", folder / "run.json"
+        path.write_bytes(data)
+        aggregate.write_text(json.dumps(self.document))
+        settings = {"ignore": ("ES507", "ES7"), "engine": self.engine, **settings}
+        return evalstream.check(path, aggregate=aggregate, strict=True, **settings)
+
+
+@pytest.fixture(params=["scanner", "exact path"])
+def _each_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check rows by the scanner and without it."""
+    if request.param == "exact path":
+        monkeypatch.setattr(Pair, "engine", "rust")
+
+
+pytestmark = pytest.mark.usefixtures("_each_way")
+
+Change = Callable[[Pair], object]
+
+
+def two_results(pair: Pair) -> None:
+    """Add a second result, whose rows are right half of the time, too."""
+    second = copy.deepcopy(pair.results[0])
+    second["evaluation_name"] = "second"
+    if pair.version != "0.2.0":
+        second["evaluation_result_id"] = "second"
+    pair.results.append(second)
+    for row in pair.rows[:4]:
+        members: dict[str, Any] = {"evaluation_name": "second"}
+        if pair.version != "0.2.0":
+            members["evaluation_result_id"] = "second"
+        pair.rows.append(pair.again(row, **members))
+
+
+def claim(score: Any, place: int = 0) -> Change:
+    """Claim another score."""
+
+    def change(pair: Pair) -> None:
+        if place:
+            two_results(pair)
+        pair.results[place]["score_details"]["score"] = score
+
+    return change
+
+
+def both(*changes: Change) -> Change:
+    """Make several changes."""
+
+    def change(pair: Pair) -> None:
+        for one in changes:
+            one(pair)
+
+    return change
+
+
+def says(place: str, value: Any) -> Change:
+    """Let the first result say something."""
+
+    def change(pair: Pair) -> None:
+        owner: Any = pair.results[0]
+        *path, last = place.split("/")
+        for key in path:
+            owner = owner.setdefault(key, {})
+        owner[last] = value
+
+    return change
+
+
+def named(name: str) -> Change:
+    """Name the evaluation, in the result and in its rows."""
+
+    def change(pair: Pair) -> None:
+        pair.results[0]["evaluation_name"] = name
+        for row in pair.rows:
+            row["evaluation_name"] = name
+
+    return change
+
+
+def doubled(score: float, times: int = 1, **members: Any) -> Change:
+    """Add the rows with a score once more, with other members."""
+
+    def change(pair: Pair) -> None:
+        rows = [row for row in pair.rows if row["evaluation"]["score"] == score]
+        for _ in range(times):
+            pair.rows += [pair.again(row, **members) for row in rows]
+        joined = [row["evaluation"]["score"] for row in pair.rows]
+        pair.results[0]["score_details"]["score"] = sum(joined) / len(joined)
+
+    return change
+
+
+def one_reference_more(pair: Pair) -> None:
+    """Accept another answer in one row, whose hash stays."""
+    pair.recipe = "concat"
+    pair.rows += [pair.row(f"s{number}", number % 2) for number in (4, 5)]
+    pair.rows = [hashed(row, "concat") for row in pair.rows]
+    pair.rows[3]["input"]["reference"].append("an answer")
+
+
+def without_hashes(pair: Pair) -> None:
+    """Leave all sample hashes out."""
+    for row in pair.rows:
+        del row["sample_hash"]
+
+
+def other_choices(pair: Pair) -> None:
+    """Show one input a second time, with choices, under an id of its own."""
+    row = pair.again(pair.rows[0], sample_id="new")
+    row["input"]["choices"] = ["a", "b", *row["input"]["reference"]]
+    pair.rows.append(row)
+    pair.results[0]["score_details"]["score"] = 0.6
+
+
+def dropped(place: int, *members: str, **others: Any) -> Change:
+    """Take members out of a row, and give it others."""
+
+    def change(pair: Pair) -> None:
+        for member in members:
+            pair.rows[place].pop(member, None)
+        pair.rows[place].update(others)
+
+    return change
+
+
+def hidden(name: str) -> Change:
+    """Let wrong rows bear another name and no result id, and claim the score of the others."""
+
+    def change(pair: Pair) -> None:
+        for place in (2, 3):
+            dropped(place, "evaluation_result_id", evaluation_name=name)(pair)
+        pair.results[0]["score_details"]["score"] = 1.0
+        pair.results[0]["source_data"]["dataset_name"] = "the data set"
+
+    return change
+
+
+def strayed(pair: Pair) -> None:
+    """Give the wrong rows of a version without result ids one that no result has."""
+    for row in pair.rows[2:]:
+        row["evaluation_result_id"] = "elsewhere"
+    pair.results[0]["score_details"]["score"] = 1.0
+
+
+def swapped(pair: Pair) -> None:
+    """Give rows the id of one result and the name of the other."""
+    two_results(pair)
+    for row in pair.rows[4:]:
+        row["evaluation_name"] = pair.name
+
+
+def without_results(pair: Pair) -> None:
+    """Claim nothing at all."""
+    pair.document["evaluation_results"] = []
+
+
+def accepted(*places: int) -> Change:
+    """Accept another answer in some rows after they were hashed."""
+
+    def change(pair: Pair) -> None:
+        for place in places:
+            pair.rows[place]["input"]["reference"].append("an answer")
+
+    return change
+
+
+def under(recipe: str) -> Change:
+    """Hash the rows by another recipe."""
+
+    def change(pair: Pair) -> None:
+        pair.recipe = recipe
+        pair.rows = [hashed(row, recipe) for row in pair.rows]
+
+    return change
+
+
+def by_algorithm(algorithm: str) -> Change:
+    """Let hashes be those of an algorithm that is not the one the aggregate names."""
+
+    def change(pair: Pair) -> None:
+        pair.rows = [hashed(row, pair.recipe, algorithm) for row in pair.rows]
+
+    return change
+
+
+def interval(lower: float, upper: float, level: float) -> Change:
+    """Claim a confidence interval."""
+    bounds = {"lower": lower, "upper": upper, "confidence_level": level}
+    return says("score_details/uncertainty/confidence_interval", bounds)
+
+
+def levelled(pair: Pair) -> None:
+    """Let scores be levels, of which one does not exist."""
+    says("metric_config/score_type", "levels")(pair)
+    says("metric_config/level_names", ["low", "high"])(pair)
+    pair.rows[0]["evaluation"]["score"] = 7
+    pair.results[0]["score_details"]["score"] = 2.0
+
+
+@pytest.mark.parametrize(
+    ("version", "change", "code"),
+    [
+        # A size of the data set says nothing of what a claim covers.
+        ("0.3.0", both(two_results, says("source_data/samples_number", 9), claim(0.99)), "ES801"),
+        ("0.2.0", both(two_results, says("source_data/samples_number", 9), claim(0.99)), "ES801"),
+        ("0.3.0", claim(0.99, place=1), "ES801"),
+        ("0.3.0", both(claim(0.99), says("score_details/uncertainty/num_samples", 9)), "ES804"),
+        # Digits.
+        ("0.3.0", claim(0.4), "ES801"),
+        ("0.3.0", claim(0.49), "ES801"),
+        ("0.3.0", claim(1), "ES801"),
+        ("0.3.0", claim(0.499), "ES801"),
+        # No row joins.
+        (
+            "0.2.0",
+            both(two_results, lambda pair: pair.results[1].update(evaluation_name="x")),
+            "ES804",
+        ),
+        ("0.2.0", both(two_results, named("second"), claim(0.99)), "ES804"),
+        # Words in a name make no other statistic.
+        ("0.3.0", both(named("vqav2-test-std"), claim(0.57735026919)), "ES801"),
+        ("0.3.0", both(named("glue-sem"), claim(0.288675134594)), "ES801"),
+        ("0.2.0", both(named("var"), claim(0.333333333333)), "ES801"),
+        # The same samples again.
+        ("0.3.0", doubled(1, evaluation_name="tiny-arithmetic/sub"), "ES409"),
+        ("0.3.0", doubled(1, sample_id="new"), "ES407"),
+        ("0.3.0", doubled(1, evaluation_name="tiny-arithmetic/sub", sample_id="new"), "ES407"),
+        ("0.3.0", doubled(1, metadata={"epoch": "2"}), "ES610"),
+        ("0.3.0", other_choices, "ES407"),
+        # Inputs.
+        ("0.3.0", one_reference_more, "ES401"),
+        ("0.3.0", without_hashes, "ES406"),
+        ("0.3.0", accepted(0, 1, 2, 3), "ES404"),
+        ("0.3.0", accepted(1, 3), "ES401"),
+        ("0.3.0", both(under("concat"), accepted(0, 1, 2, 3)), "ES402"),
+        ("0.3.0", both(under("concat"), accepted(1, 3)), "ES402"),
+        ("0.3.0", by_algorithm("md5"), "ES405"),
+        # Rows that count for no claim.
+        ("0.2.0", hidden("the data set"), "ES604"),
+        ("0.2.0", hidden("tiny-arithmetic/hard"), "ES604"),
+        ("0.3.0", hidden("the data set"), "ES604"),
+        ("0.2.0", strayed, "ES801"),
+        ("0.3.0", without_results, "ES603"),
+        ("0.2.0", without_results, "ES604"),
+        ("0.3.0", swapped, "ES605"),
+        # Copies under another mark.
+        ("0.3.0", doubled(1, evaluation_name="other", metadata={"epoch": "2"}), "ES409"),
+        # Numbers at the edge of what they can be.
+        ("0.3.0", claim(10**400), "ES801"),
+        ("0.3.0", both(claim(0.5), says("score_details/uncertainty/num_samples", 40)), "ES802"),
+        ("0.3.0", says("source_data/samples_number", 20.0), "ES609"),
+        ("0.3.0", levelled, "ES308"),
+        ("0.3.0", interval(0.2, 0.3, level=0), "ES804"),
+        ("0.3.0", interval(0.2, 0.3, level=1), "ES804"),
+        (
+            "0.3.0",
+            says("score_details/uncertainty/standard_error", {"value": 0.0, "method": "bootstrap"}),
+            "ES803",
+        ),
+    ],
+)
+def test_it_does_not_pass(tmp_path: Path, version: str, change: Change, code: str) -> None:
+    pair = Pair(version)
+    change(pair)
+    for limit in (1, 1 << 25):
+        report = pair.check(tmp_path, memory_limit=limit)
+        assert code in {finding.code for finding in report if finding.severity > 1}
+        assert report.exit_code == 1
+        assert not report.passed
+
+
+def fanned_out(pair: Pair) -> None:
+    """Score every sample by a second metric as well."""
+    two_results(pair)
+    pair.results[1]["evaluation_name"] = pair.name
+    for row in pair.rows[4:]:
+        row["evaluation_name"] = pair.name
+
+
+def subtasks(pair: Pair) -> None:
+    """Number the samples of a subtask from 0 again, each with an input of its own."""
+    for number, row in enumerate(pair.rows[:4]):
+        again = pair.again(row, evaluation_name=f"{pair.name}/hard")
+        again["input"] = {**again["input"], "raw": f"hard question {number}?"}
+        pair.rows.append(hashed(again, pair.recipe))
+
+
+def epochs(pair: Pair) -> None:
+    """Repeat every sample."""
+    for row in pair.rows:
+        row["metadata"] = {"epoch": "1"}
+    pair.rows += [pair.again(row, metadata={"epoch": "2"}) for row in pair.rows]
+
+
+def several_references(pair: Pair) -> None:
+    """Accept two answers in each row, and hash as HELM's converter does."""
+    pair.document["eval_library"] = {"name": "helm", "version": "1"}
+    for row in pair.rows:
+        row["input"]["reference"] = ["one", "two", row["sample_id"]]
+    pair.rows = [hashed(row, "concat-first") for row in pair.rows]
+
+
+def extra_ids(pair: Pair) -> None:
+    """Give rows of a version without result ids one, which no result has."""
+    for row in pair.rows:
+        row["evaluation_result_id"] = "an extra member"
+
+
+def noisy(pair: Pair) -> None:
+    """Let scores be what sums of floats leave."""
+    for row in pair.rows[:2]:
+        row["evaluation"]["score"] = 0.1 + 0.2
+    pair.results[0]["score_details"]["score"] = 0.15
+
+
+def one_third_in_single_precision(pair: Pair) -> None:
+    """Claim the mean as a library of single precision prints it."""
+    pair.rows.pop()
+    pair.rows[1]["evaluation"] |= {"score": 0, "is_correct": False}
+    (single,) = struct.unpack("f", struct.pack("f", 1 / 3))
+    pair.results[0]["score_details"]["score"] = single
+
+
+@pytest.mark.parametrize(
+    ("version", "change"),
+    [
+        ("0.2.0", lambda _: None),
+        ("0.3.0", lambda _: None),
+        ("0.3.0", two_results),
+        ("0.2.0", two_results),
+        ("0.3.0", fanned_out),
+        ("0.3.0", subtasks),
+        ("0.3.0", epochs),
+        ("0.3.0", several_references),
+        ("0.3.0", claim(0.5000000001)),
+        ("0.3.0", claim(0.5)),
+        ("0.3.0", both(named("vqav2-test-std"), says("metric_config/metric_name", "accuracy"))),
+        ("0.3.0", both(claim(0.57735026919), says("metric_config/metric_name", "std"))),
+        ("0.3.0", says("score_details/uncertainty/num_samples", 4)),
+        ("0.2.0", extra_ids),
+        ("0.3.0", noisy),
+        ("0.3.0", one_third_in_single_precision),
+    ],
+)
+def test_its_honest_neighbour_passes(tmp_path: Path, version: str, change: Change) -> None:
+    pair = Pair(version)
+    change(pair)
+    report = pair.check(tmp_path)
+    assert [finding.message for finding in report if finding.severity > 1] == []
+    assert (report.exit_code, report.passed) == (0, True)
+    (run,) = report.runs
+    assert run.verified is not None
+    assert run.verified.claims_recomputed == run.verified.claims
+    assert run.verified.hashes == run.rows
+
+
+def test_a_rounded_claim_passes_with_a_word(tmp_path: Path) -> None:
+    pair = Pair(scores=(1, 1, 0))
+    pair.results[0]["score_details"]["score"] = 0.67
+    report = pair.check(tmp_path)
+    (finding,) = [finding for finding in report if finding.code == "ES801"]
+    assert finding.severity.label == "info"
+    assert "only once it is rounded to so few digits" in finding.message
+    assert report.exit_code == 0
+
+
+def test_a_part_that_agrees_passes_with_a_word(tmp_path: Path) -> None:
+    pair = Pair()
+    says("score_details/uncertainty/num_samples", 400)(pair)
+    report = pair.check(tmp_path, ignore=("ES507", "ES7", "ES802"))
+    (finding,) = [finding for finding in report if finding.code == "ES804"]
+    assert finding.severity.label == "info"
+    assert report.exit_code == 0
+    assert "1 of 2 claims recomputed" in run_line(report.runs[0])
+
+
+def test_the_version_has_a_key_of_its_own(tmp_path: Path) -> None:
+    pair = Pair("0.2.0", scores=(1,))
+    turns = [
+        {"turn_idx": 0, "role": "user", "content": "go"},
+        {
+            "turn_idx": 1,
+            "role": "assistant",
+            "content": "I call.",
+            "tool_calls": [{"id": "c1", "name": "search", "arguments": {}}],
+        },
+        {"turn_idx": 2, "role": "tool", "content": "found", "tool_call_id": "c1"},
+        {"turn_idx": 3, "role": "assistant", "content": "done"},
+    ]
+    row = pair.rows[0]
+    del row["output"]
+    row.update(interaction_type="agentic", interactions=turns)
+    row["evaluation"] |= {"num_turns": 4, "tool_calls_count": 1}
+    row["answer_attribution"][0] |= {"turn_idx": 3, "source": "interactions[3].content"}
+    assert pair.check(tmp_path).exit_code == 0
+    # A conversation that hangs together under another key hides nothing of the one that counts.
+    row["messages"] = copy.deepcopy(turns)
+    row["interactions"][2]["tool_call_id"] = "c9"
+    report = pair.check(tmp_path)
+    assert {"ES305", "ES319"} <= report.counts.keys()
+    assert report.exit_code == 1
+
+
+def test_room_above_the_highest_score_silences_nothing(tmp_path: Path) -> None:
+    pair = Pair()
+    says("metric_config/max_score", 1.01)(pair)
+    pair.rows[0]["evaluation"]["is_correct"] = False
+    assert pair.check(tmp_path).counts["ES307"] == 1
+    says("metric_config/max_score", 100)(pair)
+    assert "ES307" not in pair.check(tmp_path).counts

@@ -1,0 +1,291 @@
+"""The reference pages are complete, and the schema of the report fits every report."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from edits import apply_case
+from paths import REPOSITORY
+
+import evalstream
+from evalstream.batch.ledger import run_state
+from evalstream.cli.app import COMMANDS
+from evalstream.formats.registry import CATALOGUE
+from evalstream.model.finding import Finding
+from evalstream.parsing.json_schema import compile_schema, report_schemas, schema_documents
+from evalstream.parsing.json_schema import schema_text as text_of_schema
+
+sys.path.insert(0, str(REPOSITORY / "scripts"))
+
+from reference.command_line import Command, commands, parameters
+from reference.markdown import prose, table
+from reference.pages import pages as generated
+from reference.report import names
+from reference.rules import family
+
+SCHEMA = json.loads(text_of_schema("report"))
+RULES = "reference/rules"
+CHECKED = [
+    ["examples/run.jsonl", "--aggregate", "examples/aggregate.json"],
+    ["examples/run.jsonl"],
+    ["examples/aggregate.json"],
+    ["examples"],
+    ["examples", "--exclude", "run.jsonl", "--ignore", "ES5"],
+    ["examples/tampered", "--select", "ES4,ES5"],
+    ["examples/infereval"],
+    ["examples/evalguard"],
+    ["examples/harpia"],
+    ["missing.jsonl"],
+]
+"""Arguments of checks that give each kind of run: of each format, good, bad and incomplete."""
+
+every_rule = pytest.mark.parametrize("rule", CATALOGUE.values(), ids=CATALOGUE.keys())
+every_command = pytest.mark.parametrize("command", commands(), ids=lambda one: one.name)
+every_part = pytest.mark.parametrize("part", ["report", *SCHEMA["$defs"]])
+
+
+@cache
+def pages() -> dict[str, str]:
+    """Return the pages, generated once."""
+    return generated()
+
+
+def section(page: str, heading: str) -> str:
+    """Return the text below a heading, to the next one of the same level."""
+    _, _, rest = f"\n{pages()[page]}".partition(f"\n{heading}\n")
+    assert rest, heading
+    return rest.partition(f"\n{heading.partition(' ')[0]} ")[0]
+
+
+def closed(schema: Any) -> Any:
+    """Return a schema in which no object may have other keys than those that are described."""
+    if isinstance(schema, list):
+        return [closed(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    more = {"additionalProperties": False} if "required" in schema else {}
+    return {key: closed(value) for key, value in schema.items()} | more
+
+
+REPORT = compile_schema(closed(SCHEMA))
+LINE, RUN = (
+    compile_schema(closed({"$ref": f"#/$defs/{name}", "$defs": SCHEMA["$defs"]}))
+    for name in ("line", "run")
+)
+
+
+def run(*arguments: str, folder: Path = REPOSITORY) -> str:
+    """Return what the program prints."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "evalstream", *arguments],
+        cwd=folder,
+        env={"PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode in {0, 1, 3}, ran.stderr
+    return ran.stdout
+
+
+def objects(value: Any, schema: dict[str, Any]) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the keys of every object of a report, and those that the schema has for them."""
+    if "$ref" in schema:
+        schema = SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]]
+    if isinstance(value, list):
+        for one in value:
+            yield from objects(one, schema["items"])
+    elif isinstance(value, dict) and "properties" in schema:
+        yield list(value), list(schema["properties"])
+        for key, one in value.items():
+            yield from objects(one, schema["properties"][key])
+
+
+# Rules
+
+
+@every_rule
+def test_every_rule_has_a_page_with_all_its_texts(rule: Any) -> None:
+    text = pages()[f"{RULES}/{rule.code}/index.md"]
+    assert text.startswith(f"# {rule.code}: {rule.name}\n")
+    for name in rule.former_names:
+        assert f"`{name}`" in text
+    for heading in rule.sections():
+        assert f"\n## {heading}\n" in text
+    assert f"| Severity | {rule.severity.label} |" in text
+    assert f"| Since | {rule.since} |" in text
+
+
+@every_rule
+def test_every_rule_is_in_the_index_of_its_family(rule: Any) -> None:
+    listed = section(f"{RULES}/index.md", f"## {family(rule.code)}")
+    assert f"| [{rule.code}]({rule.code}/index.md) | `{rule.name}` |" in listed
+
+
+def test_only_rules_have_pages() -> None:
+    found = {path.split("/")[2] for path in pages() if path.startswith(RULES)}
+    assert found == {"index.md", *CATALOGUE}
+
+
+def test_optional_rules_and_severities_of_profiles_are_shown() -> None:
+    assert "in the profile `datastore`" in pages()[f"{RULES}/ES901/index.md"]
+    assert "Severity in the profile `datastore` | error" in pages()[f"{RULES}/ES507/index.md"]
+
+
+def test_examples_are_code_blocks() -> None:
+    assert '```json\n{"performance":' in pages()[f"{RULES}/ES310/index.md"]
+    assert '```text\n{"schema_version": "0.2.0", …}\\n' in pages()[f"{RULES}/ES505/index.md"]
+
+
+# Command line
+
+
+@every_command
+def test_every_command_has_its_arguments_and_options(command: Command) -> None:
+    text = section("reference/command-line.md", f"## {command.name.removeprefix('evalstream ')}")
+    for option in parameters(command, "option"):
+        names_of = [one for one in (*option.opts, *option.secondary_opts) if one != "--help"]
+        for name in names_of:
+            assert name in text, name
+    for argument in parameters(command, "argument"):
+        assert argument.metavar is None or f"`{argument.metavar}`" in text
+
+
+def test_all_commands_are_listed() -> None:
+    assert {one.name.split()[1] for one in commands()} == set(COMMANDS)
+
+
+def test_defaults_and_choices_and_exit_codes_are_shown() -> None:
+    text = pages()["reference/command-line.md"]
+    assert "| `100` |" in text
+    assert "error|warning|info" in text
+    for number in ("0", "1", "2", "3", "130, 143", "141"):
+        assert f"\n| {number} |" in text
+
+
+@pytest.mark.parametrize("name", ["check", "seal", "merge", "salvage", "ledger"])
+def test_commands_have_examples_of_other_pages(name: str) -> None:
+    text = section("reference/command-line.md", f"## {name}")
+    assert f"evalstream {name} " in text.partition("**Examples**")[2]
+
+
+# Python
+
+
+@pytest.mark.parametrize("name", evalstream.__all__)
+def test_every_public_name_is_documented(name: str) -> None:
+    heading = name.replace("_", r"\_")
+    text = section("reference/python.md", f"### {heading}")
+    value = getattr(evalstream, name)
+    fields = getattr(value, "_fields", getattr(value, "__dataclass_fields__", ()))
+    for field in fields:
+        assert f"\n| `{field}` | `" in text, field
+    assert len(text.split()) > 5
+
+
+def test_signatures_have_types_and_defaults() -> None:
+    text = pages()["reference/python.md"]
+    assert "\n    inputs: Input | Iterable[Input]," in text
+    assert ") -> Report" in text
+    assert "| `fail_on` | `Severity` | `Severity.ERROR` |" in text
+    assert "ForwardRef" not in text
+    assert " object at 0x" not in text
+
+
+# Reports and formats
+
+
+def test_the_schema_of_the_report_is_listed() -> None:
+    assert report_schemas() == ["report"]
+    assert run("schema", "list").split() == [*schema_documents(), "report"]
+    assert json.loads(run("schema", "show", "report")) == SCHEMA
+
+
+@every_part
+def test_every_key_of_the_report_is_described(part: str) -> None:
+    text = section("reference/report.md", f"### {part}")
+    definition = SCHEMA if part == "report" else SCHEMA["$defs"][part]
+    for key, value in definition.get("properties", {}).items():
+        assert f"\n| `{key}` | " in text, key
+        assert value["description"] in text.replace(r"\|", "|")
+
+
+def test_every_report_format_has_an_example() -> None:
+    assert set(names()) >= {"text", "json", "jsonl", "github"}
+    for name in names():
+        assert "ES901" in section("reference/report.md", f"## {name}").partition("```")[2]
+
+
+def test_findings_have_the_keys_of_the_schema_in_its_order() -> None:
+    assert tuple(SCHEMA["$defs"]["finding"]["properties"]) == Finding._fields
+
+
+@pytest.mark.parametrize("arguments", CHECKED, ids=" ".join)
+def test_reports_fit_their_schema_and_its_order(arguments: list[str]) -> None:
+    report = json.loads(run("check", *arguments, "--format", "json"))
+    assert list(REPORT.errors(report)) == []
+    for keys, described in objects(report, SCHEMA):
+        assert keys == [key for key in described if key in keys]
+    lines = run("check", *arguments, "--format", "jsonl").splitlines()
+    assert [error for line in lines for error in LINE.errors(json.loads(line))] == []
+
+
+@pytest.mark.parametrize("side", ["bad", "good"])
+def test_reports_about_every_rule_fit_their_schema(side: str, tmp_path: Path) -> None:
+    for code in CATALOGUE:
+        apply_case(code, side, tmp_path / code)
+    report = json.loads(run("check", ".", "--format", "json", folder=tmp_path))
+    assert list(REPORT.errors(report)) == []
+    assert report["total"]
+
+
+def test_a_sealed_run_and_an_unchanged_run_fit_the_schema(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_state, "YOUNG_NANOSECONDS", -(10**18))
+    for name in ("run.jsonl", "aggregate.json"):
+        (tmp_path / name).write_bytes((REPOSITORY / "examples" / name).read_bytes())
+    named = ("run.jsonl", "--aggregate", "aggregate.json")
+    sealed = json.loads(run("seal", *named, "--format", "json", folder=tmp_path))
+    for _ in range(2):
+        checked = evalstream.check(tmp_path / "run.jsonl", ledger=tmp_path / "runs.ledger")
+    unchanged = checked.runs[0].as_dict()
+    assert "sealed" in sealed["runs"][0]
+    assert "unchanged" in unchanged
+    assert [*REPORT.errors(sealed), *RUN.errors(unchanged)] == []
+
+
+def test_the_schema_refuses_other_keys_and_values() -> None:
+    report = json.loads(run("check", "examples/run.jsonl", "--format", "json"))
+    assert list(REPORT.errors({**report, "more": 1}))
+    assert list(REPORT.errors({**report, "runs": [{**report["runs"][0], "verdict": "good"}]}))
+    assert list(LINE.errors({"summary": {}}))
+
+
+def test_all_formats_and_their_schemas_are_listed() -> None:
+    text = pages()["reference/formats.md"]
+    for name in schema_documents():
+        assert f"`{name}`" in text
+    for line in run("formats").splitlines():
+        assert line.split()[0] in text
+
+
+# Markdown
+
+
+def test_prose_links_codes_and_keeps_code_spans() -> None:
+    links = {"ES402": "../ES402/index.md"}
+    shown = prose("See ES402, ES403\nand `ES402 <a>*`: <b> *", links)
+    assert shown == "See [ES402](../ES402/index.md), ES403 and `ES402 <a>*`: &lt;b> \\*"
+
+
+def test_pipes_are_escaped_outside_code_only() -> None:
+    assert table(["a"], [["x | `y | z`"]]) == "| a |\n| --- |\n| x \\| `y | z` |\n"
+    assert table(["a"], []) == ""

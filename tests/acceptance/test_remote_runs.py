@@ -1,0 +1,144 @@
+"""Runs in stores: checked like files, with companions found, and nothing secret told."""
+
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paths import REPOSITORY
+from remote_stores import CREDENTIALS, Store, bucket, quick_retries, s3, site, store, web
+from rows import aggregate_of, bytes_of, sound_rows
+
+import evalstream
+
+s3fs = pytest.importorskip("s3fs")
+
+__all__ = ["bucket", "quick_retries", "s3", "site", "store", "web"]
+
+pytestmark = pytest.mark.leaves_threads
+
+GOOD = bytes_of(sound_rows())
+ROWS, AGGREGATE = "x_samples.jsonl", "x.json"
+
+
+@pytest.fixture(autouse=True)
+def _anew() -> None:
+    """Forget connections to the servers of other tests."""
+    s3fs.S3FileSystem.clear_instance_cache()
+
+
+def sealed(data: bytes, name: str = ROWS, **details: Any) -> bytes:
+    """Return an aggregate that seals some bytes."""
+    document = aggregate_of("0.2.0", data, 8, name)
+    document["detailed_evaluation_results"] |= details
+    return json.dumps(document).encode()
+
+
+def test_a_run_in_a_store_is_checked_like_a_file(store: Store) -> None:
+    store.keep(ROWS, GOOD)
+    store.keep(AGGREGATE, sealed(GOOD))
+    rows, aggregate = f"{store.prefix}/{ROWS}", f"{store.prefix}/{AGGREGATE}"
+    for inputs, beside in ((rows, aggregate), (rows, None), (aggregate, None)):
+        report = evalstream.check(inputs, aggregate=beside, jobs=1)
+        (run,) = report.runs
+        assert (report.exit_code, report.counts, run.verdict) == (0, {}, "passed")
+        assert (run.file, run.aggregate, run.rows) == (rows, aggregate, 8)
+    store.keep(ROWS, GOOD.replace(b"arithmetic", b"arithmetik", 1))
+    assert evalstream.check(rows, jobs=1).counts["ES501"] == 1
+
+
+def test_packed_rows_and_arrays_are_read_from_a_store(store: Store) -> None:
+    packed = gzip.compress(GOOD)
+    array = json.dumps([json.loads(line) for line in GOOD.splitlines()]).encode()
+    for name, data, details in (
+        ("x_samples.jsonl.gz", packed, {}),
+        ("rows.json", array, {"format": "json"}),
+    ):
+        store.keep(name, data)
+        store.keep(AGGREGATE, sealed(data, name, **details))
+        report = evalstream.check(
+            f"{store.prefix}/{name}", aggregate=f"{store.prefix}/{AGGREGATE}", jobs=1
+        )
+        assert (report.exit_code, report.counts) == (0, {})
+
+
+def test_a_local_aggregate_goes_with_remote_rows(store: Store, tmp_path: Path) -> None:
+    store.keep(ROWS, GOOD)
+    aggregate = tmp_path / "unsealed.json"
+    document = json.loads(sealed(GOOD))
+    document.pop("detailed_evaluation_results")
+    aggregate.write_text(json.dumps(document))
+    report = evalstream.check(
+        f"{store.prefix}/{ROWS}", aggregate=aggregate, seal_to=str(aggregate), jobs=1
+    )
+    assert (report.exit_code, report.runs[0].sealed) == (0, str(aggregate))
+    assert evalstream.check(f"{store.prefix}/{ROWS}", aggregate=aggregate, jobs=1).passed
+
+
+def test_what_is_not_there_is_no_pass(store: Store) -> None:
+    for name in (ROWS, AGGREGATE):
+        report = evalstream.check(f"{store.prefix}/none/{name}", jobs=1)
+        assert (report.exit_code, report.counts) == (3, {"ES001": 1})
+    store.keep(f"alone/{AGGREGATE}", sealed(GOOD, "gone.jsonl"))
+    report = evalstream.check(f"{store.prefix}/alone/{AGGREGATE}", jobs=1)
+    assert (report.exit_code, report.counts["ES001"]) == (3, 1)
+
+
+def test_faults_of_a_server_are_mended_or_told(store: Store) -> None:
+    store.keep(ROWS, GOOD)
+    store.keep(AGGREGATE, sealed(GOOD))
+    url, aggregate = f"{store.prefix}/{ROWS}", f"{store.prefix}/{AGGREGATE}"
+    store.server.faults.refuses = 2
+    store.server.faults.cuts = 1
+    assert evalstream.check(url, aggregate=aggregate, jobs=1).passed
+    store.server.faults.status = 503
+    report = evalstream.check(url, aggregate=aggregate, jobs=1)
+    assert (report.exit_code, report.counts) == (3, {"ES001": 2})
+    assert report.runs[0].verdict == "incomplete"
+
+
+def test_only_local_files_are_written(store: Store) -> None:
+    store.keep(ROWS, GOOD)
+    for way in ("tee", "accepted", "rejected", "seal_to"):
+        with pytest.raises(evalstream.UsageError, match="only local files"):
+            evalstream.check(f"{store.prefix}/{ROWS}", **{way: f"{store.prefix}/out"})
+
+
+def test_nothing_secret_is_told(web: Store, s3: Store) -> None:
+    web.keep(ROWS, GOOD[:-20])
+    signed = web.prefix.replace("http://", "http://me:hunter2@") + f"/{ROWS}?X-Amz-Signature=abcdef"
+    for inputs in (signed, f"{s3.prefix}/{ROWS}", signed.replace(ROWS, "none.jsonl")):
+        for form in ("text", "json", "github"):
+            done = subprocess.run(
+                [sys.executable, "-m", "evalstream", "check", inputs, "--format", form],
+                capture_output=True,
+                check=False,
+                env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+                timeout=60,
+            )
+            said = (done.stdout + done.stderr).decode()
+            assert done.returncode in (0, 1, 3)
+            assert "evalstream" in said or ROWS in said or "none" in said
+            for secret in ("hunter2", "abcdef", *CREDENTIALS.values()):
+                assert secret not in said or re.fullmatch("us-.*|true", secret)
+
+
+def test_workers_check_what_one_process_fetches(store: Store) -> None:
+    data = GOOD * 10
+    store.keep("many.jsonl", data)
+    one, two = (
+        evalstream.check(f"{store.prefix}/many.jsonl", jobs=jobs, max_findings=5) for jobs in (1, 2)
+    )
+    assert (list(one), one.counts) == (list(two), two.counts)
+
+
+def test_salvage_reads_from_a_store(store: Store, tmp_path: Path) -> None:
+    store.keep("torn.jsonl", GOOD[:-30])
+    saved = evalstream.salvage(f"{store.prefix}/torn.jsonl", tmp_path / "good")
+    assert (saved.exit_code, saved.rows) == (1, 7)
+    assert GOOD.startswith((tmp_path / "good").read_bytes())

@@ -1,0 +1,167 @@
+"""The wheel works by itself, outside the checkout."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from paths import EXAMPLES, REPOSITORY, SCHEMAS
+
+import evalstream
+from evalstream.parsing.native import binding
+from evalstream.parsing.native.sources import sources_digest
+
+NEEDED = ("evalstream", "schemas", "scripts", "pyproject.toml", "README.md", "LICENSE")
+"""What a wheel is made of."""
+
+
+def unpacked_wheel(checkout: Path, folder: Path, **environment: str) -> Path:
+    """Build a wheel and unpack it, with its name beside it."""
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
+    variables = {**os.environ, **environment}
+    subprocess.run(
+        [*command, str(checkout)], check=True, capture_output=True, cwd=folder, env=variables
+    )
+    (wheel,) = folder.glob("evalstream-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "site")
+    return folder / "site"
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpacked_wheel(REPOSITORY, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def without_compiler(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel of a copy of the checkout, built where the compiler does not work."""
+    copy = tmp_path_factory.mktemp("checkout")
+    for name in NEEDED:
+        source = REPOSITORY / name
+        take = shutil.copytree if source.is_dir() else shutil.copy2
+        take(source, copy / name)
+    return unpacked_wheel(copy, tmp_path_factory.mktemp("pure"), CC="false")
+
+
+def run_from(site: Path, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    program = f"import sys; sys.path.insert(0, {str(site)!r}); {code}"
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=site.parent,
+    )
+
+
+def test_the_wheel_brings_every_schema(unpacked: Path) -> None:
+    ours = {path.relative_to(SCHEMAS) for path in SCHEMAS.rglob("*.schema.*")}
+    theirs = unpacked / "evalstream" / "schemas"
+    assert {path.relative_to(theirs) for path in theirs.glob("**/*.schema.*")} == ours
+    assert ours
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(unpacked: Path) -> None:
+    top = {path.name for path in unpacked.iterdir() if not path.name.endswith(".dist-info")}
+    assert top == {"evalstream"}
+    assert (unpacked / "evalstream" / "py.typed").is_file()
+
+
+def test_the_schemas_are_found_inside_the_wheel(unpacked: Path) -> None:
+    ran = run_from(
+        unpacked, "from evalstream.parsing.json_schema import schema_folder as f; print(f())"
+    )
+    assert ran.stdout.strip() == str(unpacked / "evalstream" / "schemas"), ran.stderr
+
+
+def test_the_main_job_runs_from_the_wheel(unpacked: Path) -> None:
+    rows, aggregate = EXAMPLES / "run.jsonl", EXAMPLES / "aggregate.json"
+    code = "from evalstream.cli import main; main()"
+    ran = run_from(unpacked, code, "check", str(rows), "--aggregate", str(aggregate))
+    assert ran.returncode == 0, ran.stderr
+    assert ": passed: 8 rows, no findings" in ran.stdout
+
+
+def test_the_wheel_brings_the_scanner_and_no_sources(unpacked: Path) -> None:
+    assert list(unpacked.glob("evalstream/parsing/native/libscanner.*"))
+    assert not list(unpacked.glob("**/*.[ch]"))
+    (wheel,) = unpacked.parent.glob("*.whl")
+    assert "-py3-none-" in wheel.name
+    assert not wheel.name.endswith("-any.whl")
+
+
+def version_of(site: Path) -> str:
+    ran = run_from(site, "from evalstream.cli import main; main()", "--version")
+    return ran.stdout.strip() or ran.stderr
+
+
+def test_without_a_compiler_the_same_is_checked_and_the_version_says_so(
+    unpacked: Path, without_compiler: Path
+) -> None:
+    plain = f"evalstream {evalstream.__version__}"
+    assert version_of(unpacked) == plain
+    assert version_of(without_compiler).startswith(f"{plain}, without its scanner")
+    (wheel,) = without_compiler.parent.glob("*.whl")
+    assert wheel.name.endswith("-py3-none-any.whl")
+    arguments = ("check", str(EXAMPLES), "--format", "jsonl")
+    code = "from evalstream.formats.eee import row_engine; row_engine.WORTH_A_SCANNER_BYTES = 0; "
+    code += "from evalstream.cli import main; main()"
+    reports = [run_from(site, code, *arguments) for site in (unpacked, without_compiler)]
+    told = [re.sub(r'"seconds":[0-9.e-]+', "", ran.stdout) for ran in reports]
+    assert told[0] == told[1]
+    assert '"rows":8' in told[0], reports[0].stderr
+
+
+def test_a_library_of_other_sources_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    native = binding.LIBRARY.parent
+    shutil.copytree(native, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(binding, "LIBRARY", tmp_path / binding.LIBRARY.name)
+    # When something was written says nothing of what it was compiled from.
+    os.utime(binding.LIBRARY, (0, 0))
+    assert binding.library.__wrapped__() is not None
+    source = tmp_path / "scanner.c"
+    content = source.read_text()
+    source.write_text(f"{content}/* changed */\n")
+    assert binding.library.__wrapped__() is None
+    source.write_text(content)
+    assert binding.library.__wrapped__() is not None
+    (tmp_path / "more.h").touch()
+    assert binding.library.__wrapped__() is None
+
+
+def test_without_sources_the_digest_of_the_build_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled, written = tmp_path / binding.LIBRARY.name, tmp_path / binding.DIGEST
+    shutil.copy(binding.LIBRARY, compiled)
+    monkeypatch.setattr(binding, "LIBRARY", compiled)
+    assert binding.library.__wrapped__() is None
+    digest = sources_digest(REPOSITORY / "evalstream" / "parsing" / "native")
+    for text, is_used in ((f"{digest}\n", True), ("0" * 64, False), ("\u00fc", False)):
+        written.write_text(text, encoding="utf-8")
+        assert (binding.library.__wrapped__() is not None) == is_used
+
+
+@pytest.mark.parametrize("content", [None, b"no library", b""])
+def test_what_is_no_library_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None
+) -> None:
+    compiled = tmp_path / binding.LIBRARY.name
+    if content is not None:
+        compiled.write_bytes(content)
+    monkeypatch.setattr(binding, "LIBRARY", compiled)
+    assert binding.library.__wrapped__() is None
+
+
+def test_a_scanner_with_other_structures_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binding, "_SIZES", (1, *binding._SIZES[1:]))
+    assert binding.library.__wrapped__() is None

@@ -1,0 +1,669 @@
+"""Tests of EvalGuard: the corpus, folders and single documents, and hostile ones."""
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from corpus import CORPUS, expectations, needs_corpus
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from paths import EXAMPLES, SCHEMAS, SHARED
+from recognition import beginning_of, shown
+from schema_texts import descriptions, spelled, stripped
+
+import evalstream
+from evalstream.formats.evalguard.documents import KINDS, recognised
+from evalstream.formats.evalguard.paths import climbs, is_absolute
+from evalstream.model.errors import UsageError
+from evalstream.model.finding import Finding, Severity
+from evalstream.model.report import Report
+from evalstream.parsing.json_schema import builtin_schema, builtin_validator
+
+EXAMPLE = EXAMPLES / "evalguard"
+REFERENCES = SHARED / "reference-schemas" / "evalguard"
+REAL = CORPUS / "evalguard"
+EXPECTED = expectations("evalguard/expected.json")
+METRIC = "id: m\nname: M\ndirection: higher_is_better\n"
+
+Said = Counter[tuple[str, str, str]]
+"""What is wrong: a word of the corpus for it, the file, and where or what in it."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a copy of the example."""
+    return Path(shutil.copytree(EXAMPLE, tmp_path / "folder"))
+
+
+def check(path: Path | str, **options: Any) -> Report:
+    """Check a folder or a document as EvalGuard's."""
+    return evalstream.check(path, input_format="evalguard", **options)
+
+
+def codes(report: Report, *, least: Severity = Severity.WARNING) -> list[str]:
+    """Return the codes of what is wrong, in order."""
+    return [finding.code for finding in report if finding.severity >= least]
+
+
+def metric(folder: Path, text: str | bytes, name: str = "m.yaml") -> list[Finding]:
+    """Return what is said of a metric document with some text, in a folder of its own."""
+    place = folder / "metrics" / name
+    place.parent.mkdir(exist_ok=True)
+    place.write_bytes(text.encode() if isinstance(text, str) else text)
+    report = check(folder)
+    assert report.exit_code == (1 if codes(report, least=Severity.ERROR) else 0)
+    return list(report)
+
+
+NOTES = {
+    "EVG203": "note: metric is not among the metrics of the task",
+    "EVG205": "note: id differs from file name",
+    "EVG302": "note: gap between ranges",
+}
+PROBLEMS = {
+    "EVG102": "empty-range",
+    "EVG201": "task-names-unknown-metric",
+    "EVG202": "threshold-names-unknown-task",
+    "EVG203": "threshold-names-unknown-metric",
+    "EVG204": "task-in-several-threshold-files",
+    "EVG205": "repeated-task-id",
+    "EVG301": "overlapping-ranges",
+}
+
+
+def told(report: Report, root: Path) -> Said:
+    """Return findings in the words of the corpus."""
+    said: Said = Counter()
+    for finding in report:
+        file = Path(finding.file).relative_to(root).as_posix()
+        words = NOTES if finding.severity is Severity.WARNING else PROBLEMS
+        word = words.get(finding.code) or PROBLEMS.get(finding.code, finding.code)
+        what = str(finding.found or "")
+        if finding.code == "EVG101":
+            word, what = schema_word(finding)
+        if finding.code in ("EVG102", "EVG203", "EVG301", "EVG302"):
+            what = (finding.pointer or "").removeprefix("/thresholds/")
+        if finding.code == "EVG301":
+            name, other = what.partition("/")[0], finding.message.rpartition(" ")[2]
+            what = " and ".join(sorted((what, f"{name}/{other}")))
+        said[word, file, what] += 1
+    return said
+
+
+def schema_word(finding: Finding) -> tuple[str, str]:
+    """Return what the corpus calls a finding about the shape of a document."""
+    if finding.keyword == "pattern":
+        return "bad-id", str(finding.found)
+    if finding.keyword is None:
+        return ("legacy" if finding.pointer else "not-yaml"), finding.pointer or ""
+    return "schema", f"{finding.pointer} {finding.keyword}"
+
+
+def expected(pairs: Iterable[Any]) -> Said:
+    """Return expectations with gaps named alike, by their metric."""
+    said: Said = Counter()
+    for word, file, what in pairs:
+        if word == "note: gap between ranges":
+            said[word, file, what.partition(":")[0]] += 1
+        else:
+            said[word, file, what] += 1
+    return said
+
+
+def agreed(said: Said, want: Said) -> tuple[Said, Said]:
+    """Return what only we say and what only the corpus says, named classes left out."""
+    for excused in (
+        _label,
+        _range_without_bound,
+        _text_for_list,
+        _repeated_key,
+        _no_is_a_text,
+        _direction,
+    ):
+        excused(said, want)
+    return +(said - want), +(want - said)
+
+
+def _label(said: Said, want: Said) -> None:
+    """A label is accepted in the place of impact: a warning for two breaches of the schema."""
+    for word, file, what in list(said):
+        if word == "legacy":
+            place = what.removesuffix("/label")
+            del said[word, file, what]
+            for keyword in ("additionalProperties", "required"):
+                want["schema", file, f"{place} {keyword}"] -= 1
+
+
+def _range_without_bound(said: Said, want: Said) -> None:
+    """A range without limits is said once, as EVG102; a null limit by the schema alone."""
+    for word, file, what in list(want):
+        if word == "range-without-bound":
+            del want[word, file, what]
+            place = f"/thresholds/{what}"
+            if want.pop(("schema", file, f"{place} required"), 0):
+                want["empty-range", file, what] += 1
+
+
+def _text_for_list(said: Said, want: Said) -> None:
+    """A text in the place of a list has no items: its letters are no ids of metrics."""
+    if said["schema", "tasks/bbq.yaml", "/metrics type"]:
+        for what in "ac":
+            want.pop(("task-names-unknown-metric", "tasks/bbq.yaml", what), None)
+
+
+def _repeated_key(said: Said, want: Said) -> None:
+    """A key that is written twice leaves no trace in the reference; we say it."""
+    said.pop(("ES107", "tasks/bbq.yaml", ""), None)
+
+
+def _direction(said: Said, want: Said) -> None:
+    """Whether impacts follow the metric's direction is nothing that the reference looks at."""
+    for word, file, what in list(said):
+        if word == "EVG303":
+            del said[word, file, what]
+
+
+def _no_is_a_text(said: Said, want: Said) -> None:
+    """The reference reads YAML 1.1, in which `no` is false; the format is YAML 1.2.
+
+    The task is then named `no` in a file that is not.
+    """
+    if (
+        want["schema", "tasks/bbq.yaml", "/id type"]
+        and not said["schema", "tasks/bbq.yaml", "/id type"]
+    ):
+        del want["schema", "tasks/bbq.yaml", "/id type"]
+        said.pop(("note: id differs from file name", "tasks/bbq.yaml", "no"), None)
+
+
+@needs_corpus
+@pytest.mark.parametrize("snapshot", EXPECTED.get("snapshots", []), ids=lambda one: one["snapshot"])
+def test_configurations_have_the_problems_that_upstream_finds(snapshot: Any) -> None:
+    root = REAL / snapshot["snapshot"]
+    report = check(root)
+    said, want = agreed(told(report, root), expected(snapshot["problems"] + snapshot["notes"]))
+    assert (said, want) == (Counter(), Counter())
+    counted = snapshot["tasks"] + snapshot["metrics"] + snapshot["thresholds"]
+    assert report.runs[0].rows == counted
+
+
+@needs_corpus
+@pytest.mark.parametrize("mutant", EXPECTED.get("mutants", []), ids=lambda one: one["change"])
+def test_mutants_have_the_problems_that_upstream_finds(mutant: Any, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(REAL / EXPECTED["mutants_of"], tmp_path / "config"))
+    before = told(check(root), root)
+    for name, text in mutant["write"].items():
+        (root / name).write_text(text, encoding="utf-8")
+    for name in mutant["delete"]:
+        (root / name).unlink()
+    after = told(check(root), root)
+    gone = before - after
+    said, want = agreed(after - before, expected(mutant["new_problems"]))
+    assert (said, want) == (Counter(), Counter())
+    assert +gone == expected(mutant["problems_gone"])
+
+
+@needs_corpus
+@pytest.mark.parametrize("real", EXPECTED.get("reports", []), ids=lambda one: one["file"][-70:])
+def test_real_reports_are_interpreted(real: Any) -> None:
+    report = check(REAL / real["file"], aggregate=REAL / "config-3f3b6f5", max_findings=0)
+    own = [finding for finding in report if finding.file.endswith(".json")]
+    shape = {(one.pointer, one.keyword) for one in own if one.severity is Severity.ERROR}
+    assert [list(pair) for pair in sorted(shape)] == real["leaf_errors"]
+    assert not real["valid_as_report"]
+    assert report.exit_code == 1
+    values = {one.pointer: one for one in own if one.code == "EVG402"}
+    for task, known in real["tasks"].items():
+        for name, value in known["metrics"].items():
+            finding = values.pop(f"/results/{task}/{name}")
+            assert finding.found == value["value"]
+            assert all(f"impact {impact}" in finding.message for impact in value["impact"])
+    assert not values
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_schemas_are_valid_and_explain_themselves(kind: str) -> None:
+    schema = builtin_schema(f"evalguard/v1/{kind}")
+    Draft202012Validator.check_schema(schema)
+    assert schema["title"].startswith("EvalGuard v1 ")
+    texts = list(descriptions(schema))
+    assert all(text.endswith(".") and text == text.strip() for text in texts if text)
+    silent = [name for name, part in schema["properties"].items() if not part.get("description")]
+    assert silent == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_schemas_equal_the_references(kind: str) -> None:
+    if not REFERENCES.is_dir():
+        pytest.skip("the reference schemas are not kept in the repository")
+    reference = yaml.safe_load((REFERENCES / f"{kind}.schema.yaml").read_bytes())
+    assert spelled(stripped(builtin_schema(f"evalguard/v1/{kind}"))) == spelled(reference)
+
+
+@pytest.mark.parametrize("engine", ["rust", "portable"])
+def test_engines_agree_on_the_example(engine: str, folder: Path) -> None:
+    (folder / "thresholds" / "sums.yaml").write_text("task: 5\nthresholds: {a: [{min: x}, 1]}\n")
+    shown = [(one.file, one.code, one.pointer, one.keyword) for one in check(folder, engine=engine)]
+    assert shown == [(one.file, one.code, one.pointer, one.keyword) for one in check(folder)]
+    assert builtin_validator("evalguard/v1/report", engine).fits({})
+
+
+def test_the_example_is_sound_and_recognised() -> None:
+    report = evalstream.check(EXAMPLE)
+    (run,) = report.runs
+    assert (report.exit_code, run.verdict, run.format, run.version) == (
+        0,
+        "passed",
+        "evalguard",
+        "v1",
+    )
+    assert run.rows == 7
+    assert set(report.counts) == {"EVG402"}
+
+
+def test_findings_are_ordered_and_the_same_every_time(folder: Path) -> None:
+    (folder / "metrics" / "accuracy.yaml").unlink()
+    report = check(folder)
+    assert [one.as_dict() for one in report] == [one.as_dict() for one in check(folder)]
+    for file in {one.file for one in report}:
+        order = [one.order() for one in report if one.file == file]
+        assert order == sorted(order)
+
+
+@pytest.mark.parametrize("name", ["no", "yes", "on", "1e3", "0777", "2025-01-01", "1_000", "-0"])
+def test_ids_stay_what_is_written(name: str, tmp_path: Path) -> None:
+    (tmp_path / "tasks").mkdir()
+    task = f"id: {name}\nname: x\nmetrics: [{name}]\n"
+    (tmp_path / "tasks" / f"{name}.yaml").write_text(task)
+    (tmp_path / "thresholds").mkdir()
+    thresholds = f"task: {name}\nthresholds:\n  {name}: []\n"
+    (tmp_path / "thresholds" / f"{name}.yml").write_text(thresholds)
+    assert metric(tmp_path, METRIC.replace("id: m", f"id: {name}"), f"{name}.yaml") == []
+
+
+@pytest.mark.parametrize(("written", "kind"), [("5", "integer"), ("true", "boolean"), ("", "null")])
+def test_ids_that_are_no_texts_are_errors(written: str, kind: str, tmp_path: Path) -> None:
+    (finding,) = metric(tmp_path, METRIC.replace("id: m", f"id: {written}"))
+    assert (finding.code, finding.pointer, finding.line) == ("EVG101", "/id", 1)
+    assert finding.message.startswith(kind)
+
+
+@pytest.mark.parametrize("name", ["a b", "v1.0", "é", "a\\n", ""])
+def test_ids_are_identifiers(name: str, tmp_path: Path) -> None:
+    found = metric(tmp_path, METRIC.replace("id: m", f'id: "{name}"'))
+    assert [(one.code, one.keyword) for one in found if one.severity is Severity.ERROR] == [
+        ("EVG101", "pattern")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "line"),
+    [
+        (b"\xef\xbb\xbf" + METRIC.encode(), "ES102", 1),
+        (METRIC.encode("utf-16"), "ES102", 1),
+        (METRIC + "tags: [\xff", "EVG101", 4),
+        (METRIC.encode() + b"tags: [\xff]\n", "ES101", 4),
+        (METRIC + "tags: [a\0]\n", "ES106", 4),
+        (METRIC + "name: again\n", "ES107", 4),
+        (METRIC + "description: 1e999\n", None, None),
+        (METRIC + "type: .nan\n", "EVG101", 4),
+        (METRIC + "tags: " + "[" * 300, "ES113", 4),
+        ("", "EVG101", 1),
+        ("- a\n", "EVG101", 1),
+        (METRIC + "---\n" + METRIC, "EVG101", 4),
+        (METRIC + "<<: {type: score}\n", "EVG101", 4),
+        (METRIC + "tags: !!python/tuple [a]\n", "EVG101", 4),
+        ("%YAML 1.1\n---\n" + METRIC, "EVG101", 1),
+    ],
+)
+def test_texts_are_refused_where_they_are_wrong(
+    text: str | bytes, code: str | None, line: int | None, tmp_path: Path
+) -> None:
+    found = metric(tmp_path, text)
+    assert [(one.code, one.line) for one in found] == ([] if code is None else [(code, line)])
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (b"", "ES103"),
+        (b'{"id": "m", "id": "m", "name": "M", "direction": "higher_is_better"}', "ES107"),
+        (b'{"id": "m", "name": "\\ud800", "direction": "higher_is_better"}', "ES114"),
+        (b'{"id": "m", "name": "M", "direction": "higher_is_better"', "ES103"),
+        (b"[]", "EVG101"),
+        (b"[" * 300, "ES113"),
+        (b'{"id": "\xff"}', "ES101"),
+    ],
+)
+def test_json_is_read_exactly(text: bytes, code: str, tmp_path: Path) -> None:
+    assert [one.code for one in metric(tmp_path, text, "m.json")] == [code]
+
+
+def test_numbers_that_are_none_are_shared_findings(folder: Path) -> None:
+    thresholds = (
+        "task: sums\nthresholds: {accuracy: [{impact: low, min: .nan}, {impact: low, max: .inf}]}\n"
+    )
+    (folder / "thresholds" / "sums.yaml").write_text(thresholds)
+    found = [(one.code, one.pointer) for one in check(folder) if one.severity is Severity.ERROR]
+    assert found == [
+        ("ES108", "/thresholds/accuracy/0/min"),
+        ("ES108", "/thresholds/accuracy/1/max"),
+    ]
+
+
+def test_a_document_that_cannot_be_read_accuses_no_other(folder: Path) -> None:
+    (folder / "metrics" / "accuracy.yaml").write_text("id: [")
+    assert codes(check(folder)) == ["EVG101"]
+    report = check(folder, ignore=("EVG101",))
+    assert (report.exit_code, report.runs[0].verdict) == (3, "incomplete")
+
+
+def test_tasks_of_a_report_may_have_names_round_them(folder: Path) -> None:
+    path = folder / "reports" / "acorn-7b.yaml"
+    report = yaml.safe_load(path.read_text())
+    report["tasks"] = [{"any": report["tasks"][0]}, {"advice": {"n_samples": {"original": 1}}}]
+    path.write_text(json.dumps(report))
+    assert codes(check(folder)) == []
+    report["tasks"][0]["any"]["task_ref"] = "none"
+    report["tasks"][1]["advice"]["n_samples"]["effective"] = 2
+    path.write_text(json.dumps(report))
+    places = [one.pointer for one in check(folder) if one.code == "EVG401"]
+    assert sorted(place or "" for place in places) == [
+        "/tasks/0/any/task_ref",
+        "/tasks/1/advice/n_samples/effective",
+    ]
+
+
+def test_flat_tasks_are_judged_where_they_stand(folder: Path) -> None:
+    path = folder / "reports" / "acorn-7b.yaml"
+    path.write_text(path.read_text().replace("n_shot: 0", "n_shot: few"))
+    found = [(one.code, one.pointer, one.line) for one in check(folder) if one.keyword]
+    assert found == [("EVG101", "/tasks/0/n_shot", 14)]
+
+
+def test_results_that_belong_to_no_task_are_told(folder: Path) -> None:
+    path = folder / "reports" / "acorn-7b.yaml"
+    report = yaml.safe_load(path.read_text())
+    report["results"].append({"accuracy": {"value": "0.5"}})
+    path.write_text(json.dumps(report))
+    found = [(one.code, one.severity.label, one.pointer) for one in check(folder)]
+    assert found == [
+        ("EVG401", "warning", "/results"),
+        ("EVG401", "error", "/results/2/accuracy/value"),
+    ]
+
+
+def test_what_a_report_measures_has_to_be_known(folder: Path) -> None:
+    path = folder / "reports" / "acorn-7b.yaml"
+    text = (
+        path.read_text()
+        .replace("  - refusal_rate:", "  - accuracy:")
+        .replace("task_ref: sums", "task_ref: Sums")
+    )
+    path.write_text(text.replace("    refusal_rate:", "    refusals:"))
+    found = {(one.pointer, one.found) for one in check(folder) if one.code == "EVG401"}
+    assert found == {
+        ("/tasks/0/task_ref", "Sums"),
+        ("/results/0/refusals", "refusals"),
+        ("/results/1/accuracy", "accuracy"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [("0.5", "[0.5, 0.8)"), ("0.8", "[0.8, …)"), ("-1", "[…, 0.5)")]
+)
+def test_min_counts_to_a_range_and_max_does_not(value: str, words: str, folder: Path) -> None:
+    path = folder / "reports" / "acorn-7b.yaml"
+    path.write_text(path.read_text().replace("0.875", value))
+    finding = next(one for one in check(folder) if one.pointer == "/results/0/accuracy/value")
+    assert words in finding.message
+    assert finding.severity is Severity.INFO
+
+
+@pytest.mark.parametrize("name", ["sums", "advice"])
+def test_a_task_by_itself_leaves_its_references_open(name: str) -> None:
+    report = check(EXAMPLE / "tasks" / f"{name}.yaml")
+    assert codes(report) == ["EVG201"]
+    assert (report.exit_code, report.runs[0].verdict) == (0, "incomplete")
+    assert check(EXAMPLE / "tasks" / f"{name}.yaml", strict=True).exit_code == 1
+
+
+def test_a_metric_by_itself_refers_to_nothing() -> None:
+    report = evalstream.check(EXAMPLE / "metrics" / "accuracy.yaml")
+    assert (report.exit_code, report.runs[0].verdict, report.counts) == (0, "passed", {})
+
+
+def test_a_report_goes_with_the_folder_that_it_refers_to(folder: Path, tmp_path: Path) -> None:
+    alone = check(folder / "reports" / "acorn-7b.yaml")
+    assert (codes(alone), alone.runs[0].verdict) == (["EVG401"], "incomplete")
+    moved = tmp_path / "acorn-7b.yaml"
+    (folder / "reports" / "acorn-7b.yaml").rename(moved)
+    report = evalstream.check(moved, aggregate=folder)
+    assert (report.exit_code, report.runs[0].verdict, report.runs[0].rows) == (0, "passed", 7)
+    assert report.counts == {"EVG402": 3}
+    both = evalstream.check(EXAMPLE, aggregate=EXAMPLE / "tasks")
+    assert both.runs[0].rows == 7
+
+
+def test_a_report_comes_on_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = (EXAMPLE / "reports" / "acorn-7b.yaml").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    report = check("-", aggregate=EXAMPLE)
+    assert report.exit_code == 0
+    assert [one.line for one in report if one.file == "-"] == [24, 27, 29]
+
+
+def test_inputs_do_not_go_with_evalguard() -> None:
+    with pytest.raises(UsageError, match="evalguard"):
+        check(EXAMPLE, inputs_file=EXAMPLE)
+
+
+@pytest.mark.parametrize("name", ["x.yaml", "x.json", "x.jsonl", "x.txt"])
+def test_other_files_are_not_checked_and_do_not_pass(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text('{"evaluation_results": [], "items": 1}')
+    for path in (tmp_path, tmp_path / name):
+        report = check(path)
+        assert report.exit_code == 3
+        finding, *left = report
+        assert [finding.code, *codes(left)] in (["ES005"], ["ES005", "ES007"])
+        assert "eee, evalguard, harpia, infereval" in finding.message
+
+
+def test_what_is_missing_or_unreadable_is_not_checked(tmp_path: Path, folder: Path) -> None:
+    report = check(tmp_path / "none.yaml")
+    assert (report.exit_code, codes(report)) == (3, ["ES001"])
+    (tmp_path / "empty").mkdir()
+    assert check(tmp_path / "empty").exit_code == 3
+    report = check(folder, aggregate=tmp_path / "none")
+    assert (report.exit_code, codes(report)) == (3, ["ES001"])
+
+
+def test_a_schema_in_the_folder_is_no_document(folder: Path) -> None:
+    shutil.copy(SCHEMAS / "evalguard" / "v1" / "task.schema.yaml", folder / "tasks")
+    report = check(folder)
+    assert (report.exit_code, report.runs[0].rows, codes(report)) == (0, 7, [])
+    assert report.counts["EVG101"] == 1
+
+
+def test_links_are_not_followed_out_of_the_folder(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret.yaml").write_text(METRIC)
+    (tmp_path / "outside").mkdir()
+    os.symlink(tmp_path / "secret.yaml", folder / "metrics" / "m.yaml")
+    os.symlink(tmp_path / "outside", folder / "more")
+    os.symlink(folder / "metrics", folder / "again")
+    os.symlink("accuracy.yaml", folder / "metrics" / "b.yaml")
+    os.symlink(".", folder / "loop")
+    report = check(folder)
+    assert report.exit_code == 1
+    found = [(one.code, Path(one.file).name) for one in report if one.severity is Severity.ERROR]
+    assert sorted(found) == [("EVG502", "m.yaml"), ("EVG502", "more")]
+    assert check(folder, ignore=("EVG502",)).exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("tasks/x.yaml", "id: ../x\nname: x\nmetrics: []\n"),
+        ("tasks/x.yaml", "id: x\nname: x\nmetrics: [/etc/passwd]\n"),
+        ("metrics/x.yaml", 'id: "..\\\\x"\nname: x\ndirection: higher_is_better\n'),
+        ("thresholds/x.yaml", "task: ../sums\nthresholds: {}\n"),
+        ("thresholds/sums.yaml", "task: sums\nthresholds: {../accuracy: []}\n"),
+        ("reports/x.yaml", "tasks: [{task_ref: ../sums}]\nresults: []\n"),
+        ("reports/x.yaml", "tasks: [{task_ref: sums, dataset_path: ../../data}]\n"),
+        ("reports/x.yaml", "metadata: {$ref: 'file:///etc/passwd'}\n"),
+        ("reports/a/b/x.yaml", "metadata: {$ref: ../../../../x}\n"),
+    ],
+)
+def test_paths_that_leave_the_folder_are_said_once(path: str, text: str, folder: Path) -> None:
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    (folder / path).write_text(text)
+    assert codes(check(folder), least=Severity.ERROR) == ["EVG502"]
+
+
+@pytest.mark.parametrize("path", ["/path/to/data", "../data", "a/../../data", "squad", "C:\\data"])
+def test_data_may_lie_on_another_machine_or_within(path: str, folder: Path) -> None:
+    text = json.dumps({"tasks": [{"task_ref": "sums", "dataset_path": path}]})
+    (folder / "reports" / "x.json").write_text(text)
+    assert codes(check(folder)) == []
+
+
+def test_paths_climb_by_their_parts() -> None:
+    assert climbs("..", 0)
+    assert climbs("a/../..", 0)
+    assert not climbs("a/..", 0)
+    assert not climbs("../x", 1)
+    assert not climbs("a..b", 0)
+    assert is_absolute("/x")
+    assert is_absolute("FILE:x")
+    assert not is_absolute("a/b")
+
+
+def test_options_hold_for_this_system_too(folder: Path) -> None:
+    for number in range(5):
+        (folder / "metrics" / f"m{number}.yaml").write_text("id: x\n")
+    report = check(folder, select=("EVG101",), max_findings=3)
+    assert (report.counts, report.shown) == ({"EVG101": 10}, 3)
+    shown = check(folder, select=("EVG205",), show_values=False)
+    assert all(one.found is None for one in shown)
+    sound = check(EXAMPLE, fail_on=Severity.INFO)
+    assert sound.exit_code == 1
+
+
+@pytest.mark.parametrize("how", ["text", "json", "jsonl", "github"])
+def test_all_reporters_report(how: str, folder: Path) -> None:
+    (folder / "metrics" / "accuracy.yaml").write_text("id: [é\n")
+    command = [sys.executable, "-m", "evalstream", "check", str(folder), "--format", how]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 1, ran.stderr
+    assert "EVG101" in ran.stdout
+
+
+def test_a_missing_library_is_named_and_nothing_passes(
+    monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    builtin_schema.cache_clear()
+    builtin_validator.cache_clear()
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    report = check(folder)
+    assert report.exit_code == 3
+    assert set(report.counts) == {"ES001"}
+    assert "pip install 'evalstream[yaml]'" in next(iter(report)).message
+
+
+def test_documents_are_recognised(folder: Path, tmp_path: Path) -> None:
+    def kind(path: Path) -> str | None:
+        return recognised(beginning_of(str(path)))
+
+    assert kind(folder / "tasks" / "sums.yaml") == "task"
+    assert kind(folder / "metrics" / "accuracy.yaml") == "metric"
+    assert kind(folder / "thresholds" / "sums.yaml") == "threshold"
+    assert kind(folder / "thresholds" / "advice.json") == "threshold"
+    assert kind(folder / "reports" / "acorn-7b.yaml") == "report"
+    (tmp_path / "x.yml").write_text("a: 1")
+    assert kind(tmp_path / "x.yml") is None
+    assert kind(tmp_path / "none.yaml") is None
+    assert kind(EXAMPLES / "aggregate.json") is None
+    assert shown(str(folder)) == ["evalguard"]
+    assert list(shown(str(EXAMPLES / "tampered"))) == ["eee"]
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "x.yaml").write_text("a: 1")
+    (tmp_path / "other" / "x.json").write_text('{"metrics": [], "instances": []}')
+    assert "evalguard" not in shown(str(tmp_path / "other"))
+
+
+JUNK: list[Any] = [
+    None,
+    True,
+    5,
+    -1,
+    1e308,
+    10**400,
+    "",
+    "no",
+    "x" * 200,
+    [],
+    {},
+    [[]],
+    {"": {"": 0}},
+    "../x",
+]
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the paths of all nodes below the root."""
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    return [one for key, inner in items for one in [(*path, key), *places(inner, (*path, key))]]
+
+
+def _mutated(text: str, draw: Callable[[Any], Any]) -> bytes:
+    """Return a document with one node replaced, removed or renamed, or its bytes spoilt."""
+    if draw(st.booleans()):
+        data = bytearray(text.encode())
+        start = draw(st.integers(0, len(data)))
+        data[start : start + draw(st.integers(0, 20))] = draw(st.binary(max_size=6))
+        return bytes(data)
+    document = owner = yaml.safe_load(text)
+    *steps, last = draw(st.sampled_from(places(document)))
+    for step in steps:
+        owner = owner[step]
+    action = draw(st.sampled_from(["set", "remove", "add"]))
+    if action == "remove":
+        del owner[last]
+    elif action == "add" and isinstance(owner, dict):
+        owner[draw(st.text(max_size=5))] = draw(st.sampled_from(JUNK))
+    else:
+        owner[last] = draw(st.sampled_from(JUNK))
+    return json.dumps(document).encode()
+
+
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.data())
+def test_no_mutation_of_the_example_crashes(tmp_path: Path, data: st.DataObject) -> None:
+    root = tmp_path / "mutated"
+    shutil.rmtree(root, ignore_errors=True)
+    shutil.copytree(EXAMPLE, root)
+    path = data.draw(st.sampled_from(sorted(root.rglob("*.*"))))
+    path.write_bytes(_mutated(path.read_text(), data.draw))
+    report = check(root)
+    assert report.exit_code in {0, 1, 3}
+    assert (report.exit_code == 0) == (not codes(report, least=Severity.ERROR))
+    for finding in report:
+        json.dumps(finding.as_dict())

@@ -1,0 +1,161 @@
+"""JSON at its edges: every case as one line of a file of rows, and as a file of its own."""
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from corpus import expectations, needs_corpus, reader_of
+from paths import EXAMPLES
+from rows import hashed
+
+import evalstream
+from evalstream.model.finding import Finding, Severity
+from evalstream.model.report import Report
+
+pytestmark = needs_corpus
+
+Case = dict[str, Any]
+
+CASES: list[Case] = expectations("json-edge/json-test-suite.json").get("cases", [])
+ROW = (EXAMPLES / "run.jsonl").read_bytes().partition(b"\n")[0]
+NO_VIOLATION_OF_TEXT = {"ES109", "ES114"}
+"""What may be said of a line of sound JSON: it is no object, or holds half a surrogate pair."""
+
+
+def text_of(case: Case) -> bytes:
+    """Return the bytes of a case without the newline that may end them."""
+    return base64.b64decode(case["base64"]).removesuffix(b"\n")
+
+
+def parameters(cases: list[Case]) -> Any:
+    """Run a test for each case, named as in the suite."""
+    return pytest.mark.parametrize("case", cases, ids=[case["name"] for case in cases])
+
+
+LINES = [case for case in CASES if b"\n" not in text_of(case)]
+
+every_case = parameters(CASES)
+every_line = parameters(LINES)
+every_sound_line = parameters([case for case in LINES if case["expected"] == "accept"])
+every_broken_line = parameters(
+    [case for case in LINES if case["expected"] == "reject" and not case["blank"]]
+)
+every_blank_line = parameters([case for case in LINES if case["blank"]])
+both_engines = pytest.mark.parametrize("engine", ["rust", "portable"])
+
+
+def row(sample: str, **members: Any) -> bytes:
+    """Return a sound row of its own, but for the members given."""
+    own = json.loads(ROW)
+    own["input"]["raw"] = f"{sample}: {own['input']['raw']}"
+    return json.dumps({**hashed(own, "concat"), "sample_id": sample, **members}).encode()
+
+
+def checked(path: Path, *lines: bytes, **settings: Any) -> Report:
+    """Write lines to a file and check it."""
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
+    return evalstream.check(path, jobs=1, max_findings=0, **settings)
+
+
+def on_line(report: Report, number: int) -> list[Finding]:
+    """Return the findings on one line."""
+    return [finding for finding in report if finding.line == number]
+
+
+def text_errors(findings: list[Finding]) -> list[Finding]:
+    """Return the errors of bytes and JSON among findings."""
+    return [
+        finding
+        for finding in findings
+        if finding.code.startswith("ES1") and finding.severity is Severity.ERROR
+    ]
+
+
+@every_sound_line
+def test_a_line_of_json_has_no_violation_of_text(case: Case, tmp_path: Path) -> None:
+    report = checked(tmp_path / "run.jsonl", row("first"), text_of(case), row("last"))
+    found = on_line(report, 2)
+    assert {
+        finding.code for finding in found if finding.code.startswith("ES1")
+    } <= NO_VIOLATION_OF_TEXT
+    assert found
+    assert not on_line(report, 1) + on_line(report, 3)
+
+
+@every_broken_line
+def test_a_broken_line_has_one_violation_of_text(case: Case, tmp_path: Path) -> None:
+    report = checked(tmp_path / "run.jsonl", row("first"), text_of(case), row("last"))
+    (found,) = on_line(report, 2)
+    assert text_errors([found]) == [found]
+    assert found.code != "ES109"
+    assert found.message
+    assert found.offset == len(row("first")) + 1
+    assert report.exit_code == 1
+    assert not on_line(report, 1) + on_line(report, 3)
+
+
+@every_blank_line
+def test_a_blank_line_is_no_row(case: Case, tmp_path: Path) -> None:
+    report = checked(tmp_path / "run.jsonl", row("first"), text_of(case), row("last"))
+    assert [finding.code for finding in on_line(report, 2)] == ["ES110"]
+    assert report.runs[0].rows == 2
+
+
+@every_line
+def test_the_lines_around_are_judged(case: Case, tmp_path: Path) -> None:
+    first, last = row("first", model_id=5), row("last", model_id=5)
+    report = checked(tmp_path / "run.jsonl", first, text_of(case), last)
+    for number in (1, 3):
+        found = [(finding.code, finding.pointer) for finding in on_line(report, number)]
+        assert found == [("ES202", "/model_id")]
+    assert report.runs[0].rows == (2 if case["blank"] else 3)
+
+
+@both_engines
+@every_line
+def test_no_case_is_accepted_as_a_row(case: Case, engine: str) -> None:
+    assert reader_of("auto", engine).accept(text_of(case)) is None
+    assert reader_of("0.2.0", engine).accept(text_of(case)) is None
+
+
+@both_engines
+@every_broken_line
+def test_a_row_with_a_broken_value_is_not_accepted(case: Case, engine: str) -> None:
+    line = row("broken", metadata={"value": "here"}).replace(b'"here"', text_of(case))
+    accepted = reader_of("0.2.0", engine).accept(line)
+    if accepted is not None:
+        # What is no JSON by itself can be JSON in a row, such as a text cut in two.
+        assert accepted == json.loads(line)
+
+
+@both_engines
+@every_sound_line
+def test_a_row_with_a_sound_value_is_accepted(case: Case, engine: str) -> None:
+    line = row("sound", metadata={"value": "here"}).replace(b'"here"', text_of(case))
+    accepted = reader_of("0.2.0", engine).accept(line)
+    assert accepted == json.loads(line)
+
+
+@every_case
+def test_a_case_by_itself_is_no_sound_file(case: Case, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(base64.b64decode(case["base64"]))
+    report = evalstream.check(path, jobs=1)
+    assert report.exit_code in (1, 3)
+    assert not report.passed
+    assert list(report)
+
+
+@every_case
+def test_a_case_by_itself_is_no_aggregate(case: Case, tmp_path: Path) -> None:
+    rows, aggregate = tmp_path / "run.jsonl", tmp_path / "aggregate.json"
+    aggregate.write_bytes(base64.b64decode(case["base64"]))
+    report = checked(rows, row("first"), aggregate=aggregate)
+    assert report.exit_code == 1
+    assert [finding for finding in report if finding.file == str(aggregate)]
+    if case["expected"] == "reject":
+        about = [finding for finding in report if finding.file == str(aggregate)]
+        assert text_errors(about)
+        assert not [finding for finding in about if finding.code == "ES109"]

@@ -1,0 +1,89 @@
+"""Dask clusters whose scheduler and workers are processes on this machine."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paths import REPOSITORY, SUPPORT
+
+from evalstream.executors.dask import backend as dask
+
+needs_dask = [
+    pytest.mark.leaves_threads,
+    # Not imported here: who imports it before we do keeps its own way of logging.
+    pytest.mark.skipif(
+        find_spec("distributed") is None, reason="needs Dask: pip install 'evalstream[dask]'"
+    ),
+    # Sockets and loops of connections that were lost are let go whenever Dask comes to it.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+"""What every module of tests with a cluster is marked with."""
+
+STARTS_SECONDS = 120.0
+
+
+class Machines:
+    """A scheduler and workers, each a process on this machine."""
+
+    def __init__(self, folder: Path, workers: int) -> None:
+        self._folder = folder
+        self.file = folder / "scheduler.json"
+        self.scheduler = self._start("dask_scheduler", "--port", "0", "--scheduler-file")
+        self.workers = [self.add() for _ in range(workers)]
+        end = time.monotonic() + STARTS_SECONDS
+        while not (self.file.exists() and self.file.read_text().rstrip().endswith("}")):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        self.address = json.loads(self.file.read_text())["address"]
+
+    def add(self) -> subprocess.Popen[bytes]:
+        """Start a worker."""
+        options = ["--nthreads", "1", "--memory-limit", "1GB", "--no-nanny"]
+        return self._start("dask_worker", *options, "--scheduler-file")
+
+    def _start(self, program: str, *options: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", f"distributed.cli.{program}", *options, str(self.file)]
+        if program == "dask_worker":
+            command += ["--local-directory", str(self._folder)]
+        return subprocess.Popen(
+            [*command, "--host", "127.0.0.1", "--no-dashboard"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=environment(),
+        )
+
+    def stop(self) -> None:
+        """End every process in any case."""
+        for process in (*self.workers, self.scheduler):
+            process.kill()
+            process.wait()
+
+
+def environment() -> dict[str, str]:
+    """Return what processes need to find the package and the tasks of tests."""
+    paths = [str(REPOSITORY), str(SUPPORT), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+@contextlib.contextmanager
+def machines(folder: Path, workers: int) -> Iterator[Machines]:
+    """Start a cluster, and end it in any case."""
+    started = Machines(folder, workers)
+    try:
+        yield started
+    finally:
+        dask.leave()
+        started.stop()
+
+
+def joined(cluster: Machines) -> Any:
+    return dask.backend(cluster.address, patience=STARTS_SECONDS)

@@ -1,0 +1,21 @@
+"""Where things lie that tests read: in the checkout, and beside it."""
+
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent.parent
+SUPPORT = TESTS / "support"
+REPOSITORY = TESTS.parent
+EXAMPLES = REPOSITORY / "examples"
+SCHEMAS = REPOSITORY / "schemas"
+
+PAIRS = TESTS / "pairs"
+"""Sound runs in the layout of a datastore, a folder for each version of the format."""
+
+CASES = TESTS / "rules" / "cases"
+"""A folder for each rule, by its code: `bad.txt`, `good.txt` and `findings.json`."""
+
+TRANSCRIPTS = TESTS / "transcripts"
+"""Scenarios of the command line: commands, what they print, their exit codes."""
+
+SHARED = REPOSITORY.parent / "shared"
+"""The corpus and the reference schemas, which are not kept in the repository."""

@@ -1,0 +1,85 @@
+"""The options of commands: made from the options object, grouped in the help, and read back."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evalstream.api_options import CHOICES
+from evalstream.cli.help import HEADINGS
+from evalstream.engine.routing import SIDECAR
+from evalstream.model.options import OPTIONS
+
+CHECKOUT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").exists())
+EXAMPLES = CHECKOUT / "examples"
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the program in the folder of examples."""
+    return subprocess.run(
+        [sys.executable, "-m", "evalstream", *arguments],
+        cwd=EXAMPLES,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"COLUMNS": "400", "PYTHONPATH": str(CHECKOUT), "LC_ALL": "C.UTF-8", "TERM": "dumb"},
+    )
+
+
+@pytest.mark.parametrize("command", ["check", "seal"])
+def test_help_lists_every_option_under_its_heading(command: str) -> None:
+    told = run(command, "--help").stdout
+    headings = re.findall(r"^([A-Z]\w+):$", told, re.MULTILINE)
+    assert headings == [heading for heading in HEADINGS if heading in headings]
+    parts = dict(zip(headings, re.split(r"^[A-Z]\w+:$", told, flags=re.MULTILINE)[1:], strict=True))
+    for name, option in OPTIONS.items():
+        flag = (option.text.flags or (f"--{name.replace('_', '-')}",))[0]
+        wanted = option.text.checks if command == "check" else option.text.seals
+        if wanted and name != "force":
+            assert f"{flag} " in parts[option.text.group.value], flag
+            for choice in CHOICES.get(name, ()):
+                assert choice in parts[option.text.group.value], (flag, choice)
+        for former in option.text.former:
+            assert former not in told
+    assert "-h, --help" in told
+
+
+def test_the_help_of_rejected_names_the_file_beside_it() -> None:
+    assert f"FILE{SIDECAR}" in OPTIONS["rejected"].text.help
+
+
+@pytest.mark.parametrize(
+    ("usual", "other"),
+    [
+        (["--format", "json"], ["-f", "json"]),
+        (["--jobs", "1", "--format", "json"], ["-j", "1", "-f", "json"]),
+        (["--input-format", "eee", "--format", "json"], ["--format-name", "eee", "-f", "json"]),
+    ],
+)
+def test_short_and_former_names_do_the_same(usual: list[str], other: list[str]) -> None:
+    first, second = (run("check", "run.jsonl", *options) for options in (usual, other))
+    assert first.returncode == second.returncode == 0
+    one, two = (json.loads(done.stdout) for done in (first, second))
+    one["runs"][0]["seconds"] = two["runs"][0]["seconds"] = 0
+    assert one == two
+
+
+@pytest.mark.parametrize("flag", ["--inputs-file", "--inputs"])
+def test_an_inputs_file_has_one_name_and_a_former_one(flag: str) -> None:
+    done = run("check", "harpia/log.jsonl", "--aggregate", "harpia/output.json", flag, "no.json")
+    assert done.returncode == 3
+    assert "no.json" in done.stdout
+
+
+def test_values_reach_the_check() -> None:
+    options = ["--no-values", "--max-findings", "1", "--select", "ES4, ES5", "--ignore", "ES502"]
+    done = run("check", "tampered", "--fail-on", "error", "--format", "json", *options)
+    report = json.loads(done.stdout)
+    assert report["runs"][0]["selected"] == ["ES4", "ES5"]
+    assert report["runs"][0]["ignored"] == ["ES502"]
+    assert [finding["code"] for finding in report["findings"]] == ["ES401", "ES501"]
+    assert not any("found" in finding for finding in report["findings"])
+    assert list(report["rules"]) == ["ES401", "ES501"]

@@ -1,0 +1,658 @@
+"""What rows say about themselves: the borders of each rule, and the pass that accepts quickly."""
+
+import copy
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from corpus import CORPUS, lines_of
+from fast_rows import agreed, bare, passed_over, written
+from hypothesis import given
+from hypothesis import strategies as st
+from rows import VERSIONS, Row, aggregate_of, bounded, line_of, mutants, sound_rows
+
+import evalstream
+from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.eee.catalogue import ROW_RULES
+from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.probe import probe_context
+from evalstream.formats.eee.row_engine import RowEngine
+from evalstream.formats.eee.row_groups import notice_key
+from evalstream.formats.eee.rules.row import FOREIGN_SOURCE
+from evalstream.formats.eee.versions import INSTANCE_VERSIONS
+from evalstream.formats.registry import CATALOGUE
+from evalstream.model.finding import Severity, Violation
+from evalstream.model.options import Options
+
+OPTIONAL = ("ES312", "ES316")
+JUDGED = {rule.code for rule in ROW_RULES if not rule.by_ids}
+"""What is said of each row by itself, not once for all rows with the same ids."""
+LAYER = [code for code in CATALOGUE if code.startswith("ES3")]
+
+
+def context(version: str = "0.2.0", **changes: Any) -> RowContext:
+    """Return the context of a run with an aggregate, its first result changed."""
+    document = aggregate_of(version, b"", 0)
+    document["evaluation_results"][0].update(changes)
+    return probe_context(Options(select=("ES3",)), Aggregate("aggregate.json", document), b"")
+
+
+ALONE = probe_context(Options(select=("ES3",)), None, b"")
+CONTEXTS = [ALONE, context("0.2.0"), context("0.3.0")]
+
+
+def said(row: Row, within: RowContext) -> list[Violation]:
+    """Return everything that the rules of the layer say of a row, one by one."""
+    bound = [rule.row(within) for code in LAYER if (rule := CATALOGUE[code]).row is not None]
+    return [violation for check in bound if check is not None for violation in check(row)]
+
+
+def codes(row: Row, within: RowContext = CONTEXTS[1]) -> set[str]:
+    """Return what is said of a row: codes, with W or I where the severity is not the rule's."""
+    marks = {Severity.WARNING: "W", Severity.INFO: "I", None: "", Severity.ERROR: "E"}
+    return {violation.code + marks[violation.severity] for violation in said(row, within)}
+
+
+def changed(number: int, changes: dict[str, Any], version: str = "0.2.0") -> Row:
+    """Return an example row with the members at some pointers set, or removed with `...`."""
+    row = copy.deepcopy(sound_rows(version)[number])
+    for place, value in changes.items():
+        *path, last = place.split("/")
+        owner: Any = row
+        for key in path:
+            owner = owner[int(key) if isinstance(owner, list) else key]
+        if value is ...:
+            del owner[last]
+        else:
+            owner[int(last) if isinstance(owner, list) else last] = value
+    return row
+
+
+SINGLE, AGENTIC, MULTI = 0, 2, 5
+DRAWN = "q8Zr41xTmP0vW7LkNc3YdHb2Js9GfAe6Uo5R"
+"""As random as a key, and none."""
+
+ANSWER = {
+    "turn_idx": 0,
+    "source": "output.raw",
+    "extracted_value": "5",
+    "extraction_method": "regex",
+    "is_terminal": True,
+}
+
+CASES: list[tuple[int, dict[str, Any], str]] = [
+    (SINGLE, {}, ""),
+    (AGENTIC, {}, ""),
+    (MULTI, {}, ""),
+    (SINGLE, {"answer_attribution": []}, "ES301I"),
+    (SINGLE, {"answer_attribution": [ANSWER, ANSWER]}, "ES301"),
+    (SINGLE, {"answer_attribution": [{**ANSWER, "is_terminal": False}]}, "ES301"),
+    (SINGLE, {"answer_attribution": [{**ANSWER, "is_terminal": False}, ANSWER]}, ""),
+    (SINGLE, {"answer_attribution": [{**ANSWER, "is_terminal": "yes"}]}, ""),
+    (SINGLE, {"answer_attribution": "none"}, ""),
+    (SINGLE, {"answer_attribution/0/turn_idx": 1}, "ES302"),
+    (SINGLE, {"answer_attribution/0/turn_idx": -1}, "ES302"),
+    (SINGLE, {"answer_attribution/0/turn_idx": "1"}, ""),
+    (AGENTIC, {"answer_attribution/0/turn_idx": 4}, "ES302"),
+    (AGENTIC, {"answer_attribution/0/turn_idx": 0}, ""),
+    (AGENTIC, {"interactions": []}, "ES302 ES303 ES306"),
+    (SINGLE, {"answer_attribution/0/source": "output.raw[0]"}, ""),
+    (SINGLE, {"answer_attribution/0/source": "interactions[0].content"}, "ES303"),
+    (SINGLE, {"answer_attribution/0/source": ""}, "ES303"),
+    (SINGLE, {"answer_attribution/0/source": " "}, "ES303"),
+    (SINGLE, {"answer_attribution/0/source": "output.text"}, "ES303"),
+    (SINGLE, {"answer_attribution/0/source": "output"}, "ES303"),
+    (SINGLE, {"answer_attribution/0/source": "scores.match.answer"}, "ES303I"),
+    (SINGLE, {"answer_attribution/0/source": "output_column"}, "ES303I"),
+    (SINGLE, {"answer_attribution/0/source": "output.reasoning_trace[0]"}, "ES303I"),
+    (SINGLE, {"answer_attribution/0/source": None}, ""),
+    (MULTI, {"answer_attribution/0/source": "answer"}, "ES303I"),
+    (MULTI, {"answer_attribution/0/source": "messages[3].tool_calls[0].arguments.x"}, "ES303I"),
+    (MULTI, {"answer_attribution/0/source": "messages[4].tool_calls[0].arguments.x"}, "ES303"),
+    (MULTI, {"answer_attribution/0/source": "messages[3].role"}, "ES303"),
+    (MULTI, {"answer_attribution/0/source": "messages[3]"}, "ES303"),
+    (MULTI, {"answer_attribution/0/source": "output.raw"}, "ES303"),
+    (MULTI, {"answer_attribution/0/source": "messages[3].content"}, ""),
+    (MULTI, {"answer_attribution/0/source": "interactions[turn_idx].content"}, ""),
+    (MULTI, {"answer_attribution/0/source": "interactions[4].content"}, "ES303"),
+    (MULTI, {"interactions/0/turn_idx": 1}, "ES304"),
+    (MULTI, {"interactions/0/turn_idx": "0"}, ""),
+    (MULTI, {"interactions/0/turn_idx": 0.0}, ""),
+    (MULTI, {"interactions/0/turn_idx": 5.0}, "ES304"),
+    (AGENTIC, {"interactions/2/tool_call_id": "nobody"}, "ES305"),
+    (AGENTIC, {"interactions/2/tool_call_id": ["call-1"]}, ""),
+    (AGENTIC, {"interactions/2/tool_call_id": ["call-1", "nobody"]}, "ES305"),
+    (AGENTIC, {"interactions/2/tool_call_id": ...}, "ES305W"),
+    (AGENTIC, {"interactions/2/tool_call_id": []}, "ES305W"),
+    (AGENTIC, {"interactions/0/tool_call_id": "call-1"}, "ES305"),
+    (AGENTIC, {"interactions/1/tool_calls": 2 * [{"id": "call-1", "name": "x"}]}, "ES305W ES306"),
+    (AGENTIC, {"evaluation/num_turns": 3}, "ES306"),
+    (AGENTIC, {"evaluation/num_turns": 3.0}, "ES306"),
+    (AGENTIC, {"evaluation/num_turns": 4.0}, ""),
+    (AGENTIC, {"evaluation/num_turns": 10**4000}, "ES306"),
+    (AGENTIC, {"evaluation/num_turns": "3"}, ""),
+    (AGENTIC, {"evaluation/num_turns": ...}, "ES306"),
+    (AGENTIC, {"evaluation/num_turns": None}, ""),
+    (AGENTIC, {"evaluation/tool_calls_count": 0}, "ES306"),
+    (AGENTIC, {"evaluation/tool_calls_count": ...}, ""),
+    (SINGLE, {"evaluation/num_turns": 7}, ""),
+    (SINGLE, {"evaluation/is_correct": False}, "ES307"),
+    (SINGLE, {"evaluation/score": 0}, "ES307"),
+    (SINGLE, {"evaluation/score": True}, ""),
+    (SINGLE, {"evaluation/score": False}, "ES307"),
+    (SINGLE, {"evaluation/score": 0.5, "evaluation/is_correct": False}, ""),
+    (SINGLE, {"evaluation/score": 1.5}, "ES308W"),
+    (SINGLE, {"evaluation/score": -1}, "ES308W"),
+    (SINGLE, {"evaluation/score": 10**400}, "ES308W"),
+    (SINGLE, {"evaluation/score": "1.5"}, ""),
+    (SINGLE, {"token_usage/total_tokens": 27}, "ES309"),
+    (SINGLE, {"token_usage/total_tokens": 28.0}, ""),
+    (SINGLE, {"token_usage/input_tokens": 19.5}, "ES309"),
+    (SINGLE, {"token_usage/input_tokens": 19.5, "token_usage/total_tokens": 10**400}, "ES309"),
+    (SINGLE, {"token_usage/total_tokens": 10**400}, "ES309"),
+    (SINGLE, {"token_usage/total_tokens": "27"}, ""),
+    (SINGLE, {"token_usage": {"input_tokens": 1, "output_tokens": 2}}, ""),
+    (
+        SINGLE,
+        {"token_usage/input_tokens_cache_read": 5, "token_usage/total_tokens": 33},
+        "",
+    ),
+    (
+        SINGLE,
+        {
+            "token_usage/input_tokens_cache_read": 5,
+            "token_usage/reasoning_tokens": 7,
+            "token_usage/total_tokens": 40,
+        },
+        "",
+    ),
+    (SINGLE, {"performance/generation_time_ms": 210.6}, "ES310"),
+    (SINGLE, {"performance/time_to_first_token_ms": 211}, "ES310"),
+    (SINGLE, {"performance/time_to_first_token_ms": 210.5}, ""),
+    (SINGLE, {"performance/latency_ms": ...}, ""),
+    (SINGLE, {"performance/latency_ms": 10**400}, ""),
+    (SINGLE, {"performance/latency_ms": -1}, ""),
+    (SINGLE, {"performance": {"latency_ms": -1}}, ""),
+    (SINGLE, {"performance": {"latency_ms": 0}}, ""),
+    (SINGLE, {"performance": {"latency_ms": 0, "generation_time_ms": 0.5}}, "ES310"),
+    (SINGLE, {"sample_id": ""}, "ES311"),
+    (SINGLE, {"evaluation_id": " "}, "ES311"),
+    (SINGLE, {"input/raw": "\n\t"}, "ES311"),
+    (SINGLE, {"sample_id": 0}, ""),
+    (SINGLE, {"input/choices": ["6", "7"]}, "ES313"),
+    (SINGLE, {"input/choices": []}, ""),
+    (SINGLE, {"input/reference": "B"}, ""),
+    (SINGLE, {"input/reference": "(b)"}, ""),
+    (SINGLE, {"input/reference": "C"}, "ES313"),
+    (SINGLE, {"input/reference": "B.\nAction: TYPE"}, ""),
+    (SINGLE, {"input/reference": "C.\nAction: TYPE"}, "ES313"),
+    (SINGLE, {"input/reference": "0"}, ""),
+    (SINGLE, {"input/reference": "2"}, ""),
+    (SINGLE, {"input/reference": "3"}, "ES313"),
+    (SINGLE, {"error": "timed out"}, "ES314"),
+    (SINGLE, {"error": None}, ""),
+    (SINGLE, {"error": " \n"}, ""),
+    (SINGLE, {"error": {"type": "timeout"}}, ""),
+    (SINGLE, {"error": "timed out", "evaluation/is_correct": False, "evaluation/score": 0}, ""),
+    (AGENTIC, {"interactions/1/tool_calls": None}, "ES305 ES306 ES315"),
+    (MULTI, {"interaction_type": "agentic"}, "ES315"),
+    (MULTI, {"interactions/1/role": "user"}, "ES315"),
+    (MULTI, {"interactions/1/role": "Human"}, "ES315"),
+    (MULTI, {"interactions/1/role": "model"}, ""),
+    (MULTI, {"interactions/1/role": "user", "interactions/3/role": "user"}, "ES315"),
+    (AGENTIC, {"messages": []}, "ES319"),
+    (AGENTIC, {"messages": None}, ""),
+    (SINGLE, {"messages": [{"turn_idx": 0, "role": "user", "content": "x"}]}, ""),
+    # The extra key is not judged instead of the version's own.
+    (AGENTIC, {"messages": [], "interactions/1/tool_calls": None}, "ES305 ES306 ES315 ES319"),
+    (SINGLE, {"model_id": "acorn"}, "ES317"),
+    (SINGLE, {"model_id": "acme/"}, "ES317"),
+    (SINGLE, {"model_id": "openai/azure/gpt-4"}, ""),
+    (SINGLE, {"metadata": {"a": [{"key": "sk-" + DRAWN}]}}, "ES316"),
+    (SINGLE, {"metadata": {"ghp_" + DRAWN: 1}}, "ES316"),
+    (SINGLE, {"output/raw": 4 * "answer ", "input/raw": "Say it.\n" + 4 * "answer "}, "ES312"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("number", "changes", "expected"), CASES)
+def test_the_border_of_each_rule(number: int, changes: dict[str, Any], expected: str) -> None:
+    assert codes(changed(number, changes)) == set(expected.split())
+
+
+def test_every_rule_of_the_layer_has_its_border_drawn() -> None:
+    drawn = {mark.rstrip("WI") for _, _, expected in CASES for mark in expected.split()}
+    assert drawn == set(LAYER)
+
+
+@pytest.mark.parametrize(
+    ("metric", "score", "correct", "expected"),
+    [
+        ({"lower_is_better": True}, 0, True, ""),
+        ({"lower_is_better": False, "score_type": "levels"}, 1, False, ""),
+        ({"lower_is_better": False, "min_score": 1, "max_score": 5}, 1, False, ""),
+        ({"lower_is_better": False, "min_score": 1, "max_score": 5}, 0, False, "ES308W"),
+        ({"lower_is_better": False, "max_score": 1}, 0, True, "ES307"),
+        ({"lower_is_better": False, "max_score": 1.01}, 0, True, "ES307"),
+        ({"lower_is_better": False, "max_score": 1.01}, 1, False, "ES307"),
+        ({"lower_is_better": False, "min_score": -0.5, "max_score": 1.5}, 0, True, "ES307"),
+        ({"lower_is_better": False, "min_score": -1, "max_score": 1}, 0, True, ""),
+        ({"lower_is_better": False, "max_score": 100}, 1, False, ""),
+        ({"lower_is_better": False, "max_score": 100}, 0, True, "ES307"),
+        ({"lower_is_better": False, "min_score": "-Infinity", "max_score": None}, -7, False, ""),
+        ({"metric_name": "rouge_l", "min_score": 0, "max_score": 1}, 1, False, ""),
+        ({"metric_name": "macro-F1", "min_score": 0, "max_score": 1}, 1, False, ""),
+        ({"metric_name": "rouge_l", "min_score": 0, "max_score": 1}, 0, True, "ES307"),
+        ({"metric_name": "exact_match", "min_score": 0, "max_score": 1}, 1, False, "ES307"),
+        ({"metric_name": "winter", "min_score": 0, "max_score": 1}, 1, False, "ES307"),
+        ({"min_score": 1, "max_score": 0}, 0.5, False, ""),
+        ({"score_type": "levels", "min_score": 0, "max_score": 2}, -1, False, "ES308W"),
+        (
+            {"score_type": "levels", "min_score": 0, "max_score": 2, "has_unknown_level": True},
+            -1,
+            False,
+            "",
+        ),
+        ({"score_type": "levels", "level_names": ["no", "yes"]}, 1, False, ""),
+        ({"score_type": "levels", "level_names": ["no", "yes"]}, 2, False, "ES308W"),
+        ({"score_type": "levels", "level_names": ["no", "yes"]}, 0.5, False, "ES308W"),
+        ({"score_type": "levels", "level_names": ["no", "yes"]}, -1, False, "ES308W"),
+        (
+            {"score_type": "levels", "level_names": ["no", "yes"], "has_unknown_level": True},
+            -1,
+            False,
+            "",
+        ),
+        ({"score_type": "binary"}, 1, True, ""),
+        ({"score_type": "binary"}, 1.5, False, "ES308W"),
+        ({"score_type": "binary", "max_score": 2}, 1.5, False, ""),
+        ({"score_type": "continuous", "max_score": 1}, 1.0000000000000002, True, ""),
+        ({"score_type": "continuous", "max_score": 1}, 1.000001, True, "ES308W"),
+        ({"score_type": "levels", "min_score": 0, "max_score": 2}, 3, False, "ES308W"),
+        ({"score_type": "levels"}, 3, False, ""),
+    ],
+)
+def test_the_metric_has_a_say(
+    metric: dict[str, Any], score: float, correct: bool, expected: str
+) -> None:
+    row = changed(SINGLE, {"evaluation/score": score, "evaluation/is_correct": correct})
+    assert codes(row, context(metric_config=metric)) == set(expected.split())
+
+
+def test_a_row_that_joins_by_id_is_in_error_past_the_bounds() -> None:
+    row = changed(SINGLE, {"evaluation/score": 2}, "0.3.0")
+    assert codes(row, CONTEXTS[2]) == {"ES308"}
+
+
+def test_a_row_may_say_that_its_correctness_says_nothing() -> None:
+    contradiction = {"evaluation/is_correct": False}
+    for mark, expected in (("false", set()), (False, set()), ("true", {"ES307"}), ([], {"ES307"})):
+        row = changed(SINGLE, contradiction | {"metadata/is_correct_applicable": mark})
+        assert codes(row) == expected
+    graded = changed(SINGLE, contradiction | {"evaluation_result_id": "f1_score:test"})
+    assert codes(graded, ALONE) == set()
+    assert codes(changed(SINGLE, contradiction), ALONE) == {"ES307"}
+
+
+def test_a_missing_tool_call_id_is_told_of_the_turn_that_lacks_it() -> None:
+    places = [(..., "/interactions/2"), (None, "/interactions/2/tool_call_id")]
+    for value, place in places:
+        row = changed(AGENTIC, {"interactions/2/tool_call_id": value})
+        assert [
+            violation.pointer for violation in said(row, ALONE) if violation.code == "ES305"
+        ] == [place]
+
+
+def test_a_source_elsewhere_is_noticed_once_and_quickly(tmp_path: Path) -> None:
+    rows = sound_rows(count=4)
+    for row in rows:
+        row |= {"interaction_type": "single_turn", "output": {"raw": "5"}, "interactions": None}
+        row["answer_attribution"] = [{**ANSWER, "source": "scores.match.answer"}]
+        assert quietly(row, ALONE) == {notice_key(FOREIGN_SOURCE)}
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b"".join(map(line_of, rows)))
+    (finding,) = evalstream.check(path, select=("ES303",))
+    assert (finding.count, finding.severity, finding.line) == (4, Severity.INFO, None)
+
+
+SECRETS = [
+    {"note": "key sk-" + DRAWN},
+    {"note": "sk-proj-" + DRAWN + "-" + DRAWN},
+    {"note": "sk-or-v1-" + 2 * "0f1e2d3c4b5a69788796a5b4"},
+    {"note": "hf_" + "AbCdEfGhIjKlMnOpQrStUvWxYzAbCdEfGh"},
+    {"note": "xoxb-" + "907154236816-" + DRAWN},
+    {"note": "id AKIA" + "QW3R7YUIOPASDFGH."},
+    {"note": "Authorization: Bearer " + DRAWN},
+    {"note": "eyJ" + DRAWN + ".eyJ" + DRAWN + "." + DRAWN},
+    {"note": "-----BEGIN RSA PRIVATE KEY-----\n" + DRAWN + DRAWN},
+    {"note": "-----BEGIN PRIVATE KEY-----\\n" + DRAWN + DRAWN},
+    {"password": "correct-horse-battery"},
+    {"OPENAI_API_KEY": DRAWN},
+    {"openaiApiKey": DRAWN},
+    {"secretAccessKey": DRAWN},
+    {"access_token": DRAWN},
+    {"token": DRAWN},
+    {"api_key": f'"{DRAWN}"'},
+]
+
+HARMLESS = [
+    {"note": "sk-toggleable__label-arrow sk-estimator-doc-link"},
+    {"note": "sk-learn-0-24-2-some-long-documentation-page"},
+    {"note": "sk-" + 30 * "x"},
+    {"note": "sk-your-api-key-goes-here-1234567"},
+    {"note": "hf_" + 34 * "x"},
+    {"note": "hf_" + "transformersmodelsautogeneration"},
+    {"note": "AKIA" + "IOSFODNN7EXAMPLE"},
+    {"note": "the Bearer authentication-scheme-is-required-here"},
+    {"note": "Bearer <token>"},
+    {"note": "-----BEGIN RSA PRIVATE KEY-----\n...\n-----END RSA PRIVATE KEY-----"},
+    {"note": "task-" + DRAWN},
+    {"password": "YOUR_PASSWORD_HERE"},
+    {"password": "${SECRET_FROM_ENV}"},
+    {"password": "************"},
+    {"password": "a short one"},
+    {"api_key": "OPENAI_API_KEY"},
+    {"api_key": "os.environ['OPENAI_API_KEY']"},
+    {"api_key": "process.env.OPENAI_API_KEY"},
+    {"api_key": '"<token>"'},
+    {"api_key": "not-needed"},
+    {"api_key": 123456789012345},
+    {"token_count": "123456789012345"},
+    {"token": "internationalization"},
+    {"token": "123456789012345678"},
+    {"eos_token": "<|endoftext|>"},
+    {"secretary": DRAWN},
+    {"keyboard_key": DRAWN},
+]
+
+
+@pytest.mark.parametrize("metadata", SECRETS)
+def test_secrets_are_found(metadata: dict[str, Any]) -> None:
+    (violation,) = said(changed(SINGLE, {"metadata": metadata}), ALONE)
+    assert (violation.code, violation.pointer) == ("ES316", f"/metadata/{next(iter(metadata))}")
+    assert (violation.expected, violation.found) == (None, None)
+
+
+@pytest.mark.parametrize("metadata", HARMLESS)
+def test_what_only_resembles_a_secret_is_left_alone(metadata: dict[str, Any]) -> None:
+    assert codes(changed(SINGLE, {"metadata": metadata})) == set()
+
+
+SAID = "It is the river that runs north."
+
+
+@pytest.mark.parametrize(
+    ("changes", "leaks"),
+    [
+        ({"input/raw": f"Which river?\n{SAID}\n", "output/raw": SAID}, True),
+        ({"input/raw": f"Which river?\n\nAssistant: {SAID}", "output/raw": [SAID]}, True),
+        ({"input/raw": f"They say: yes. {SAID}", "output/raw": SAID}, False),
+        ({"input/raw": f"Q: Which one?\nA: {SAID}\nQ: Which river?", "output/raw": SAID}, False),
+        ({"input/raw": "Is it so?\nyes", "output/raw": "yes"}, False),
+        ({"input/raw": "Which river? the Nile", "input/reference": "the Nile"}, False),
+        ({"input/raw": "Which river? The Nile", "input/reference": " Nile "}, False),
+    ],
+)
+def test_a_question_with_choices_leaks_only_what_was_said(
+    changes: dict[str, Any], leaks: bool
+) -> None:
+    within = context()
+    check = CATALOGUE["ES312"].row(within) if CATALOGUE["ES312"].row else None
+    assert check is not None
+    assert bool(list(check(changed(SINGLE, changes)))) is leaks
+
+
+@pytest.mark.parametrize(
+    ("raw", "reference", "leaks"),
+    [
+        ("Which river? the Nile\n", ["the Nile"], True),
+        ("Which river? (Nile", "Nile", True),
+        ("Is it the Senile", "Nile", False),
+        ("Is it 45", "5", False),
+        ("Is it A, B or C", "C", False),
+        ("Nile", "Nile", False),
+        ("Which river? ", " ", False),
+    ],
+)
+def test_a_question_without_choices_must_not_end_in_its_reference(
+    raw: str, reference: Any, leaks: bool
+) -> None:
+    row = changed(SINGLE, {"input/raw": raw, "input/reference": reference, "input/choices": ...})
+    assert codes(row) == ({"ES312"} if leaks else set())
+
+
+def test_an_assistants_turn_is_found_anywhere_in_a_question() -> None:
+    raw = f"user: Which river?\nassistant: {SAID}\nuser: Sure?"
+    row = changed(MULTI, {"interactions/1/content": SAID, "input/raw": raw})
+    assert codes(row) == {"ES312"}
+    row["input"]["raw"] = f"Somebody said that {SAID} Who was it?"
+    assert codes(row) == set()
+
+
+def test_inspect_is_known_by_its_generation_time() -> None:
+    row = changed(SINGLE, {"performance/generation_time_ms": 999})
+    assert codes(row, ALONE) == set()
+    document = aggregate_of("0.3.0", b"", 0)
+    for name in ("inspect", "inspect_ai", "Inspect AI", "unknown"):
+        document["eval_library"] = {"name": name, "version": "1"}
+        within = probe_context(Options(select=("ES3",)), Aggregate("a", document), b"")
+        assert codes(row, within) == set()
+        slow = changed(SINGLE, {"performance/time_to_first_token_ms": 999})
+        assert codes(slow, within) == {"ES310"}
+    document["eval_library"] = {"name": "lm_eval", "version": "1"}
+    within = probe_context(Options(select=("ES3",)), Aggregate("a", document), b"")
+    assert codes(row, within) == {"ES310"}
+
+
+def test_a_secret_is_never_shown(tmp_path: Path) -> None:
+    secret = "hf_" + DRAWN
+    below = {"password": "correct-horse-battery"}
+    rows = [changed(SINGLE, {"metadata": {"note": f"key {secret}", secret: below}})]
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b"".join(map(line_of, rows)))
+    report = evalstream.check(path, select=("ES316",))
+    assert report.counts == {"ES316": 3}
+    places = ["/metadata", "/metadata/note", "/metadata/password"]
+    assert [finding.pointer for finding in report] == places
+    assert not [finding for finding in report if secret in json.dumps(finding.as_dict())]
+
+
+def judged_by(within: RowContext, version: str) -> RowContext:
+    """Return a context in which rows are judged by a version."""
+    options = replace(within.options, schema_version=version if "+" in version else "auto")
+    return replace(within, version=version, options=options)
+
+
+def usual(within: RowContext) -> RowContext:
+    """Return a context with the rules that are on unless others are asked for."""
+    options = Options(max_findings=0)
+    return replace(within, options=options, selection=CATALOGUE.selection(options))
+
+
+def quietly(row: Row, within: RowContext) -> set[tuple[str, str, str]] | None:
+    """Return what is remarked of a row that the scanner takes, None if it does not take it."""
+    line = written(bare(row))
+    tallies = (passed_over(judged_by(within, version), line) for version in INSTANCE_VERSIONS)
+    taken = next((tally for tally in tallies if tally is not None), None)
+    return None if taken is None else {key for key, _, _ in taken.notices}
+
+
+def assert_quiet_is_right(row: Row, within: RowContext) -> bool:
+    """Require the scanner to take only rows of which nothing else is said."""
+    accepted = quietly(row, within)
+    judged = [violation for violation in said(row, within) if violation.code in JUDGED]
+    if accepted is not None:
+        assert {notice_key(violation) for violation in judged} == accepted
+    declared = row.get("schema_version")
+    version = declared if declared in VERSIONS else within.version
+    agreed(judged_by(usual(within), version), written(bare(row)))
+    return accepted is not None
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("within", CONTEXTS)
+def test_usual_rows_are_accepted_quickly(version: str, within: RowContext) -> None:
+    for row in sound_rows(version):
+        assert assert_quiet_is_right(row, within)
+        assert assert_quiet_is_right({**row, "answer_attribution": []}, within)
+
+
+@pytest.mark.parametrize(("number", "changes", "expected"), CASES)
+def test_what_is_accepted_quickly_has_no_violation(
+    number: int, changes: dict[str, Any], expected: str
+) -> None:
+    accepted = assert_quiet_is_right(changed(number, changes), CONTEXTS[1])
+    assert not (accepted and set(expected.split()) & JUDGED)
+
+
+def test_cached_tokens_are_accepted_quickly() -> None:
+    usage = {"input_tokens": 3, "output_tokens": 4, "input_tokens_cache_read": 50}
+    row = changed(SINGLE, {"token_usage": {**usage, "total_tokens": 57}})
+    assert assert_quiet_is_right(row, ALONE)
+    assert not assert_quiet_is_right(changed(SINGLE, {"token_usage/total_tokens": 57}), ALONE)
+
+
+@given(row=st.one_of(mutants("0.2.0"), mutants("0.3.0", 5)), number=st.integers(0, 2))
+@bounded(max_examples=300)
+def test_nothing_that_is_accepted_quickly_has_a_violation_and_nothing_crashes(
+    row: Row, number: int
+) -> None:
+    assert_quiet_is_right(row, CONTEXTS[number])
+
+
+@st.composite
+def transcripts(draw: st.DrawFn, version: str) -> list[Row]:
+    """Draw turns whose tool calls mostly have ids of their own and are mostly answered."""
+    turns: list[Row] = []
+    called: list[Any] = []
+    for place in range(draw(st.integers(0, 6).map(lambda number: 6 - number))):
+        turn: Row = {"turn_idx": draw(st.sampled_from([*30 * [place], 0, float(place)]))}
+        roles = ["assistant", "assistant", "assistant", "user", "model", "tool"]
+        turn["role"] = draw(st.sampled_from(roles if called else roles[:-1]))
+        if turn["role"] == "assistant":
+            ids = draw(st.lists(st.sampled_from([*"abcdefgh", "\u00e9"]), max_size=2, unique=True))
+            ids += draw(st.sampled_from([*30 * [()], ("",), (1,), ("a",)]))
+            turn["tool_calls"] = [{"id": identity, "name": "x"} for identity in ids]
+            called += ids
+        elif called and (turn["role"] == "tool" or draw(st.booleans())):
+            known = draw(st.sampled_from([*9 * called, "a"]))
+            plain = [known] if version == "0.3.0" else known
+            odd = [known], known, [known, known], [], None
+            turn["tool_call_id"] = draw(st.sampled_from([*9 * [plain], *odd]))
+        turns.append(turn)
+    return turns
+
+
+def answers(key: str) -> st.SearchStrategy[list[Row]]:
+    """Return a strategy that draws the answers of a row, most of which are in its transcript."""
+    places = [(turn, f"{key}[{turn}].content") for turn in (0, 1, 1, 2, 3)]
+    odd = [(0, "answer"), (0, "output.raw"), (-1, f"{key}[-1].content"), (1, f"{key}[2].content")]
+    return st.lists(
+        st.builds(
+            lambda place, *rest: {**ANSWER, "turn_idx": place[0], "source": place[1], **rest[0]},
+            st.sampled_from(3 * places + odd),
+            st.sampled_from([*5 * [{}], {"is_terminal": False}]),
+        ),
+        max_size=1,
+    )
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_any_transcript_is_judged_alike_by_both_speeds(version: str) -> None:
+    key = "messages" if version == "0.3.0" else "interactions"
+    found = []
+
+    @given(
+        turns=transcripts(version),
+        kind=st.sampled_from([*3 * ["agentic"], *3 * ["multi_turn"], "single_turn"]),
+        given_answers=answers(key),
+        excess=st.sampled_from([*9 * [0], 1]),
+    )
+    @bounded(max_examples=300)
+    def agree(turns: list[Row], kind: str, given_answers: list[Row], excess: int) -> None:
+        row = changed(AGENTIC, {"interaction_type": kind}, version)
+        row |= {"answer_attribution": given_answers, key: turns}
+        row["evaluation"]["num_turns"] = len(turns) + excess
+        calls = sum(len(turn.get("tool_calls", ())) for turn in turns)
+        row["evaluation"]["tool_calls_count"] = calls
+        found.append(assert_quiet_is_right(row, ALONE))
+
+    agree()
+    assert found.count(True) > len(found) / 30
+
+
+VALUES = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-3, 3),
+        st.sampled_from([10**400, -(10**400), 1e308, 0.5, 1.0, float("inf"), float("nan")]),
+        st.sampled_from(
+            ["", " ", "A", "single_turn", "agentic", "multi_turn", "output.raw", "tool"]
+        ),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(
+                ["turn_idx", "source", "is_terminal", "role", "tool_calls", "tool_call_id", "id"]
+            ),
+            inner,
+            max_size=5,
+        ),
+    ),
+    max_leaves=12,
+)
+
+
+@given(
+    number=st.sampled_from([SINGLE, AGENTIC, MULTI]),
+    places=st.dictionaries(
+        st.sampled_from(
+            [
+                "answer_attribution", "interactions", "messages", "evaluation/score", "error",
+                "evaluation/is_correct", "evaluation/num_turns", "evaluation/tool_calls_count",
+                "evaluation", "input", "input/raw", "input/reference", "input/choices",
+                "token_usage", "token_usage/total_tokens", "token_usage/reasoning_tokens",
+                "performance", "performance/latency_ms", "performance/generation_time_ms",
+                "interaction_type", "sample_id", "model_id", "evaluation_result_id",
+            ]
+        ),
+        VALUES,
+        max_size=3,
+    ),
+)  # fmt: skip
+@bounded(max_examples=200)
+def test_any_value_anywhere_is_looked_at_without_a_crash(
+    number: int, places: dict[str, Any]
+) -> None:
+    inner_first = sorted(places.items(), key=lambda item: -item[0].count("/"))
+    row = changed(number, dict(inner_first))
+    for within in CONTEXTS:
+        assert_quiet_is_right(row, within)
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="the development corpus is not here")
+def test_real_rows_are_judged_alike_by_both_speeds() -> None:
+    accepted = total = 0
+    for path in sorted((CORPUS / "eee-pairs").rglob("*.jsonl")):
+        for line in lines_of(path):
+            row = json.loads(line)
+            accepted += assert_quiet_is_right(row, ALONE)
+            assert_quiet_is_right(row, CONTEXTS[1 + total % 2])
+            total += 1
+    assert total > 1000
+    assert accepted > 0.5 * total
+
+
+def test_notices_are_counted_once_for_the_whole_file(tmp_path: Path) -> None:
+    rows = [{**row, "answer_attribution": []} for row in sound_rows(count=20)]
+    rows[3]["answer_attribution"] = [ANSWER]
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b"".join(map(line_of, rows)))
+    report = evalstream.check(path, select=("ES301",))
+    (finding,) = report
+    assert (finding.count, finding.severity, finding.line) == (19, Severity.INFO, None)
+    assert report.counts == {"ES301": 19}
+    assert RowEngine(ALONE).reader.accept(line_of(rows[0])) is not None

@@ -1,0 +1,568 @@
+"""Claims held against rows: exact sums, the digits of a claim, and what the report says."""
+
+import json
+import math
+import statistics
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rows import Row, aggregate_of, bounded, bytes_of, hashed, sound_rows
+
+import evalstream
+from evalstream.engine import row_pass
+from evalstream.formats.eee.claims import Claims, claims_of
+from evalstream.formats.eee.recompute import Recomputed
+from evalstream.model.finding import Severity
+from evalstream.stats.agreement import WHOLE_BELOW, agrees
+from evalstream.stats.duplicates import Cover
+from evalstream.stats.score_sums import MOST_SUBTASKS, ScoreSums
+
+NUMBERS = st.one_of(
+    st.sampled_from([0, 1, True, False, 0.0, 1.0, 0.5, -0.0, 5e-324, 1e308, -1e308, 10**400]),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.integers(-(2**70), 2**70),
+)
+SAYINGS = st.tuples(
+    st.sampled_from(["law", "physics", "history"]),
+    st.one_of(NUMBERS, st.sampled_from([None, "1", math.inf, math.nan, []])),
+    st.sampled_from([True, False, None, "yes"]),
+    st.booleans(),
+)
+Saying = tuple[str, Any, Any, bool]
+
+
+def summed(sayings: Sequence[Saying]) -> ScoreSums:
+    """Add rows one by one."""
+    scores = ScoreSums()
+    for name, score, correct, failed in sayings:
+        scores.add(name, score, correct, failed=failed, times=1)
+    return scores
+
+
+def finite(sayings: Sequence[Saying]) -> list[tuple[str, Fraction, bool]]:
+    """Return what counts: names, finite scores, and whether there was an error."""
+    return [
+        (name, Fraction(score), failed)
+        for name, score, _, failed in sayings
+        if isinstance(score, int) or (isinstance(score, float) and math.isfinite(score))
+    ]
+
+
+def mean(values: Sequence[Fraction]) -> Fraction | None:
+    """Return a plain mean."""
+    return sum(values, Fraction(0)) / len(values) if values else None
+
+
+@given(sayings=st.lists(SAYINGS, max_size=30))
+@bounded(max_examples=200)
+def test_sums_are_exact(sayings: list[Saying]) -> None:
+    scores, counted = summed(sayings), finite(sayings)
+    values = [value for _, value, _ in counted]
+    judged = [correct for _, _, correct, _ in sayings if isinstance(correct, bool)]
+    assert (scores.rows, scores.unscored) == (len(values), len(sayings) - len(values))
+    assert scores.joined == len(sayings)
+    assert scores.mean() == mean(values)
+    assert scores.mean_without_errors() == mean([value for _, value, bad in counted if not bad])
+    assert scores.share_correct() == (Fraction(sum(judged), len(judged)) if judged else None)
+    if len(values) > 1:
+        assert scores.variance(sample=True) == statistics.variance(values)
+        assert scores.variance(sample=False) == statistics.pvariance(values)
+    names = {name for name, _, _ in counted}
+    means = [mean([value for name, value, _ in counted if name == one]) or 0 for one in names]
+    expected = mean([Fraction(one) for one in means]) if len(names) > 1 else None
+    assert scores.mean_over_subtasks() == expected
+
+
+@given(
+    sayings=st.lists(SAYINGS, max_size=20),
+    cuts=st.lists(st.integers(0, 20), max_size=4),
+    order=st.randoms(use_true_random=False),
+)
+@bounded(max_examples=150)
+def test_any_cut_and_any_order_give_the_same_sums(
+    sayings: list[Saying], cuts: list[int], order: Any
+) -> None:
+    edges = [0, *sorted(cuts), len(sayings)]
+    parts = [summed(sayings[start:stop]) for start, stop in pairwise(edges)]
+    order.shuffle(parts)
+    merged = ScoreSums()
+    for part in parts:
+        merged.merge(part)
+    assert merged == summed(sayings)
+
+
+def test_too_many_subtasks_give_no_mean_over_them_however_they_come() -> None:
+    sayings: list[Saying] = [(f"task {n}", n % 2, True, False) for n in range(MOST_SUBTASKS + 1)]
+    first, second = summed(sayings[:600]), summed(sayings[600:])
+    assert first.mean_over_subtasks() is not None
+    first.merge(second)
+    assert first == summed(sayings)
+    assert first.mean_over_subtasks() is None
+
+
+@pytest.mark.parametrize(
+    ("claim", "exact", "expected"),
+    [
+        ("0.75", Fraction(3, 4), True),
+        ("0.7", Fraction(2, 3), True),
+        ("0.667", Fraction(2, 3), True),
+        ("0.666", Fraction(2, 3), True),
+        ("0.665", Fraction(2, 3), False),
+        ("0.6666666666666666", Fraction(2, 3), True),
+        ("0.66666666666", Fraction(2, 3), True),
+        ("0.750", 0.7512, False),
+        ("0.75", 0.7512, True),
+        ("0.75", 0.7449, False),
+        ("0.75", Fraction(745, 1000), True),
+        ("75", 75.3, True),
+        ("75", 75.9, False),
+        ("0.8", 0.899, False),
+        ("0.89", 0.8999, False),
+        ("0.899", 0.8999, True),
+        ("-0.899", -0.8999, True),
+        ("0.899", 0.9, False),
+        ("75.123", 75.1239, True),
+        ("75.12", 75.129, False),
+        ("75", 76.0, False),
+        ("1", 0.75, False),
+        ("1", 0.999, False),
+        ("1.0", 0.96, False),
+        ("1.0", 0.9994, False),
+        ("1.0", 0.9996, True),
+        ("0.0", 0.04, False),
+        ("1.0", 1, True),
+        ("0", 0.004, False),
+        ("0", 0, True),
+        ("0.0", 1e-300, True),
+        ("-0.5", -0.52, True),
+        ("-0.5", 0.5, False),
+        ("7.5E-1", 0.75, True),
+        ("7.5e1", 75.04, True),
+        ("1e-3", 0.0014, True),
+        ("1e2", 100.4, True),
+        ("1e2", 140, False),
+        ("0.1", math.inf, False),
+        ("0.1", math.nan, False),
+    ],
+)
+def test_a_claim_agrees_to_its_digits(claim: str, exact: Any, expected: bool) -> None:
+    assert agrees(Decimal(claim), exact) == expected
+
+
+WRITTEN = st.one_of(
+    st.builds(
+        Decimal,
+        st.sampled_from(
+            ["0", "-0.0", "1", "1.0", "9.99", "10", "75", "1E400", "-1E-400", "5e-324"]
+        ),
+    ),
+    st.builds(
+        lambda value, digits, form: Decimal(f"{value:.{digits}{form}}"),
+        st.floats(-1000, 1000) | st.floats(allow_nan=False, allow_infinity=False),
+        st.integers(0, 18),
+        st.sampled_from("feg"),
+    ),
+)
+"""Numbers as writers of aggregates write them."""
+
+NUDGES = st.sampled_from(
+    [Fraction(n, 100) for n in (-101, -100, -51, -50, -49, 0, 49, 50, 51, 100)]
+)
+
+
+def agrees_in_fractions(claim: Decimal, exact: Fraction) -> bool:
+    """Say by the book what `agrees` says."""
+    claimed, unit = Fraction(claim), Fraction(10) ** min(0, int(claim.as_tuple().exponent))
+    difference = abs(claimed - exact)
+    if difference <= max(max(abs(claimed), abs(exact)) / 10**9, Fraction(1, 10**12)):
+        return True
+    if claimed.denominator == 1 and abs(claimed) < WHOLE_BELOW:
+        return difference <= Fraction(1, 2000)
+    truncated = 0 <= abs(exact) - abs(claimed) < unit and claimed * exact >= 0
+    return difference <= unit / 2 or (truncated and unit <= Fraction(1, 1000))
+
+
+@given(claim=WRITTEN, other=WRITTEN, nudge=NUDGES, is_near=st.booleans())
+@bounded(max_examples=300)
+def test_digits_are_compared_exactly(
+    claim: Decimal, other: Decimal, nudge: Fraction, is_near: bool
+) -> None:
+    exact = Fraction(other)
+    if is_near:
+        exact = Fraction(claim) + nudge * Fraction(10) ** int(claim.as_tuple().exponent)
+    assert agrees(claim, exact) == agrees_in_fractions(claim, exact)
+    assert agrees(claim, exact / 3) == agrees_in_fractions(claim, exact / 3)
+
+
+def squares_in_fractions(claim: Decimal, decimals: int) -> tuple[Fraction, Fraction]:
+    """Return the squares of the least and the largest number that a claim may stand for."""
+    """Both have at least three decimals, so that they may have been truncated."""
+    size, unit, stray = abs(Fraction(claim)), Fraction(1, 10**decimals), Fraction(1, 10**9)
+    return max((size - unit / 2) * (1 - stray), Fraction(0)) ** 2, (
+        (size + unit) * (1 + stray)
+    ) ** 2
+
+
+@given(
+    deviation=st.decimals(0, 20, places=3),
+    error=st.decimals(0, 20, places=5),
+    samples=st.integers(1, 500),
+    is_near=st.booleans(),
+)
+@bounded(max_examples=300)
+def test_an_error_follows_as_exactly(
+    deviation: Decimal, error: Decimal, samples: int, is_near: bool
+) -> None:
+    if is_near:
+        error = (deviation / Decimal(samples).sqrt()).quantize(Decimal("0.00001"))
+    if 0 in (deviation % 1, error % 1):
+        return  # small whole numbers show no digits of their own
+    claims = Claims(deviation=deviation, error=error, num_samples=samples)
+    error_least, error_most = squares_in_fractions(error, 5)
+    least, most = squares_in_fractions(deviation, 3)
+    assert claims.error_follows() == any(
+        error_least * count <= most and least <= error_most * count
+        for count in (samples, max(samples - 1, 1))
+    )
+
+
+@pytest.mark.parametrize(
+    "number", ["1e999999999", "1E-999999999", "9" * 4000, "0." + "1" * 5000, "-1e400", "NaN", "-0"]
+)
+def test_hostile_numbers_are_no_incomplete_reason(number: str) -> None:
+    details = f'{{"score": {number}, "uncertainty": {{"num_samples": {number}}}}}'
+    text = f'{{"evaluation_results": [{{"score_details": {details}}}]}}'
+    for claims in claims_of(text.encode()).values():
+        if claims.score is not None:
+            agrees(claims.score, 0.5)
+
+
+@given(text=st.one_of(st.binary(max_size=40), st.text(max_size=40).map(str.encode)))
+@bounded(max_examples=100)
+def test_any_text_makes_claims_or_none(text: bytes) -> None:
+    assert isinstance(claims_of(text), dict)
+
+
+def test_a_number_beyond_all_bounds_hides_no_other_claim() -> None:
+    text = (
+        b'{"x": 1e-99999999999999999999, "evaluation_results": [{"score_details": {"score": 1}}]}'
+    )
+    assert claims_of(text)[0].score == 1
+
+
+def test_a_text_nested_too_deep_makes_no_claims() -> None:
+    assert claims_of(b"[" * 100_000) == {}
+
+
+def scored(scores: Sequence[Any], **members: Any) -> list[Row]:
+    """Make rows of 0.3.0 with these scores, each of its own sample."""
+    rows = []
+    for number, score in enumerate(scores):
+        row = sound_rows("0.3.0", 1)[0]
+        row["sample_id"], row["input"]["raw"] = f"s{number}", f"Question {number}?"
+        row["evaluation"] |= {"score": score, "is_correct": score == 1}
+        rows.append(hashed({**row, **members}, "json-list"))
+    return rows
+
+
+def run(folder: Path, rows: list[Row], changes: dict[str, Any], **settings: Any) -> Any:
+    """Check rows against an aggregate with some members of its first result set; keep ES8."""
+    data = bytes_of(rows)
+    document = aggregate_of("0.3.0", data, len(rows))
+    result = document["evaluation_results"][0]
+    result["score_details"] = {"score": 0.75}
+    for place, value in changes.items():
+        owner: Any = result
+        *path, last = place.split("/")
+        for key in path:
+            owner = owner.setdefault(key, {})
+        owner[last] = value
+    path, aggregate = folder / "rows.jsonl", folder / "aggregate.json"
+    path.write_bytes(data)
+    aggregate.write_text(json.dumps(document))
+    return evalstream.check(path, aggregate=aggregate, select=("ES8",), **settings)
+
+
+SCORE, UNCERTAINTY = "score_details/score", "score_details/uncertainty"
+FOUR = [1, 1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("scores", "changes", "expected", "words"),
+    [
+        (FOUR, {}, set(), ""),
+        (FOUR, {SCORE: 0.8}, {"ES801"}, "only once it is rounded to so few digits"),
+        (FOUR, {SCORE: 0.6}, {"ES801"}, "is not the claimed score"),
+        ([1, 1, 0], {SCORE: 0.67}, {"ES801"}, "only once it is rounded"),
+        ([1, 1, 0], {SCORE: 0.667}, set(), ""),
+        ([1, 1, 0], {SCORE: 0.666}, set(), ""),
+        (FOUR, {SCORE: 0.74}, {"ES801"}, "mean of the scores of 4 rows"),
+        (FOUR, {SCORE: 75}, {"ES801"}, "in percent"),
+        (FOUR, {SCORE: 1}, {"ES801"}, "mean of the scores of 4 rows"),
+        ([0.9, 0.8, 1, 0], {SCORE: 0.25}, {"ES801"}, "share of rows with is_correct"),
+        (FOUR, {SCORE: 0.5, "metric_config/metric_name": "std"}, set(), ""),
+        (FOUR, {SCORE: 0.25, "metric_config/metric_name": "stderr"}, set(), ""),
+        (FOUR, {SCORE: 0.31, "metric_config/metric_name": "stderr"}, {"ES801"}, "standard error"),
+        (FOUR, {SCORE: 0.5}, {"ES801"}, "standard deviation of the scores"),
+        (FOUR, {f"{UNCERTAINTY}/num_samples": 4}, set(), ""),
+        (FOUR, {f"{UNCERTAINTY}/num_samples": 3}, {"ES802"}, "has 4 rows"),
+        (FOUR, {f"{UNCERTAINTY}/num_samples": 5}, {"ES802", "ES804"}, "agrees with these rows"),
+        (
+            FOUR,
+            {f"{UNCERTAINTY}/num_samples": 5, SCORE: 0.1},
+            {"ES802", "ES804"},
+            "is not the claimed",
+        ),
+        (FOUR, {"source_data/samples_number": 9, SCORE: 0.1}, {"ES801"}, "is not the claimed"),
+        (FOUR, {f"{UNCERTAINTY}/standard_deviation": 0.5}, set(), ""),
+        (FOUR, {f"{UNCERTAINTY}/standard_deviation": 0.433}, set(), ""),
+        (FOUR, {f"{UNCERTAINTY}/standard_deviation": 0.6}, {"ES803"}, "n-1 or over n"),
+        (FOUR, {f"{UNCERTAINTY}/standard_deviation": 0.6, SCORE: 0.1}, {"ES801"}, ""),
+        (FOUR, {f"{UNCERTAINTY}/standard_error": {"value": 0.25}}, set(), ""),
+        (FOUR, {f"{UNCERTAINTY}/standard_error": {"value": 0.31}}, {"ES803"}, "standard_error"),
+        (
+            FOUR,
+            {f"{UNCERTAINTY}/standard_error": {"value": 0.31, "method": "bootstrap"}},
+            set(),
+            "",
+        ),
+        (
+            FOUR,
+            {f"{UNCERTAINTY}/standard_error": {"value": 0.01, "method": "bootstrap"}},
+            {"ES803"},
+            "far from that of the scores",
+        ),
+        (
+            FOUR,
+            {f"{UNCERTAINTY}/standard_error": {"value": 0.25, "method": "clustered"}},
+            {"ES804"},
+            "standard_error could not be recomputed: the method 'clustered' is not known",
+        ),
+        (
+            FOUR * 10,
+            {
+                f"{UNCERTAINTY}/confidence_interval": {
+                    "lower": 0.61,
+                    "upper": 0.88,
+                    "method": "percentile bootstrap",
+                }
+            },
+            set(),
+            "",
+        ),
+        (
+            FOUR * 10,
+            {
+                f"{UNCERTAINTY}/confidence_interval": {
+                    "lower": 0.745,
+                    "upper": 0.755,
+                    "method": "bootstrap",
+                }
+            },
+            {"ES803"},
+            "far wider or narrower",
+        ),
+        (FOUR, {f"{UNCERTAINTY}/confidence_interval": {"lower": 0.26, "upper": 1}}, set(), ""),
+        (
+            FOUR,
+            # Wilson's interval for 3 of 4, as textbooks print it.
+            {f"{UNCERTAINTY}/confidence_interval": {"lower": 0.3006, "upper": 0.9544}},
+            set(),
+            "",
+        ),
+        (
+            FOUR,
+            {f"{UNCERTAINTY}/confidence_interval": {"lower": 0.5, "upper": 1}},
+            {"ES803"},
+            "neither the normal nor the Wilson",
+        ),
+        (["one", 1, 1, 0], {}, {"ES804"}, "1 row without a score that counts"),
+        # Only the metric's own name makes a score another statistic than the mean.
+        (FOUR, {SCORE: 0.5, "evaluation_name": "vqav2-test-std"}, {"ES801"}, "not the claimed"),
+        (FOUR, {"evaluation_name": "vqav2-test-std"}, set(), ""),
+        (FOUR, {SCORE: 0.5, "metric_config/metric_name": "std-2 accuracy"}, {"ES801"}, "the mean"),
+        (FOUR, {"metric_config/metric_name": "score_std"}, set(), ""),
+        (FOUR, {SCORE: 0.5, "metric_config/metric_id": "inspect_ai.std"}, set(), ""),
+        (FOUR, {SCORE: 0.25, "metric_config/metric_kind": "stderr2"}, set(), ""),
+        (
+            FOUR,
+            {
+                SCORE: 0.5,
+                "metric_config/metric_name": "accuracy",
+                "metric_config/metric_kind": "std",
+            },
+            {"ES801"},
+            "the mean",
+        ),
+    ],
+)
+def test_what_the_rows_bear_out(
+    tmp_path: Path, scores: list[Any], changes: dict[str, Any], expected: set[str], words: str
+) -> None:
+    report = run(tmp_path, scored(scores), changes)
+    assert set(report.counts) == expected
+    assert any(words in finding.message for finding in report) == bool(expected)
+
+
+def test_percent_of_everything_is_compared_on_that_scale(tmp_path: Path) -> None:
+    changes = {SCORE: 75, f"{UNCERTAINTY}/standard_deviation": 50}
+    assert set(run(tmp_path, scored(FOUR), changes).counts) == {"ES801"}
+
+
+def test_rows_with_errors_may_be_left_out(tmp_path: Path) -> None:
+    rows = scored(FOUR)
+    rows[3]["error"] = "timed out"
+    report = run(tmp_path, rows, {SCORE: 1.0, f"{UNCERTAINTY}/num_samples": 3})
+    (finding,) = report
+    assert finding.code == "ES801"
+    assert "without the rows that have an error" in finding.message
+
+
+def test_the_mean_over_subtasks_is_named(tmp_path: Path) -> None:
+    rows = scored([1, 1, 1, 0])
+    rows[3]["evaluation_name"] = "tiny-arithmetic-hard"
+    (finding,) = run(tmp_path, rows, {SCORE: 0.5})
+    assert "mean over subtasks" in finding.message
+
+
+def test_repeats_count_as_rows_or_samples(tmp_path: Path) -> None:
+    rows = scored([1, 0, 1, 1])
+    for number, row in enumerate(rows):
+        row["sample_id"] = f"s{number % 2}"
+        row["input"]["raw"] = f"Question {number % 2}?"
+        row["metadata"]["epoch"] = str(number // 2)
+    for count, codes in ((4, set()), (2, set()), (3, {"ES802"})):
+        report = run(tmp_path, rows, {f"{UNCERTAINTY}/num_samples": count})
+        assert set(report.counts) == codes
+    (result,) = report.runs[0].results
+    assert (result.rows, result.recomputed.samples) == (4, 2)
+
+
+@pytest.mark.parametrize("limit", [1, 1 << 24])
+def test_uncertainty_may_be_that_of_samples_each_with_the_mean_of_its_repeats(
+    tmp_path: Path, limit: int
+) -> None:
+    scores = [[1, 0], [1, 1], [0, 0], [0.25, 0.5]]
+    rows = scored([row[epoch] for epoch in range(2) for row in scores])
+    for number, row in enumerate(rows):
+        row["sample_id"] = f"s{number % 4}"
+        row["input"]["raw"] = f"Question {number % 4}?"
+        row["metadata"]["epoch"] = str(number // 4)
+    means = [sum(row) / 2 for row in scores]
+    score = statistics.mean(means)
+    by_samples, by_rows = statistics.stdev(means), statistics.stdev(chain(*scores))
+    for deviation, error, codes in (
+        (by_samples, by_samples / 2, set()),
+        (by_rows, by_rows / math.sqrt(8), set()),
+        (statistics.pstdev(means), statistics.pstdev(means) / 2, set()),
+        (by_samples, by_rows / 2, {"ES803"}),
+        (9, by_samples / 2, {"ES803"}),
+    ):
+        changes = {
+            SCORE: score,
+            f"{UNCERTAINTY}/standard_deviation": deviation,
+            f"{UNCERTAINTY}/standard_error": {"value": error},
+        }
+        report = run(tmp_path, rows, changes, memory_limit=limit)
+        assert set(report.counts) == codes, (deviation, error)
+        assert report.runs[0].verified.claims_recomputed == 3
+    assert report.runs[0].results[0].recomputed.standard_deviation == pytest.approx(by_samples)
+
+
+def test_uneven_repeats_are_reported_and_leave_uncertainty_open(tmp_path: Path) -> None:
+    rows = scored([1, 0, 1])
+    again = json.loads(json.dumps(rows[0]))
+    again["metadata"]["epoch"] = "2"
+    changes = {SCORE: 0.75, f"{UNCERTAINTY}/standard_deviation": 9}
+    report = run(tmp_path, [*rows, again], changes)
+    assert report.counts == {"ES804": 1}
+    assert report.runs[0].verified.claims_recomputed == 1
+    report = run(tmp_path, [*rows, again], {**changes, f"{UNCERTAINTY}/standard_deviation": 0.5})
+    assert report.counts == {}
+    path, aggregate = tmp_path / "rows.jsonl", tmp_path / "aggregate.json"
+    (finding,) = evalstream.check(path, aggregate=aggregate, select=("ES610",))
+    assert (finding.code, finding.severity) == ("ES610", Severity.WARNING)
+    assert "3 samples have 4 repeats, some more than others" in finding.message
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("size", [500, 5000, 1 << 20])
+def test_the_report_is_the_same_for_any_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int, size: int
+) -> None:
+    monkeypatch.setattr(row_pass, "BLOCK_BYTES", size)
+    monkeypatch.setattr(row_pass, "SMALLEST_BLOCK_BYTES", size)
+    monkeypatch.setattr(row_pass, "WORTH_A_POOL_BYTES", 0)
+    rows = scored([0.1 * (number % 7) for number in range(60)])
+    report = run(tmp_path, rows, {SCORE: 0.29}, jobs=jobs)
+    (result,) = report.runs[0].results
+    values = [Fraction(row["evaluation"]["score"]) for row in rows]
+    assert result.recomputed.score == float(sum(values) / 60)
+    assert result.recomputed.standard_deviation == pytest.approx(
+        statistics.stdev(values), rel=1e-15
+    )
+    assert report.counts == {}
+
+
+def test_names_join_where_only_one_result_bears_them(tmp_path: Path) -> None:
+    rows = [{key: row[key] for key in row if key != "evaluation_result_id"} for row in scored(FOUR)]
+    document = aggregate_of("0.3.0", bytes_of(rows), 4)
+    document["evaluation_results"][0]["score_details"] = {"score": 0.5}
+    document["evaluation_results"][0].pop("evaluation_result_id")
+    path, aggregate = tmp_path / "rows.jsonl", tmp_path / "aggregate.json"
+    path.write_bytes(bytes_of(rows))
+    aggregate.write_text(json.dumps(document))
+    report = evalstream.check(path, aggregate=aggregate, select=("ES8",))
+    assert report.counts == {"ES801": 1}
+    document["evaluation_results"] *= 2
+    aggregate.write_text(json.dumps(document))
+    report = evalstream.check(path, aggregate=aggregate, select=("ES8",))
+    assert report.counts == {"ES804": 2}
+    assert {finding.severity for finding in report} == {Severity.WARNING}
+    assert all("2 results have its evaluation_name" in finding.message for finding in report)
+    assert report.runs[0].verified.claims_recomputed == 0
+    assert [result.recomputed for result in report.runs[0].results] == [None, None]
+
+
+def test_rows_that_could_not_be_read_give_no_verdict(tmp_path: Path) -> None:
+    rows = scored(FOUR)
+    data = bytes_of(rows) + b"{torn\n"
+    document = aggregate_of("0.3.0", data, 5)
+    path, aggregate = tmp_path / "rows.jsonl", tmp_path / "aggregate.json"
+    path.write_bytes(data)
+    aggregate.write_text(json.dumps(document))
+    report = evalstream.check(path, aggregate=aggregate, select=("ES8",))
+    assert report.counts == {}
+    assert report.exit_code == 3
+    assert report.runs[0].results[0].recomputed is None
+
+
+@pytest.mark.parametrize(
+    ("successes", "rows", "lower", "upper"),
+    [
+        # E. B. Wilson's interval at 95 %, from the closed form with z = 1.959964.
+        (0, 10, 0.0, 0.27753),
+        (5, 10, 0.23659, 0.76341),
+        (9, 10, 0.59585, 0.98212),
+        (81, 263, 0.25529, 0.36621),
+    ],
+)
+def test_wilson_intervals_are_those_of_the_textbook(
+    successes: int, rows: int, lower: float, upper: float
+) -> None:
+    scores = ScoreSums()
+    scores.add("n", 1, True, failed=False, times=successes)
+    scores.add("n", 0, False, failed=False, times=rows - successes)
+    claims = claims_of(b'{"evaluation_results": [{}]}')[0]
+    entry = Recomputed(None, claims, scores, Cover(rows, rows, 0, rows, rows))  # type: ignore[arg-type]
+    assert any(
+        low == pytest.approx(lower, abs=1e-5) and high == pytest.approx(upper, abs=1e-5)
+        for low, high in entry.intervals(0.95)
+    )

@@ -1,0 +1,173 @@
+"""What every format offers, and that the registry alone knows which formats there are."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evalstream.discovery.unused_options import OPTIONS
+from evalstream.engine.harness_logs import FOREIGN
+from evalstream.formats.base import AnyFormat, other_formats
+from evalstream.formats.registry import (
+    CATALOGUE,
+    FORMATS,
+    MAIN,
+    NAMES,
+    folder_format,
+    kind_of,
+    main_format,
+    paired_format,
+)
+from evalstream.io.beginning import Beginning
+from evalstream.parsing.json_schema import schema_documents
+from evalstream.rules.catalogue import SHARED_RULES
+
+CHECKOUT = Path(__file__).parents[3]
+PACKAGE = CHECKOUT / "evalstream"
+EXAMPLES = CHECKOUT / "examples"
+
+EACH = pytest.mark.parametrize("one", FORMATS.values(), ids=NAMES)
+
+
+def shown(text: bytes, *formats: str) -> tuple[str, str] | None:
+    """Return what a document of some bytes shows to be."""
+    return kind_of(Beginning("", text, lambda: text), formats or NAMES)
+
+
+@EACH
+def test_a_format_is_known_by_the_name_of_its_folder(one: AnyFormat) -> None:
+    assert (PACKAGE / "formats" / one.name / "format.py").is_file()
+    assert FORMATS[one.name] is one
+
+
+@EACH
+def test_the_codes_of_a_format_begin_with_its_prefix(one: AnyFormat) -> None:
+    codes = [rule.code for rule in one.rules()]
+    assert codes
+    assert all(re.fullmatch(rf"{one.prefix}\d+", code) for code in codes)
+    assert all(CATALOGUE[code].code == code for code in codes)
+
+
+def test_the_catalogue_has_the_rules_of_all_formats_and_those_they_share() -> None:
+    rules = [*SHARED_RULES, *(rule for one in FORMATS.values() for rule in one.rules())]
+    assert sorted(CATALOGUE) == sorted(rule.code for rule in rules)
+
+
+@EACH
+def test_versions_are_those_that_have_schemas(one: AnyFormat) -> None:
+    documents = [(version, name) for version, names in one.versions.items() for name in names]
+    schemas = (name.split("/") for name in schema_documents())
+    assert documents == [(version, name) for of, version, name in schemas if of == one.name]
+
+
+@EACH
+def test_a_format_names_options_that_can_be_refused(one: AnyFormat) -> None:
+    assert one.options <= OPTIONS.keys()
+
+
+def test_the_main_format_understands_every_option() -> None:
+    assert main_format().options == OPTIONS.keys()
+
+
+@EACH
+def test_documents_go_together_in_one_way(one: AnyFormat) -> None:
+    paired, whole = paired_format(one.name), folder_format(one.name)
+    assert [one.name == MAIN, paired is one, whole is one].count(True) == 1
+    assert one.grouping == ("documents" if paired else "folder" if whole else "rows")
+
+
+@EACH
+def test_data_of_a_format_never_change(one: AnyFormat) -> None:
+    with pytest.raises(AttributeError):
+        one.name = "other"  # type: ignore[misc]
+
+
+def test_formats_list_all_others() -> None:
+    listed = other_formats().partition(" are ")[2].partition(" (")[0]
+    assert sorted(NAMES) == listed.split(", ")
+
+
+def test_the_main_format_is_as_sure_as_any() -> None:
+    """It is asked first, so that no other has to be loaded."""
+    assert main_format().is_sure
+
+
+def test_another_name_is_not_a_format() -> None:
+    assert "other" not in FORMATS
+    with pytest.raises(KeyError):
+        FORMATS["other"]
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("run.jsonl", ("eee", "instance")),
+        ("aggregate.json", ("eee", "aggregate")),
+        ("infereval/evaluation.json", ("infereval", "evaluation")),
+        ("infereval/benchmark.json", ("infereval", "benchmark")),
+        ("harpia/log.jsonl", ("harpia", "log")),
+        ("harpia/output.json", ("harpia", "output")),
+        ("harpia/input.json", ("harpia", "input")),
+        ("evalguard/thresholds/advice.json", ("evalguard", "threshold")),
+    ],
+)
+def test_documents_are_recognised_by_their_content(path: str, kind: tuple[str, str]) -> None:
+    text = (EXAMPLES / path).read_bytes()
+    assert shown(text) == kind
+    assert shown(text, *(name for name in NAMES if name != kind[0])) is None
+    assert kind[1] in FORMATS[kind[0]].places
+
+
+def test_signs_of_a_harness_log_are_surer_than_a_shape() -> None:
+    text = b'{"eval": {"task": "t", "model": "m"}, "status": "success", "metric": 1,'
+    text += b' "parameters": {}, "result": 1}'
+    assert shown(text, "harpia") == (FOREIGN, "Inspect: a log")
+
+
+def test_a_list_of_objects_with_ids_may_be_anything() -> None:
+    text = b'{"things": [{"id": 1, "input": "x"}]}'
+    assert shown(text) == ("harpia", "unsure")
+    assert FORMATS["harpia"].places["unsure"] == "inputs"
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        "cli",
+        "api.py",
+        "batch",
+        "discovery",
+        "engine",
+        "rules",
+        "stats",
+        "reporters",
+        "executors",
+        "io",
+    ],
+)
+def test_no_other_part_imports_a_format(layer: str) -> None:
+    place = PACKAGE / layer
+    modules = place.rglob("*.py") if place.is_dir() else [place]
+    imported = re.compile(rf"evalstream\.formats\.({'|'.join(NAMES)})\b")
+    assert not [module for module in modules if imported.search(module.read_text())]
+
+
+def test_a_check_loads_no_format_but_that_of_its_files() -> None:
+    code = (
+        "import sys, evalstream\n"
+        "evalstream.check(['examples/run.jsonl'], aggregate='examples/aggregate.json')\n"
+        "print('\\n'.join(sys.modules))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=CHECKOUT
+    )
+    loaded = done.stdout.split()
+    others = [name for name in NAMES if name != MAIN]
+    assert not [name for name in loaded if name.startswith(tuple(_modules_of(others)))]
+    assert not {"evalstream.discovery.search", "evalstream.discovery.peek"} & {*loaded}
+
+
+def _modules_of(names: list[str]) -> list[str]:
+    return [f"evalstream.formats.{name}" for name in names]

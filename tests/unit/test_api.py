@@ -1,0 +1,154 @@
+"""The Python API: every option is a typed keyword, as the options object declares it."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+import typing
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import evalstream
+from evalstream.model.options import OPTIONS, ROUTING_OPTIONS, Options, RowRouting
+
+CHECKOUT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").exists())
+EXAMPLES = CHECKOUT / "examples"
+OF_CHECK = set(OPTIONS)
+OF_SEAL = {name for name, option in OPTIONS.items() if option.text.seals}
+OWN_KEYWORDS = {
+    evalstream.check: {
+        "aggregate",
+        "inputs_file",
+        "ledger",
+        "shard",
+        "outputs",
+        "overwrite",
+        "options",
+        "reporter",
+        "progress",
+    },
+    evalstream.seal: {"outputs", "reporter", "progress"},
+}
+SEQUENCES = Sequence[str], tuple[str, ...]
+"""A caller may give a list where the options object holds a tuple."""
+
+
+@pytest.mark.parametrize(
+    ("function", "names"), [(evalstream.check, OF_CHECK), (evalstream.seal, OF_SEAL)]
+)
+def test_keywords_are_the_options(function: Callable[..., object], names: set[str]) -> None:
+    keywords = {
+        parameter.name: parameter
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    }
+    types = typing.get_type_hints(function)
+    assert set(keywords) == names | OWN_KEYWORDS[function]
+    for name in names:
+        option = OPTIONS[name]
+        assert keywords[name].default == option.default, name
+        expected = SEQUENCES[0] if option.type == SEQUENCES[1] else option.type
+        assert types[name] == expected, name
+
+
+@pytest.mark.parametrize("function", [evalstream.merge, evalstream.salvage, *OWN_KEYWORDS])
+def test_functions_are_typed(function: Callable[..., object]) -> None:
+    types = typing.get_type_hints(function)
+    assert set(inspect.signature(function).parameters) == types.keys() - {"return"}
+    assert typing.Any not in types.values()
+
+
+def test_every_field_is_an_option_with_help() -> None:
+    declared = {*Options.__dataclass_fields__, *RowRouting.__dataclass_fields__}
+    assert declared - set(OPTIONS) == {"routing", "links"}
+    for name, option in OPTIONS.items():
+        assert re.fullmatch(r"[A-Z][^\n]+\.", option.text.help.replace("{choices}", "x")), name
+    assert set(RowRouting.__dataclass_fields__) == set(ROUTING_OPTIONS)
+
+
+def test_options_come_as_keywords_or_as_an_object() -> None:
+    run = EXAMPLES / "run.jsonl"
+    by_object = evalstream.check(run, options=Options(select=("ES4",), max_findings=1))
+    by_name = evalstream.check(run, select=["ES4"], max_findings=1)
+    assert by_object.runs[0].selected == by_name.runs[0].selected == ("ES4",)
+    with pytest.raises(evalstream.UsageError, match=r"options and select, jobs cannot be combined"):
+        evalstream.check(run, options=Options(), jobs=1, select=["ES4"])
+
+
+def test_an_unknown_keyword_is_an_error() -> None:
+    with pytest.raises(TypeError, match="max_finding"):
+        evalstream.check(EXAMPLES / "run.jsonl", max_finding=1)  # type: ignore[call-arg]
+
+
+def test_rows_are_sealed(tmp_path: Path) -> None:
+    rows, aggregate = tmp_path / "run.jsonl", tmp_path / "aggregate.json"
+    rows.write_bytes((EXAMPLES / "run.jsonl").read_bytes())
+    text = (EXAMPLES / "aggregate.json").read_text().replace("bec2d955", "00000000")
+    aggregate.write_text(text)
+    shown = evalstream.seal(rows, aggregate, dry_run=True)
+    assert "bec2d955" in (shown.runs[0].change or "")
+    assert aggregate.read_text() == text
+    assert evalstream.seal(rows, aggregate).runs[0].sealed == str(aggregate)
+    assert evalstream.check(rows, aggregate=aggregate).passed
+
+
+def test_a_report_has_the_texts_of_the_rules_that_were_found() -> None:
+    report = evalstream.check(EXAMPLES / "tampered")
+    assert list(report.rules) == list(report.counts)
+    for code, text in report.rules.items():
+        rule = evalstream.RULES[code]
+        assert (text.name, text.summary) == (rule.name, rule.summary)
+        assert " ".join(rule.fix.split()).startswith(text.fix)
+        assert text.help == rule.explained()
+
+
+def test_every_rule_says_in_one_sentence_how_to_fix_what_it_finds() -> None:
+    for code, rule in evalstream.RULES.items():
+        fix = rule.text().fix
+        assert fix.endswith("."), code
+        assert "\n" not in fix, code
+
+
+def test_all_names_are_there_and_documented() -> None:
+    assert len(set(evalstream.__all__)) == len(evalstream.__all__)
+    for name in set(evalstream.__all__) - {"__version__"}:
+        assert getattr(evalstream, name).__doc__, name
+
+
+def test_other_names_are_not_there() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'SarifReporter'"):
+        _ = evalstream.SarifReporter
+
+
+def test_what_few_programs_need_is_imported_when_used() -> None:
+    code = (
+        "import sys, evalstream\n"
+        "print(sorted({'evalstream.batch.parts', 'evalstream.reporters.text',"
+        " 'evalstream.reporters.json', 'typer'} & sys.modules.keys()))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_no_function_hides_a_module() -> None:
+    for package in _packages():
+        for module in pkgutil.iter_modules(package.__path__):
+            name = f"{package.__name__}.{module.name}"
+            if not module.name.startswith(("__", "lib")):
+                assert importlib.import_module(name) is getattr(package, module.name), name
+
+
+def _packages() -> list[ModuleType]:
+    names = (
+        found.name
+        for found in pkgutil.walk_packages(evalstream.__path__, "evalstream.")
+        if found.ispkg
+    )
+    return [evalstream, *map(importlib.import_module, names)]
