@@ -54,7 +54,7 @@ from rows import (
 )
 
 import evalstream
-from evalstream.formats.eee import fast_path, versions
+from evalstream.formats.eee import versions
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.fast_path import fast_path_for
 from evalstream.formats.eee.row_engine import RowEngine
@@ -291,7 +291,7 @@ def rooms(monkeypatch: pytest.MonkeyPatch) -> Callable[[RowContext, int, int], R
         monkeypatch.setattr(binding, "MOST_ROWS", rows)
         monkeypatch.setattr(binding, "TEXT_BYTES", size)
         # Scanners of other sizes are idle there.
-        monkeypatch.setattr(fast_path, "_IDLE", [])
+        monkeypatch.setattr(fast_block, "_IDLE", [])
         return RowEngine(within)
 
     return made
