@@ -12,7 +12,6 @@ from evalstream.formats.eee import row_engine
 
 # Helpers are imported by their names alone; test modules never import from each other.
 sys.path.insert(0, str(Path(__file__).parent / "support"))
-sys.path.append(str(Path(__file__).parent))
 
 Compare = Callable[[Path, str], None]
 

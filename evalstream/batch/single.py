@@ -7,7 +7,7 @@ from typing import Final
 
 from evalstream.discovery.unused_options import refuse_idle
 from evalstream.engine.collector import finding_of
-from evalstream.formats.registry import CATALOGUE, FORMATS, UNKNOWN, check
+from evalstream.formats.registry import CATALOGUE, FORMATS, UNKNOWN, kind_of
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.finding import Finding, Violation
@@ -43,7 +43,9 @@ def check_any(
             return not_checked(run, violation, UNCHECKED.format(UNKNOWN), options, show)
         run = shown
         refuse_idle(options, run.format)
-    summary = check(run, options, show, progress)
+    one = FORMATS[run.format]
+    summary = one.check(run, options, show, progress, kind_of)
+    summary.noun = one.noun
     summary.selected, summary.ignored = options.select, options.ignore
     return summary
 

@@ -107,7 +107,7 @@ class RecordEngine:
         try:
             said = list(self.record.violations(reading.value, certain=certain))
         except RecursionError:
-            return None, [*violations, ES113.violation("nested too deep to be judged")]
+            return None, [*violations, ES113.violation("nested too deep to be checked")]
         return reading.value, [*violations, *reading.concerned(said)]
 
 

@@ -141,7 +141,9 @@ class RowPass:
 
     def _check(self, opened: OpenRows, collector: Collector[Any]) -> None:
         try:
-            for block, result in self._results(opened, collector.context):
+            results, under_way = self._results(opened, collector.context)
+            for result in results:
+                block = under_way.popleft()
                 if isinstance(opened.source, FileSource):
                     opened.source.note_checked(result.read)
                 findings = collector.add(result, block.places)
@@ -157,8 +159,8 @@ class RowPass:
 
     def _results(
         self, opened: OpenRows, context: CheckContext
-    ) -> Iterator[tuple[Block, BlockResult]]:
-        """Check the blocks of an input, and return each with what became of it."""
+    ) -> tuple[Iterator[BlockResult], deque[Block]]:
+        """Return the results of the blocks of an input in order, and the blocks under way."""
         source = opened.source
         backend, length = backend_for(opened, context)
         context.checker().expect(source.size)
@@ -172,8 +174,7 @@ class RowPass:
         noted = _noted(blocks, under_way)
         # What was read of a stream went its ways already, and is checked before it ends.
         is_stream = isinstance(source, StreamSource)
-        for result in run_in_order(backend, check, noted, tasks_raise_stopped=is_stream):
-            yield under_way.popleft(), result
+        return run_in_order(backend, check, noted, tasks_raise_stopped=is_stream), under_way
 
     def _ranges(self, source: FileSource, backend: Backend, length: int) -> Iterator[Block | None]:
         """Return the byte ranges of a file, which is digested beside them.

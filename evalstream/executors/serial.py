@@ -3,38 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Generic
 
 from evalstream.executors.base import Backend, Result
 
 
 class SerialExecutor:
-    """Runs each task immediately on submission."""
+    """Runs each task when its result is asked for."""
 
-    def submit(self, fn: Callable[..., Result], /, *args: Any) -> _Done[Result]:
-        """Run `fn` now and return a finished future."""
-        done: _Done[Result] = _Done()
-        try:
-            done.value = fn(*args)
-        except Exception as error:  # noqa: BLE001 - raised again by result()
-            done.error = error
-        return done
+    def submit(self, fn: Callable[..., Result], /, *args: Any) -> _Deferred[Result]:
+        """Take a task."""
+        return _Deferred(partial(fn, *args))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Do nothing: no task is pending."""
 
 
-class _Done(Generic[Result]):
-    """The future of a finished task."""
+class _Deferred(Generic[Result]):
+    """The future of a task that runs when its result is asked for."""
 
-    value: Result
-    error: Exception | None = None
-
-    def result(self) -> Result:
-        """Return what the task returned, or raise what it raised."""
-        if self.error is not None:
-            raise self.error
-        return self.value
+    def __init__(self, task: Callable[[], Result]) -> None:
+        self.result = task
 
 
 def backend() -> Backend:

@@ -18,13 +18,9 @@ from evalstream.formats.base import (
     Kind,
     PairedFormat,
     RowFormat,
-    Show,
 )
 from evalstream.io.beginning import Beginning
-from evalstream.io.progress import Progress
-from evalstream.model.options import Options
-from evalstream.model.report import RunSummary
-from evalstream.model.run import MAIN_FORMAT, Run
+from evalstream.model.run import MAIN_FORMAT
 from evalstream.rules.base import Rule
 from evalstream.rules.catalogue import SHARED_RULES, Catalogue
 
@@ -108,14 +104,6 @@ def kind_late(file: Beginning) -> Kind | None:
     return next((Kind(name, kind) for name, kind in found if kind is not None), None)
 
 
-def check(run: Run, options: Options, show: Show, progress: Progress) -> RunSummary:
-    """Check one run and hand its findings to `show`, in order. Raises what its format raises."""
-    one = FORMATS[run.format]
-    summary = one.check(run, options, show, progress, kind_of)
-    summary.noun = one.noun
-    return summary
-
-
 def _first(file: Beginning, formats: Iterable[Format]) -> Kind | None:
     found = ((one.name, one.recognised(file)) for one in formats)
     return next((Kind(name, kind) for name, kind in found if kind is not None), None)
@@ -127,6 +115,9 @@ def _rules_of(name: str) -> Iterable[Rule]:
 
 
 CATALOGUE: Final = Catalogue(
-    {prefix: partial(_rules_of, name) for name, prefix in _PREFIXES.items()}
+    {
+        prefix: partial(_rules_of, name)
+        for prefix, name in sorted(zip(_PREFIXES.values(), _PREFIXES, strict=True))
+    }
 )
 """The rules of all formats by code, with those that all share."""

@@ -1,1 +1,1 @@
-"""The rules, one module per layer of the catalogue."""
+"""The rules that all formats share, the catalogue and the profiles."""

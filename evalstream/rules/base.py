@@ -1,4 +1,4 @@
-"""What a rule is, and the facts about a file that the rules of all formats look at."""
+"""The `Rule` type, and the facts about a file that the rules of all formats use."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from evalstream.stats.tally import Tally
 
 @dataclass(frozen=True)
 class FileFacts:
-    """What is known of a file of rows or records once all of them were looked at.
+    """The facts about a file of rows or records after all of them were read.
 
-    `changed` says how the file changed while it was read. `layout` is `jsonl` where the rows were
-    looked at, `json` where they were in one JSON array, and another word for what was not looked
-    at.
+    `changed` says how the file changed while it was read. `layout` is `jsonl` for rows on lines,
+    `json` for rows in one JSON array, and another word for a file whose rows were not read.
     """
 
     file: str
@@ -30,16 +29,16 @@ class FileFacts:
     layout: str = "jsonl"
 
     def at(self, line: int) -> str:
-        """Say where a row is that is known by the number of its line."""
+        """Return the position of a row, such as `on line 3`, by its line number."""
         return place_in(self.layout)(line)
 
 
 Where = Callable[[int], str]
-"""Says where a row stands, for people, by the number under which it was counted."""
+"""Returns the position of a row for messages, from the number under which it was counted."""
 
 
 def place_in(layout: str) -> Where:
-    """Return what says where rows stand: on lines, but in an array by their number."""
+    """Return the function that names positions: by line, in an array by row number."""
     return _in_row if layout == "json" else _on_line
 
 
@@ -52,7 +51,7 @@ def _in_row(number: int) -> str:
 
 
 RowCheck = Callable[[Mapping[str, Any]], Iterable[Violation]]
-"""Returns the violations of one row; the empty tuple where there are none."""
+"""Returns the violations of one row, or the empty tuple."""
 
 
 FOUND: Final = "What it finds"
@@ -68,9 +67,9 @@ _HEADING = re.compile(rf"^ *({FOUND}|{WHY}|{FIX}|{BAD}|{GOOD}):(?=\s)", re.MULTI
 
 @cache
 def _sections(documentation: str) -> Mapping[str, str]:
-    """Return the text under each heading of a rule's documentation, in its order.
+    """Return the text under each heading of a rule's documentation, in order.
 
-    Prose has no indentation; the lines of an example keep theirs relative to each other.
+    Prose loses its indentation; the lines of an example keep theirs relative to each other.
     """
     _, *parts = _HEADING.split(documentation)
     return MappingProxyType(
@@ -84,25 +83,28 @@ def _sections(documentation: str) -> Mapping[str, str]:
 
 
 class Rule(NamedTuple):
-    """A rule: its code, which never changes, its name, how bad it is, and its documentation.
+    """A rule: its code, which never changes, its name, its severity and its documentation.
 
-    `documentation` has the headings What it finds, Why it matters, How to fix, Bad and Good.
-    The last two show fragments of documents, each below a line that says where it is; tests
-    compare them with the files of the rule's cases. At most one of `row`, `run`,
-    `aggregate` and `record` is given: `row` binds a context and returns a stateless check of one
-    row (or None where there is nothing to check), `run` looks at the merged facts once per run,
-    `aggregate` at the aggregate by itself; `record` looks at what another system hands to its
-    rules, at most once per document or record. Rules with none of them are found by the parser,
-    the schema or the driver, which name them. An `optional` rule holds only where it is
-    selected or a profile adds it. A `run` rule that is `about_paths` looks also at runs whose
-    rows could not be looked at, or that have none. A `row` rule that is `by_ids` looks only at the
-    ids that rows share: it runs once for all rows that have the same ones.
+    `documentation` has the headings What it finds, Why it matters, How to fix, Bad and Good. The
+    last two show fragments of documents, each below a line that names the document; tests compare
+    them with the files of the rule's cases.
 
-    `reads` names the members of a row that a `row` rule looks at, as JSON Pointers, `*` for each
-    element of an array: in a row that holds none of them the rule finds nothing. Without any the
-    rule may find something in each row. `in_scanner` says that the scanner tests the rule: it
-    accepts no row in which the rule finds anything but a notice, which it flags. Where the scanner
-    does not, the rule runs over the accepted rows that hold a member of `reads`.
+    At most one of `row`, `run`, `aggregate` and `record` is given. `row` binds a context and
+    returns a stateless check of one row, or None if there is nothing to check. `run` checks the
+    merged facts once per run. `aggregate` checks the aggregate alone. `record` checks what a format
+    without rows passes to its rules, at most once per document or record. The parser, the schema or
+    the driver report the rules that have none of them.
+
+    An `optional` rule holds only if it is selected or a profile adds it. A `run` rule with
+    `about_paths` also checks runs whose rows could not be read, or that have no rows.
+    A `row` rule with `by_ids` reads only the ids that rows share: it runs once for all rows that
+    have the same ids.
+
+    `reads` names the members of a row that a `row` rule reads, as JSON Pointers, with `*` for each
+    element of an array: in a row without any of them the rule finds nothing. If it is empty, the
+    rule may find something in every row. `in_scanner` says that the scanner tests the rule: it
+    rejects a row in which the rule finds more than an info, and flags an info. Otherwise the rule
+    runs over the accepted rows that have a member of `reads`.
     """
 
     code: str
@@ -125,7 +127,7 @@ class Rule(NamedTuple):
     former_names: tuple[str, ...] = ()
 
     def violation(self, message: str, **details: Any) -> Violation:
-        """Say that this rule is broken."""
+        """Return a violation of this rule."""
         return Violation(self.code, message, **details)
 
     def sections(self) -> Mapping[str, str]:
@@ -164,7 +166,7 @@ class Rule(NamedTuple):
         return RuleText(self.name, self.summary, sentence, self.explained())
 
     def explained(self) -> str:
-        """Return the rule's documentation as a person reads it."""
+        """Return the rule's documentation as `evalstream rules CODE` prints it."""
         from inspect import cleandoc
 
         repair = " (a safe repair exists)" if self.fixable else ""

@@ -1,4 +1,4 @@
-"""The catalogue: rules by code, which of them a check selects, and how severe each is."""
+"""The catalogue: rules by code, which of them a check selects, and their severities."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from evalstream.rules.base import Rule
 from evalstream.rules.profiles import PROFILES
 
 SHARED_RULES: Final = (*inputs.RULES, *syntax.RULES)
-"""The rules that all formats share: about inputs (ES0) and about bytes and JSON (ES1)."""
+"""The rules that all formats share: inputs (ES0), and bytes and JSON (ES1)."""
 
 Family = Callable[[], Iterable[Rule]]
 """Returns the rules whose codes begin with the same letters."""
 
 
 class Stamp(NamedTuple):
-    """What a violation gets from its rule: a name, and the severity under a profile."""
+    """What the engine adds to a violation: the rule's name, and its severity under a profile."""
 
     name: str
     severity: Severity
@@ -31,9 +31,9 @@ class Stamp(NamedTuple):
 
 @dataclass(frozen=True)
 class Selection:
-    """The rules that hold in a check: the codes that are reported, and what findings get of them.
+    """The rules that hold in a check: the enabled codes, and the name and severity of each.
 
-    Equal selections report the same. It travels to workers with the context of a check.
+    Equal selections give equal reports. Workers receive it with the context of a check.
     """
 
     enabled: frozenset[str] = frozenset()
@@ -41,7 +41,7 @@ class Selection:
     _stamps: Mapping[str, Stamp] = field(default_factory=dict, compare=False, repr=False)
 
     def __contains__(self, code: str) -> bool:
-        """Tell whether a code is reported."""
+        """Return whether findings of a code are reported."""
         return code in self.enabled
 
     def name(self, code: str) -> str:
@@ -49,16 +49,16 @@ class Selection:
         return self._stamps[code].name
 
     def severity(self, violation: Violation) -> Severity:
-        """Return how severe a violation is: as it says itself, else its rule under the profile."""
-        said = violation.severity
-        return self._stamps[violation.code].severity if said is None else said
+        """Return the severity of a violation: its own, else that of its rule under the profile."""
+        own = violation.severity
+        return self._stamps[violation.code].severity if own is None else own
 
 
 class Catalogue(Mapping[str, Rule]):
-    """Rules by code, in the order of the codes; families of codes are loaded when asked for."""
+    """Rules by code, in the order of the codes; a family of codes is loaded on first use."""
 
     def __init__(self, families: Mapping[str, Family]) -> None:
-        """Take what returns the rules of a family, by the letters that its codes begin with."""
+        """Take a function per family that returns its rules, by the first letters of their codes."""
         self._families = dict(families)
         self._loaded: dict[str, dict[str, Rule]] = {}
         self._selection = lru_cache(maxsize=16)(self._select)
@@ -73,23 +73,23 @@ class Catalogue(Mapping[str, Rule]):
         return sum(len(self._family(letters)) for letters in self._families)
 
     def find(self, text: str) -> list[Rule]:
-        """Return the rules that a code, the beginning of one, a name or a former name means."""
+        """Return the rules that match a code, the beginning of a code, a name or a former name."""
         named = [rule for rule in self.values() if text in (rule.name, *rule.former_names)]
         return named or [self[code] for code in self._beginning_with(text)]
 
     def check_prefixes(self, options: Options) -> None:
-        """Raise UsageError where the options select or ignore what is in no code and no name."""
+        """Raise UsageError if the options select or ignore a text that matches no rule."""
         for prefix in (*options.select, *options.ignore):
             if not prefix or not self.find(prefix):
                 raise UsageError(
-                    f"no rule has a code that begins with {prefix!r}, or that name; "
-                    "see: evalstream rules"
+                    f"no rule has the code, code prefix or name {prefix!r}; see: evalstream rules"
                 )
 
     def selection(self, options: Options) -> Selection:
         """Return the rules that the options select and do not ignore.
 
-        Without a selection every rule holds that is not optional, and those that the profile adds.
+        Without a selection these are all rules that are not optional, and those that the profile
+        adds.
         """
         return self._selection(tuple(options.select), tuple(options.ignore), options.profile)
 

@@ -1,4 +1,4 @@
-"""What a format says of several runs of one call."""
+"""The violations that a format reports about several runs of one call."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ class CrossRunRules(Protocol):
         """Return the codes by what is compared: records, files, samples, uuids and paths."""
 
     def repeated_record(self, earlier: str, /) -> Violation:
-        """Say that an earlier aggregate is the same record."""
+        """Return the violation for an aggregate with the same record as an earlier one."""
 
     def reused_uuid(self, earlier: str, /) -> Violation:
-        """Say that an earlier aggregate of other content has the same UUID."""
+        """Return the violation for an aggregate with the UUID of an earlier, different one."""
 
     def repeated_claim(self, earlier: str, /) -> Violation:
-        """Say that an earlier aggregate is of the same evaluation."""
+        """Return the violation for a second aggregate of an evaluation, if not both have rows."""
 
     def colliding_path(self, path: str, earlier: str, /) -> Violation:
-        """Say that an earlier path differs from this one in case alone."""
+        """Return the violation for a path that differs from an earlier one only in case."""
 
     def overlapping_rows(self, samples: int, earlier: str, /, *, several: bool) -> Violation:
-        """Say that earlier files hold some of the samples as well."""
+        """Return the violation for samples that earlier files also have."""
 
     def unlinked_rows(self, groups: int, /) -> Violation:
-        """Say that not all rows were compared with those of other runs."""
+        """Return the violation for rows that were not compared with other runs."""
 
     def drifted_sample(
         self, number: int, /, *, is_array: bool, earlier: str, earlier_number: int, was_array: bool
     ) -> Violation:
-        """Say that an earlier run shows another input for a sample's id."""
+        """Return the violation for a sample whose input differs in an earlier run."""
 
     def drifted_like(self, samples: int, earlier: str, /) -> Violation:
-        """Say that more samples have other inputs in an earlier run."""
+        """Return the violation for more samples with inputs that differ in an earlier run."""

@@ -1,4 +1,4 @@
-"""ES0: inputs and streams; the driver finds these before and around the rows."""
+"""ES0: rules about inputs and streams, which the driver reports before and around the rows."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ def _changed_while_read(facts: FileFacts) -> Iterator[Violation]:
 
 
 def changed_while_read(change: str) -> Violation:
-    """Say of a file, whichever of a run's it is, what changed about it."""
+    """Return the violation for a file of a run that changed while it was read."""
     return ES004.violation(f"the file changed while it was read: {change}")
 
 
 ROW_MARK: Final = b'"schema_version"'
-"""What a line holds that has a row in it, however torn it is or whatever stands before it."""
+"""Present in a line that contains a row, also if the row is torn or has text before it."""
 
 
 def noise_check(options: Options) -> Callable[[bytes], bool]:
-    """Return what tells whether a line that is no sound row is only noise between rows.
+    """Return a function that decides whether a line that is not a valid row is noise.
 
-    Without a pattern that is a line which does not begin as an object and has no row in it.
+    With `--noise` a line is noise if the pattern matches in it. Otherwise it is noise if it does
+    not begin as an object and does not contain a row.
     """
     if not options.skip_noise:
         return lambda _: False
@@ -40,7 +41,7 @@ def noise_check(options: Options) -> Callable[[bytes], bool]:
 
 def _noise_skipped(facts: FileFacts) -> Iterator[Violation]:
     for _, count, line in facts.tally.noise:
-        message = f"lines between the rows that hold none were skipped (first {facts.at(line)})"
+        message = f"lines that are not rows were skipped (first {facts.at(line)})"
         yield ES006.violation(message, count=count)
 
 

@@ -1,4 +1,4 @@
-"""Profiles: which rules hold besides the usual ones, and how bad their findings are."""
+"""Profiles: named sets of additional rules and severities."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ DATASTORE: Final = "datastore"
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What a profile changes.
+    """The changes that a profile makes.
 
-    `codes` are the optional rules that it adds; `severities` hold, by code, for findings that
-    bring none of their own. With `demands_bounds` a continuous metric has both bounds, though
+    `codes` are the optional rules that it adds. `severities` hold, by code, for findings without a
+    severity of their own. With `demands_bounds` a continuous metric must have both bounds, though
     the schema allows null.
     """
 

@@ -1,4 +1,4 @@
-"""ES2: errors of a JSON Schema under stable codes, in the words of rules."""
+"""ES2: rules that give the errors of a JSON Schema stable codes and messages."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from evalstream.model.finding import Severity, Violation
+from evalstream.model.text import counted
 from evalstream.parsing.json import pointer, type_name
 from evalstream.parsing.linear_regex import undecided
 from evalstream.parsing.schema_errors import UNDECIDED, SchemaError
@@ -14,192 +15,186 @@ from evalstream.rules.base import Rule
 
 NO_RULES: Final[Mapping[str, Rule]] = MappingProxyType({})
 
-Saying = tuple[Rule, str]
-"""Which rule a schema violation breaks, and the message."""
+Explanation = tuple[Rule, str]
+"""The rule that a schema error violates, and the message."""
 
 
 def explain(
-    violations: Iterable[SchemaError],
+    errors: Iterable[SchemaError],
     *,
     own: bool,
     version: str = "",
     missing: Mapping[str, Rule] = NO_RULES,
 ) -> list[Violation]:
-    """Turn schema violations into findings, each breach once.
+    """Turn schema errors into violations, each error once.
 
-    `own` says that the schema is one of ours, whose conditional branches are known. `missing` are
-    rules of their own for members that are missing at the top of a document. Branches
-    that only follow from another violation are left out: all of them where interaction_type is
-    missing, and those that say again what the plain part of the schema says.
+    `own` says that the schema is a built-in one, whose conditional branches are known. `missing`
+    maps members at the top of a document to the rule that reports their absence. Branches that only
+    follow from another error are left out: all of them if interaction_type is missing, and those
+    that repeat an error of the unconditional part of the schema.
     """
-    plain = list(violations)
+    plain = list(errors)
     kept: list[SchemaError] = []
     if own:
-        branches = [violation for violation in plain if _conditional(violation)]
+        branches = [error for error in plain if _is_conditional(error)]
         if branches:
-            plain = [violation for violation in plain if not _conditional(violation)]
-            kept = _unsaid(branches, plain)
+            plain = [error for error in plain if not _is_conditional(error)]
+            kept = _independent_branches(branches, plain)
     nulls: set[Any] = set()
     found: list[Violation] = []
-    for violation in plain:
-        if violation.optional and violation.found is None and violation.path:
-            if violation.path not in nulls:
-                nulls.add(violation.path)
-                found.append(_null_for_absent(violation, version))
-        elif not own or violation.path not in nulls:
-            found.append(_plain(violation, own=own, missing=missing))
-    found.extend(_branch(violation, version) for violation in kept)
+    for error in plain:
+        if error.optional and error.found is None and error.path:
+            if error.path not in nulls:
+                nulls.add(error.path)
+                found.append(_null_for_absent(error, version))
+        elif not own or error.path not in nulls:
+            found.append(_violation_of(error, own=own, missing=missing))
+    found.extend(_branch_violation(error, version) for error in kept)
     return found
 
 
-def _unsaid(branches: Sequence[SchemaError], plain: Sequence[SchemaError]) -> list[SchemaError]:
-    """Leave out what only follows from the violations of the plain part of the schema."""
-    said = {(violation.path, violation.keyword, violation.member) for violation in plain}
-    if any(
-        violation.keyword == "required" and violation.member == "interaction_type"
-        for violation in plain
-    ):
-        branches = [violation for violation in branches if violation.route[0] != "allOf"]
+def _independent_branches(
+    branches: Sequence[SchemaError], plain: Sequence[SchemaError]
+) -> list[SchemaError]:
+    """Leave out branches that only follow from errors of the unconditional part of the schema."""
+    reported = {(error.path, error.keyword, error.member) for error in plain}
+    if any(error.keyword == "required" and error.member == "interaction_type" for error in plain):
+        branches = [error for error in branches if error.route[0] != "allOf"]
     return [
-        violation
-        for violation in branches
-        if (violation.path, violation.keyword, violation.member) not in said
-        and violation.keyword != "not"
+        error
+        for error in branches
+        if (error.path, error.keyword, error.member) not in reported and error.keyword != "not"
     ]
 
 
-def _conditional(violation: SchemaError) -> bool:
-    return "then" in violation.route or "else" in violation.route
+def _is_conditional(error: SchemaError) -> bool:
+    return "then" in error.route or "else" in error.route
 
 
-def _null_for_absent(violation: SchemaError, version: str) -> Violation:
+def _null_for_absent(error: SchemaError, version: str) -> Violation:
     where = f" in {version}" if version else ""
-    wanted = (
-        f" where {_types(violation.expected)} is expected" if violation.keyword == "type" else ""
-    )
-    message = f"null{wanted}{where}; leave the field out, or give it a value"
-    return ES204.violation(message, pointer=pointer(violation.path), keyword=violation.keyword)
+    wanted = f" where {_types(error.expected)} is expected" if error.keyword == "type" else ""
+    message = f"null{wanted}{where}; leave the field out or set a value"
+    return ES204.violation(message, pointer=pointer(error.path), keyword=error.keyword)
 
 
-def _plain(
-    violation: SchemaError, *, own: bool, missing: Mapping[str, Rule] = NO_RULES
+def _violation_of(
+    error: SchemaError, *, own: bool, missing: Mapping[str, Rule] = NO_RULES
 ) -> Violation:
-    special = missing.get(violation.member or "") if violation.route == ("required",) else None
+    special = missing.get(error.member or "") if error.route == ("required",) else None
     if special is not None:
-        rule, message = special, f"{violation.member} is missing"
-    elif own and _in_string_map(violation):
-        rule, message = ES208, f"{type_name(violation.found)} where the map holds only strings"
+        rule, message = special, f"{error.member} is missing"
+    elif own and _in_string_map(error):
+        rule, message = ES208, f"{type_name(error.found)} where the map holds only strings"
     else:
-        rule, message = _SAYINGS.get(violation.keyword, _other)(violation)
-    # By position: by name it takes twice as long, and a file may have a violation in every row.
-    place = pointer(violation.path)
-    found = None if violation.member is not None else violation.found
-    keyword = "pattern" if violation.keyword == UNDECIDED else violation.keyword
-    return Violation(rule.code, message, place, keyword, _expected(violation), found)
+        rule, message = _EXPLANATIONS.get(error.keyword, _other)(error)
+    # Positional arguments take half the time, and every row of a file may have a violation.
+    place = pointer(error.path)
+    found = None if error.member is not None else error.found
+    keyword = "pattern" if error.keyword == UNDECIDED else error.keyword
+    return Violation(rule.code, message, place, keyword, _expected(error), found)
 
 
-def _expected(violation: SchemaError) -> Any:
-    """Return what a schema wants: its one value, else the keyword with its payload."""
-    wanted = violation.expected
-    if wanted is None or violation.keyword == "const":
+def _expected(error: SchemaError) -> Any:
+    """Return what a schema expects: its one value, else the keyword with its payload."""
+    wanted = error.expected
+    if wanted is None or error.keyword == "const":
         return wanted
-    if violation.keyword == UNDECIDED:
+    if error.keyword == UNDECIDED:
         return {"pattern": wanted}
-    if violation.keyword == "type" and len(wanted) == 1:
+    if error.keyword == "type" and len(wanted) == 1:
         return {"type": wanted[0]}
-    return {violation.keyword: wanted}
+    return {error.keyword: wanted}
 
 
-def _branch(violation: SchemaError, version: str) -> Violation:
-    place: dict[str, Any] = {"pointer": pointer(violation.path), "keyword": violation.keyword}
-    if violation.route[0] != "allOf":
-        reason = f"this score_type needs {violation.member}"
+def _branch_violation(error: SchemaError, version: str) -> Violation:
+    place: dict[str, Any] = {"pointer": pointer(error.path), "keyword": error.keyword}
+    if error.route[0] != "allOf":
+        reason = f"{error.member} is missing; this score_type requires it"
         if version in ("0.1.0", "0.2.0", "0.2.0+list", "0.2.1", "0.2.2"):
-            reason += f" (version {version} asks for it also where score_type is absent)"
+            reason += f" (version {version} requires it also where score_type is absent)"
         return ES212.violation(reason, **place)
-    if "metrics" in violation.route:
-        return ES214.violation("metrics of a row with a transcript needs num_turns", **place)
-    rule, kind = (
-        (ES209, "single_turn") if violation.route[1] == 0 else (ES210, "multi_turn or agentic")
-    )
-    if violation.keyword == "required":
-        return rule.violation(f"a {kind} row needs {violation.member}", **place)
-    what = f"{type_name(violation.found)} where a {kind} row needs {_types(violation.expected)}"
-    return rule.violation(what, **place, expected=_expected(violation), found=violation.found)
+    if "metrics" in error.route:
+        return ES214.violation(
+            "num_turns is missing; the metrics of a row with a transcript require it", **place
+        )
+    rule, kind = (ES209, "single_turn") if error.route[1] == 0 else (ES210, "multi_turn or agentic")
+    if error.keyword == "required":
+        return rule.violation(f"{error.member} is missing; a {kind} row requires it", **place)
+    what = f"{type_name(error.found)} where a {kind} row requires {_types(error.expected)}"
+    return rule.violation(what, **place, expected=_expected(error), found=error.found)
 
 
-def _in_string_map(violation: SchemaError) -> bool:
-    return violation.route[-2:] == ("additionalProperties", "type") and violation.expected == [
-        "string"
-    ]
+def _in_string_map(error: SchemaError) -> bool:
+    return error.route[-2:] == ("additionalProperties", "type") and error.expected == ["string"]
 
 
 def _types(types: Sequence[str]) -> str:
     return " or ".join(types)
 
 
-def _missing(violation: SchemaError) -> Saying:
-    return ES201, f"{violation.member} is missing"
+def _missing(error: SchemaError) -> Explanation:
+    return ES201, f"{error.member} is missing"
 
 
-def _wrong_type(violation: SchemaError) -> Saying:
-    return ES202, f"{type_name(violation.found)} where {_types(violation.expected)} is expected"
+def _wrong_type(error: SchemaError) -> Explanation:
+    return ES202, f"{type_name(error.found)} where {_types(error.expected)} is expected"
 
 
-def _not_allowed(violation: SchemaError) -> Saying:
-    several = isinstance(violation.expected, list) and len(violation.expected) > 1
-    return ES203, f"not {'one of the allowed values' if several else 'the one allowed value'}"
+def _not_allowed(error: SchemaError) -> Explanation:
+    several = isinstance(error.expected, list) and len(error.expected) > 1
+    return ES203, f"not {'one of the allowed values' if several else 'the only allowed value'}"
 
 
-def _unknown(violation: SchemaError) -> Saying:
+def _unknown(error: SchemaError) -> Explanation:
     from difflib import get_close_matches
 
-    near = get_close_matches(str(violation.member), violation.known, n=1)
+    near = get_close_matches(str(error.member), error.known, n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    return ES205, f"{str(violation.member)[:80]} is no known property{hint}"
+    return ES205, f"unknown property {str(error.member)[:80]}{hint}"
 
 
-def _too_few(violation: SchemaError) -> Saying:
-    return ES207, f"fewer items than {violation.expected}"
+def _too_few(error: SchemaError) -> Explanation:
+    return ES207, f"fewer than {counted(error.expected, 'item')}"
 
 
-def _mismatch(violation: SchemaError) -> Saying:
-    del violation
+def _mismatch(error: SchemaError) -> Explanation:
+    del error
     return ES213, "does not match the pattern"
 
 
-def _undecided(violation: SchemaError) -> Saying:
-    return ES213, f"{undecided(violation.expected)}: not accepted"
+def _undecided(error: SchemaError) -> Explanation:
+    return ES213, f"{undecided(error.expected)}: not accepted"
 
 
-def _other(violation: SchemaError) -> Saying:
-    if violation.keyword == "falseSchema":
-        return ES217, "the schema allows nothing here"
-    return ES217, f"breaks the schema's {violation.keyword}"
+def _other(error: SchemaError) -> Explanation:
+    if error.keyword == "falseSchema":
+        return ES217, "the schema allows no value here"
+    return ES217, f"violates the schema keyword {error.keyword}"
 
 
-def _range(violation: SchemaError) -> Saying:
-    limit = violation.expected
-    if violation.keyword.startswith("exclusive"):
-        return ES206, f"not {'above' if violation.keyword.endswith('Minimum') else 'below'} {limit}"
-    word = "below" if violation.keyword == "minimum" else "above"
-    return ES206, f"{word} the {violation.keyword} {limit}"
+def _range(error: SchemaError) -> Explanation:
+    limit = error.expected
+    if error.keyword.startswith("exclusive"):
+        return ES206, f"not {'above' if error.keyword.endswith('Minimum') else 'below'} {limit}"
+    word = "below" if error.keyword == "minimum" else "above"
+    return ES206, f"{word} the {error.keyword} {limit}"
 
 
-def _no_variant(violation: SchemaError) -> Saying:
-    """Name the variant with the fewest errors, a wrong `const` weighing most, and its errors."""
-    if not any(violation.variants):
+def _no_variant(error: SchemaError) -> Explanation:
+    """Describe the variant with the fewest errors; a wrong `const` counts most."""
+    if not any(error.variants):
         return ES211, "fits more than one variant"
     number, variant = min(
-        enumerate(violation.variants, 1),
+        enumerate(error.variants, 1),
         key=lambda item: sum(10 if inner.keyword == "const" else 1 for inner in item[1]),
     )
     reasons = []
     for inner in variant[:3]:
-        said = _plain(inner, own=False)
-        place = pointer(inner.path[len(violation.path) :])
-        reasons.append(f"{place}: {said.message}" if place else said.message)
-    head = f"fits none of the {len(violation.variants)} variants; nearest is {number}"
+        reported = _violation_of(inner, own=False)
+        place = pointer(inner.path[len(error.path) :])
+        reasons.append(f"{place}: {reported.message}" if place else reported.message)
+    head = f"fits none of the {len(error.variants)} variants; nearest is {number}"
     return ES211, f"{head}: {', '.join(reasons)}"
 
 
@@ -632,7 +627,7 @@ RULES: Final = (
     ES217,
 )
 
-_SAYINGS: Final[dict[str, Callable[[SchemaError], Saying]]] = {
+_EXPLANATIONS: Final[dict[str, Callable[[SchemaError], Explanation]]] = {
     "required": _missing,
     "type": _wrong_type,
     "enum": _not_allowed,

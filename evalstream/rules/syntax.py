@@ -1,4 +1,4 @@
-"""ES1: bytes and JSON, from what the exact parser says."""
+"""ES1: rules about bytes and JSON, which the exact parser reports."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ BEGINS_WITH_MARK: Final = "the file begins with a UTF-8 byte order mark"
 
 
 class ObjectReading(NamedTuple):
-    """An object read exactly: the object if there is one, and its violations with their lines.
+    """An object read by the exact parser, or None, and its violations with their lines.
 
-    `replaced` are the pointers of values that stand for others which are no numbers, so that
-    no other rule has anything to say of them.
+    `replaced` holds the pointers of values that replace numbers which JSON does not allow, so that
+    other rules do not report them.
     """
 
     value: dict[str, Any] | None
@@ -39,9 +39,9 @@ class ObjectReading(NamedTuple):
 def read_object(
     text: bytes, max_depth: int, *, torn: bool, noun: str, offset: int | None = None
 ) -> ObjectReading:
-    """Read a text that must hold one object, such as a row, and say what is wrong with it.
+    """Read a text that must be one object, such as a row, and return its violations.
 
-    `offset` is that of the text within its file, in bytes, None where it is the whole file.
+    `offset` is the position of the text within its file in bytes, or None if it is the whole file.
     """
     parsed = parse_exactly(text, max_depth)
     lines = [issue.line for issue in parsed.issues]
@@ -50,7 +50,7 @@ def read_object(
     if not parsed.readable or (replaced and not isinstance(parsed.value, dict)):
         return ObjectReading(None, violations)
     if not isinstance(parsed.value, dict):
-        message = f"{noun} must be an object, this is {with_article(type_name(parsed.value))}"
+        message = f"{noun} must be an object, not {with_article(type_name(parsed.value))}"
         violations.append((ES109.violation(message, found=parsed.value), None))
         return ObjectReading(None, violations)
     return ObjectReading(parsed.value, violations, replaced)
@@ -399,9 +399,9 @@ _BY_NAME: Final = {rule.name: rule for rule in RULES}
 
 
 def read_document(text: bytes, options: Options, noun: str) -> ObjectReading:
-    """Read a document, which may begin with a byte order mark; `noun` says what it is.
+    """Read a document, which may begin with a byte order mark; `noun` names it in messages.
 
-    Raises CannotCheck for one of too many values.
+    Raises CannotCheck for a document with too many values.
     """
     refuse_many_values(text)
     reading = read_object(text.removeprefix(UTF8_MARK), options.max_depth, torn=False, noun=noun)

@@ -10,31 +10,31 @@ from fractions import Fraction
 from typing import Final
 
 WHOLE_BELOW: Final = 10
-"""A whole number below this says nothing of its precision: 1 is the exact 1, 75 may be rounded."""
+"""A smaller whole number does not show its precision: 1 is the exact 1, 75 may be rounded."""
 
 CERTAIN_DIGITS: Final = 3
-"""Fewer digits leave too much room for rounding; truncation counts from so many decimals on."""
+"""Fewer digits leave too much room for rounding; from this many on truncation counts, too."""
 
 ROUNDING: Final = Decimal("1e-9")
-"""How far float sums may stray from the exact one, relative to the larger value."""
+"""The largest rounding error of float sums, relative to the larger value."""
 
 NOTHING: Final = Decimal("1e-12")
-"""What counts as no difference on any scale of scores."""
+"""The difference that is negligible on any scale of scores."""
 
 EXACT: Final = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
-"""In it sums and products keep all their digits; it is not made for quotients and powers."""
+"""A decimal context that keeps all digits of sums and products, not of quotients and powers."""
 
 HALF: Final = Decimal("0.5")
 
 WHOLE_UNIT: Final = Decimal("0.001")
-"""How fine a small whole number is taken: 1.0 is also how 0.9997 looks once it is rounded."""
+"""The precision of a small whole number: 0.9997 is also written as 1.0 after rounding."""
 
 
 class Agreement(IntEnum):
-    """How a claim relates to a recomputed figure.
+    """The relation of a claim to a recomputed figure.
 
-    ROUGH means that the figure rounds to the claim, but that the claim has too few digits to say
-    much: 0.8 is the rounded form of everything from 0.75 to 0.85.
+    ROUGH means that the figure rounds to the claim, but that the claim has too few digits to be
+    significant: 0.8 is the rounded form of everything from 0.75 to 0.85.
     """
 
     NONE = 0
@@ -43,33 +43,33 @@ class Agreement(IntEnum):
 
 
 SINGLE_DIGITS: Final = 9
-"""Every number of single precision is known by so many digits; more show that it was one."""
+"""The digits that identify every single-precision number; more digits show that it was one."""
 
 LARGEST_SINGLE: Final = 3e38
 
 FLOAT: Final = struct.Struct("f")
 
 FLOAT_STRAY: Final = Decimal("1e-6")
-"""How far a mean may stray that was summed in single precision, relative to the larger value."""
+"""The largest error of a mean summed in single precision, relative to the larger value."""
 
 
 def agrees(claim: Decimal, exact: Fraction | float) -> bool:
-    """Tell whether a claim is the exact value, at the digits that the claim was written with."""
+    """Return whether a claim is the exact value, at the digits of the claim."""
     return agreement(claim, exact) is not Agreement.NONE
 
 
 def agreement(claim: Decimal, exact: Fraction | float) -> Agreement:
-    """Compare a claim with the exact value, at the digits that the claim was written with.
+    """Compare a claim with the exact value, at the digits of the claim.
 
-    The value has to round to the claim; truncation counts from CERTAIN_DIGITS decimals on.
-    Differences that float sums make are allowed, also those of single precision where the claim is
-    a number of it. A whole number below ten shows no digits, since 1.0 is how most writers spell 1:
-    it has to be the value to WHOLE_UNIT.
+    The value must round to the claim; from CERTAIN_DIGITS decimals on it may also be truncated.
+    Rounding errors of float sums are allowed, also those of single precision if the claim is such a
+    number. A whole number below ten shows no digits, since most writers write 1 as 1.0: it must
+    equal the value to WHOLE_UNIT.
     """
     if isinstance(exact, float) and not math.isfinite(exact):
         return Agreement.NONE
     with localcontext(EXACT):
-        # Both are multiplied by the denominator, so that nothing needs to be divided.
+        # Multiplying both by the denominator avoids a division.
         value, scale = map(Decimal, exact.as_integer_ratio())
         claimed = claim * scale
         difference, largest = abs(claimed - value), max(abs(claimed), abs(value))
@@ -87,7 +87,7 @@ def agreement(claim: Decimal, exact: Fraction | float) -> Agreement:
 
 
 def _is_single(claim: Decimal) -> bool:
-    """Tell whether a claim is a number of single precision, written out with digits to spare."""
+    """Return whether a claim is a single-precision number written with excess digits."""
     number = float(claim)
     if _digits(claim) <= SINGLE_DIGITS or not abs(number) < LARGEST_SINGLE:
         return False
@@ -95,14 +95,14 @@ def _is_single(claim: Decimal) -> bool:
 
 
 def _unit(claim: Decimal) -> Decimal:
-    """Return what one more in the last decimal of a claim is, 1 for a whole number."""
+    """Return the value of one unit in the last decimal of a claim, 1 for a whole number."""
     return Decimal(1).scaleb(min(0, int(claim.as_tuple().exponent)))
 
 
 def _digits(claim: Decimal) -> int:
-    """Return how many digits a claim shows: those from the first that is not 0 on.
+    """Return the number of digits of a claim, from the first that is not 0 on.
 
-    The zeros at the end of a whole number do not count, and those of a zero are its decimals.
+    Zeros at the end of a whole number do not count; a zero has its decimals as digits.
     """
     _, digits, exponent = claim.as_tuple()
     if not any(digits):

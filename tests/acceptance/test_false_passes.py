@@ -436,7 +436,7 @@ def test_a_rounded_claim_passes_with_a_word(tmp_path: Path) -> None:
     report = pair.check(tmp_path)
     (finding,) = [finding for finding in report if finding.code == "ES801"]
     assert finding.severity.label == "info"
-    assert "only once it is rounded to so few digits" in finding.message
+    assert "only after rounding to" in finding.message
     assert report.exit_code == 0
 
 

@@ -159,7 +159,7 @@ def test_a_missing_document_is_not_passed(role: str, known: dict[str, Any], tmp_
 def test_an_empty_log_is_not_passed(known: dict[str, Any], tmp_path: Path) -> None:
     report = check({**known, LOG: []}, tmp_path)
     assert (codes(report), report.exit_code) == ({}, 3)
-    assert report.runs[0].incomplete_reason == "the log holds no record"
+    assert report.runs[0].incomplete_reason == "the log has no records"
 
 
 def run_cli(*words: str, data: bytes = b"") -> tuple[int, str]:
@@ -206,7 +206,7 @@ def test_records_go_different_ways(known: dict[str, Any], tmp_path: Path) -> Non
 def test_a_log_is_not_sealed_and_an_output_has_no_rows() -> None:
     with pytest.raises(UsageError, match="seal"):
         evalstream.check(EXAMPLE / LOG, seal_to=str(EXAMPLE / OUTPUT))
-    with pytest.raises(UsageError, match="a log alone"):
+    with pytest.raises(UsageError, match="only from a log"):
         evalstream.check(EXAMPLE / OUTPUT, tee="copy")
 
 

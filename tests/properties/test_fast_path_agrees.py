@@ -37,6 +37,8 @@ from fast_rows import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from odd_files import context_for, odd_files
+from odd_files import outcome as collected
 from rows import (
     VERSIONS,
     Place,
@@ -50,11 +52,9 @@ from rows import (
     sound_rows,
     spoilt_bytes,
 )
-from test_properties import context_for, odd_files
-from test_properties import outcome as collected
 
 import evalstream
-from evalstream.formats.eee import fast_path, row_view
+from evalstream.formats.eee import fast_block, versions
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.fast_path import fast_path_for
 from evalstream.formats.eee.row_engine import RowEngine
@@ -79,17 +79,17 @@ def test_every_sound_row_is_taken(version: str, within: RowContext, manner: str)
     assert agreed(within, *lines)
 
 
-@pytest.mark.parametrize("version", row_view.INSTANCE_VERSIONS)
+@pytest.mark.parametrize("version", versions.INSTANCE_VERSIONS)
 def test_every_version_takes_the_rows_that_declare_it_and_no_others(version: str) -> None:
     (row,) = sound_rows("0.2.0" if version.startswith("0.2.0") else "0.3.0", 1)
     row = bare(row)
     if version in SLOTS_WITHOUT_USE:
         row.pop("evaluation_result_id", None)
     settled = context(version, schema_version=version)
-    for declared in row_view.KNOWN_VERSIONS | {"9.9", "", "0.2"}:
+    for declared in versions.KNOWN_VERSIONS | {"9.9", "", "0.2"}:
         line = written({**row, "schema_version": declared})
         assert agreed(settled, line), declared
-        expected = "+" in version or declared in row_view.forms_of(version)
+        expected = "+" in version or declared in versions.forms_of(version)
         assert agreed(BARE[version], line) == expected, declared
 
 
@@ -291,7 +291,7 @@ def rooms(monkeypatch: pytest.MonkeyPatch) -> Callable[[RowContext, int, int], R
         monkeypatch.setattr(binding, "MOST_ROWS", rows)
         monkeypatch.setattr(binding, "TEXT_BYTES", size)
         # Scanners of other sizes are idle there.
-        monkeypatch.setattr(fast_path, "_IDLE", [])
+        monkeypatch.setattr(fast_block, "_IDLE", [])
         return RowEngine(within)
 
     return made

@@ -8,9 +8,9 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
+from paths import REPOSITORY
 from rows import (
     PREFERRED,
-    REPOSITORY,
     VERSIONS,
     Row,
     aggregate_of,
@@ -20,7 +20,7 @@ from rows import (
     sound_rows,
 )
 
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.fast_block import FastPath
@@ -64,7 +64,7 @@ def claiming(version: str) -> Row:
 
 BARE = {
     version: context(version, schema_version=version if "+" in version else "auto")
-    for version in row_view.INSTANCE_VERSIONS
+    for version in versions.INSTANCE_VERSIONS
 }
 
 HASHED = {version: context(version, PREFERRED[version]) for version in VERSIONS}

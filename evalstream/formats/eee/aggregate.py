@@ -1,4 +1,4 @@
-"""The aggregate file as a small typed view: what it claims about its rows."""
+"""A typed view of the aggregate: what it claims about its rows."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ RESULTS: Final = "/evaluation_results"
 
 LEVELS: Final = "levels"
 UNKNOWN_LEVEL: Final = -1
-"""The score of an unknown level, where has_unknown_level is true."""
+"""The score of an unknown level, if has_unknown_level is true."""
 
 METRIC_NAMES: Final = ("metric_name", "metric_id", "metric_kind")
 """The members of a metric that name it, best first."""
 
 
 class Result(NamedTuple):
-    """One of the aggregate's results, as far as rows are concerned with it.
+    """One result of the aggregate, with the parts that concern rows.
 
-    `place` is its index in evaluation_results. `minimum` and `maximum` bound its scores (from
-    0.2.3 on infinities are allowed), None where the metric declares no bound. `metric` is the
+    `place` is its index in evaluation_results. `minimum` and `maximum` bound its scores (from 0.2.3
+    on infinities are allowed), or are None if the metric declares no bound. `metric` is the
     metric's own name, and `levels` the number of level_names. `samples_number` is the size of the
-    dataset, and `sample_ids` are the samples that were used, as texts. `split` is that of the
-    dataset in its repository.
+    dataset, `sample_ids` the used samples, as strings, and `split` the part of the dataset in its
+    repository.
     """
 
     place: int
@@ -55,10 +55,10 @@ class Result(NamedTuple):
 
 @dataclass(frozen=True)
 class Aggregate:
-    """One aggregate document and the claims that rows can bear out or refute.
+    """An aggregate and the claims that rows can confirm or refute.
 
-    Claims are None where the document makes none, or makes one of the wrong type; the
-    schema speaks of the latter. `claims` holds those of each result, by its place.
+    A claim is None if the document does not make it, or gives it the wrong type, which the schema
+    reports. `claims` holds the claims of each result by its index.
     """
 
     file: str
@@ -67,12 +67,12 @@ class Aggregate:
 
     @property
     def version(self) -> str | None:
-        """The schema_version it declares."""
+        """The declared schema_version."""
         return text_or_none(self.document.get("schema_version"))
 
     @property
     def evaluation_id(self) -> str | None:
-        """The id that its rows must carry."""
+        """The id that its rows must have."""
         return text_or_none(self.document.get("evaluation_id"))
 
     @property
@@ -82,12 +82,12 @@ class Aggregate:
 
     @property
     def developer(self) -> Any:
-        """The organisation that provides the model, of whatever type; None where absent."""
+        """The organisation that provides the model, of any type; None if it is missing."""
         return member(self.document.get("model_info"), "developer")
 
     @cached_property
     def evaluation_names(self) -> frozenset[str] | None:
-        """The names of its results, None where it lists none."""
+        """The names of its results, or None if it lists none."""
         names = frozenset(
             name
             for result in self.results()
@@ -97,19 +97,19 @@ class Aggregate:
 
     @cached_property
     def details(self) -> dict[str, Any] | None:
-        """The object that seals the rows file, None where there is none."""
+        """The object that seals the rows file, or None if it is missing."""
         details = self.document.get("detailed_evaluation_results")
         return details if isinstance(details, dict) else None
 
     @cached_property
     def hash_algorithm(self) -> str | None:
-        """The declared algorithm, if it is one that we know."""
+        """The declared algorithm, if it is supported."""
         algorithm = self.claim("hash_algorithm")
         return algorithm if algorithm in ALGORITHMS else None
 
     @cached_property
     def checksum(self) -> str | None:
-        """The declared checksum as bare lower-case hex, None where it is no digest."""
+        """The declared checksum as plain lower-case hex, or None if it is not a digest."""
         declared = self.claim("checksum")
         if not isinstance(declared, str):
             return None
@@ -123,12 +123,12 @@ class Aggregate:
 
     @property
     def is_documentation(self) -> bool:
-        """Whether it reports published figures, and declares no rows that would bear them out."""
+        """Whether it reports published figures and declares no rows that could confirm them."""
         source = member(self.document.get("source_metadata"), "source_type")
         return source == "documentation" and not self.document.get("detailed_evaluation_results")
 
     def claim(self, member: str) -> Any:
-        """Return a member of detailed_evaluation_results as it stands, None where absent."""
+        """Return a member of detailed_evaluation_results as it is, or None if it is missing."""
         return None if self.details is None else self.details.get(member)
 
     @property
@@ -145,7 +145,7 @@ class Aggregate:
         return (result for _, result in self.indexed_results())
 
     def indexed_results(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Iterate over the results that are objects, with their places in the list."""
+        """Iterate over the results that are objects, with their indices in the list."""
         results = self.document.get("evaluation_results")
         if isinstance(results, list):
             for index, result in enumerate(results):
@@ -153,7 +153,7 @@ class Aggregate:
                     yield index, result
 
     def joinable(self) -> tuple[Result, ...]:
-        """Return what rows need to know of each result."""
+        """Return the part of each result that rows need."""
         return self._joinable
 
     @cached_property
@@ -164,8 +164,8 @@ class Aggregate:
 class Join:
     """Finds the result that a row scores: by evaluation_result_id, else by its name.
 
-    An id that several results carry, and a name that several results bear, join nothing. Where no
-    result has an id, that of a row means nothing: before 0.2.2 the format does not know the key.
+    An id or a name of several results joins nothing. If no result has an id, the id of a row is
+    ignored: before 0.2.2 the format does not define the key.
     """
 
     def __init__(self, results: Sequence[Result]) -> None:
@@ -174,7 +174,7 @@ class Join:
         self.by_name = _unambiguous((result.name, result) for result in results)
 
     def result(self, row: Mapping[str, Any]) -> Result | None:
-        """Return the result that a row scores, None where it joins none."""
+        """Return the result that a row scores, or None if it joins none."""
         identity = row.get("evaluation_result_id")
         if identity.__class__ is str and self.knows_ids:
             return self.by_id.get(identity)
@@ -183,7 +183,7 @@ class Join:
 
 
 def number(value: Any) -> float | None:
-    """Return a JSON number as a float, None for anything else; 1e999 is infinite."""
+    """Return a JSON number as a float, or None for other values; 1e999 is infinite."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:
@@ -193,7 +193,7 @@ def number(value: Any) -> float | None:
 
 
 def is_alike(score: Any, limit: float) -> bool:
-    """Tell whether a score strays from a bound only as far as sums of floats do."""
+    """Return whether a score exceeds a bound only by the rounding error of float sums."""
     known = number(score)
     return known is not None and math.isclose(
         known, limit, rel_tol=float(ROUNDING), abs_tol=float(NOTHING)
@@ -201,7 +201,7 @@ def is_alike(score: Any, limit: float) -> bool:
 
 
 def bound(value: Any) -> float | None:
-    """Return a bound of scores: a number, or an infinity written as a text (from 0.2.3 on)."""
+    """Return a bound of scores: a number, or an infinity written as a string (from 0.2.3 on)."""
     if value in ("Infinity", "-Infinity"):
         return float(value)
     return number(value)
@@ -233,7 +233,7 @@ def _result(index: int, result: dict[str, Any]) -> Result:
 
 
 def _whole(value: Any) -> int | None:
-    """Return a number that is an integer for JSON Schema, which 20.0 is, None for all else."""
+    """Return a number that is an integer for JSON Schema, as 20.0 is, else None."""
     known = number(value)
     return int(value) if known is not None and known.is_integer() else None
 

@@ -1,4 +1,4 @@
-"""Read an aggregate and say everything that is wrong with it by itself."""
+"""Read an aggregate and check it without its rows."""
 
 from __future__ import annotations
 
@@ -29,37 +29,37 @@ from evalstream.rules.syntax import (
 )
 
 ABSORBING: Final = frozenset({ES502.code, ES503.code, ES505.code, ES702.code})
-"""Rules that say more than the schema's own finding at the same place."""
+"""Rules that replace the schema's less specific finding at the same pointer."""
 
-TOO_DEEP: Final = "nested too deep to be judged by the schema"
+TOO_DEEP: Final = "nested too deep to be checked against the schema"
 BOUNDS: Final = ("/min_score", "/max_score")
 
 
 class Reading(NamedTuple):
-    """What was read: the aggregate if it is an object, and its violations."""
+    """The aggregate, if it is an object, and its violations."""
 
     aggregate: Aggregate | None
     violations: list[PlacedViolation]
 
 
 def read_aggregate(text: bytes, name: str, options: Options) -> Reading:
-    """Read an aggregate; `name` is what reports call it. Raises as `read_document` does."""
+    """Read an aggregate; `name` is its name in reports. Raises as `read_document` does."""
     reading = read_document(text, options, "an aggregate")
     violations = [PlacedViolation(violation, line) for violation, line in reading.violations]
     if reading.value is None:
         return Reading(None, violations)
     aggregate = Aggregate(name, reading.value, claims_of(text.removeprefix(UTF8_MARK)))
-    said = limit_findings(reading.concerned(_schema_violations(aggregate, options)))
+    reported = limit_findings(reading.concerned(_schema_violations(aggregate, options)))
     try:
-        violations.extend(map(PlacedViolation, said))
+        violations.extend(map(PlacedViolation, reported))
     except RecursionError:
         return Reading(None, [*violations, PlacedViolation(ES113.violation(TOO_DEEP))])
     return Reading(aggregate, violations)
 
 
 def in_order(violations: list[PlacedViolation]) -> list[PlacedViolation]:
-    """Return what is to be said of an aggregate, each violation once, by line, code and pointer."""
-    return sorted(_absorbed(violations), key=_order)
+    """Return the violations of an aggregate, each once, by line, code and pointer."""
+    return sorted(_most_specific(violations), key=_order)
 
 
 def _schema_violations(aggregate: Aggregate, options: Options) -> Iterator[Violation]:
@@ -69,19 +69,19 @@ def _schema_violations(aggregate: Aggregate, options: Options) -> Iterator[Viola
         version = versions.nearest_version(declared or versions.DEFAULT_VERSION, instance=False)
         if declared is not None and not versions.is_known(declared, instance=False):
             yield ES215.violation(
-                f"no version that is known; the aggregate is judged by {version}",
+                f"unknown version; the aggregate is checked against {version}",
                 pointer="/schema_version",
                 expected=one_of(versions.DECLARED),
                 found=declared,
             )
     validator = builtin_validator(versions.aggregate_schema_name(version), options.engine)
     document = aggregate.document
-    said: set[str | None] = set()
+    reported: set[str | None] = set()
     fails = False
     for part in error_parts(validator, document):
         violations = explain_schema(part, own=True, version=version, missing=MISSING)
         fails = fails or bool(violations)
-        said.update(
+        reported.update(
             violation.pointer
             for violation in violations
             if (violation.pointer or "").endswith(BOUNDS)
@@ -89,7 +89,7 @@ def _schema_violations(aggregate: Aggregate, options: Options) -> Iterator[Viola
         yield from violations
     if PROFILES[options.profile].demands_bounds:
         yield from (
-            violation for violation in null_bounds(aggregate) if violation.pointer not in said
+            violation for violation in null_bounds(aggregate) if violation.pointer not in reported
         )
     if fails:
         version = version.partition("+")[0]
@@ -97,10 +97,10 @@ def _schema_violations(aggregate: Aggregate, options: Options) -> Iterator[Viola
         yield from fits_another(version, fitting)
 
 
-def _absorbed(violations: list[PlacedViolation]) -> list[PlacedViolation]:
-    """Let rules that say more speak for the schema's findings at the same place.
+def _most_specific(violations: list[PlacedViolation]) -> list[PlacedViolation]:
+    """Leave out schema findings at a pointer where a more specific rule reports.
 
-    Where the number itself is none (ES108), no other rule has anything to say.
+    At a number that ES108 reports, all other rules are left out.
     """
     none = {
         placed.violation.pointer for placed in violations if placed.violation.code == ES108.code

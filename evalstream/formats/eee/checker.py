@@ -32,7 +32,9 @@ from evalstream.io.file import FileSource
 from evalstream.io.file_names import is_packed_name, rows_named_like
 from evalstream.io.file_state import Watch
 from evalstream.io.names import printable
+from evalstream.io.overwriting import is_device
 from evalstream.io.progress import Progress
+from evalstream.io.remote import is_remote
 from evalstream.model.block import Lines
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, PlacedViolation, Severity, Violation
@@ -134,6 +136,7 @@ class RunCheck:
         try:
             head = rows.open(self._run.rows) if self._run.rows else b""
             context = probe_context(self._options, self._aggregate, head)
+            context.checker()
             collector = Collector(context, rows.name, self._show)
             try:
                 rows.run(collector)
@@ -464,6 +467,14 @@ class RunCheck:
             sum(result.claims for result in results),
             sum(result.claims_recomputed for result in results),
         )
+
+
+def is_awaited(run: Run, options: Options) -> bool:
+    """Return whether a stream of rows begins before its aggregate exists."""
+    if run.aggregate is None or run.rows is None or is_remote(run.aggregate):
+        return False
+    comes_by = run.rows == STDIN or options.routing.follow or is_device(run.rows)
+    return comes_by and not os.path.exists(run.aggregate)
 
 
 def prepare(options: Options, aggregate: Aggregate | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Which claims of a result its rows confirm, refute or leave open."""
+"""Find the claims of a result that its rows confirm, refute or leave open."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ DEVIATION: Final = f"{UNCERTAINTY}/standard_deviation"
 ERROR: Final = f"{UNCERTAINTY}/standard_error/value"
 INTERVAL: Final = f"{UNCERTAINTY}/confidence_interval"
 UNCERTAIN: Final = (DEVIATION, ERROR, INTERVAL)
-"""Where claims stand, as JSON Pointers below a result."""
+"""The places of claims, as JSON Pointers below a result."""
 
 NOT_REPRODUCED: Final = "the score itself is not reproduced"
 RESAMPLED: Final = "resampling cannot be repeated exactly"
-"""Why a claim is not recomputed where that needs no finding of its own."""
+"""Reasons for open claims that need no finding of their own."""
 
 USUAL_DRAWS: Final = 100
 FEWEST_DRAWS: Final = 10
-"""How often a bootstrap draws where the aggregate does not say it, and at the least."""
+"""The number of bootstrap samples if the aggregate does not give it, and the least one."""
 
 SLACK: Final = 0.05
 SLIGHT: Final = 1e-9
 FEWEST_SAMPLES: Final = 20
 WIDTHS: Final = 2.5
-"""A resampled interval over so many samples is at most so many times wider or narrower."""
+"""The least number of samples, and the largest ratio of the widths of a resampled interval."""
 
 
 class Mismatch(NamedTuple):
-    """A claim that does not follow from the rows: where it stands, and what would follow.
+    """A claim that does not follow from the rows: its place, and the recomputed figure.
 
-    One that `is_rough` follows only once it is rounded to few digits.
+    One that `is_rough` follows only after rounding to few digits.
     """
 
     place: str
@@ -51,7 +51,7 @@ class Mismatch(NamedTuple):
 
 
 def claims_made(claims: Claims) -> list[str]:
-    """Return where the figures stand that a result claims."""
+    """Return the places of the figures that a result claims."""
     figures = {
         SCORE: claims.score,
         NUM_SAMPLES: claims.num_samples,
@@ -63,19 +63,19 @@ def claims_made(claims: Claims) -> list[str]:
 
 
 def open_claims(entry: Recomputed, facts: RunFacts) -> dict[str, str]:
-    """Return which of a result's claims the rows neither confirm nor refute, and why."""
+    """Return the claims of a result that the rows leave open, with the reasons."""
     made = claims_made(entry.claims)
     reason = without_verdict(entry, facts)
     if reason is not None:
         return dict.fromkeys(made, reason)
     if entry.is_partial:
-        return {place: _beyond_the_rows(entry) for place in made if place != NUM_SAMPLES}
+        return {place: _count_above_rows(entry) for place in made if place != NUM_SAMPLES}
     reasons = {place: _open_uncertainty(entry, place) for place in made if place in UNCERTAIN}
     return {place: reason for place, reason in reasons.items() if reason is not None}
 
 
 def without_verdict(entry: Recomputed, facts: RunFacts) -> str | None:
-    """Say why the rows give no verdict on any claim of a result, None where they do."""
+    """Return why the rows can confirm no claim of a result, or None if they can."""
     if facts.tally.unread:
         return f"{counted(facts.tally.unread, 'row')} could not be read"
     if entry.scores is None:
@@ -96,7 +96,7 @@ def mismatches(entry: Recomputed, facts: RunFacts) -> Iterator[Mismatch]:
 
 
 def _unjoined(result: Result, facts: RunFacts) -> str:
-    """Say why no row joins a result."""
+    """Return why no row joins a result."""
     if result.id is not None and not facts.tally.without_result.total():
         return "no row has its evaluation_result_id"
     if facts.names[result.name] > 1:
@@ -105,40 +105,40 @@ def _unjoined(result: Result, facts: RunFacts) -> str:
     return "no row joins it by its evaluation_name"
 
 
-def _beyond_the_rows(entry: Recomputed) -> str:
+def _count_above_rows(entry: Recomputed) -> str:
     rows, claimed = entry.scores.joined if entry.scores else 0, entry.claims.num_samples
     return f"num_samples is {claimed:,}, but the result has {counted(rows, 'row')}"
 
 
 def _open_uncertainty(entry: Recomputed, place: str) -> str | None:
-    """Say why the rows give no verdict on a claim of uncertainty, None where they do."""
-    reasons = (_of_score(entry), _of_figures(entry, place), _of_method(entry, place))
-    return next(filter(None, (*reasons, _of_repeats(entry, place))), None)
+    """Return why the rows leave a claim of uncertainty open, or None if they do not."""
+    reasons = (_open_score(entry), _open_figures(entry, place), _open_method(entry, place))
+    return next(filter(None, (*reasons, _open_repeats(entry, place))), None)
 
 
-def _of_score(entry: Recomputed) -> str | None:
+def _open_score(entry: Recomputed) -> str | None:
     if not entry.is_mean:
-        return f"by its metric the score is a {entry.statistic}"
+        return f"by the metric's name the score is a {entry.statistic}"
     return NOT_REPRODUCED if entry.scale() is None else None
 
 
-def _of_figures(entry: Recomputed, place: str) -> str | None:
+def _open_figures(entry: Recomputed, place: str) -> str | None:
     if not entry.spreads:
-        return "the scores are beyond the range of doubles"
+        return "the scores are outside the range of doubles"
     if place == INTERVAL and not any(entry.intervals(_level(entry.claims))):
-        return f"there is no interval with the confidence level {entry.claims.level}"
+        return f"no interval has the confidence level {entry.claims.level}"
     return None
 
 
-def _of_method(entry: Recomputed, place: str) -> str | None:
+def _open_method(entry: Recomputed, place: str) -> str | None:
     named = {ERROR: entry.claims.error_method, INTERVAL: entry.claims.interval_method}.get(place)
     method = method_of(named)
     if method is Method.UNKNOWN:
-        return f"the method {named!r} is not known"
+        return f"unknown method {named!r}"
     return RESAMPLED if method is Method.RESAMPLED else None
 
 
-def _of_repeats(entry: Recomputed, place: str) -> str | None:
+def _open_repeats(entry: Recomputed, place: str) -> str | None:
     if not entry.is_repeated or entry.has_even_repeats:
         return None
     found = _COMPARISONS[place](entry, entry.scale() or 1)
@@ -156,7 +156,7 @@ def _error(entry: Recomputed, scale: int) -> Iterator[Mismatch]:
     claims, values = entry.claims, [spread.error for spread in entry.spreads]
     if method_of(claims.error_method) is Method.RESAMPLED:
         yield from _resampled_error(claims, values, scale)
-    # An error that contradicts the deviation beside it is a matter of the aggregate itself.
+    # ES703 reports an error that contradicts the deviation in the same aggregate.
     elif claims.error_follows():
         yield from _unless_fitting(claims.error, values, scale, ERROR)
 
@@ -169,9 +169,7 @@ def _unless_fitting(
     best = max(values, key=lambda value: agreement(claimed, value * scale))
     found = agreement(claimed, best * scale)
     if found is Agreement.ROUGH:
-        message = (
-            f"{name_of(place)} follows from the scores only once it is rounded to so few digits"
-        )
+        message = f"{name_of(place)} follows from the scores only after rounding to its few digits"
         yield Mismatch(place, message, best * scale, is_rough=True)
     elif found is Agreement.NONE:
         message = f"{name_of(place)} does not follow from the scores, over n-1 or over n"
@@ -179,9 +177,9 @@ def _unless_fitting(
 
 
 def _resampled_error(claims: Claims, values: list[float], scale: int) -> Iterator[Mismatch]:
-    """Compare an error that was found by resampling with the closed form, which it comes near.
+    """Compare an error from resampling with the closed form, which should be close to it.
 
-    The error of B draws strays from its limit by a share of about 1 / sqrt(2 B).
+    The error of B resamples differs from its limit by a share of about 1 / sqrt(2 B).
     """
     claimed = as_float(claims.error)
     draws = max(USUAL_DRAWS if claims.resamples is None else claims.resamples, FEWEST_DRAWS)
@@ -190,7 +188,9 @@ def _resampled_error(claims: Claims, values: list[float], scale: int) -> Iterato
         return
     least, most = min(values) * scale * (1 - share), max(values) * scale * (1 + share)
     if not least - SLIGHT <= claimed <= most + SLIGHT:
-        message = "standard_error is far from that of the scores, which resampling comes near"
+        message = (
+            "standard_error is far from that of the scores; resampling should come close to it"
+        )
         yield Mismatch(ERROR, message, values[0] * scale)
 
 
@@ -213,7 +213,7 @@ def _level(claims: Claims) -> float:
 
 
 def _is_same(entry: Recomputed, bounds: tuple[float, float], scale: int) -> bool:
-    """Tell whether an interval is the claimed one, also if it is cut at the metric's bounds."""
+    """Return whether an interval is the claimed one, also if cut off at the metric's bounds."""
     claims, (lower, upper) = entry.claims, bounds
     least, most = entry.result.minimum, entry.result.maximum
     low = lower if least is None else max(lower, least)
@@ -227,7 +227,7 @@ def _is_same(entry: Recomputed, bounds: tuple[float, float], scale: int) -> bool
 
 
 def _is_as_wide(entry: Recomputed, bounds: tuple[float, float], scale: int) -> bool:
-    """Tell whether an interval that was found by resampling has a width that it can have."""
+    """Return whether an interval from resampling has a plausible width."""
     low, high = as_float(entry.claims.lower), as_float(entry.claims.upper)
     if low is None or high is None or entry.samples < FEWEST_SAMPLES:
         return True
@@ -236,7 +236,7 @@ def _is_as_wide(entry: Recomputed, bounds: tuple[float, float], scale: int) -> b
 
 
 def name_of(place: str) -> str:
-    """Return what a claim is called, by where it stands."""
+    """Return the name of a claim, from its place."""
     return place.removeprefix(f"{UNCERTAINTY}/").rpartition("score_details/")[2].partition("/")[0]
 
 

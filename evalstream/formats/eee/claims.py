@@ -1,4 +1,4 @@
-"""What an aggregate claims of each result, with the digits it was written with."""
+"""The claims of an aggregate about each result, with their digits as written."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from evalstream.parsing.json import member, text_or_none
 from evalstream.stats.agreement import CERTAIN_DIGITS, EXACT, HALF, ROUNDING, is_small_whole
 
 LARGEST_EXPONENT: Final = 400
-"""Numbers that are larger than 10 to this are infinite for all readers, which ES108 says."""
+"""Numbers above 10 to this power are infinite for all readers, which ES108 reports."""
 
 
 Span = tuple[Decimal, Decimal]
-"""The least and the largest number that may have been written as a claim."""
+"""The smallest and the largest number that may have been written as a claim."""
 
 CLOSED_FORMS: Final = frozenset(
     {"", "analytic", "analytical", "normal", "wald", "wilson", "gaussian"}
 )
-"""Methods by which an uncertainty follows from the scores, as writers of aggregates name them."""
+"""Methods that compute an uncertainty from the scores, as writers of aggregates name them."""
 
 RESAMPLING: Final = frozenset({"bootstrap", "bootstrapped", "percentile", "bca"})
-"""Words for methods that draw anew from the samples: their figures come near the closed forms."""
+"""Names of resampling methods, whose figures are close to the closed forms."""
 
 
 class Method(Enum):
-    """How an uncertainty was computed: in a form that can be repeated, by resampling, or else."""
+    """The kind of a method: a closed form that can be recomputed, resampling, or another one."""
 
     CLOSED = "closed"
     RESAMPLED = "resampled"
@@ -36,7 +36,7 @@ class Method(Enum):
 
 
 def method_of(named: str | None) -> Method:
-    """Return which kind of method an aggregate names; without a name it is the closed one."""
+    """Return the kind of a named method; without a name it is the closed form."""
     words = (named or "").casefold().replace("_", " ").replace("-", " ").split()
     if " ".join(words) in CLOSED_FORMS:
         return Method.CLOSED
@@ -44,9 +44,9 @@ def method_of(named: str | None) -> Method:
 
 
 class Claims(NamedTuple):
-    """One result's claims; None where it makes none, or none of the right type.
+    """The claims of one result; None for a missing claim or one of the wrong type.
 
-    `num_samples` and `resamples` are counts; the others are numbers as they were written.
+    `num_samples` and `resamples` are counts; the others are numbers as written.
     """
 
     score: Decimal | None = None
@@ -71,11 +71,11 @@ class Claims(NamedTuple):
         return method_of(self.error_method) is Method.CLOSED
 
     def error_follows(self) -> bool:
-        """Tell whether the error follows from deviation and number, however they were rounded.
+        """Return whether the error follows from deviation and number, for any rounding.
 
-        Inspect and lm-eval divide the deviation over n-1 by the root of n. HELM's deviation is
-        that over n; the same error is that one over the root of n-1. Without one of the three
-        there is nothing to follow.
+        Inspect and lm-eval divide the deviation over n-1 by the root of n. HELM's deviation is that
+        over n; its error equals that deviation over the root of n-1. If one of the three is
+        missing, the result is true.
         """
         if self.error is None or self.deviation is None or not self.num_samples:
             return True
@@ -89,7 +89,7 @@ class Claims(NamedTuple):
             )
 
     def outside_its_interval(self) -> bool:
-        """Tell whether the score is outside its interval, however the numbers were rounded."""
+        """Return whether the score is outside its interval, for any rounding of the numbers."""
         if self.score is None or self.lower is None or self.upper is None:
             return False
         with localcontext(EXACT):
@@ -98,9 +98,9 @@ class Claims(NamedTuple):
 
 
 def claims_of(text: bytes) -> dict[int, Claims]:
-    """Read the claims of an aggregate's text, by the place of the result.
+    """Read the claims of an aggregate's text, by the index of the result.
 
-    A text that is no JSON makes no claims: other rules speak of it.
+    A text that is not valid JSON has no claims; other rules report it.
     """
     try:
         document = json.loads(text, parse_float=_read, parse_int=_read)
@@ -115,9 +115,9 @@ def claims_of(text: bytes) -> dict[int, Claims]:
 
 
 def _spans(*claims: Decimal) -> list[Span]:
-    """Return what each claim may have been before it was rounded, or truncated.
+    """Return the span of numbers that each claim may be rounded or truncated from.
 
-    A small whole number shows no digits of its own: it is as fine as the finest of the others.
+    A small whole number shows no digits of its own: it has the precision of the most precise other.
     """
     shown = [_decimals(claim) for claim in claims]
     finest = max((digits for digits in shown if digits is not None), default=None)
@@ -128,7 +128,7 @@ def _spans(*claims: Decimal) -> list[Span]:
 
 
 def _decimals(claim: Decimal) -> int | None:
-    """Return how many decimals a claim was written with, None for a small whole number."""
+    """Return the number of decimals of a claim, or None for a small whole number."""
     if is_small_whole(claim):
         return None
     return max(0, -int(claim.as_tuple().exponent))
@@ -143,7 +143,7 @@ def _span(claim: Decimal, decimals: int | None) -> Span:
 
 
 def _squares(span: Span) -> Span:
-    """Return the squares of the ends of a span, of which what is negative counts as nothing."""
+    """Return the squares of the ends of a span; a negative end counts as 0."""
     least, most = max(span[0], Decimal(0)), span[1]
     return least * least, most * most
 
@@ -168,7 +168,7 @@ def _claims(result: Mapping[str, Any]) -> Claims:
 
 
 def _read(digits: str) -> Decimal | None:
-    """Read a number as it was written, None where its exponent is beyond all bounds."""
+    """Read a number as it was written, or None if its exponent is too large."""
     try:
         return Decimal(digits)
     except ArithmeticError:
@@ -176,7 +176,7 @@ def _read(digits: str) -> Decimal | None:
 
 
 def _decimal(holder: Any, name: str) -> Decimal | None:
-    """Return a number as it is written; one that is nothing for all readers is 0."""
+    """Return a number as it is written; one that all readers round to 0 is 0."""
     value = member(holder, name)
     if not isinstance(value, Decimal) or not value.is_finite():
         return None
@@ -186,7 +186,7 @@ def _decimal(holder: Any, name: str) -> Decimal | None:
 
 
 def _count(holder: Any, name: str) -> int | None:
-    """Return a number that is a whole one for all readers, who read doubles."""
+    """Return a number that is whole for all readers, who use doubles."""
     number = _decimal(holder, name)
     if number is None or number == int(number):
         return None if number is None else int(number)

@@ -1,4 +1,4 @@
-"""Where a datastore keeps its files: their paths, and the directory that a model addresses."""
+"""The paths of a datastore's files, and the directory that a model's identity stands for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT: Final = "data"
 FOLDERS: Final = ("collection", "developer", "model")
 PATTERN: Final = "/".join((ROOT, *(f"<{folder}>" for folder in FOLDERS), "<uuid4>"))
 LONGEST_NAME: Final = 255
-"""In bytes; the most that ext4, APFS, NTFS and ZFS all hold."""
+"""The longest name in bytes that ext4, APFS, NTFS and ZFS all allow."""
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _UUID4: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
@@ -21,17 +21,17 @@ _RESERVED: Final = frozenset(
     {"con", "prn", "aux", "nul", "conin$", "conout$"}
     | {f"{device}{number}" for device in ("com", "lpt") for number in "123456789¹²³"}
 )
-"""Devices of Windows, with any ending: learn.microsoft.com/windows/win32/fileio/naming-a-file."""
+"""Device names of Windows: learn.microsoft.com/windows/win32/fileio/naming-a-file."""
 
 _DEVICES: Final = frozenset(
     {"CON", "PRN", "AUX", "NUL"}
     | {f"{device}{n}" for device in ("COM", "LPT") for n in range(1, 10)}
 )
-"""Those of them that the format's publisher knows."""
+"""The device names that the format's publisher checks."""
 
 _UNPORTABLE: Final[tuple[tuple[Callable[[str], object], str], ...]] = (
-    (lambda name: not name.isprintable(), "it holds an invisible character, or is no UTF-8"),
-    (re.compile(r'[<>:"\\|?*]').search, r'it holds one of < > : " \ | ? *'),
+    (lambda name: not name.isprintable(), "it has an invisible character, or is not valid UTF-8"),
+    (re.compile(r'[<>:"\\|?*]').search, r'it has one of < > : " \ | ? *'),
     (lambda name: name.endswith((" ", ".")), "it ends in a space or full stop"),
     (lambda name: name.startswith((" ", ".", "-")), "it begins with a space, full stop or hyphen"),
     (lambda name: _device(name) in _RESERVED, "it is the name of a device on Windows"),
@@ -45,19 +45,22 @@ _PARTED: Final = re.compile(r'[<>:"\\|?*/\x00-\x1f]')
 _UNADDRESSABLE: Final[tuple[tuple[Callable[[str], object], str], ...]] = (
     (lambda part: not part, "is empty"),
     (lambda part: part.lower() == "unknown", 'is "unknown"'),
-    (lambda part: _PARTED.search(part.replace(":", "_")), "holds a character that no path may"),
+    (
+        lambda part: _PARTED.search(part.replace(":", "_")),
+        "has a character that is not allowed in a path",
+    ),
     (lambda part: part.endswith("."), "ends in a full stop"),
     (lambda part: part.split(".", 1)[0].upper() in _DEVICES, "is the name of a device on Windows"),
     (lambda part: part == ROOT, "is the name of the datastore's root"),
 )
-"""Why a part of a model's identity makes no directory, by the format's own publisher.
+"""Reasons why a part of a model's identity cannot be a directory, from the format's publisher.
 
-Fewer names than `unportable` refuses: what the publisher writes has an address.
+These are fewer than in `unportable`: every directory that the publisher writes is allowed.
 """
 
 
 class DatastorePath(NamedTuple):
-    """Where a file lies: the whole path of its folder, its last four folders, and its name."""
+    """The path of a file: its folder, the last four folders, and its name."""
 
     folder: str
     folders: tuple[str, ...]
@@ -65,16 +68,16 @@ class DatastorePath(NamedTuple):
 
     @property
     def inside(self) -> bool:
-        """Whether it lies as deep below a folder `data` as a datastore's files do."""
+        """Whether it is as deep below a folder `data` as a datastore's files are."""
         return len(self.folders) == len(FOLDERS) + 1 and self.folders[0] == ROOT
 
     @property
     def path(self) -> str:
-        """The path from the root of the datastore on, or what would be that."""
+        """The path relative to the root of the datastore, or what would be the root."""
         return "/".join((*self.folders, self.name))
 
     def uuid(self, ending: str) -> str | None:
-        """Return the version 4 UUID that with `ending` makes the name, None for another name."""
+        """Return the version 4 UUID before `ending` in the name, or None for another name."""
         stem = self.name.removesuffix(ending)
         return stem if self.name == stem + ending and _UUID4.fullmatch(stem) else None
 
@@ -87,14 +90,14 @@ class Address(NamedTuple):
 
 
 class Unaddressable(NamedTuple):
-    """An identity that stands for no directory: the member of model_info at violation, and why."""
+    """An identity without a directory: the invalid member of model_info, and the reason."""
 
     member: str
     reason: str
 
 
 def place_of(path: str) -> DatastorePath:
-    """Return where the file of a path or URL lies; links are not followed."""
+    """Return the datastore path of a path or URL; links are not followed."""
     web = _WEB.match(path)
     if web is not None:
         path = web[1] + unquote(web[2])
@@ -105,17 +108,17 @@ def place_of(path: str) -> DatastorePath:
 
 
 def uuid_of(path: str) -> str | None:
-    """Return the UUID, of any version, that with `.json` is the name of a file; in lower case."""
+    """Return the UUID of any version in a file name `UUID.json`, in lower case."""
     name = os.path.basename(path)
     stem = name.removesuffix(".json")
     return stem.lower() if stem != name and _UUID.fullmatch(stem) else None
 
 
 def address_of(identity: str, developer: str | None) -> Address | Unaddressable:
-    """Return which directory a model has, by its id, and by its developer if the id names none.
+    """Return the directory of a model, from its id, and its developer if the id names none.
 
-    As the format's own publisher files it: the part before the first slash is the developer, the
-    others are joined by underscores, and a colon becomes an underscore.
+    It follows the format's publisher: the part before the first slash is the developer, the others
+    are joined by underscores, and a colon becomes an underscore.
     """
     first, *rest = identity.strip().split("/")
     if rest:
@@ -127,7 +130,9 @@ def address_of(identity: str, developer: str | None) -> Address | Unaddressable:
     if problem:
         return Unaddressable("id", problem)
     if developer is None:
-        return Unaddressable("developer", "it is missing, and id has no developer before a slash")
+        return Unaddressable(
+            "developer", "it is missing, and model_info.id has no developer before a slash"
+        )
     problem = _problem((developer,), "it")
     if problem:
         return Unaddressable("developer", problem)
@@ -135,7 +140,7 @@ def address_of(identity: str, developer: str | None) -> Address | Unaddressable:
 
 
 def _problem(parts: Sequence[str], noun: str) -> str | None:
-    """Say why one of some parts makes no directory, None where all do."""
+    """Return why one of some parts cannot be a directory, or None if all can."""
     for part in map(str.strip, parts):
         for applies, reason in _UNADDRESSABLE:
             if applies(part):
@@ -148,7 +153,7 @@ def _directory(part: str) -> str:
 
 
 def unportable(name: str) -> str | None:
-    """Say why a name is none that every file system holds unchanged, None where it is one."""
+    """Return why some file systems cannot hold a name unchanged, or None if all can."""
     return next((reason for applies, reason in _UNPORTABLE if applies(name)), None)
 
 

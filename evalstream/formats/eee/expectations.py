@@ -1,4 +1,4 @@
-"""How many rows and samples the caller expects, compared with those that there are."""
+"""Compare the numbers of rows and samples with those that the caller expects."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from evalstream.model.text import counted
 
 
 def unmet_expectations(facts: RunFacts) -> Iterator[Violation]:
-    """Say where the rows are not as many as expected; nothing where they could not be read.
+    """Report numbers of rows or samples that are not the expected ones, if all rows were read.
 
-    A sample is known by its evaluation, its evaluation_name and its id. Where results score
+    A sample is identified by its evaluation, its evaluation_name and its id. If results score
     samples under names of their own, as metrics do, each result may have all of them.
     """
     routing, rows = facts.context.options.routing, facts.tally.rows
     if facts.layout not in (*LOOKED_AT, NO_ROWS):
         return
     if routing.expect_rows not in (None, rows):
-        message = f"--expect-rows is {routing.expect_rows:,}, and there are {counted(rows, 'row')}"
+        message = (
+            f"--expect-rows is {routing.expect_rows:,}, but the file has {counted(rows, 'row')}"
+        )
         yield ES503.violation(message, expected=routing.expect_rows, found=rows, about_rows=True)
     if routing.expect_samples is not None:
         yield from _samples(facts, routing.expect_samples)
@@ -36,12 +38,12 @@ def _samples(facts: RunFacts, expected: int) -> Iterator[Violation]:
     elif expected in _by_result(facts) and len(_by_result(facts)) == 1:
         return
     if samples != expected:
-        message = f"--expect-samples is {expected:,}, and {whose} {counted(samples, 'sample')}"
+        message = f"--expect-samples is {expected:,}, but {whose} {counted(samples, 'sample')}"
         details = {"severity": Severity.ERROR, "about_rows": True}
         yield ES802.violation(message, expected=expected, found=samples, **details)
 
 
 def _by_result(facts: RunFacts) -> set[int]:
-    """Return how many samples results score that have any."""
+    """Return the number of samples of each result that has any."""
     covers = facts.coverage.covers.items()
     return {cover.samples for place, cover in covers if cover.samples and place != UNJOINED}

@@ -1,4 +1,4 @@
-"""What is wrong with the two files of a run as a whole, beside what is wrong with single rows."""
+"""The violations of the two files of a run, as opposed to those of single rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class FileViolations(NamedTuple):
     aggregate: list[PlacedViolation]
 
     def keys(self) -> set[Key]:
-        """Return what tells each violation."""
+        """Return the keys of all violations."""
         return {key_of(violation) for violation in self._all()}
 
     def failing(self, context: RowContext) -> list[Violation]:
@@ -32,7 +32,7 @@ class FileViolations(NamedTuple):
         ]
 
     def with_those(self, violations: Iterable[Violation]) -> FileViolations:
-        """Return the violations with others, which replace what was said at the same places."""
+        """Return the violations with others, which replace those at the same places."""
         added = list(violations)
         keys = {key_of(violation) for violation in added}
         rows = [violation for violation in self.rows if key_of(violation) not in keys]
@@ -46,5 +46,5 @@ class FileViolations(NamedTuple):
 
 
 def key_of(violation: Violation) -> Key:
-    """Return what tells a violation from others: its code, and the place that it is about."""
+    """Return the key of a violation: its code and its place."""
     return violation.code, violation.pointer

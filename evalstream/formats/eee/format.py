@@ -98,9 +98,13 @@ class EeeFormat(RowFormat):
     def check(
         self, run: Run, options: Options, show: Show, progress: Progress, _detect: Detector, /
     ) -> RunSummary:
-        from evalstream.formats.eee.late_aggregate import check_run
+        from evalstream.formats.eee.checker import RunCheck, is_awaited
 
-        return check_run(run, options, show, progress)
+        if not is_awaited(run, options):
+            return RunCheck(run, options, show, progress).summary()
+        from evalstream.formats.eee.late_aggregate import check_late
+
+        return check_late(run, options, show, progress)
 
     def records(self, document: Any) -> Iterator[Any]:
         rows = document if isinstance(document, list) else [document]

@@ -1,8 +1,7 @@
-"""Check one run, even where its aggregate comes later than its rows."""
+"""Check one run whose aggregate arrives later than its rows."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
@@ -10,14 +9,12 @@ from typing import Final
 
 from evalstream.formats.eee.checker import RunCheck
 from evalstream.formats.eee.rules.seal import ES506
-from evalstream.io.overwriting import is_device
 from evalstream.io.progress import Progress
-from evalstream.io.remote import is_remote
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.finding_list import FindingList
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import RunSummary
-from evalstream.model.run import STDIN, Run
+from evalstream.model.run import Run
 from evalstream.rules.inputs import ES006
 
 LATER: Final = (
@@ -29,48 +26,45 @@ LATER: Final = (
     "expect_rows",
     "expect_samples",
 )
-"""The parts of a flow that concern the whole run, which is judged once its aggregate is there."""
+"""Routing options that concern the whole run, which is checked when its aggregate exists."""
 
 
-def check_run(
+def check_late(
     run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
 ) -> RunSummary:
-    """Check one run and hand its findings to `show`, in order.
+    """Check a run whose aggregate arrives later than its rows.
 
-    An aggregate that is not there when a stream begins may come while it lasts. Then rows are
-    checked by themselves as they come, and against it once it is there: in full where a copy of
-    them was kept, else their bytes and number alone. Raises CannotWrite where rows that are to
-    go somewhere, or a seal, cannot be written there.
+    Findings go to `show`, in order. The rows are first checked alone as they come, and against the
+    aggregate when it exists: completely if a copy of them was kept, else only their bytes and their
+    number. Raises CannotWrite if rows or a seal cannot be written to their target.
     """
     routing = options.routing
-    if not _is_awaited(run, options):
-        return RunCheck(run, options, show, progress).summary()
     copy = routing.tee or (run.rows if routing.follow else None)
     if copy is None:
         return RunCheck(run, options, show, progress, awaited=True).summary()
-    told = FindingList()
+    shown = FindingList()
 
-    def tell(finding: Finding) -> None:
-        told.append(finding)
+    def show_and_remember(finding: Finding) -> None:
+        shown.append(finding)
         show(finding)
 
     first_routing = replace(routing, **{name: getattr(RowRouting(), name) for name in LATER})
     alone = replace(options, ignore=(*options.ignore, ES506.code), routing=first_routing)
-    first = RunCheck(Run(run.rows, None), alone, tell, progress).summary()
+    first = RunCheck(Run(run.rows, None), alone, show_and_remember, progress).summary()
     if first.incomplete_reason is not None:
-        # What the copy holds may be less than what was to come.
+        # The copy may have less than the whole stream.
         if routing.seal_to is not None:
             first.note_unsealed()
         return first
     later = RowRouting(**{name: getattr(routing, name) for name in LATER})
     again = replace(options, routing=later, skip_noise=options.skip_noise and not routing.tee)
-    unheard = _unheard(told, show)
-    second = RunCheck(Run(copy, run.aggregate), again, unheard, progress).summary()
+    show_new = _skip_shown(shown, show)
+    second = RunCheck(Run(copy, run.aggregate), again, show_new, progress).summary()
     return _with_noise(second, first)
 
 
 def _with_noise(summary: RunSummary, first: RunSummary) -> RunSummary:
-    """Add what a copy shows no more: the noise that was stepped over."""
+    """Add the skipped noise, which a copy does not contain."""
     skipped = first.counts.get(ES006.code, 0) - summary.counts.get(ES006.code, 0)
     if skipped > 0:
         summary.counts[ES006.code] = first.counts[ES006.code]
@@ -79,23 +73,15 @@ def _with_noise(summary: RunSummary, first: RunSummary) -> RunSummary:
     return summary
 
 
-def _is_awaited(run: Run, options: Options) -> bool:
-    """Tell whether a stream of rows begins before its aggregate is there."""
-    if run.aggregate is None or run.rows is None or is_remote(run.aggregate):
-        return False
-    comes_by = run.rows == STDIN or options.routing.follow or is_device(run.rows)
-    return comes_by and not os.path.exists(run.aggregate)
-
-
-def _unheard(told: FindingList, show: Callable[[Finding], None]) -> Callable[[Finding], None]:
-    """Return what shows findings, but for those that were told before, in the same order."""
-    before = iter(told)
+def _skip_shown(shown: FindingList, show: Callable[[Finding], None]) -> Callable[[Finding], None]:
+    """Return a function that shows findings in the same order, without those shown before."""
+    before = iter(shown)
     waiting: list[Finding] = list(islice(before, 1))
 
-    def unheard(finding: Finding) -> None:
+    def show_new(finding: Finding) -> None:
         while waiting and waiting[0].order() < finding.order():
             waiting[:] = islice(before, 1)
         if not waiting or waiting[0]._replace(file=finding.file) != finding:
             show(finding)
 
-    return unheard
+    return show_new

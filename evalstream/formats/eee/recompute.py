@@ -1,4 +1,4 @@
-"""What the rows say of each claim: figures recomputed from their exact sums."""
+"""Recompute the claimed figures from exact sums over the rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from evalstream.stats.score_sums import FRACTION_BITS, ScoreSums
 PERCENT: Final = 100
 USUAL_LEVEL: Final = 0.95
 USUAL_QUANTILE: Final = 1.96
-"""What many writers take for the normal quantile of 95 %, which is 1.95996…"""
+"""The value that many writers use for the normal quantile of 95 %, which is 1.95996…"""
 
 _STATISTICS: Final = {
     statistic: re.compile(rf"(?:^|[^a-z])(?:{words})[0-9]*$")
@@ -30,14 +30,14 @@ _STATISTICS: Final = {
         "variance": "var|variance",
     }.items()
 }
-"""Metrics that are not a mean by their own names: Inspect's `std`, `final_stderr`, `var`."""
+"""Metrics whose own names show that they are not a mean: Inspect's `std`, `final_stderr`, `var`."""
 
 Definition = tuple[str, Fraction | float]
-"""A way to make a score out of rows, in words, and what it gives."""
+"""A way to compute a score from rows, in words, and its value."""
 
 
 class Spread(NamedTuple):
-    """The standard deviation of some values, of which there are `number`."""
+    """The standard deviation of some values, and their number."""
 
     deviation: float
     number: int
@@ -50,9 +50,9 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True)
 class Recomputed:
-    """One result: what it claims, and what the rows that join it amount to.
+    """One result: its claims, and the figures recomputed from the rows that join it.
 
-    `scores` is None where no row joins it; `cover` says which samples its rows score.
+    `scores` is None if no row joins it; `cover` holds the samples that its rows score.
     """
 
     result: Result
@@ -62,18 +62,18 @@ class Recomputed:
 
     @property
     def samples(self) -> int:
-        """How many distinct samples its rows score."""
+        """The number of distinct samples that its rows score."""
         return self.cover.samples
 
     @cached_property
     def statistic(self) -> str | None:
-        """The statistic that the score is by the metric's own name, None where it is a mean."""
+        """The statistic that the metric's own name gives, or None for a mean."""
         name = (self.result.metric or "").strip().lower()
         return next((word for word, form in _STATISTICS.items() if form.search(name)), None)
 
     @property
     def is_partial(self) -> bool:
-        """Whether the claim covers more samples than there are rows, by its num_samples."""
+        """Whether num_samples shows that the claim covers more samples than there are rows."""
         covered = self.claims.num_samples or 0
         return self.scores is not None and covered > max(self.scores.joined, self.samples)
 
@@ -83,9 +83,9 @@ class Recomputed:
         return self.scores is not None and self.samples < self.scores.joined
 
     def score(self) -> Fraction | float | None:
-        """Return the score by the definition that the metric's name tells, else the mean.
+        """Return the score by the definition in the metric's name, else the mean.
 
-        A name is but a hint: where the claim is rather the mean, it counts as that.
+        A name is only a hint: if the claim agrees with the mean instead, the mean counts.
         """
         return self._score
 
@@ -119,15 +119,15 @@ class Recomputed:
 
     @property
     def error(self) -> float | None:
-        """The standard error of the mean that goes with it."""
+        """The standard error of the mean that belongs to the deviation."""
         return next((spread.error for spread in self.spreads), None)
 
     @cached_property
     def spreads(self) -> tuple[Spread, ...]:
         """The spreads that a writer may mean: of samples and of rows, over n-1 and over n.
 
-        Where all samples have the same number of repeats, these are reduced to their mean first,
-        as Inspect does it with epochs.
+        If all samples have the same number of repeats, the repeats are first reduced to their mean,
+        as Inspect does with epochs.
         """
         if self.scores is None:
             return ()
@@ -148,7 +148,7 @@ class Recomputed:
         samples, divisor = cover.samples, cover.samples - less
         if divisor < 1:
             return None
-        # The mean of a sample is the sum of its scores over the number of repeats.
+        # The mean of a sample is the sum of its scores divided by the number of repeats.
         squares = scores.squares + 2 * cover.products
         centred = squares * samples - scores.total * scores.total
         repeats = scores.rows // samples
@@ -156,12 +156,12 @@ class Recomputed:
 
     @property
     def has_even_repeats(self) -> bool:
-        """Whether samples are scored more than once, each as often as the others."""
+        """Whether samples are scored more than once, all equally often."""
         is_counted = self.scores is not None and self.cover.repeats == self.scores.joined
         return self.is_repeated and is_counted and self.cover.is_even
 
     def other_definition(self) -> str | None:
-        """Return in words another definition that gives the claimed score, if one does."""
+        """Describe another definition that gives the claimed score, or return None."""
         claimed = self.claims.score
         if claimed is None:
             return None
@@ -171,9 +171,9 @@ class Recomputed:
         return next(fitting, None)
 
     def score_agreement(self) -> Agreement:
-        """Return how the claimed score relates to the recomputed one; without one it agrees.
+        """Return the agreement of the claimed score with the recomputed one; full without a claim.
 
-        A level is a whole number, which the mean of levels seldom is: it may be rounded to one.
+        A level is a whole number, but the mean of levels seldom is: it may be rounded to one.
         """
         claimed, score = self.claims.score, self.score()
         if claimed is None or score is None:
@@ -186,7 +186,7 @@ class Recomputed:
         )
 
     def scale(self) -> int | None:
-        """Return what times the rows' score is the claim: 1, 100, or None if neither is."""
+        """Return the factor from the rows' score to the claim: 1, 100, or None for neither."""
         claimed, score = self.claims.score, self.score()
         if claimed is None or score is None:
             return 1
@@ -195,8 +195,8 @@ class Recomputed:
     def intervals(self, level: float) -> Iterator[tuple[float, float]]:
         """Return the normal and the Wilson interval of the mean at a confidence level.
 
-        The normal one is the mean plus and minus z standard errors, the Wilson score interval
-        is that of a share (E. B. Wilson 1927, doi:10.1080/01621459.1927.10502953).
+        The normal one is the mean plus and minus z standard errors, the Wilson score interval is
+        that of a share (E. B. Wilson 1927, doi:10.1080/01621459.1927.10502953).
         """
         mean = None if self.scores is None else as_float(self.scores.mean())
         if mean is None or not 0 < level < 1:
@@ -236,7 +236,7 @@ class Recomputed:
 def recomputed(
     aggregate: Aggregate, scores: Mapping[int, ScoreSums], covers: Mapping[int, ResultCoverage]
 ) -> list[Recomputed]:
-    """Compare every result of an aggregate with its rows, in the aggregate's order."""
+    """Recompute every result of an aggregate from its rows, in the aggregate's order."""
     return [
         Recomputed(
             result,
@@ -249,7 +249,7 @@ def recomputed(
 
 
 def fits(claimed: Decimal, value: Fraction | float | None, scale: int) -> bool:
-    """Tell whether a claim is a recomputed value on the claim's scale."""
+    """Return whether a claim agrees with a recomputed value on the claim's scale."""
     return value is not None and agrees(claimed, value * scale)
 
 

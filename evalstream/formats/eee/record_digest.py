@@ -1,4 +1,4 @@
-"""What copies of one aggregate have in common, as one digest."""
+"""Compute a digest that copies of one aggregate have in common."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _CONTAINERS: Final = frozenset({dict, list})
 
 
 def record_digest(document: Mapping[str, Any]) -> str | None:
-    """Digest an aggregate, the same for all copies of its record.
+    """Digest an aggregate, with the same result for all copies of its record.
 
-    The order of keys and of list items does not count, nor do evaluation_id and
-    retrieved_timestamp at any depth, nor file_path, which names the place of the rows. It is
-    None where the document nests deeper than Python can follow.
+    The order of keys and of list items does not count, nor do evaluation_id and retrieved_timestamp
+    at any depth, nor file_path, which names the location of the rows. The digest is None if the
+    document nests deeper than Python can follow.
     """
     rest = dict(document)
     details = rest.get(_DETAILS)
@@ -34,10 +34,10 @@ def record_digest(document: Mapping[str, Any]) -> str | None:
 
 
 def _without_order(value: Any) -> Any:
-    """Return an object or list without what differs between copies; other values as they are.
+    """Return an object or list without what differs between copies; other values unchanged.
 
-    A list of texts is sorted, any other list becomes the sorted digests of its items: so a list
-    in a list is written out once, and not once for each list around it.
+    A list of strings is sorted. Any other list becomes the sorted digests of its items, so a list
+    in a list is written once, not once for each list around it.
     """
     if value.__class__ is dict:
         return {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import groupby
 from json import loads
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -22,7 +21,7 @@ from evalstream.formats.eee.row_digests import (
     record,
     sample_digest,
 )
-from evalstream.formats.eee.row_groups import RowGroup, RowGroups, is_aggregated_notice, notice_key
+from evalstream.formats.eee.row_groups import RowGroups, is_aggregated_notice, notice_key
 from evalstream.formats.eee.row_reader import Row, RowReader, parse
 from evalstream.formats.eee.rules import sample_hash
 from evalstream.formats.eee.rules.version import ES216
@@ -64,8 +63,9 @@ class RowEngine:
     def __init__(self, context: RowContext) -> None:
         self.context = context
         self.reader = RowReader(context)
-        self._by_ids = _bound(context, by_ids=True)
         self._join = Join(context.results)
+        self._by_ids = _bound(context, by_ids=True)
+        self.checks = _bound(context, by_ids=False)
         self._fast_path: FastPath | None = None
         self._is_ready = False
         self.check_hash = sample_hash.hash_check(context)
@@ -90,11 +90,6 @@ class RowEngine:
             self._is_ready = True
             self._fast_path = fast_path_for(self.context)
 
-    @cached_property
-    def _checks(self) -> list[RowCheck]:
-        """The rules for single rows, bound once a row comes that needs them all."""
-        return _bound(self.context, by_ids=False)
-
     def groups(self) -> RowGroups:
         """Return the scopes of a block that has no rows yet."""
         return RowGroups(self.context, self._join, self._by_ids)
@@ -106,17 +101,6 @@ class RowEngine:
         if self._fast_path is None or lines.overlong:
             return None
         return self._fast_path.pass_over(groups, tally, lines.data, lines.base, offsets)
-
-    def check_row(self, row: Row, line: int, group: RowGroup, tally: Tally) -> list[Violation]:
-        """Apply the rules beyond schema and hash to a row; notices are counted, not returned."""
-        violations = list(group.violations)
-        for check in self._checks:
-            for violation in check(row):
-                if is_aggregated_notice(violation):
-                    tally.notices.add(notice_key(violation), line)
-                else:
-                    violations.append(violation)
-        return violations
 
 
 def _bound(context: RowContext, *, by_ids: bool) -> list[RowCheck]:
@@ -164,7 +148,7 @@ class _Pass:
         self._taking = engine.taking(self._groups, self._tally, lines, self._offsets)
 
     def result(self) -> BlockResult:
-        """Look at every line once."""
+        """Check every line once: rows that the scanner accepts together, the others in batches."""
         data, start, base = self._lines[:3]
         end = len(data)
         if base + start == 0 and data.startswith(json.UTF8_MARK):
@@ -175,7 +159,22 @@ class _Pass:
             self._skip(1, base + start)
             start = end
         while start < end:
-            start = self._look(start)
+            blank = self._blank_until(start)
+            if blank > start:
+                self._skip_blanks(start, blank)
+                start = blank
+                continue
+            taken = self._take(start)
+            if not taken.lines:
+                self._check_last(start)
+                break
+            first = self._tally.lines + 1
+            self._tally.lines += taken.lines
+            if taken.left:
+                self._check_rest(taken, first)
+            else:
+                self._records.append(taken.records)
+            start = taken.stop
         if self._taking is not None:
             self._taking.close()
         if data.startswith(json.UTF8_MARK):
@@ -184,27 +183,12 @@ class _Pass:
         row_records = RowRecords(b"".join(self._records))
         return self._noted.result(self._tally, row_records)._replace(links=self._groups.links())
 
-    def _look(self, start: int) -> int:
-        """Judge the next lines: the usual rows in one go, the others step by step.
-
-        Return where the lines after them start.
-        """
-        data, longest = self._lines.data, self._options.max_line_bytes
-        blanks = BLANKS.match(data, start) if longest >= LONGEST_BLANK else None
-        if blanks is not None:
-            self._skip_blanks(start, blanks.end())
-            return blanks.end()
-        taken = self._take(start)
-        if not taken.lines:
-            self._look_at_last(start)
-            return len(data)
-        first = self._tally.lines + 1
-        self._tally.lines += taken.lines
-        if taken.left:
-            self._look_at_rest(taken, first)
-        else:
-            self._records.append(taken.records)
-        return taken.stop
+    def _blank_until(self, start: int) -> int:
+        """Return where many blank lines end that begin at `start`, else `start`."""
+        if self._options.max_line_bytes < LONGEST_BLANK:
+            return start
+        blanks = BLANKS.match(self._lines.data, start)
+        return start if blanks is None else blanks.end()
 
     def _take(self, start: int) -> AcceptedRows:
         """Take the usual rows of the next lines, all of which end with a newline."""
@@ -232,8 +216,8 @@ class _Pass:
             counts = self._noted.counts
             counts[key] = counts.get(key, 0) + count - told
 
-    def _look_at_rest(self, taken: AcceptedRows, first: int) -> None:
-        """Judge the lines that were not taken, and put the records of all in their order."""
+    def _check_rest(self, taken: AcceptedRows, first: int) -> None:
+        """Check the lines that were not accepted, and put the records of all in their order."""
         data, base, offsets = self._lines.data, self._lines.base, self._offsets
         longest = self._options.max_line_bytes
         entries = [
@@ -249,7 +233,7 @@ class _Pass:
                 for entry in some:
                     self._skip(entry.number, entry.offset)
             else:
-                self._look_closely(list(some))
+                self._check_batch(list(some))
         at = before = 0
         for (place, _, _), entry in zip(taken.left, entries, strict=True):
             upto = at + (place - before) * RECORD_BYTES
@@ -258,8 +242,8 @@ class _Pass:
             at, before = upto, place + 1
         self._records.append(taken.records[at:])
 
-    def _look_at_last(self, start: int) -> None:
-        """Judge the line that has no newline in the block."""
+    def _check_last(self, start: int) -> None:
+        """Check the line that has no newline in the block."""
         data, _, base, tail, final = self._lines[:5]
         line, torn = last_line(data, start, tail, final=final)
         self._tally.lines += 1
@@ -267,13 +251,13 @@ class _Pass:
         if len(line) > self._options.max_line_bytes:
             self._skip(entry.number, entry.offset)
             return
-        self._look_closely([entry])
+        self._check_batch([entry])
         self._records += filter(None, [entry.record])
 
-    def _look_closely(self, batch: list[_Entry]) -> None:
-        """Judge some lines step by step: each step's code stays in the processor's caches."""
+    def _check_batch(self, batch: list[_Entry]) -> None:
+        """Check some lines step by step: each step's code stays in the caches of the processor."""
         rows = self._read(batch)
-        self._record(rows)
+        self._apply_rules(rows)
         for entry in rows:
             if entry.group.place != UNJOINED:
                 self._count(entry)
@@ -299,21 +283,27 @@ class _Pass:
         self._tally.rows += len(rows)
         return rows
 
-    def _record(self, rows: list[_Entry]) -> None:
-        """Apply the rules beyond the schema to rows."""
+    def _apply_rules(self, rows: list[_Entry]) -> None:
+        """Apply the rules beyond the schema to rows; notices are counted, not kept."""
         tally, of = self._tally, self._groups.of
-        check, record = self._engine.check_row, self._engine.check_hash
+        checks, check_hash = self._engine.checks, self._engine.check_hash
         for entry in rows:
             entry.group = group = of(entry.row, entry.number)
             group.rows += 1
         for entry in rows:
-            violations = check(entry.row, entry.number, entry.group, tally)
-            if violations:
-                entry.violations = [*entry.violations, *violations]
+            found = list(entry.group.violations)
+            for check in checks:
+                for violation in check(entry.row):
+                    if is_aggregated_notice(violation):
+                        tally.notices.add(notice_key(violation), entry.number)
+                    else:
+                        found.append(violation)
+            if found:
+                entry.violations = [*entry.violations, *found]
         for entry in rows:
-            violation = record(entry.hashed or entry.row, entry.number, tally)
-            if violation is not None:
-                entry.violations = [*entry.violations, violation]
+            wrong_hash = check_hash(entry.hashed or entry.row, entry.number, tally)
+            if wrong_hash is not None:
+                entry.violations = [*entry.violations, wrong_hash]
 
     def _explain(self, entry: _Entry) -> bool:
         """Say what is wrong with a line that was not accepted; tell whether it is a row at all."""

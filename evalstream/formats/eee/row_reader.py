@@ -75,7 +75,7 @@ class RowReader:
         except RecursionError:
             return None, [
                 *violations,
-                ES113.violation("nested too deep to be judged by the schema"),
+                ES113.violation("nested too deep to be checked against the schema"),
             ]
         return reading.value, violations
 
@@ -95,7 +95,7 @@ class RowReader:
         if isinstance(declared, str):
             version = versions.nearest_version(declared, instance=True)
             if not versions.is_known(declared, instance=True):
-                message = f"no version that is known; the row is judged by {version}"
+                message = f"unknown version; the row is checked against {version}"
                 place: dict[str, Any] = {"pointer": "/schema_version", "found": declared}
                 unknown.append(
                     ES215.violation(message, expected=one_of(versions.INSTANCE_VERSIONS), **place)

@@ -1,4 +1,4 @@
-"""Results over one dataset, and which samples their rows score together."""
+"""Results over the same dataset, and the samples that their rows score together."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from evalstream.stats.duplicates import ResultCoverage
 
 
 def samples_beside(facts: RunFacts, result: Result) -> int:
-    """Return how many samples the results over a result's dataset score, at least."""
+    """Return the least number of samples that the results over a result's dataset score."""
     covers = _covers_beside(facts, result)
     largest = max((cover.samples for cover in covers), default=0)
     return max(largest, sum(cover.firsts for cover in covers))
 
 
 def is_even(facts: RunFacts, result: Result) -> bool:
-    """Tell whether the results over a result's dataset score all the same samples, or none twice.
+    """Return whether the results over a result's dataset all score the same or disjoint samples.
 
-    The latter are those over the splits of a dataset. Else some of them lack samples.
+    Disjoint ones are those over the splits of a dataset. Otherwise some results lack samples.
     """
     covers = _covers_beside(facts, result)
     sets = {(cover.samples, cover.digest) for cover in covers if cover.samples}
@@ -27,7 +27,7 @@ def is_even(facts: RunFacts, result: Result) -> bool:
 
 
 def _covers_beside(facts: RunFacts, result: Result) -> list[ResultCoverage]:
-    """Return what the results over a result's dataset cover, itself included."""
+    """Return the coverage of all results over a result's dataset, itself included."""
     return [
         facts.coverage.of(other.place)
         for other in facts.context.results

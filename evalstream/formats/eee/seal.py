@@ -1,4 +1,4 @@
-"""Seal rows: write into their aggregate what a check verifies, and nothing else."""
+"""Seal rows: write what a check verifies into their aggregate, and nothing else."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ from evalstream.model.text import counted
 from evalstream.parsing.json import fast
 
 MEMBER: Final = "detailed_evaluation_results"
-FORCED: Final = " (--force seals all the same)"
+FORCED: Final = " (--force seals anyway)"
 
 KNOWN_OF_ROWS: Final = ("schema_version", "evaluation_id")
-"""What an aggregate that is not there yet can be told from its rows alone."""
+"""The members of a new aggregate that its rows alone can give."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why rows are not sealed.
+    """The reason why rows are not sealed.
 
-    `reason` says it for people, `incomplete_reason` where it kept something from being checked;
-    both are None where that was said already. A seal that is refuted by `violations`, or by what
-    was found, `refutes` the run. `others` would fail it in the sealed aggregate.
+    `reason` is the message for users, `incomplete_reason` what kept something from being checked;
+    both are None if they were reported already. A seal that `violations` or findings refute
+    `refutes` the run. `others` would fail the run in the sealed aggregate.
     """
 
     reason: str | None = None
@@ -56,23 +56,23 @@ class Refusal:
     others: tuple[Violation, ...] = ()
 
     def beside(self, failing: Iterable[Violation]) -> Refusal:
-        """Return the refusal with what would fail in the sealed aggregate."""
+        """Return the refusal with the violations that would fail in the sealed aggregate."""
         return replace(self, others=tuple(failing))
 
     def added_to(self, violations: FileViolations) -> FileViolations:
-        """Add the violations of the refusal to those of the files as they stand."""
-        told = violations.with_those(self.violations)
-        told = told._replace(aggregate=without_advice(told.aggregate))
-        keys = told.keys()
+        """Add the violations of the refusal to those of the unsealed files."""
+        combined = violations.with_those(self.violations)
+        combined = combined._replace(aggregate=without_advice(combined.aggregate))
+        keys = combined.keys()
         lacking = [violation for violation in self.others if key_of(violation) not in keys]
-        return told.with_those(map(would_be, lacking))
+        return combined.with_those(map(would_be, lacking))
 
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """An aggregate's text before and after its rows are sealed; None before it was there.
+    """An aggregate's text before and after its rows are sealed; None before it existed.
 
-    `rows` is the path that the rows are to be known by.
+    `rows` is the path that the aggregate declares for the rows.
     """
 
     path: str
@@ -86,13 +86,13 @@ class Seal:
         return reading._replace(violations=without_advice(reading.violations))
 
     def difference(self) -> str:
-        """Return the change for people, as a unified diff."""
+        """Return the change as a unified diff."""
         from evalstream.parsing.text_diff import diff_text
 
         return diff_text(self.before or b"", self.after, os.path.basename(self.path))
 
     def write(self) -> None:
-        """Write the sealed aggregate, whole or not at all. Raises CannotWrite."""
+        """Write the sealed aggregate, completely or not at all. Raises CannotWrite."""
         try:
             with Output(self.path) as output:
                 output.write(self.after)
@@ -108,13 +108,13 @@ def seal_of(
     rows: RowPass,
     collector: Collector[RowContext],
 ) -> Seal | None:
-    """Return the seal of rows that were read to their end, None where none is wanted.
+    """Return the seal of rows that were read to their end, or None if none is requested.
 
-    The aggregate to be completed is the one that is to be sealed, else that of the run, else a
-    new one where that may be created. The algorithm is the declared one, else that of the rows'
-    own hashes. `text` is what was read of the aggregate before the rows. Raises CannotCheck where
-    an aggregate is missing, is not the one that rows were checked against, or cannot be edited,
-    and OSError where it cannot be read.
+    The aggregate to complete is the one that is to be sealed, else that of the run, else a new one
+    if it may be created. The algorithm is the declared one, else that of the rows' own hashes.
+    `text` is what was read of the aggregate before the rows. Raises CannotCheck if an aggregate is
+    missing, is not the one that rows were checked against, or cannot be edited, and OSError if it
+    cannot be read.
     """
     routing, opened = options.routing, rows.opened
     is_read = bool(rows.digests) and rows.layout in LOOKED_AT
@@ -130,12 +130,12 @@ def seal_of(
     base = None if state is None else document_bytes(state)
     if base != text:
         raise CannotCheck(
-            f"{printable(state or routing.seal_to)} is not what the rows were checked against: it "
-            "changed meanwhile, or --aggregate names another"
+            f"{printable(state or routing.seal_to)} is not the aggregate that the rows were "
+            "checked against: it changed meanwhile, or --aggregate names another"
         )
     algorithm = aggregate.hash_algorithm if aggregate is not None else None
     algorithm = algorithm or collector.context.algorithm
-    # A copy holds no noise that was skipped.
+    # A copy does not contain the noise that was skipped.
     digests = rows.digests.get("rows", {}) if routing.tee else {}
     digests = digests or rows.digests["stored"]
     declared = aggregate.file_path if aggregate is not None else None
@@ -154,11 +154,11 @@ def seal_of(
 def refusal_of(
     facts: RunFacts, sealed: Reading, state: Reading, incomplete_reason: str | None, *, fails: bool
 ) -> Refusal | None:
-    """Say why rows are not to be sealed, None where they are.
+    """Return why rows are not to be sealed, or None if they are.
 
-    The aggregate was read as it would be `sealed`, as were `facts`, and as it is `standing`.
-    `incomplete_reason` says what kept something from being checked, and `fails` that something was
-    found.
+    `sealed` holds the aggregate and the facts as they would be after sealing, `state` those before.
+    `incomplete_reason` says what kept something from being checked, and `fails` that there are
+    findings that fail the run.
     """
     if incomplete_reason is not None or facts.tally.unread:
         return Refusal()
@@ -174,13 +174,13 @@ def refusal_of(
         return Refusal(
             f"{violations[0].message}{more}{FORCED}", violations=violations, refutes=True
         )
-    return Refusal(f"there are findings that fail it{FORCED}", refutes=True) if fails else None
+    return Refusal(f"the check has findings that fail it{FORCED}", refutes=True) if fails else None
 
 
 def stopped_before() -> Refusal | None:
-    """Say that a signal came before a seal was written, which is then not begun any more.
+    """Return the refusal if a signal came before a seal is written, else None.
 
-    Else the seal will be written, and signals that are yet to come no longer stop the process.
+    Without a refusal the seal will be written, and later signals no longer stop the process.
     """
     try:
         STOPPING.check()
@@ -191,7 +191,7 @@ def stopped_before() -> Refusal | None:
 
 
 def _with_seal(base: bytes | None, new: dict[str, Any], members: Mapping[str, Any]) -> bytes:
-    """Return an aggregate's text with a seal, a new one where there is none."""
+    """Return an aggregate's text with a seal, or a new text if there is none."""
     if base is None:
         return json.dumps({**new, MEMBER: dict(members)}, indent=2).encode() + b"\n"
     from evalstream.parsing.json_edit import set_members
@@ -207,7 +207,7 @@ def _is_there(path: str) -> bool:
 
 
 def _new(head: bytes) -> dict[str, Any]:
-    """Return what the first row tells of its aggregate."""
+    """Return the members of an aggregate that the first row gives."""
     try:
         row = fast(head.partition(b"\n")[0])
     except ValueError:
@@ -218,10 +218,10 @@ def _new(head: bytes) -> dict[str, Any]:
 
 
 def _path_of(rows: str, declared: str | None, aggregate: str) -> str:
-    """Return how an aggregate names its rows.
+    """Return the path by which an aggregate names its rows.
 
-    A declared path that names them already stays. In a datastore that is their path from its
-    root on, elsewhere the way from the aggregate to them, if they lie beside or below it.
+    A declared path that already names them is kept. In a datastore it is their path relative to the
+    root, elsewhere the path relative to the aggregate, if they are next to or below it.
     """
     name = os.path.basename(rows)
     place = place_of(rows)

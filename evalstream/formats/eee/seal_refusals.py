@@ -1,4 +1,4 @@
-"""What speaks against a seal besides what a check finds: claims that rows do not cover."""
+"""Reasons against a seal besides a check's findings: claims that rows do not cover."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ EXAMPLE: Final = (
 
 
 MOST_DIGITS: Final = 20
-"""No more rows than so many digits say are counted anywhere."""
+"""The most digits of a plausible number of rows."""
 
 
 def uncovered(facts: RunFacts, state: Aggregate | None) -> Iterator[Violation]:
-    """Say which claims the rows of a run do not cover, as errors.
+    """Report the claims that the rows of a run do not cover, as errors.
 
-    Those are a total_rows larger than the rows in the aggregate that is `standing` there, and
-    each result's num_samples and sample_ids.
+    These are a total_rows above the number of rows in the aggregate before sealing, and each
+    result's num_samples and sample_ids.
     """
     yield from _total_rows(facts, state)
     for result in facts.context.results if state is not None else ():
@@ -46,10 +46,10 @@ def uncovered(facts: RunFacts, state: Aggregate | None) -> Iterator[Violation]:
 def unfit(
     after: Iterable[PlacedViolation], before: Iterable[PlacedViolation]
 ) -> Iterator[Violation]:
-    """Say what the seal would break in its aggregate that is not broken there yet.
+    """Report what the seal would break in its aggregate that is not broken yet.
 
-    `after` and `before` are the violations of the aggregate as it would be and as it is. A path
-    that breaks its pattern is reported in any case, with what to do.
+    `after` and `before` are the violations of the aggregate with and without the seal. A path that
+    breaks its pattern is always reported, with advice.
     """
     known = {key_of(placed.violation) for placed in before}
     for violation in (placed.violation for placed in after):
@@ -65,17 +65,17 @@ def unfit(
 
 
 def would_be(violation: Violation) -> Violation:
-    """Say what would be wrong; nothing of that stands in the aggregate yet."""
+    """Return a violation of the aggregate as it would be; it has no line or value yet."""
     return violation._replace(message=f"as it would be sealed: {violation.message}", found=None)
 
 
 def is_path(violation: Violation) -> bool:
-    """Tell whether a violation is that file_path breaks its version's pattern."""
+    """Return whether a violation is that of file_path against its version's pattern."""
     return key_of(violation) == (ES213.code, FILE_PATH)
 
 
 def without_advice(violations: Iterable[PlacedViolation]) -> list[PlacedViolation]:
-    """Leave out that another version would take the path that a seal was given."""
+    """Leave out that another version would allow the path that a seal was given."""
     known = list(violations)
     if not any(is_path(placed.violation) for placed in known):
         return known
@@ -85,23 +85,23 @@ def without_advice(violations: Iterable[PlacedViolation]) -> list[PlacedViolatio
 def _total_rows(facts: RunFacts, state: Aggregate | None) -> Iterator[Violation]:
     declared = state.claim("total_rows") if state is not None else None
     rows = facts.tally.rows
-    # A number in quotes is ES503, and a claim all the same.
+    # A number in quotes is ES503, but still a claim.
     if isinstance(declared, str) and declared.strip().isdecimal():
         declared = int(declared.strip()[:MOST_DIGITS])
     if isinstance(declared, bool) or not isinstance(declared, (int, float)):
         return
     if declared > rows:
-        message = f"total_rows is {declared:,} already, and there are {counted(rows, 'row')}"
+        message = f"total_rows is already {declared:,}, but the file has {counted(rows, 'row')}"
         yield ES503.violation(
             message, pointer=f"{DETAILS}/total_rows", expected=rows, found=declared
         )
 
 
 def _num_samples(facts: RunFacts, result: Result) -> Iterator[Violation]:
-    """Hold num_samples against the rows or samples of a result.
+    """Compare num_samples with the rows or samples of a result.
 
-    It may count samples, rows, or rows that were scored. More rows than it says, of fewer samples,
-    are samples that are missing among others which repeat.
+    It may count samples, rows, or rows with a score. More rows than it says, but fewer samples,
+    mean that samples are missing among others that repeat.
     """
     claims = None if facts.aggregate is None else facts.aggregate.claims.get(result.place)
     claimed = None if claims is None else claims.num_samples
@@ -112,7 +112,7 @@ def _num_samples(facts: RunFacts, result: Result) -> Iterator[Violation]:
         return
     rows = _unjoined(facts) if scores is None else scores.joined
     join = "join no result" if scores is None and rows else "join it"
-    message = f"num_samples of result {result.place} is {claimed:,}, and {_rows_that(rows, join)}"
+    message = f"num_samples of result {result.place} is {claimed:,}, but {_rows_that(rows, join)}"
     if 0 < samples < rows:
         message += f", of {counted(samples, 'sample')}"
     pointer = f"{RESULTS}/{result.place}/score_details/uncertainty/num_samples"
@@ -120,7 +120,7 @@ def _num_samples(facts: RunFacts, result: Result) -> Iterator[Violation]:
 
 
 def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
-    """Hold the samples that a result lists against those of its rows.
+    """Compare the samples that a result lists with those of its rows.
 
     Results over the splits of one dataset may each list all of it.
     """
@@ -134,26 +134,27 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
         return
     message = (
         f"sample_ids of result {result.place} lists {counted(listed, 'sample')}, "
-        f"and its rows score {samples:,}"
+        f"but its rows score {samples:,}"
     )
     if unlisted:
-        message += f"; {counted(unlisted, 'row')} of them score others"
+        message += f"; {counted(unlisted, 'row')} score others"
     pointer = f"{RESULTS}/{result.place}/source_data/sample_ids"
     yield _error(ES609.violation(message, pointer=pointer))
 
 
 def _row_counts(facts: RunFacts, scores: ScoreSums | None) -> tuple[int, ...]:
-    """Return what num_samples may count besides samples."""
+    """Return the numbers that num_samples may count, apart from samples."""
     if scores is None:
         return (_unjoined(facts),)
     return scores.joined, scores.rows, scores.sound_rows
 
 
 def _samples(facts: RunFacts, result: Result) -> int:
-    """Return how many samples the rows of a result score.
+    """Return the number of samples that the rows of a result score.
 
-    Of a result that no row joins these are the ones that may be its: of rows that join none, and
-    of results over the same dataset. Converters tell the rows of variants under one of them.
+    For a result that no row joins, these are the samples that may belong to it: those of unjoined
+    rows, and of results over the same dataset. Converters write the rows of variants under one of
+    them.
     """
     if result.place in facts.tally.scores:
         return facts.coverage.of(result.place).samples
@@ -161,7 +162,7 @@ def _samples(facts: RunFacts, result: Result) -> int:
 
 
 def _unjoined(facts: RunFacts) -> int:
-    """Return how many rows join no result."""
+    """Return the number of rows that join no result."""
     return facts.tally.rows - sum(scores.joined for scores in facts.tally.scores.values())
 
 
@@ -176,9 +177,9 @@ def _error(violation: Violation) -> Violation:
 
 
 def _path_wanted(violation: Violation) -> Violation:
-    """Say which path a seal wants, and how it is given."""
+    """Return which path a seal requires, and how to give it."""
     message = (
-        f'file_path would be "{violation.found}", and this version wants {ROWS_PATTERN}: '
-        f"give such a path with --file-path, as in --file-path {EXAMPLE}"
+        f'file_path would be "{violation.found}", but this version requires {ROWS_PATTERN}: '
+        f"give such a path, as in --file-path {EXAMPLE}"
     )
     return violation._replace(message=message, expected=ROWS_PATTERN, found=None)

@@ -1,4 +1,4 @@
-"""Which other versions of the format a document fits that fails its own."""
+"""Find the other versions of the format that fit a document that fails its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evalstream.parsing.schema_errors import Path_, SchemaError, path_of
 from evalstream.parsing.schema_files import builtin_schema, builtin_validator, constraints_of
 
 _INDIRECT: Final = frozenset({"$ref", "patternProperties"})
-"""Members of a schema beside which the others do not always hold."""
+"""Keywords of a schema next to which the other keywords do not always apply."""
 
 
 def versions_that_fit(
@@ -26,13 +26,13 @@ def versions_that_fit(
 ) -> list[str]:
     """Return the versions that a row or aggregate fits, the nearest to `version` first.
 
-    Versions that demand the same are asked once, and those not at all that surely refuse one
-    of the `violations` which `version` finds. Nothing fits that holds an infinite number.
+    Versions with equal requirements are tried once. Versions that certainly reject one of the
+    `violations` of `version` are not tried. A value with an infinite number fits no version.
     """
     alternatives = _alternatives(version, instance=instance)
     refusing: frozenset[str] = frozenset()
     for violation in violations:
-        # What is kept of violations depends on the schemas alone: data may name unknown members.
+        # The cache key depends on the schemas alone, since data may have any unknown members.
         if (
             violation.keyword == violation.route[-1]
             and "additionalProperties" not in violation.route
@@ -52,7 +52,7 @@ def versions_that_fit(
 
 @lru_cache(maxsize=64)
 def _alternatives(version: str, *, instance: bool) -> tuple[tuple[str, ...], ...]:
-    """Group the other versions by what they demand."""
+    """Group the other versions by their requirements."""
     own = constraints_of(versions.schema_name(version, instance=instance))
     groups: dict[str, list[str]] = {}
     for name in versions.others(version, instance=instance):
@@ -64,11 +64,11 @@ def _alternatives(version: str, *, instance: bool) -> tuple[tuple[str, ...], ...
 
 @lru_cache(maxsize=1024)
 def _refusing(version: str, route: Path_, member: str | None, *, instance: bool) -> frozenset[str]:
-    """Return the first of each group of versions that surely refuses what `version` refuses.
+    """Return the first of each group of versions that certainly rejects what `version` rejects.
 
-    `route` leads through the schema of `version` to the keyword that refuses a value, and
-    `member` is the one that the value lacks. Whether the keyword holds under a condition is all
-    the same there, for the value is as it is; it holds without one in the versions returned.
+    `route` leads through the schema of `version` to the keyword that rejects a value, and `member`
+    is the missing member, if any. It does not matter whether the keyword depends on a condition,
+    since the value is the same; in the versions returned it does not depend on one.
     """
     path = path_of(route)
     if path is None:
@@ -87,7 +87,7 @@ def _refusing(version: str, route: Path_, member: str | None, *, instance: bool)
 
 
 def _check_of(schema: Any, path: Path_) -> dict[str, Any]:
-    """Return the part of a schema that judges the value at `path` whatever else there is."""
+    """Return the part of a schema that applies to the value at `path` unconditionally."""
     node = _plain(schema)
     for key in path:
         inner = node.get("items")
@@ -102,7 +102,7 @@ def _plain(node: Any) -> dict[str, Any]:
 
 
 def _is_as_strict(node: dict[str, Any], keyword: Any, own: Any, member: str | None) -> bool:
-    """Tell whether a part of a schema refuses all that `own` as the value of `keyword` does."""
+    """Return whether a part of a schema rejects all that `keyword` with value `own` rejects."""
     demanded = node.get(keyword)
     if demanded is None or own is None:
         return False

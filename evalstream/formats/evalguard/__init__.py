@@ -1,1 +1,1 @@
-"""EvalGuard: tasks, metrics, thresholds and reports."""
+"""The format evalguard: tasks, metrics, thresholds and reports."""

@@ -1,4 +1,4 @@
-"""How the files of EvalGuard are found and checked."""
+"""Find and check the files of EvalGuard."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ NO_DOCUMENT: Final = f"the folder holds no document of EvalGuard; {other_formats
 
 
 class _Read(NamedTuple):
-    """A file that was read: what reports call it, and the document in it, if there is one."""
+    """A file that was read: its name in reports, and its document, if it has one."""
 
     name: str
     reading: Reading
@@ -56,10 +56,10 @@ class _Read(NamedTuple):
 
 
 def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
-    """Find the run that one input stands for: a folder, or one document.
+    """Find the run of one input: a folder, or one document.
 
     `aggregate` is the folder, or a document, that it refers to. Raises UsageError for `inputs`,
-    which no document of EvalGuard goes with.
+    which EvalGuard's documents do not have.
     """
     if inputs is not None:
         raise UsageError(f"--inputs-file does not go with files of {NAME}")
@@ -79,15 +79,15 @@ def check(
     progress: Progress,
     detect: Detector,
 ) -> RunSummary:
-    """Check one run and hand its findings to `show`, in order. Raises Stopped.
+    """Check one run and pass its findings to `show`, in order. Raises Stopped.
 
-    `detect` recognises files of all formats, as a folder may hold others as well.
+    `detect` recognises files of all formats, since a folder may hold others as well.
     """
     return _Check(run, options, show, detect).summary(progress)
 
 
 class _Check:
-    """The check of one run: every file is read, then every document judged among all."""
+    """The check of one run: it reads every file, then checks each document among all others."""
 
     def __init__(
         self, run: Run, options: Options, show: Callable[[Finding], None], detect: Detector
@@ -126,7 +126,7 @@ class _Check:
         return summary
 
     def _files(self) -> Iterator[File]:
-        """Give every file once."""
+        """Yield every file once."""
         seen: set[str] = set()
         for path in (self._run.rows, self._run.aggregate):
             for file in files_of(path, self._options.exclude) if path is not None else ():
@@ -137,7 +137,7 @@ class _Check:
                     yield file
 
     def _is_followed(self, documents: list[Document]) -> bool:
-        """Tell whether references lead to documents that were named, too."""
+        """Return whether references lead to documents that were named, too."""
         named = [self._run.rows, self._run.aggregate]
         is_folder = any(path and path != STDIN and os.path.isdir(path) for path in named)
         beyond_reports = any(document.kind != REPORT for document in documents)
@@ -145,7 +145,7 @@ class _Check:
         return (is_folder or self._run.aggregate is not None) and (beyond_reports or unread)
 
     def _leaves_open(self, documents: list[Document]) -> bool:
-        """Tell whether references were not looked at that a rule in force would look at."""
+        """Return whether an enabled rule needs references that were not looked up."""
         if self._folder.followed or not self._enabled & _REFERENCES:
             return False
         return any(
@@ -155,7 +155,7 @@ class _Check:
         )
 
     def _read(self, file: File) -> _Read | None:
-        """Read a file, None for one that another format's check looks at or nothing does."""
+        """Read a file, or return None if this check does not read it."""
         if file.leaves:
             message = "the link leads out of the folder and was not followed"
             return self._not_read(file, EVG502.violation(message), "a link out of the folder")
@@ -174,19 +174,19 @@ class _Check:
         except CannotCheck as error:
             return self._not_read(file, ES001.violation(f"cannot be read: {error}"), str(error))
         if file.is_schema and reading.value is not None and "$schema" in reading.value:
-            message = "a JSON Schema and no document; it was not judged"
+            message = "a JSON Schema, not a document; not checked"
             violation = EVG101.violation(message, severity=Severity.INFO)
             return _Read(name, reading._replace(violations=[(violation, None)]), None)
         return self._document(file, name, reading)
 
     def _document(self, file: File, name: str, reading: Reading) -> _Read:
-        """Make a document of what was read, or note why there is none."""
+        """Return the document of a file, or note why there is none."""
         if reading.value is None:
             self._documents.cannot(f"{name} could not be read as a document")
             self._remember(file, reading)
             return _Read(name, reading, None)
         if reading.kind is None:
-            self._documents.cannot(f"{name} is no document that is known")
+            self._documents.cannot(f"{name} is not a known document")
             violations = [*reading.violations, (ES005.violation(UNKNOWN), None)]
             return _Read(name, reading._replace(violations=violations), None)
         stem = None if file.path == STDIN else stem_of(file.path)
@@ -201,12 +201,12 @@ class _Check:
         return _Read(name, reading, None)
 
     def _remember(self, file: File, reading: Reading) -> None:
-        """Keep what a file that was not read may define, so that nothing is said of that."""
+        """Remember what an unread file may define, so that it is not reported as missing."""
         for kind in possible_kinds(reading):
             self._folder.unread[kind].add(stem_of(file.path))
 
     def _bytes(self, file: File) -> bytes | None:
-        """Return the bytes of a file, None where that is noted as what cannot be done."""
+        """Return the bytes of a file, or None after noting why they cannot be read."""
         name = printable(file.path)
         try:
             text = bytes_of(file.path, self._documents.watch)
@@ -217,7 +217,7 @@ class _Check:
             self._remember(file, unread(file, []))
             return None
         if text is None:
-            message = f"larger than {LARGEST_DOCUMENT >> 20} MiB, which is no document"
+            message = f"larger than {LARGEST_DOCUMENT >> 20} MiB, the limit for a document"
             self._documents.note(ES005.violation(message), name)
             self._documents.cannot(f"{name} is {message}")
             self._remember(file, unread(file, []))
@@ -226,7 +226,7 @@ class _Check:
         return text
 
     def _record(self, one: _Read) -> None:
-        """Note everything that is wrong with a file."""
+        """Note the violations of a file."""
         for violation, line in one.reading.violations:
             self._documents.note(violation, one.name, line)
         if one.document is None:
@@ -236,24 +236,24 @@ class _Check:
         for rule in _RULES:
             if rule.record is not None:
                 violations.extend(rule.record(subject))
-        for violation in self._said_once(violations):
+        for violation in self._without_repeats(violations):
             if violation.pointer not in one.reading.replaced:
                 self._documents.note(violation, one.name, one.reading.line(violation.pointer))
 
     def _schema_violations(self, document: Document) -> Iterator[Violation]:
-        """Say what the schema says, where no other rule says more of it."""
+        """Yield the violations of the schema, except where another rule says more."""
         kind, value = document.kind, dict(document.value)
         shape = conformed(kind, value)
         for violation in self._documents.schema_violations(schema_name(kind), shape, EVG101.code):
             if violation.keyword == "anyOf":
-                continue  # a range without limits, of which EVG102 speaks
+                continue  # EVG102 reports a range without limits
             place = true_pointer(kind, value, violation.pointer)
             is_measured = kind == REPORT and _MEASURED.fullmatch(place or "") is not None
             code = EVG401.code if is_measured else violation.code
             yield violation._replace(pointer=place, code=code)
 
-    def _said_once(self, violations: list[Violation]) -> Iterator[Violation]:
-        """Let a path out of the folder be that alone, and not an unknown id as well."""
+    def _without_repeats(self, violations: list[Violation]) -> Iterator[Violation]:
+        """Report a path that leads out of the folder only as that, not also as an unknown id."""
         leaving = {violation.pointer for violation in violations if violation.code == EVG502.code}
         if EVG502.code not in self._enabled:
             leaving = set()
@@ -265,4 +265,4 @@ class _Check:
 _REFERENCES: Final = frozenset(
     {rule.code for rule in _RULES if rule.code.startswith(("EVG2", "EVG4"))}
 )
-"""Rules that look from one document to another."""
+"""Rules that compare one document with another."""

@@ -1,4 +1,4 @@
-"""Read one document of EvalGuard, from YAML or JSON, and say what is wrong with its text."""
+"""Read one document of EvalGuard, from YAML or JSON, and check its text."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from evalstream.io.document import document_bytes
 from evalstream.io.file_names import is_yaml_name
 from evalstream.io.file_state import Watch
 from evalstream.model.finding import Excerpt, Severity, Violation
+from evalstream.model.text import with_article
 from evalstream.parsing.json import UTF8_MARK, fast, type_name
 from evalstream.parsing.limits import TooLarge, refuse_many_values
 from evalstream.parsing.peek import PEEK_BYTES
@@ -33,22 +34,22 @@ from evalstream.parsing.yaml_scalars import Mark, settle
 from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES109, explain, read_object
 
 LARGEST_DOCUMENT: Final = 32 << 20
-"""How many bytes a document in JSON may have; all are held in memory at once."""
+"""The largest size of a JSON document in bytes; all are held in memory at once."""
 
 LARGEST_PLACED: Final = 1 << 20
-"""How many bytes a JSON document may have to be told by its lines."""
+"""The largest size of a JSON document in bytes whose findings get line numbers."""
 
 DEEPEST: Final = 200
-"""The nesting beyond which no document is read, whatever is allowed: sound ones have a dozen."""
+"""The deepest nesting that is read, whatever the options allow; usual documents have a dozen."""
 
 PlacedFault = tuple[Violation, int | None]
 
 
 class Reading(NamedTuple):
-    """What was read: the kind and value of a document, its marks, and its violations.
+    """The kind and value of a document, its marks, and its violations.
 
-    `kind` is None where nothing tells it, `value` where there is no object. `replaced` are
-    the pointers of values that stand for others which are no numbers.
+    `kind` is None if it is unknown, `value` if the document is not an object. `replaced` holds the
+    pointers of values that replace numbers which JSON does not allow.
     """
 
     kind: str | None
@@ -63,9 +64,9 @@ class Reading(NamedTuple):
 
 
 def bytes_of(path: str, watch: Watch) -> bytes | None:
-    """Return the bytes of a document, None where there are too many.
+    """Return the bytes of a document, or None if there are too many.
 
-    How a local one looked goes to `watch`. Raises OSError, and CannotCheck for a remote one.
+    The state of a local file goes to `watch`. Raises OSError, and CannotCheck for a remote file.
     """
     try:
         return document_bytes(path, watch, most=LARGEST_DOCUMENT)
@@ -76,7 +77,7 @@ def bytes_of(path: str, watch: Watch) -> bytes | None:
 def read(file: File, text: bytes, max_depth: int) -> Reading:
     """Read a document.
 
-    Raises MissingExtra where that needs a library that is not installed, and TooLarge.
+    Raises MissingExtra if it needs a library that is not installed, and TooLarge.
     """
     violations: list[PlacedFault] = []
     if text.startswith(UTF8_MARK):
@@ -91,10 +92,10 @@ def read(file: File, text: bytes, max_depth: int) -> Reading:
 
 
 def is_of_another(file: File, text: bytes, detect: Detector) -> bool:
-    """Tell whether a JSON file that was found in a folder is not a document of EvalGuard.
+    """Return whether a JSON file in a folder is not a document of EvalGuard.
 
-    `detect` recognises files of all formats.
-    Raw output of lm-evaluation-harness is one, as EvalGuard keeps it as a report.
+    `detect` recognises files of all formats. Raw output of lm-evaluation-harness is a document,
+    since EvalGuard keeps it as a report.
     """
     if not file.is_found or is_yaml_name(file.path):
         return False
@@ -108,7 +109,7 @@ def is_of_another(file: File, text: bytes, detect: Detector) -> bool:
 
 
 def _is_sound_json(path: str, text: bytes) -> bool:
-    """Tell whether a text that may be YAML is JSON, some of which libyaml does not take."""
+    """Return whether a text that may be YAML is valid JSON, some of which libyaml rejects."""
     if is_yaml_name(path) and text.lstrip()[:1] not in (b"{", b"["):
         return False
     try:
@@ -130,7 +131,7 @@ def _read_json(file: File, text: bytes, max_depth: int) -> Reading:
 
 
 def _marks(text: bytes, max_depth: int) -> Mark:
-    """Return the places in a JSON document, as far as it is YAML, too."""
+    """Return the positions in a JSON document, if it is valid YAML, too."""
     if len(text) > LARGEST_PLACED:
         return NOWHERE
     try:
@@ -157,14 +158,15 @@ def _read_yaml(file: File, text: bytes, max_depth: int) -> Reading:
 
 
 def _no_object(seen: Yaml) -> Violation:
-    kind = type_name(seen.value)
-    what = "nothing stands in the document" if seen.value is None else f"this is a value of {kind}"
-    message = f"a document must be an object; {what}"
-    return EVG101.violation(message, pointer="", keyword="type", expected="object", found=kind)
+    kind = "empty" if seen.value is None else with_article(type_name(seen.value))
+    message, expected = f"a document must be an object, not {kind}", {"type": "object"}
+    return EVG101.violation(
+        message, pointer="", keyword="type", expected=expected, found=seen.value
+    )
 
 
 def _violation(issue: SyntaxIssue) -> Violation:
-    """Turn an issue into a violation, under the code that all formats share where there is one."""
+    """Return the violation for an issue, under the shared code of all formats if there is one."""
     if issue.name in (INVALID, OLDER):
         severity = Severity.WARNING if issue.name == OLDER else None
         found = Excerpt(issue.excerpt or "", issue.caret)
@@ -181,17 +183,17 @@ def _violation(issue: SyntaxIssue) -> Violation:
 
 
 def _kind(file: File, value: dict[str, Any] | None) -> str | None:
-    """Return what a document is: as its folder says, else as it shows."""
+    """Return the kind of a document: by its folder, else by its members."""
     keys = frozenset(value or ())
     within = kind_of_folder(file.folders)
     return within or kind_of_members(keys) or kind_of_folder((file.root,)) or likely_kind(keys)
 
 
 def unread(file: File, violations: list[PlacedFault]) -> Reading:
-    """Return what is known of a file that could not be read."""
+    """Return the reading of a file that could not be read."""
     return Reading(_kind(file, None), None, NOWHERE, violations)
 
 
 def possible_kinds(reading: Reading) -> tuple[str, ...]:
-    """Return of which kinds a document may be that was not read."""
+    """Return the possible kinds of a document that was not read."""
     return KINDS if reading.kind is None else (reading.kind,)

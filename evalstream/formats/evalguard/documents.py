@@ -1,6 +1,6 @@
-"""EvalGuard: tasks, metrics, thresholds and reports, in a folder of documents.
+"""The documents of EvalGuard: tasks, metrics, thresholds and reports, in a folder.
 
-The facts are those of the specification of August 2025 (schema version v1).
+The facts come from the specification of August 2025 (schema version v1).
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ KINDS: Final = (TASK, METRIC, THRESHOLD, REPORT)
 JSON_ENDING: Final = ".json"
 ENDINGS: Final = (*YAML_ENDINGS, JSON_ENDING)
 SCHEMA_ENDING: Final = ".schema"
-"""How the stem of a schema's file ends (section 6.2); such a file is no document."""
+"""The end of the stem of a schema's file (section 6.2); a schema is not a document."""
 
 IMPACTS: Final = ("no_measurable", "very_low", "low", "moderate", "high", "severe")
-"""The impact levels, the least first (section 4.3.3)."""
+"""The impact levels, lowest first (section 4.3.3)."""
 
 LOWER_IS_BETTER: Final = "lower_is_better"
 HIGHER_IS_BETTER: Final = "higher_is_better"
 
 LEGACY_IMPACT: Final = "label"
-"""What the last threshold example of the specification writes instead of `impact`."""
+"""The member that the specification's last threshold example has instead of `impact`."""
 
 _IDENTIFIER: Final = re.compile(r"[A-Za-z0-9_-]+")
 _MEMBER: Final = re.compile(r"""^(["']?)([A-Za-z_]+)\1[ \t]*:(?=[ \t\r\n]|$)""", re.MULTILINE)
 
-_TOLD_BY: Final = (
+_KINDS_BY_MEMBERS: Final = (
     (THRESHOLD, frozenset({"task", "thresholds"})),
     (METRIC, frozenset({"id", "name", "direction"})),
     (TASK, frozenset({"id", "name", "metrics"})),
     (REPORT, frozenset({"tasks", "results"})),
 )
-"""Members that together show what a document is."""
+"""Members that together show the kind of a document."""
 
 _MEMBERS: Final = {
     THRESHOLD: frozenset({"task", "thresholds"}),
@@ -61,24 +61,24 @@ _HINTS: Final = {
     TASK: frozenset({"metrics"}),
     REPORT: frozenset({"context", "tasks", "results"}),
 }
-"""Members that one kind of document alone has."""
+"""Members that only one kind of document has."""
 
 _HARNESS: Final = frozenset({"results", "configs", "versions", "n-shot"})
 """Members of the raw output of lm-evaluation-harness, which EvalGuard keeps as reports."""
 
 
 def schema_name(kind: str) -> str:
-    """Return the name of the schema that judges a kind of document."""
+    """Return the name of the schema for a kind of document."""
     return f"{NAME}/{VERSION}/{kind}"
 
 
 def is_identifier(text: str) -> bool:
-    """Tell whether a text can be an id: letters and digits of ASCII, underscores, hyphens."""
+    """Return whether a string can be an id: ASCII letters and digits, underscores, hyphens."""
     return _IDENTIFIER.fullmatch(text) is not None
 
 
 def is_document_name(path: str) -> bool:
-    """Tell whether a file may be a document by its ending."""
+    """Return whether a file may be a document by its ending."""
     return path.lower().endswith(ENDINGS)
 
 
@@ -88,12 +88,12 @@ def stem_of(path: str) -> str:
 
 
 def is_harness_output(keys: Set[str]) -> bool:
-    """Tell whether a document is the raw output of lm-evaluation-harness."""
+    """Return whether a document is the raw output of lm-evaluation-harness."""
     return len(_HARNESS & keys) >= 3 and "results" in keys
 
 
 def kind_of_folder(folders: Sequence[str]) -> str | None:
-    """Return the kind of the documents in a folder, by the nearest name that tells one."""
+    """Return the kind of the documents in a folder, by the nearest known folder name."""
     for name in reversed(folders):
         for kind in KINDS:
             if name.lower() in (kind, f"{kind}s"):
@@ -102,8 +102,8 @@ def kind_of_folder(folders: Sequence[str]) -> str | None:
 
 
 def kind_of_members(keys: Set[str]) -> str | None:
-    """Return the kind of a document that its members show beyond doubt."""
-    return next((kind for kind, told in _TOLD_BY if told <= keys), None)
+    """Return the kind of a document if its members leave no doubt."""
+    return next((kind for kind, members in _KINDS_BY_MEMBERS if members <= keys), None)
 
 
 def likely_kind(keys: Set[str]) -> str | None:
@@ -118,7 +118,7 @@ def likely_kind(keys: Set[str]) -> str | None:
 
 
 def recognised(file: Beginning) -> str | None:
-    """Return which of the system's documents a file surely is, None where it may be none."""
+    """Return the kind of a file of this format, or None if it may be another file."""
     if is_yaml_name(file.name):
         return kind_of_members(yaml_members(file))
     is_ours = not file.name or file.name.lower().endswith(JSON_ENDING)
@@ -126,12 +126,12 @@ def recognised(file: Beginning) -> str | None:
 
 
 def yaml_members(file: Beginning) -> frozenset[str]:
-    """Return the members at the beginning of a YAML file, which is not parsed."""
+    """Return the members at the beginning of a YAML file without parsing it."""
     text = file.head.decode(errors="replace")
     return file.seen.keys.union(found.group(2) for found in _MEMBER.finditer(text))
 
 
 def _kind_of_json(seen: Peek) -> str | None:
-    """Return what a JSON object shows to be; a report only where it has nothing else."""
+    """Return the kind of a JSON object, if it has only members of that kind."""
     kind = kind_of_members(seen.keys) if seen.kind == OBJECT else None
     return kind if kind is not None and seen.keys <= _MEMBERS[kind] else None

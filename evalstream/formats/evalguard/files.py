@@ -1,4 +1,4 @@
-"""Which files of a folder are EvalGuard's documents, and which links lead out of it."""
+"""Find the files of a folder that are EvalGuard's documents, and links out of the folder."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from evalstream.io.remote import is_remote
 from evalstream.model.run import STDIN
 
 NOT_OURS: Final = f"documents of EvalGuard end in {', '.join(ENDINGS)}; {other_formats()}"
-EMPTY: Final = f"the folder holds no file with an ending of EvalGuard's ({', '.join(ENDINGS)})"
+EMPTY: Final = f"no file in the folder has an ending of EvalGuard's ({', '.join(ENDINGS)})"
 
 
 class File(NamedTuple):
-    """A file to be read: its path, and the folders between it and the one that was named.
+    """A file to read: its path, and the folders between it and the named folder.
 
-    `root` is the name of that folder, of the file's own where the file was named. `leaves` says
-    that a link leads out of it; `incomplete_reason` why it could not be looked into. A file that
-    `is_found` was not named, and may be of another format.
+    `root` is the name of that folder, or the file's own name if the file was named. `leaves` says
+    that a link leads out of the folder; `incomplete_reason` says why the file could not be
+    examined. A file that `is_found` was not named, and may be of another format.
     """
 
     path: str
@@ -39,7 +39,7 @@ class File(NamedTuple):
 
 
 def files_of(path: str, exclude: Iterable[str] = ()) -> Iterator[File]:
-    """Give the files that an input stands for, in order, without those that are excluded."""
+    """Yield the files of an input in order, without excluded ones."""
     if path == STDIN or is_remote(path):
         yield File(path, (), "")
     elif os.path.isdir(path):
@@ -49,7 +49,7 @@ def files_of(path: str, exclude: Iterable[str] = ()) -> Iterator[File]:
 
 
 def nothing_in(path: str) -> str | None:
-    """Say why there is nothing to check in an input, None where there may be something."""
+    """Return why an input has nothing to check, or None if it may have something."""
     if path == STDIN:
         return None
     if not is_remote(path) and os.path.isdir(path):
@@ -61,7 +61,7 @@ def nothing_in(path: str) -> str | None:
 
 
 def _files_below(folder: str, exclude: Iterable[str]) -> Iterator[File]:
-    """Walk through a folder, without what is hidden and without following links out of it."""
+    """Walk through a folder, without hidden names and without following links out of it."""
     inside, exclusion = FolderBoundary(folder), Exclusion(exclude)
     root = os.path.basename(inside.real)
     waiting = [""]
@@ -92,11 +92,11 @@ def _files_below(folder: str, exclude: Iterable[str]) -> Iterator[File]:
 
 
 def _linked(inside: FolderBoundary, path: str, file: File) -> Iterator[File]:
-    """Give what a link leads to, unless that is walked through by itself."""
+    """Yield the target of a link, unless the walk reaches it anyway."""
     try:
         target = inside.resolved(path)
     except OutsideFolder:
-        # Without an ending it may lead to a folder with documents in it.
+        # Without an ending it may lead to a folder with documents.
         if is_document_name(path) or not os.path.splitext(path)[1]:
             yield file._replace(leaves=True)
         return

@@ -1,4 +1,4 @@
-"""What EvalGuard offers as a format."""
+"""The format evalguard, as the `Format` protocol requires it."""
 
 from __future__ import annotations
 

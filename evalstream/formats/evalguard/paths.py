@@ -1,4 +1,4 @@
-"""Paths in EvalGuard's documents, and which of them lead out of the folder (section 9.1)."""
+"""Find paths in EvalGuard's documents that lead out of the folder (section 9.1)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from evalstream.parsing.json import pointer
 _SEPARATOR: Final = re.compile(r"[/\\]")
 _ABSOLUTE: Final = re.compile(r"[/\\]|[A-Za-z]:[/\\]|file:|~[/\\]", re.IGNORECASE)
 _MOST: Final = 1_000_000
-"""How many nodes are looked at for references; aliases unfold to no more."""
+"""The number of nodes searched for references; YAML aliases cannot add more."""
 
 
 def leaving(document: Document) -> Iterator[tuple[str, str]]:
-    """Give what leads out of the folder in a document, with its pointer.
+    """Yield the pointers and paths in a document that lead out of the folder.
 
-    Ids and references to them are looked up as names of files, so that they must stay where
-    they are. The path of a data set may be absolute, as in the specification's own example, and
-    so belong to another machine; what climbs out of the folder is a path in it all the same.
+    Ids and references to them are used as file names, so they must stay in their folder. The path
+    of a data set may be absolute, as in the specification's own example, and then belongs to
+    another machine; a path that climbs out of the folder is reported.
     """
     for place, name in _ids(document):
         if is_absolute(name) or climbs(name, 0):
@@ -37,12 +37,12 @@ def leaving(document: Document) -> Iterator[tuple[str, str]]:
 
 
 def is_absolute(path: str) -> bool:
-    """Tell whether a path names its place from the root of a file system."""
+    """Return whether a path begins at the root of a file system."""
     return _ABSOLUTE.match(path) is not None
 
 
 def climbs(path: str, depth: int) -> bool:
-    """Tell whether a relative path leads above the folder that is `depth` folders up."""
+    """Return whether a relative path leads above the folder `depth` levels up."""
     if is_absolute(path):
         return False
     for part in _SEPARATOR.split(path):
@@ -53,7 +53,7 @@ def climbs(path: str, depth: int) -> bool:
 
 
 def _ids(document: Document) -> Iterator[tuple[str, str]]:
-    """Give every id in a document, its own and those of others."""
+    """Yield every id in a document, its own and those of others."""
     value = document.value
     if document.kind in (TASK, METRIC):
         yield from _texts(value.get("id"), ("id",))
@@ -90,7 +90,7 @@ def _data_paths(document: Document) -> Iterator[tuple[str, str]]:
 
 
 def _references(value: Any) -> Iterator[tuple[str, str]]:
-    """Give the references to other files, which no document should have."""
+    """Yield the references to other files, which a document should not have."""
     waiting: list[tuple[tuple[Any, ...], Any]] = [((), value)]
     looked_at = 0
     while waiting and looked_at < _MOST:

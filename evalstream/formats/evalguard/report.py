@@ -1,4 +1,4 @@
-"""What a report of EvalGuard says: its tasks and the values that were measured on them."""
+"""Read a report of EvalGuard: its tasks and the values measured on them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evalstream.formats.evalguard.views import Document, listed, number_in, text
 from evalstream.parsing.json import pointer
 
 FLAT: Final = "task"
-"""The name under which a flat task is put for the schema, which wants a name there."""
+"""The name that a task without one gets for the schema, which requires a name."""
 
 TASK_MEMBERS: Final = frozenset(
     {
@@ -33,7 +33,7 @@ _STANDARD_ERROR: Final = "_stderr"
 
 
 class ReportedTask(NamedTuple):
-    """A task of a report: where it stands, its id if it has one, and its properties."""
+    """A task of a report: its pointer, its id, if it has one, and its properties."""
 
     pointer: str
     id: str | None
@@ -41,10 +41,10 @@ class ReportedTask(NamedTuple):
 
 
 class Reported(NamedTuple):
-    """One measured value: where it stands, of which metric, and on which task.
+    """One measured value: its pointer, its metric and its task.
 
-    `task` is None where the report does not tell it. `name` is the metric as it is written,
-    `value` and `error` (the standard error) are None where there is no number.
+    `task` is None if the report does not show it. `name` is the metric as written. `value` and
+    `error` (the standard error) are None if they are not numbers.
     """
 
     pointer: str
@@ -55,14 +55,14 @@ class Reported(NamedTuple):
 
     @property
     def metric(self) -> str:
-        """The metric's id; lm-evaluation-harness writes the name of a filter behind it."""
+        """The metric's id; lm-evaluation-harness appends the name of a filter to it."""
         return self.name.partition(",")[0]
 
 
 def is_flat(item: Any) -> bool:
-    """Tell whether a task of a report has its properties without a name round them.
+    """Return whether a task of a report has its properties without a name around them.
 
-    The specification's example lists them so, its schema wants a name.
+    The specification's example lists them so; its schema requires a name.
     """
     return isinstance(item, dict) and any(
         member in TASK_MEMBERS and not isinstance(value, dict) for member, value in item.items()
@@ -70,7 +70,7 @@ def is_flat(item: Any) -> bool:
 
 
 def tasks_of(document: Document) -> list[list[ReportedTask]]:
-    """Return the tasks of a report, those of each of its entries."""
+    """Return the tasks of each entry of a report."""
     return [
         list(_tasks_in(item, ("tasks", index)))
         for index, item in enumerate(listed(document.value.get("tasks")))
@@ -83,9 +83,9 @@ def results_of(document: Document) -> list[Any]:
 
 
 def pairing(document: Document) -> list[str | None] | None:
-    """Return the task of each entry of the results, None where it cannot be told.
+    """Return the task of each entry of the results, or None if it is unknown.
 
-    They go together by their places; where there is one task, all results are its.
+    Tasks and results correspond by position; a single task has all results.
     """
     results = results_of(document)
     entries = tasks_of(document)
@@ -98,7 +98,7 @@ def pairing(document: Document) -> list[str | None] | None:
 
 
 def values_of(document: Document) -> Iterator[Reported]:
-    """Give every value of a report."""
+    """Yield every value of a report."""
     if is_harness_output(document.value.keys()) and isinstance(document.value["results"], dict):
         yield from _harness_values(document.value["results"])
         return
@@ -117,13 +117,13 @@ def values_of(document: Document) -> Iterator[Reported]:
 
 
 def is_of_harness(document: Document) -> bool:
-    """Tell whether a report is the raw output of lm-evaluation-harness."""
+    """Return whether a report is the raw output of lm-evaluation-harness."""
     results = document.value.get("results")
     return is_harness_output(document.value.keys()) and isinstance(results, dict)
 
 
 def harness_tasks(document: Document) -> Iterator[ReportedTask]:
-    """Give the tasks in the raw output of lm-evaluation-harness."""
+    """Yield the tasks in the raw output of lm-evaluation-harness."""
     results, samples = document.value["results"], document.value.get("n-samples")
     for name in results:
         counts = samples.get(name) if isinstance(samples, dict) else None
@@ -142,7 +142,7 @@ def _tasks_in(item: Any, path: tuple[Any, ...]) -> Iterator[ReportedTask]:
 
 
 def _harness_values(results: Mapping[str, Any]) -> Iterator[Reported]:
-    """Give the values of raw output: `metric,filter` beside `metric_stderr,filter`."""
+    """Yield the values of raw output: `metric,filter` with `metric_stderr,filter`."""
     for task, values in results.items():
         if not isinstance(values, dict):
             continue

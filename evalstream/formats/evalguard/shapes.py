@@ -1,4 +1,4 @@
-"""The shapes that EvalGuard's specification shows and its schemas do not know."""
+"""Document shapes that EvalGuard's specification shows but its schemas do not allow."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _TASK_SCHEMA: Final = ("properties", "tasks", "items", "patternProperties")
 
 
 def conformed(kind: str, value: dict[str, Any]) -> dict[str, Any]:
-    """Return a document in the shape that its schema wants, otherwise unchanged.
+    """Return a document in the shape that its schema requires, otherwise unchanged.
 
-    The last threshold example of the specification writes `label` for `impact`; its report
-    example lists tasks without a name round each.
+    The last threshold example of the specification has `label` instead of `impact`; its report
+    example lists tasks without a name around each.
     """
     if kind == THRESHOLD and isinstance(value.get("thresholds"), dict):
         thresholds = {metric: _with_impacts(items) for metric, items in value["thresholds"].items()}
@@ -32,7 +32,7 @@ def conformed(kind: str, value: dict[str, Any]) -> dict[str, Any]:
 
 
 def true_pointer(kind: str, value: dict[str, Any], place: str | None) -> str | None:
-    """Return the pointer into a document of what stands at a pointer in its conformed shape."""
+    """Return the pointer in a document for a pointer in its conformed shape."""
     found = re.match(r"/tasks/([0-9]+)(/[^/]*)", place or "") if kind == REPORT else None
     if place is None or found is None or not is_flat(listed(value["tasks"])[int(found.group(1))]):
         return place
@@ -40,9 +40,9 @@ def true_pointer(kind: str, value: dict[str, Any], place: str | None) -> str | N
 
 
 def with_shapes(kind: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema that also says which types those shapes want, though not that they may be.
+    """Return a schema that also gives the types in these shapes, without allowing the shapes.
 
-    It serves to tell texts from numbers before the document is judged.
+    It serves to distinguish strings from numbers before the document is checked.
     """
     if kind == REPORT:
         named = next(iter(resolve(schema, _TASK_SCHEMA).values()))

@@ -1,4 +1,4 @@
-"""EvalGuard's documents beside each other: by their ids, and what one says of another."""
+"""Typed views of EvalGuard's documents, by id, and the references between them."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ REFERRING: Final = {
     THRESHOLD: ("task", "thresholds"),
     REPORT: ("tasks", "results"),
 }
-"""The members by which documents refer to others."""
+"""The members that refer to other documents."""
 
 _NAMED_BY: Final = {TASK: "id", METRIC: "id", THRESHOLD: "task"}
 
 
 class Document(NamedTuple):
-    """One document: what reports call it, what it is, what it holds.
+    """One document: its name in reports, its kind and its content.
 
-    `stem` is its file's name without the ending, None for a stream; `depth` counts the folders
-    between it and the folder that it must not leave.
+    `stem` is its file name without the ending, or None for a stream. `depth` is the number of
+    folders between it and the folder that it must not leave.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Document(NamedTuple):
 
     @property
     def id(self) -> str | None:
-        """The id that the document has, or of the task that its thresholds are for."""
+        """The id of the document, or of the task that its thresholds are for."""
         return text_in(self.value, _NAMED_BY.get(self.kind, "id"))
 
 
@@ -52,10 +52,10 @@ class Document(NamedTuple):
 class Folder:
     """All documents that are checked together.
 
-    `owners` are those that ids belong to, by kind and id: the one that is named after its id,
-    else the first. `unread` holds the stems of those that could not be read, so that nothing is
-    said of what may stand in them. Without `followed` there is only a document by itself, whose
-    references lead to nothing known.
+    `owners` are the documents that ids belong to, by kind and id: the one named after its id, else
+    the first. `unread` holds the stems of documents that could not be read, so that nothing is
+    reported as missing that they may define. Without `followed` there is only one document, whose
+    references cannot be looked up.
     """
 
     followed: bool = True
@@ -67,7 +67,7 @@ class Folder:
     _ranges: dict[tuple[str, str], list[Range]] = field(default_factory=dict)
 
     def add(self, document: Document) -> None:
-        """Take one more document."""
+        """Add a document."""
         if document.id is None:
             return
         owners = self.owners[document.kind]
@@ -76,15 +76,15 @@ class Folder:
             owners[document.id] = document
 
     def owner(self, document: Document) -> Document:
-        """Return the document that the id of one belongs to, mostly itself."""
+        """Return the document that owns the id of another, usually itself."""
         return document if document.id is None else self.owners[document.kind][document.id]
 
     def knows(self, kind: str, name: str) -> bool:
-        """Tell whether an id stands for a document, or may stand for one that was not read."""
+        """Return whether an id belongs to a document, or may belong to one that was not read."""
         return name in self.owners[kind] or name in self.unread[kind]
 
     def lists(self, task: str, metric: str) -> bool:
-        """Tell whether a task lists a metric; of a task that is not known, it may."""
+        """Return whether a task lists a metric; an unknown task may list it."""
         document = self.owners[TASK].get(task)
         if document is None:
             return True
@@ -93,13 +93,13 @@ class Folder:
         return metric in self._listed[task]
 
     def direction(self, metric: str) -> str | None:
-        """Return a metric's direction, where it has one that is known."""
+        """Return a metric's direction, or None if it is unknown."""
         document = self.owners[METRIC].get(metric)
-        said = None if document is None else document.value.get("direction")
-        return said if said in (HIGHER_IS_BETTER, LOWER_IS_BETTER) else None
+        declared = None if document is None else document.value.get("direction")
+        return declared if declared in (HIGHER_IS_BETTER, LOWER_IS_BETTER) else None
 
     def ranges(self, task: str, metric: str) -> list[Range]:
-        """Return the ranges by which values of a metric on a task are judged."""
+        """Return the ranges that apply to the values of a metric on a task."""
         document = self.owners[THRESHOLD].get(task)
         if document is None:
             return []
@@ -109,7 +109,7 @@ class Folder:
 
 
 class Subject(NamedTuple):
-    """What a rule looks at: a document, among all of them."""
+    """The subject of a rule: one document, among all documents."""
 
     document: Document
     folder: Folder
@@ -118,8 +118,8 @@ class Subject(NamedTuple):
 class Range(NamedTuple):
     """A range of values, from `low` up to but not including `high`.
 
-    `number` is its place in the list, from 0; `impact` is what it says of such a value, None
-    where it says nothing that is a text.
+    `number` is its index in the list, from 0. `impact` is the impact of such a value, or None if it
+    is not a string.
     """
 
     number: int
@@ -129,16 +129,16 @@ class Range(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The range as people write it."""
+        """The range in interval notation."""
         return f"[{_bound(self.low)}, {_bound(self.high)})"
 
     def holds(self, value: float) -> bool:
-        """Tell whether a value lies in the range."""
+        """Return whether a value is in the range."""
         return self.low <= value < self.high
 
 
 def ranges_of(document: Document, metric: str) -> list[Range]:
-    """Return the sound ranges of a metric, in the order of their values."""
+    """Return the valid ranges of a metric, in the order of their values."""
     thresholds = document.value.get("thresholds")
     items = thresholds.get(metric) if isinstance(thresholds, dict) else None
     found = (_range(index, item) for index, item in enumerate(listed(items)))
@@ -146,7 +146,7 @@ def ranges_of(document: Document, metric: str) -> list[Range]:
 
 
 def raw_ranges(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Give every range that is an object, with its pointer."""
+    """Yield every range that is an object, with its pointer."""
     thresholds = document.value.get("thresholds")
     for metric, items in (thresholds if isinstance(thresholds, dict) else {}).items():
         for index, item in enumerate(listed(items)):
@@ -154,33 +154,39 @@ def raw_ranges(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield pointer(("thresholds", metric, index)), item
 
 
+def metrics_with_ranges(document: Document) -> list[str]:
+    """Return the ids of the metrics that a threshold document has ranges for."""
+    thresholds = document.value.get("thresholds")
+    return list(thresholds) if isinstance(thresholds, dict) else []
+
+
 def is_legacy(item: Mapping[str, Any]) -> bool:
-    """Tell whether a range has a label in the place of its impact, as early documents have."""
+    """Return whether a range has a label instead of an impact, as in early documents."""
     return "impact" not in item and isinstance(item.get(LEGACY_IMPACT), str)
 
 
 def number_in(value: Any) -> float | None:
-    """Return a number, None where something else stands in its place."""
+    """Return a number, or None for other values."""
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def text_in(value: Mapping[str, Any], member: str) -> str | None:
-    """Return a member that is a text."""
+    """Return a member that is a string, or None."""
     return text_or_none(value.get(member))
 
 
 def texts_in(value: Mapping[str, Any], member: str) -> list[str]:
-    """Return the texts in a member that is a list."""
+    """Return the strings in a member that is a list."""
     return [item for item in listed(value.get(member)) if isinstance(item, str)]
 
 
 def listed(value: Any) -> list[Any]:
-    """Return a list, an empty one in the place of anything else."""
+    """Return a list; an empty one for other values."""
     return value if isinstance(value, list) else []
 
 
 def _range(index: int, item: Any) -> Range | None:
-    """Return a range that has sound limits, which hold something between them."""
+    """Return a range with valid limits that is not empty, or None."""
     if not isinstance(item, dict):
         return None
     bounds = [number_in(item[name]) for name in ("min", "max") if name in item]
@@ -194,7 +200,7 @@ def _range(index: int, item: Any) -> Range | None:
 
 
 def _bound(value: float) -> str:
-    """Write a limit; a number beyond all floats is as good as none."""
+    """Return a limit as text; a number beyond all floats counts as no limit."""
     try:
         real = float(value)
     except OverflowError:

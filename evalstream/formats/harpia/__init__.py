@@ -1,1 +1,1 @@
-"""HarpIA Lab: input, output and log of an evaluation."""
+"""The format harpia: input, output and log of an evaluation of HarpIA Lab."""

@@ -1,4 +1,4 @@
-"""How the files of HarpIA Lab are found and checked."""
+"""Find and check the files of HarpIA Lab."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from evalstream.engine.documents import DocumentCheck
 from evalstream.formats.harpia.catalogue import CATALOGUE
 from evalstream.formats.harpia.documents import INPUT, LOG, OUTPUT, kind_of
-from evalstream.formats.harpia.log import LogCheck, said
+from evalstream.formats.harpia.log import LogCheck, violations_from
 from evalstream.formats.harpia.log_tally import Log, known_of
 from evalstream.formats.harpia.rules import input as about_input
 from evalstream.formats.harpia.rules.results import HAR201, HAR202
@@ -43,11 +43,11 @@ from evalstream.rules.syntax import (
 ABOUT_OUTPUT: Final = (HAR201, HAR202)
 
 UNCOMPARED: Final = "there was nothing to compare it with"
-"""Why a verdict stays open that nothing kept from being reached."""
+"""The reason for an incomplete verdict of a document that has no counterpart."""
 
 
 class Document(NamedTuple):
-    """A document that was read: its value, and the bytes that it was read from."""
+    """A document that was read: its value and its bytes."""
 
     value: Any
     text: bytes
@@ -57,31 +57,31 @@ class Document(NamedTuple):
 def check(
     run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
 ) -> RunSummary:
-    """Check one run and hand its findings to `show`, in order.
+    """Check one run and pass its findings to `show`, in order.
 
-    Raises UsageError where records are to go somewhere and there is no log, or where the log is
-    to be sealed, and CannotWrite where they cannot be written there.
+    Raises UsageError if records are to be routed without a log, or if the log is to be sealed, and
+    CannotWrite if records cannot be written to their target.
     """
     if options.routing.seal_to is not None:
-        raise UsageError("a log of HarpIA Lab is not sealed: its output has no place for a seal")
+        raise UsageError("a log of HarpIA Lab cannot be sealed: its output has no field for a seal")
     if run.rows is None and options.routing != RowRouting():
-        raise UsageError("where records go can be said of a log alone, and none was named")
+        raise UsageError("records can be routed only from a log, and no log was given")
     documents = DocumentCheck(run, options, show, CATALOGUE)
     read = _input(documents, run.inputs)
     output = _document(documents, run.aggregate, OUTPUT)
     claims = _claims(documents, output, read)
     if run.rows is None:
-        return _alone(run, documents.closed())
+        return _mark_uncompared(run, documents.closed())
     digits = claimed_digits(output.text) if output is not None else None
     log = LogCheck(documents, Log(known_of(read, claims, digits)), progress)
     log.run(run.rows, show)
     summary = documents.closed(rows=log.records)
     summary.results = list(log.results())
-    return _alone(run, _amended(summary, log))
+    return _mark_uncompared(run, _mark_unchecked_log(summary, log))
 
 
-def _alone(run: Run, summary: RunSummary) -> RunSummary:
-    """Let no document pass that nothing was compared with."""
+def _mark_uncompared(run: Run, summary: RunSummary) -> RunSummary:
+    """Change the verdict of a document that was not compared with another one."""
     named = [name for name in (run.rows, run.aggregate, run.inputs) if name is not None]
     if summary.verdict == "passed" and len(named) < 2:
         summary.verdict = "incomplete"
@@ -90,25 +90,25 @@ def _alone(run: Run, summary: RunSummary) -> RunSummary:
     return summary
 
 
-def _amended(summary: RunSummary, log: LogCheck) -> RunSummary:
-    """Let nothing count as passed that was not looked at, nor as failed for want of a library."""
+def _mark_unchecked_log(summary: RunSummary, log: LogCheck) -> RunSummary:
+    """Change the verdict of a log that was not read, or not fully for want of a library."""
     if log.lacks and set(summary.counts) <= {ES002.code}:
         summary.verdict = "incomplete"
     if summary.verdict == "passed" and (log.unread or not log.records):
         summary.verdict = "incomplete"
         unread = f"{log.unread:,} records could not be read"
-        summary.incomplete_reason = unread if log.unread else "the log holds no record"
+        summary.incomplete_reason = unread if log.unread else "the log has no records"
     return summary
 
 
 def _input(documents: DocumentCheck, path: str | None) -> Input | None:
-    """Read and judge the input, if there is one."""
+    """Read and check the input, if there is one."""
     document = _document(documents, path, INPUT)
     if document is None or path is None:
         return None
     try:
         read = input_of(document.value)
-        _record(documents, path, document, about_input.RULES, read)
+        _check_rules(documents, path, document, about_input.RULES, read)
     except RecursionError:
         _too_deep(documents, path)
         return None
@@ -118,36 +118,36 @@ def _input(documents: DocumentCheck, path: str | None) -> Input | None:
 def _claims(
     documents: DocumentCheck, document: Document | None, read: Input | None
 ) -> list[Claim] | None:
-    """Judge the output, if there is one, and return what it says of each metric."""
+    """Check the output, if there is one, and return its claim for each metric."""
     path = documents.run.aggregate
     if document is None or path is None:
         return None
     try:
         claims = claims_of(document.value)
         outcome = outcome_of(claims, None if read is None else read.metrics)
-        _record(documents, path, document, ABOUT_OUTPUT, outcome)
+        _check_rules(documents, path, document, ABOUT_OUTPUT, outcome)
     except RecursionError:
         _too_deep(documents, path)
         return None
     return claims
 
 
-def _record(
+def _check_rules(
     documents: DocumentCheck, path: str, document: Document, rules: tuple[Rule, ...], seen: Any
 ) -> None:
     for rule in rules:
-        violations: list[Violation] = list(said(rule, seen))
+        violations: list[Violation] = list(violations_from(rule, seen))
         documents.note_all(document.reading.concerned(violations), printable(path))
 
 
 def _too_deep(documents: DocumentCheck, path: str) -> None:
     name = printable(path)
-    documents.note(ES113.violation("nested too deep to be judged"), name)
-    documents.cannot(f"{name} is nested too deep to be judged")
+    documents.note(ES113.violation("nested too deep to be checked"), name)
+    documents.cannot(f"{name} is nested too deep to be checked")
 
 
 def _document(documents: DocumentCheck, path: str | None, kind: str) -> Document | None:
-    """Read a document of a kind, and note what is wrong with its bytes; None where it is none."""
+    """Read a document of a kind and note its violations; None if it cannot be used."""
     text = None if path is None else documents.bytes(path)
     if text is None or path is None:
         return None

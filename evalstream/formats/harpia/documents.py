@@ -1,8 +1,8 @@
-"""HarpIA Lab: what went into an evaluation, what came out, and its log.
+"""The documents of HarpIA Lab: the input of an evaluation, its output and its log.
 
-The documentation of the system (Inputs and Outputs, 11/05/2025) is prose: the names of the
-members are known, how they are spelled and what holds them is not. So members are found under
-any spelling, and lists by the shape of their items.
+The documentation (Inputs and Outputs, 11/05/2025) is prose: it gives the names of the members, but
+not their spelling or the objects around them. So members are found under any spelling, and lists by
+the shape of their items.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UNSURE: Final = "unsure"
 """The kind of a document with the shape of one of an input's lists, which many others have."""
 
 METRIC_NAMES: Final = ("metric", "metric_id", "metric_name", "id", "name")
-"""What may name the metric of an output or of a log record, the surest first."""
+"""The members that may name the metric of an output or a log record, the surest first."""
 
 _LINES_LOOKED_AT: Final = 64
 _RECORD_KEYS: Final = frozenset(
@@ -39,16 +39,16 @@ _METRIC_WORD: Final = re.compile("m[eé]tric")
 
 
 class Member(NamedTuple):
-    """A member of an object, under the key with which it is written there."""
+    """A member of an object, with its key as written there."""
 
     key: str
     value: Any
 
 
 class Listed(NamedTuple):
-    """The lists that were found in an input, each under its key, None where there is none.
+    """The lists of an input, each with its key; None for a list that was not found.
 
-    `rivals` are the keys of lists between which nothing decides, by what was looked for.
+    `rivals` holds, by the list searched for, the keys of candidates that cannot be decided between.
     """
 
     instances: Member | None
@@ -57,7 +57,7 @@ class Listed(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What an output says of one metric: the object, its pointer, and the key that it is under.
+    """An output's object for one metric, its pointer, and its key.
 
     `key` is None in a list.
     """
@@ -68,7 +68,7 @@ class Output(NamedTuple):
 
 
 def spelled(key: str) -> str:
-    """Return a key without what spellings differ in: `actual-output` is `Actual Output`."""
+    """Return a key in normal spelling: `actual-output` equals `Actual Output`."""
     return _spelled_usual(key) if len(key) <= _USUAL_KEY else _plain(key)
 
 
@@ -78,18 +78,18 @@ def _plain(key: str) -> str:
 
 _USUAL_KEY: Final = 40
 _spelled_usual: Final = lru_cache(maxsize=4096)(_plain)
-"""Most objects have the same few keys; those that nobody would write are not kept."""
+"""Most objects have the same few keys, so their spellings are kept; very long ones are not."""
 
 
 def member(holder: Mapping[str, Any], name: str) -> Member | None:
-    """Return the member of an object that bears a name in any spelling, the exact one first."""
+    """Return the member of an object with a name in any spelling, the exact one first."""
     if name in holder:
         return Member(name, holder[name])
     return next(iter(members(holder, name)), None)
 
 
 def members(holder: Mapping[str, Any], name: str) -> list[Member]:
-    """Return all members of an object that bear a name, however it is spelled."""
+    """Return all members of an object with a name in any spelling."""
     wanted = spelled(name)
     return [Member(key, value) for key, value in holder.items() if spelled(key) == wanted]
 
@@ -101,9 +101,9 @@ def metric_of(holder: Mapping[str, Any]) -> Member | None:
 
 
 def lists_of(document: Mapping[str, Any]) -> Listed:
-    """Find the list of instances and that of metrics: by their items, then by their keys.
+    """Find the lists of instances and of metrics: by their items, then by their keys.
 
-    Where one of them is known and one list more is left, that is the other.
+    If one of them is known and only one other list is left, that is the other one.
     """
     lists = {key: value for key, value in document.items() if isinstance(value, list)}
     kinds = {key: _kind_of_list(value) or _kind_of_key(key) for key, value in lists.items()}
@@ -120,16 +120,16 @@ def lists_of(document: Mapping[str, Any]) -> Listed:
 
 
 def misplaced(document: Mapping[str, Any], noun: str) -> Member | None:
-    """Return a member that is no list but bears the name of one: `instances` or `metrics`."""
+    """Return a member named `instances` or `metrics` that is not a list."""
     found = (Member(key, value) for key, value in document.items() if _kind_of_key(key) == noun)
     return next((entry for entry in found if not isinstance(entry.value, list)), None)
 
 
 def outputs_of(document: Any) -> list[Output]:
-    """Return what an output says of each metric.
+    """Return the object of each metric in an output.
 
-    It is a list of objects, an object that holds such lists, or an object keyed by metric, which
-    may be the one member of another.
+    An output is a list of objects, an object that holds such lists, or an object keyed by metric,
+    which may be the only member of another object.
     """
     if isinstance(document, list):
         return [Output(value, pointer([place]), None) for place, value in enumerate(document)]
@@ -150,7 +150,7 @@ def outputs_of(document: Any) -> list[Output]:
 
 
 def kind_of(document: Any) -> str | None:
-    """Return which document a parsed one surely is, by its shape."""
+    """Return the kind of a parsed document, if its shape leaves no doubt."""
     if isinstance(document, dict):
         if _is_log_record(document):
             return LOG
@@ -167,7 +167,7 @@ def kind_of(document: Any) -> str | None:
 
 
 def is_surely_input(document: Any) -> bool:
-    """Tell whether a parsed document has both lists of an input, and so is hardly anything else."""
+    """Return whether a parsed document has both lists of an input, which hardly any other has."""
     if not isinstance(document, dict):
         return False
     found = lists_of(document)
@@ -175,9 +175,9 @@ def is_surely_input(document: Any) -> bool:
 
 
 def recognised(file: Beginning) -> str | None:
-    """Return which of the system's documents a file is, None where it is none of them.
+    """Return the kind of a file of this format, or None for any other file.
 
-    A document whose first members show nothing is parsed whole, if it can be had.
+    A document whose first members show nothing is parsed completely, if possible.
     """
     seen = file.seen
     keys = frozenset(map(spelled, seen.keys))
@@ -193,7 +193,7 @@ def recognised(file: Beginning) -> str | None:
 
 
 def holds_records(head: bytes) -> bool:
-    """Tell whether the first bytes of a log show a record, or nothing that speaks against it."""
+    """Return whether the first bytes of a log show a record, or do not exclude one."""
     if kind_of(_parsed(head)) in (INPUT, OUTPUT):
         return False
     lines = map(_parsed, head.split(b"\n", _LINES_LOOKED_AT))
@@ -211,7 +211,7 @@ _METRICS: Final = "metrics"
 
 
 def _only(kind: str, kinds: Mapping[str, str | None], rivals: dict[str, tuple[str, ...]]) -> Any:
-    """Return the one list of a kind, or the one among several whose key says so."""
+    """Return the only list of a kind, or the one among several with a matching key."""
     some = [key for key, found in kinds.items() if found == kind]
     named = [key for key in some if _kind_of_key(key) == kind]
     if len(some) > 1 and len(named) != 1:
@@ -221,7 +221,7 @@ def _only(kind: str, kinds: Mapping[str, str | None], rivals: dict[str, tuple[st
 
 
 def _kind_of_list(items: Iterable[Any]) -> str | None:
-    """Return what most objects of a list are, None where they do not show it."""
+    """Return the kind of most objects of a list, or None if they do not show it."""
     counts = {_INSTANCES: 0, _METRICS: 0}
     for item in items:
         kind = _kind_of_item(_spelled_keys(item)) if isinstance(item, dict) else None
@@ -254,7 +254,7 @@ def _spelled_keys(holder: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _is_record(keys: frozenset[str]) -> bool:
-    """Tell whether keys are those of a log record."""
+    """Return whether keys are those of a log record."""
     marks = keys & {"metric", "metricid", "metricname", "parameters", "result"}
     return ("instanceid" in keys and bool(marks)) or {"metric", "parameters", "result"} <= keys
 
@@ -273,7 +273,7 @@ def _is_output(value: Any) -> bool:
 
 
 def _may_be_output(value: Mapping[str, Any]) -> bool:
-    """Tell whether an object beside outputs is one, however little is left of it."""
+    """Return whether an object among outputs is one, even if most members are missing."""
     return not value or _is_output(value) or metric_of(value) is not None
 
 

@@ -1,4 +1,4 @@
-"""Where the documents of HarpIA Lab lie, which of the three each is, and which belong together."""
+"""Find the documents of HarpIA Lab, detect their kinds, and group them into runs."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ NOT_OURS: Final = f"not an input, output or log of HarpIA Lab; {other_formats()}
 TO_NAME: Final = "name the log, its output with --aggregate and its input with --inputs-file"
 
 _KINDS: Final = (INPUT, OUTPUT, LOG)
-"""What a document is; one that is unsure may be an input."""
+"""The kind of a document; an unsure one may be an input."""
 
 NAMED: Final = 5
-"""How many documents of one kind are named."""
+"""The number of documents of one kind that a message lists."""
 
 
 def runs_of(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
-    """Find the runs of an input, with the output and the input that were named beside it.
+    """Find the runs of an input, with the output and the input that were named with it.
 
-    Nothing is guessed from names: a document that is not named is not checked. Raises UsageError
-    where they do not go together.
+    Names are not used for guessing: a document that is not named is not checked. Raises UsageError
+    if the documents do not belong together.
     """
     if path != STDIN and os.path.isdir(path):
-        raise UsageError("--aggregate and --inputs-file go with exactly one log, not with a folder")
+        raise UsageError("--aggregate and --inputs-file need exactly one log, not a folder")
     kind = kind_of_file(path)
     if kind is None:
         yield NoInput(path, f"this is {NOT_OURS}", format=NAME)
@@ -52,7 +52,7 @@ def runs_of(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Ru
 
 
 def kind_of_file(path: str) -> str | None:
-    """Return which document a file is; one that cannot be parsed is what its name says."""
+    """Return the kind of a file; the name decides for one that cannot be parsed."""
     if path == STDIN or is_remote(path) or not os.path.isfile(path):
         return LOG
     file = beginning_of(path)
@@ -67,10 +67,10 @@ def kind_of_file(path: str) -> str | None:
 def paired(
     documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
 ) -> Iterator[Run | NoInput]:
-    """Put documents together, at most one of each kind in a folder.
+    """Group documents into runs, at most one of each kind in a folder.
 
-    Documents that were `named` in one call go together wherever they lie, if there are not
-    several of a kind.
+    Documents that were `named` in one call form a run wherever they are, unless there are several
+    of a kind.
     """
     if named:
         first = {kind if kind in _KINDS else INPUT: path for kind, path in documents()}
@@ -82,7 +82,7 @@ def paired(
 
 
 def _among(folder: str, some: Iterable[tuple[str, str]], *, named: bool) -> Iterator[Run | NoInput]:
-    """Put the documents of one folder together, if there are not several of a kind."""
+    """Group the documents of one folder, unless there are several of a kind."""
     kinds: dict[str, list[str]] = {kind: [] for kind in _KINDS}
     for kind, path in some:
         kinds[kind if kind in kinds else INPUT].append(path)

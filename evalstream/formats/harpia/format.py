@@ -1,4 +1,4 @@
-"""What HarpIA Lab offers as a format."""
+"""The format harpia, as the `Format` protocol requires it."""
 
 from __future__ import annotations
 

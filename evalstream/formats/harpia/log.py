@@ -1,4 +1,4 @@
-"""The check of HarpIA Lab's log: its records go through the engine, and what they amount to."""
+"""Check a log of HarpIA Lab: its records, and the totals over them."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from evalstream.rules.syntax import ES112
 from evalstream.stats.agreement import as_float
 
 ABOUT_LINES: Final = (ES006, ES112)
-"""Rules that look at what the lines of any file amount to."""
+"""Rules that check the totals over the lines of any file."""
 
 DIGESTS: Final = ("sha256",)
 
 
 @dataclass(frozen=True, eq=False)
 class LogRecordChecker:
-    """Judges the records of a log by what is known, and keeps what they amount to."""
+    """Checks the records of a log against the other documents, and tallies them."""
 
     log: Log
     noun: str = "a log record"
 
     def violations(self, record: Mapping[str, Any], *, certain: bool) -> Iterator[Violation]:
-        """Say what is wrong with a record. Raises RecursionError for one nested too deep."""
+        """Return the violations of a record. Raises RecursionError if it is nested too deep."""
         seen = self.log.record(record, certain=certain)
         for rule in (HAR301, HAR302, HAR303):
-            yield from said(rule, seen)
+            yield from violations_from(rule, seen)
 
     def sample(self, record: Mapping[str, Any]) -> Any:
         """Return the record's instance_id."""
@@ -51,18 +51,18 @@ class LogRecordChecker:
 
 
 class LogCheck:
-    """The check of one log within a dossier; `lacks` says that a library was missing for it."""
+    """The check of one log within a document check; `lacks` tells that a library was missing."""
 
     def __init__(self, documents: DocumentCheck, log: Log, progress: Progress) -> None:
         self._documents, self.log = documents, log
-        # The judge lives in this process, and so do the records that it sees.
+        # The checker and its records stay in this process.
         self._options: Options = replace(documents.options, jobs=1)
         self._progress = progress
         self.records = self.unread = 0
         self.lacks = False
 
     def run(self, path: str, show: Callable[[Finding], None]) -> None:
-        """Check the records, and note what is wrong with the log as a whole."""
+        """Check the records, and note the violations of the log as a whole."""
         documents, outlets = self._documents, RowRouter(self._options, DIGESTS)
         context = RecordContext(
             self._options, documents.context.selection, record=LogRecordChecker(self.log)
@@ -74,10 +74,10 @@ class LogCheck:
             head = rows.open(path)
             if rows.opened is not None and not holds_records(head):
                 documents.note(ES005.violation(f"this is {NOT_OURS}"))
-                documents.cannot(f"{documents.name} is no log of HarpIA Lab")
+                documents.cannot(f"{documents.name} is not a log of HarpIA Lab")
             else:
                 rows.run(documents.collector)
-                self._speak(rows)
+                self._report_log(rows)
             outlets.finish()
         except BaseException as error:
             outlets.drop(error)
@@ -86,7 +86,7 @@ class LogCheck:
             rows.close()
 
     def results(self) -> Iterator[ResultSummary]:
-        """Put each number that the output claims beside the mean of its results."""
+        """Yield each number that the output claims with the mean of its results."""
         for amount in self.log.amounts():
             for path in amount.sums:
                 score = claimed(self.log, amount, path)
@@ -102,7 +102,7 @@ class LogCheck:
             return None
         return Figures(mean, None, None, amount.records)
 
-    def _speak(self, rows: RowPass) -> None:
+    def _report_log(self, rows: RowPass) -> None:
         documents, tally = self._documents, self._documents.collector.tally
         self.records, self.unread, self.lacks = tally.rows, tally.unread, rows.lacks
         documents.size += rows.size
@@ -117,11 +117,13 @@ class LogCheck:
         for rule in ABOUT_LINES:
             documents.note_all(() if rule.run is None else rule.run(facts))
         if rows.incomplete_reason is None and not tally.unread:
-            documents.note_all(said(HAR302, self.log))
+            documents.note_all(violations_from(HAR302, self.log))
             about = documents.run.aggregate
-            documents.note_all(said(HAR303, self.log), None if about is None else printable(about))
+            documents.note_all(
+                violations_from(HAR303, self.log), None if about is None else printable(about)
+            )
 
 
-def said(rule: Rule, seen: Any) -> Iterator[Violation]:
-    """Ask a rule what it says of what it is shown."""
+def violations_from(rule: Rule, seen: Any) -> Iterator[Violation]:
+    """Return the violations of a rule in what it is given."""
     yield from () if rule.record is None else rule.record(seen)

@@ -1,4 +1,4 @@
-"""What HarpIA Lab's log amounts to: which metrics were applied to which instances, and sums."""
+"""The tally of a log of HarpIA Lab: which metrics were applied to which instances, and sums."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from evalstream.parsing.json import short_text
 from evalstream.stats.score_sums import ScoreSums
 
 Path = tuple[str, ...]
-"""The keys that lead to a number inside a score or result."""
+"""The keys on the way to a number inside a score or result."""
 
 PAGE_BITS: Final = 10
-"""Two to this power are the pairs of a row that share one number as their bits."""
+"""Pairs of a row that share one number as their bits, as a power of two."""
 
 DIGEST_BYTES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the documents beside a log say of its records.
+    """The facts that the documents next to a log give about its records.
 
-    `instances` are the ids of the input, each with its number, None without one; `metrics` are
-    those of the input by name, else of the output (`source` says which), None without either.
-    `claims` are those of the output that no other contradicts, by metric and parameters, and
-    `digits` is the output as it is written.
+    `instances` are the ids of the input, each with its number, or None without an input. `metrics`
+    are those of the input by name, else of the output (`source` says which), or None without
+    either. `claims` are the unambiguous ones of the output, by metric and parameters, and `digits`
+    is the output with its numbers as written.
     """
 
     instances: Mapping[str, int] | None = None
@@ -45,7 +45,7 @@ class Known:
     digits: Any = None
 
     def is_known(self, metric: Metric) -> bool:
-        """Tell whether a metric with these parameters is one of those that are known, if any."""
+        """Return whether a metric with these parameters is known, if any are."""
         if self.metrics is None or metric.id is None:
             return True
         keys = {known.key for known in self.metrics.get(metric.id, ())}
@@ -53,7 +53,7 @@ class Known:
 
 
 class Record(NamedTuple):
-    """A log record: what it says of its metric, its instance and result, and what is known."""
+    """A log record: its metric, instance and result, and the known facts."""
 
     value: Mapping[str, Any]
     metric: Metric
@@ -65,7 +65,7 @@ class Record(NamedTuple):
 
     @property
     def claim(self) -> Claim | None:
-        """What the output says of the metric, None where it says nothing or is not clear."""
+        """The output's claim for the metric, or None if there is no unambiguous one."""
         if self.metric.id is None or self.metric.key is None:
             return None
         return self.known.claims.get((self.metric.id, self.metric.key))
@@ -81,10 +81,10 @@ class Record(NamedTuple):
 
 @dataclass(slots=True)
 class Amount:
-    """What the records of one metric and its parameters amount to.
+    """The totals over the records of one metric and its parameters.
 
-    `name` is short enough to be shown. `records` counts its records, `repeated` those among
-    them whose instance came before. `sums` adds up the numbers that the output claims.
+    `name` is short enough for messages. `records` counts the records, `repeated` those whose
+    instance came before. `sums` adds up the numbers that the output claims.
     """
 
     name: str
@@ -96,37 +96,36 @@ class Amount:
 
     @property
     def instances(self) -> int:
-        """How many instances the metric was applied to."""
+        """The number of instances that the metric was applied to."""
         return self.records - self.repeated
 
 
 class Pairs:
-    """Pairs of whole numbers: a bit each where they lie close together, a page each elsewhere."""
+    """Pairs of whole numbers: one bit each if they are close together, one page each otherwise."""
 
     def __init__(self) -> None:
         self._pages: dict[tuple[int, int], int] = {}
 
     def add(self, row: int, column: int) -> bool:
-        """Take a pair, and tell whether it is new."""
+        """Add a pair, and return whether it is new."""
         page, bit = (row, column >> PAGE_BITS), 1 << (column & ((1 << PAGE_BITS) - 1))
         before = self._pages.get(page, 0)
         self._pages[page] = before | bit
         return not before & bit
 
     def __contains__(self, pair: tuple[int, int]) -> bool:
-        """Tell whether a pair was taken."""
+        """Return whether a pair was added."""
         row, column = pair
         bits = self._pages.get((row, column >> PAGE_BITS), 0)
         return bool(bits >> (column & ((1 << PAGE_BITS) - 1)) & 1)
 
 
 class Log:
-    """What the records of a log amount to, the same however its bytes were cut.
+    """The totals over the records of a log, the same for any cut of its bytes.
 
-    It takes an entry of some 200 bytes for each instance that is not in the input and for each
-    metric with its parameters, and between a bit and some 200 bytes for each pair of both.
-    `unplaced` counts records that do not tell what they stand for, `doubtful` holds the metrics
-    of which such a record speaks.
+    It needs about 200 bytes for each instance that is not in the input and for each metric with its
+    parameters, and between one bit and about 200 bytes for each pair of them. `unplaced` counts
+    records that cannot be assigned; `doubtful` holds the metrics that such a record may belong to.
     """
 
     def __init__(self, known: Known) -> None:
@@ -138,7 +137,7 @@ class Log:
         self._amounts: dict[bytes, Amount] = {}
 
     def record(self, value: Mapping[str, Any], *, certain: bool) -> Record:
-        """Take a record; the numbers of one that is not `certain` are not added up."""
+        """Add a record; the numbers of one that is not `certain` are not summed up."""
         instance = member(value, "instance_id")
         text = None if instance is None else identifier(instance.value)
         result = member(value, "result")
@@ -158,30 +157,30 @@ class Log:
         return record._replace(is_repeated=not is_new)
 
     def amounts(self) -> Iterator[Amount]:
-        """Iterate over the metrics that were applied, in the order in which they came."""
+        """Iterate over the applied metrics in the order of their first records."""
         return iter(self._amounts.values())
 
     @property
     def instances(self) -> int:
-        """How many instances there are: those of the input, else all that the log names."""
+        """The number of instances: those of the input, else all that the log names."""
         return len(self._columns)
 
     def missing(self, amount: Amount) -> Iterable[str]:
-        """Iterate over the instances to which a metric was not applied."""
+        """Iterate over the instances that a metric was not applied to."""
         columns, pairs = self._columns.items(), self._pairs
         return (text for text, column in columns if (amount.row, column) not in pairs)
 
     def is_settled(self, amount: Amount) -> bool:
-        """Tell whether no record leaves it open whether it is one of a metric's."""
+        """Return whether no unassigned record may belong to a metric."""
         return not self.unplaced and amount.name not in self.doubtful
 
     def is_complete(self, amount: Amount) -> bool:
-        """Tell whether a metric's records are those of each instance, once."""
+        """Return whether a metric has exactly one record for each instance."""
         covered = amount.instances == self.instances
         return covered and not amount.repeated and self.is_settled(amount)
 
     def _misplace(self, record: Record) -> None:
-        """Note a record that may be one of some metric's, or of any."""
+        """Note a record that may belong to one metric or to any."""
         name = record.metric.id
         if name is None:
             self.unplaced += 1
@@ -203,7 +202,7 @@ class Log:
 
 
 def claimed(log: Log, amount: Amount, path: Path) -> Decimal | None:
-    """Return a number that an output claims of a metric, with its digits."""
+    """Return a number that an output claims for a metric, with its digits."""
     if amount.claim is None or amount.claim.score is None:
         return None
     place = amount.claim.metric.pointer
@@ -211,7 +210,7 @@ def claimed(log: Log, amount: Amount, path: Path) -> Decimal | None:
 
 
 def known_of(read: Input | None, claims: Iterable[Claim] | None, digits: Any) -> Known:
-    """Return what an input and the claims of an output say of log records."""
+    """Return the facts that an input and the claims of an output give about log records."""
     instances: Mapping[str, int] | None = None
     metrics: list[Metric] | None = None
     source = "input"
@@ -220,11 +219,11 @@ def known_of(read: Input | None, claims: Iterable[Claim] | None, digits: Any) ->
         instances = {text: number for number, text in enumerate(ids)}
     if read is not None and read.metrics is not None and all(one.id for one in read.metrics):
         metrics = read.metrics
-    told = list(claims or ())
-    if read is None and claims is not None and all(claim.metric.id for claim in told):
-        metrics, source = [claim.metric for claim in told], "output"
+    output_claims = list(claims or ())
+    if read is None and claims is not None and all(claim.metric.id for claim in output_claims):
+        metrics, source = [claim.metric for claim in output_claims], "output"
     by_metric: dict[tuple[str, bytes], Claim | None] = {}
-    for claim in told:
+    for claim in output_claims:
         if claim.metric.id is not None and claim.metric.key is not None:
             key = (claim.metric.id, claim.metric.key)
             by_metric[key] = None if key in by_metric else claim
@@ -240,7 +239,7 @@ def _by_name(metrics: Iterable[Metric]) -> Mapping[str, tuple[Metric, ...]]:
 
 
 def _bounded(text: str) -> str:
-    """Return a text that stands for an id, of bounded length."""
+    """Return a string of bounded length that represents an id."""
     if len(text) <= LONGEST_IDENTIFIER:
         return text
     digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=DIGEST_BYTES)

@@ -1,4 +1,4 @@
-"""What HarpIA Lab's documents demand of their members, and how each demand is broken."""
+"""Requirements on the members of HarpIA Lab's documents, and their violations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RECORD_MEMBERS: Final = ("instance_id", "parameters", "result")
 
 
 class RequirementViolation(NamedTuple):
-    """A demand that is broken: what is wrong, where, what was expected and found."""
+    """A violated requirement: the message, the pointer, and what was expected and found."""
 
     message: str
     pointer: str
@@ -28,31 +28,31 @@ class RequirementViolation(NamedTuple):
 
 
 def violation_of(rule: Rule, requirement: RequirementViolation) -> Violation:
-    """Return what a rule reports where a requirement is not met."""
+    """Return the violation of a rule for a requirement that is not met."""
     message, place, expected, found = requirement
     return rule.violation(message, pointer=place, expected=expected, found=found)
 
 
 def violations_of(rule: Rule, requirements: Iterable[RequirementViolation]) -> Iterator[Violation]:
-    """Return what a rule reports where some requirements are not met."""
+    """Return the violations of a rule for requirements that are not met."""
     return (violation_of(rule, requirement) for requirement in requirements)
 
 
 def spelled_once(place: str, value: Any, names: Iterable[str]) -> Iterator[RequirementViolation]:
-    """Demand that no member stands in an object under several spellings."""
+    """Require that an object has no member in several spellings."""
     if len(set(map(spelled, value))) == len(value):
         return
     for name in names:
         found = members(value, name)
         if len(found) > 1:
             keys = " and ".join(repr(short_text(entry.key)) for entry in found)
-            yield RequirementViolation(f"one member in several spellings: {keys}", place)
+            yield RequirementViolation(f"the same member in several spellings: {keys}", place)
 
 
 def text(
     place: str, value: Any, name: str, *, filled: bool = False
 ) -> Iterator[RequirementViolation]:
-    """Demand a member that is a text, and one with letters where it is to be `filled`."""
+    """Require a string member, which must not be empty if `filled`."""
     found = member(value, name)
     if found is None:
         yield RequirementViolation(f"{name} is missing", place)
@@ -63,7 +63,7 @@ def text(
 
 
 def named(metric: Metric) -> Iterator[RequirementViolation]:
-    """Demand that an output or a log record names its metric."""
+    """Require that an output or a log record names its metric."""
     if metric.id is not None:
         return
     found = metric_of(metric.value)
@@ -76,7 +76,7 @@ def named(metric: Metric) -> Iterator[RequirementViolation]:
 
 
 def parameters(metric: Metric) -> Iterator[RequirementViolation]:
-    """Demand an object of parameters."""
+    """Require an object of parameters."""
     if metric.parameters is None:
         yield RequirementViolation("parameters is missing", metric.pointer)
     elif not isinstance(metric.parameters.value, dict):
@@ -84,36 +84,34 @@ def parameters(metric: Metric) -> Iterator[RequirementViolation]:
 
 
 def filled(metric: Metric, found: Member | None, name: str) -> Iterator[RequirementViolation]:
-    """Demand a score or result; which values it has differs from metric to metric."""
+    """Require a score or result; which values it has depends on the metric."""
     if found is None:
         yield RequirementViolation(f"{name} is missing", metric.pointer)
     elif is_empty(found.value):
         kind = "null" if found.value is None else f"an empty {type_name(found.value)}"
-        yield RequirementViolation(
-            f"{short_text(found.key)} holds no value, but {kind}", at(metric.pointer, found)
-        )
+        yield RequirementViolation(f"{short_text(found.key)} is {kind}", at(metric.pointer, found))
 
 
 def texts(place: str, items: Iterable[Any], key: str) -> Iterator[RequirementViolation]:
-    """Demand that all items of a list are texts."""
+    """Require that all items of a list are strings."""
     for index, item in enumerate(items):
         if not isinstance(item, str):
             kind = type_name(item)
-            message = f"an item of {short_text(key)} must be a string, this is {with_article(kind)}"
+            message = f"an item of {short_text(key)} must be a string, not {with_article(kind)}"
             yield RequirementViolation(message, f"{place}/{index}", {"type": "string"}, item)
 
 
 def no_object(noun: str, place: str, value: Any) -> RequirementViolation:
-    """Say that something is no object."""
+    """Return the violation for a value that is not an object."""
     kind = type_name(value)
-    message = f"{noun} must be an object, this is {with_article(kind)}"
+    message = f"{noun} must be an object, not {with_article(kind)}"
     return RequirementViolation(message, place, {"type": "object"}, value)
 
 
 def wrong_type(place: str, found: Member, wanted: str) -> RequirementViolation:
-    """Say that a member has another type than is `wanted`, in words."""
+    """Return the violation for a member with another type than `wanted`, in words."""
     kind = type_name(found.value)
-    message = f"{short_text(found.key)} must be {wanted}, this is {with_article(kind)}"
+    message = f"{short_text(found.key)} must be {wanted}, not {with_article(kind)}"
     return RequirementViolation(message, at(place, found), {"type": _TYPES[wanted]}, found.value)
 
 
@@ -125,14 +123,14 @@ _TYPES: Final[Mapping[str, str | list[str]]] = {
     "a number": "number",
     "an object": "object",
 }
-"""Types as JSON Schema names them, by the words of messages."""
+"""Type names of JSON Schema by the words used in messages."""
 
 
 def is_empty(value: Any) -> bool:
-    """Tell whether a score or result holds nothing."""
+    """Return whether a score or result is empty."""
     return value is None or value in ({}, [], "")
 
 
 def at(place: str, found: Member) -> str:
-    """Return the JSON Pointer of a member of what stands at another."""
+    """Return the JSON Pointer of a member of the object at another pointer."""
     return place + pointer([found.key])

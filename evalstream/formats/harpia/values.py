@@ -1,4 +1,4 @@
-"""What HarpIA Lab's documents say, compared: identifiers, parameters, scores and results."""
+"""Compare values of HarpIA Lab's documents: identifiers, parameters, scores and results."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ SUPERVISED_PARTS: Final = (
     "translationeditrate",
     "worderror",
 )
-"""What metrics have in their names that compare a response with reference sentences."""
+"""Parts of the names of metrics that compare a response with reference sentences."""
 
 SUPERVISED_WORDS: Final = frozenset({"cer", "f1", "nist", "ter", "wer"})
-"""Such names that are too short to be looked for inside others."""
+"""Such names that are too short to be searched inside others."""
 
 UNSUPERVISED_PARTS: Final = ("cometkiwi", "cometqe", "selfbleu", "referencefree")
-"""Names of metrics that look like others which compare, and do not."""
+"""Names of metrics that look like comparing ones but are not."""
 
 LONGEST_IDENTIFIER: Final = 200
-"""How many characters of an identifier tell it from others; longer ones end in a digest."""
+"""The number of kept characters of an identifier; longer ones end in a digest."""
 
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+\d*|\d+")
 _ODD: Final = re.compile(r"[^a-z0-9]+")
 
 
 def identifier(value: Any) -> str | None:
-    """Return an id as text, None for what is neither a text nor a whole number.
+    """Return an id as a string, or None if it is neither a string nor a whole number.
 
-    Ids that differ in their type alone are one: writers turn numbers into texts.
+    Ids that differ only in type are equal, since writers turn numbers into strings.
     """
     if isinstance(value, str):
         return value
@@ -60,10 +60,10 @@ def identifier(value: Any) -> str | None:
 
 
 def is_supervised(metric: str) -> bool:
-    """Tell whether a metric compares with reference sentences, by its name.
+    """Return whether a metric compares with reference sentences, by its name.
 
-    The system's documentation calls such metrics supervised and names BLEU and BERTScore; the
-    others are those of its sources (NLTK, Hugging Face's Evaluate) that take references.
+    The documentation calls such metrics supervised and names BLEU and BERTScore; the others are
+    those of its sources (NLTK, Hugging Face's Evaluate) that take references.
     """
     joined = _ODD.sub("", metric.lower())
     if any(part in joined for part in UNSUPERVISED_PARTS):
@@ -76,10 +76,10 @@ def is_supervised(metric: str) -> bool:
 
 
 def parameters_key(parameters: Any) -> bytes:
-    """Return what equals that of other parameters where they are the same.
+    """Return a key that is equal for equal parameters.
 
-    The order of keys does not count, and 1 is 1.0, but true is not 1. Raises RecursionError for
-    parameters that are nested too deep.
+    The order of members does not count, and 1 is 1.0, but true is not 1. Raises RecursionError if
+    the parameters are nested too deep.
     """
     written = canonical(parameters)
     return _key_of_usual(written) if len(written) <= _USUAL_PARAMETERS else _key_of(written)
@@ -91,28 +91,28 @@ def _key_of(written: bytes) -> bytes:
 
 _USUAL_PARAMETERS: Final = 1000
 _key_of_usual: Final = lru_cache(maxsize=1024)(_key_of)
-"""A log repeats the parameters of each metric for each instance."""
+"""A log repeats the parameters of each metric for each instance, so keys are kept."""
 
 
 def difference(expected: Mapping[str, Any], found: Mapping[str, Any]) -> str:
-    """Say in which members parameters differ."""
-    said = []
+    """Describe in which members parameters differ."""
+    differences = []
     for key in sorted(expected.keys() | found.keys()):
         if key not in found:
-            said.append(f"{key} is missing")
+            differences.append(f"{key} is missing")
         elif key not in expected:
-            said.append(f"{key} was not asked for")
+            differences.append(f"{key} is not expected")
         elif parameters_key(expected[key]) != parameters_key(found[key]):
-            said.append(f"{key} differs")
-    more = len(said) - _DIFFERENCES_SHOWN
-    return ", ".join(said[:_DIFFERENCES_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+            differences.append(f"{key} differs")
+    more = len(differences) - _DIFFERENCES_SHOWN
+    return ", ".join(differences[:_DIFFERENCES_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def shape_of(value: Any) -> Any:
-    """Return what the shape of a score or result is: equal shapes hold the same kinds of values.
+    """Return the shape of a score or result: equal shapes hold the same kinds of values.
 
-    Of an object that is the shape of each member; how many values a list has does not matter.
-    Raises RecursionError for a value that is nested too deep.
+    For an object this is the shape of each member; the length of a list does not count. Raises
+    RecursionError if the value is nested too deep.
     """
     if isinstance(value, dict):
         return {key: shape_of(inner) for key, inner in value.items()}
@@ -121,7 +121,7 @@ def shape_of(value: Any) -> Any:
 
 
 def shape_text(shape: Any) -> str:
-    """Say a shape in words."""
+    """Describe a shape in words."""
     if not isinstance(shape, dict):
         return f"{'an' if shape in ('array', 'object') else 'a'} {shape}"
     if not shape:
@@ -132,7 +132,7 @@ def shape_text(shape: Any) -> str:
 
 
 def numbers_in(value: Any) -> Iterator[tuple[tuple[str, ...], int | float]]:
-    """Iterate over the numbers of a score or result by their paths, those in lists left out."""
+    """Iterate over the numbers of a score or result by path, without those in lists."""
     left: list[tuple[tuple[str, ...], Any]] = [((), value)]
     while left:
         path, inner = left.pop()
@@ -143,7 +143,7 @@ def numbers_in(value: Any) -> Iterator[tuple[tuple[str, ...], int | float]]:
 
 
 def claimed_digits(text: bytes) -> Any:
-    """Return a document with its numbers as they were written, None where it is no JSON."""
+    """Return a document with its numbers as written, or None if it is not valid JSON."""
     try:
         return json.loads(text, parse_float=_written, parse_int=_written)
     except (ValueError, RecursionError):
@@ -151,7 +151,7 @@ def claimed_digits(text: bytes) -> Any:
 
 
 def claim_at(document: Any, place: str, path: tuple[str, ...]) -> Decimal | None:
-    """Return the number that stands at a path below a JSON Pointer, as it was written."""
+    """Return the number at a path below a JSON Pointer, as it was written."""
     steps = [step.replace("~1", "/").replace("~0", "~") for step in place.split("/")[1:]]
     for step in steps:
         document = resolve(document, [int(step)] if isinstance(document, list) else [step])
@@ -160,7 +160,7 @@ def claim_at(document: Any, place: str, path: tuple[str, ...]) -> Decimal | None
 
 
 def below(place: str, path: tuple[str, ...]) -> str:
-    """Return the JSON Pointer of a path below another."""
+    """Return the JSON Pointer of a path below another pointer."""
     return place + pointer(path)
 
 
@@ -169,7 +169,7 @@ _MEMBERS_SHOWN: Final = 8
 
 
 def _plain(value: Any) -> Any:
-    """Return a value in which whole numbers are written in one way."""
+    """Return a value with whole numbers in one notation."""
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -178,7 +178,7 @@ def _plain(value: Any) -> Any:
 
 
 def _written(digits: str) -> Decimal | None:
-    """Read a number as it was written, None where its exponent is beyond all bounds."""
+    """Return a number as it was written, or None if its exponent is too large."""
     try:
         number = Decimal(digits)
     except ArithmeticError:
@@ -187,4 +187,4 @@ def _written(digits: str) -> Decimal | None:
 
 
 _LARGEST_EXPONENT: Final = 400
-"""Numbers beyond the range of doubles are no claims that results could bear out."""
+"""The exponent beyond the range of doubles, where results cannot confirm a claim."""

@@ -1,4 +1,4 @@
-"""HarpIA Lab's input, output and log records as small typed views; what is not sound is None."""
+"""Typed views of HarpIA Lab's documents; members that are not valid are None."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evalstream.parsing.json import pointer
 
 
 class Instance(NamedTuple):
-    """An instance of an input: its pointer, what stands there, and its id as text."""
+    """An instance of an input: its pointer, its value, and its id as a string."""
 
     pointer: str
     value: Any
@@ -27,10 +27,10 @@ class Instance(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """What a document says of a metric, whatever kind of document it is.
+    """A metric in a document of any kind.
 
-    `parameters` is the member that holds them and `key` what equals that of the same ones;
-    `enabled` is None where nothing says so.
+    `parameters` is the member that holds them, and `key` is equal for equal parameters. `enabled`
+    is None if the document does not say it.
     """
 
     pointer: str
@@ -42,12 +42,12 @@ class Metric(NamedTuple):
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The parameters, empty where there are none that can be compared."""
+        """The parameters; empty if they cannot be compared."""
         return self.parameters.value if self.key is not None and self.parameters else {}
 
 
 class Input(NamedTuple):
-    """An input: its lists, and what they hold; None where a list was not found."""
+    """An input: its lists and their entries, or None for a list that was not found."""
 
     document: Mapping[str, Any]
     listed: Listed
@@ -56,7 +56,7 @@ class Input(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """What an output says of one metric; the key that holds it names it where nothing else does.
+    """An output's claim for one metric; the key that holds it is the name if there is no other.
 
     `shape` is that of its score.
     """
@@ -67,11 +67,11 @@ class Claim(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """An output: what it says of each metric, checked against what its input asked for.
+    """An output compared with the metrics that its input requested.
 
-    Nothing is compared without the metrics of an input (`is_compared`). `missing` are enabled
-    metrics of which nothing is said, `unlike` those of which it is said with other parameters,
-    `repeated` what is said once more, and `unrequested` what nobody asked for, with the reason.
+    Without the metrics of an input nothing is compared (`is_compared`). `missing` are enabled
+    metrics without a claim, `unlike` those with a claim for other parameters, `repeated` second
+    claims, and `unrequested` claims that were not requested, with the reason.
     """
 
     claims: list[Claim]
@@ -83,7 +83,7 @@ class Outcome(NamedTuple):
 
 
 def input_of(document: Mapping[str, Any]) -> Input:
-    """Look at an input. Raises RecursionError for parameters that are nested too deep."""
+    """Return the view of an input. Raises RecursionError if parameters are nested too deep."""
     listed = lists_of(document)
     instances = metrics = None
     if listed.instances is not None:
@@ -93,19 +93,19 @@ def input_of(document: Mapping[str, Any]) -> Input:
         ]
     if listed.metrics is not None:
         metrics = [
-            _asked(pointer([listed.metrics.key, place]), value)
+            _requested_metric(pointer([listed.metrics.key, place]), value)
             for place, value in enumerate(listed.metrics.value)
         ]
     return Input(document, listed, instances, metrics)
 
 
 def claims_of(document: Any) -> list[Claim]:
-    """Look at an output. Raises RecursionError for parameters that are nested too deep."""
+    """Return the claims of an output. Raises RecursionError if parameters are nested too deep."""
     return [_claim(output) for output in outputs_of(document)]
 
 
 def outcome_of(claims: list[Claim], asked: list[Metric] | None) -> Outcome:
-    """Hold the claims of an output against the metrics of an input, None without one."""
+    """Compare the claims of an output with the metrics of an input, None without an input."""
     outcome = Outcome(claims, [], [], [], [], asked is not None)
     if asked is None:
         return outcome
@@ -117,21 +117,21 @@ def outcome_of(claims: list[Claim], asked: list[Metric] | None) -> Outcome:
     open_ = [metric for metric in wanted if not _taken(left.get((metric.id or "", metric.key)))]
     known = {(metric.id, metric.key): metric for metric in asked}
     enabled = {(metric.id, metric.key) for metric in wanted}
-    strange: dict[str | None, list[Metric]] = {}
+    unmatched: dict[str | None, list[Metric]] = {}
     for key, some in left.items():
         if key in enabled:
             outcome.repeated.extend(some)
         elif key in known:
             outcome.unrequested.extend((one, "is not enabled") for one in some)
         else:
-            strange.setdefault(key[0], []).extend(some)
-    _pair_off(outcome, open_, strange)
-    _explain_strange(outcome, asked, strange)
+            unmatched.setdefault(key[0], []).extend(some)
+    _pair_off(outcome, open_, unmatched)
+    _explain_unrequested(outcome, asked, unmatched)
     return outcome
 
 
 def metric_in(record: Mapping[str, Any]) -> Metric:
-    """Return what a log record says of its metric. Raises RecursionError as above."""
+    """Return the metric of a log record. Raises RecursionError if its values nest too deep."""
     return _metric("", record, _text(metric_of(record)))
 
 
@@ -140,34 +140,34 @@ def _taken(some: list[Metric] | None) -> Metric | None:
 
 
 def _pair_off(
-    outcome: Outcome, open_: list[Metric], strange: dict[str | None, list[Metric]]
+    outcome: Outcome, open_: list[Metric], unmatched: dict[str | None, list[Metric]]
 ) -> None:
-    """Pair metrics of which nothing is said exactly with what is said under their names."""
+    """Pair metrics without an exact claim with claims under the same name."""
     is_sure = all(claim.metric.id is not None for claim in outcome.claims)
     for metric in open_:
-        other = _taken(strange.get(metric.id))
+        other = _taken(unmatched.get(metric.id))
         if other is not None:
             outcome.unlike.append((metric, other))
         elif is_sure and metric.enabled:
             outcome.missing.append(metric)
 
 
-def _explain_strange(
-    outcome: Outcome, asked: list[Metric], strange: Mapping[str | None, list[Metric]]
+def _explain_unrequested(
+    outcome: Outcome, asked: list[Metric], unmatched: Mapping[str | None, list[Metric]]
 ) -> None:
-    """Say why nobody asked for what is left; a metric without a name may have."""
+    """Yield each claim that was not requested with the reason; one without a name is left out."""
     if any(metric.id is None for metric in asked):
         return
     names = {metric.id for metric in asked}
     wanted = {metric.id for metric in asked if metric.enabled is not False}
-    for name, some in strange.items():
+    for name, some in unmatched.items():
         reason = "is not enabled" if name in names else "is not in the input"
         if name in wanted:
             reason = "the input has with other parameters"
         outcome.unrequested.extend((one, reason) for one in some)
 
 
-def _asked(place: str, value: Any) -> Metric:
+def _requested_metric(place: str, value: Any) -> Metric:
     if not isinstance(value, dict):
         return Metric(place, value, None, None, None, None)
     enable = member(value, "enable")

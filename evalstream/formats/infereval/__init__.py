@@ -1,1 +1,1 @@
-"""infereval: evaluations and the benchmarks they are of."""
+"""The format infereval: evaluations and their benchmarks."""

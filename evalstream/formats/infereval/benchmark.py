@@ -1,4 +1,4 @@
-"""The check of a benchmark of infereval by itself."""
+"""Check a benchmark of infereval without an evaluation."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ObjectReading, read
 
 
 class ReadBenchmark(NamedTuple):
-    """A benchmark if there is one, and whether it has a normal form and so a hash."""
+    """A benchmark, or None, and whether it has a normal form and thus a hash."""
 
     benchmark: Benchmark | None
     has_hash: bool = False
 
     @property
     def rows(self) -> int:
-        """How many items were looked at."""
+        """The number of checked items."""
         return len(self.benchmark.items) if self.benchmark is not None else 0
 
     @property
     def version(self) -> str | None:
-        """The version of its structure."""
+        """The version of the benchmark's structure."""
         return None if self.benchmark is None else version_of(self.benchmark.document)
 
 
 def read_benchmark(documents: DocumentCheck, path: str) -> ReadBenchmark:
-    """Read a benchmark, packed or not, and note everything that is wrong with it by itself."""
+    """Read a benchmark, compressed or not, and note its violations."""
     name = printable(path)
     try:
         with closing(Document(path, documents.watch, MOST_JSON_BYTES)) as document:
@@ -54,7 +54,7 @@ def read_benchmark(documents: DocumentCheck, path: str) -> ReadBenchmark:
 
 
 def read_text(documents: DocumentCheck, text: bytes, name: str) -> ReadBenchmark:
-    """Note everything that is wrong with the text of a benchmark; `name` is what it is called."""
+    """Check the text of a benchmark and note its violations; `name` is its name in reports."""
     if text.startswith(UTF8_MARK):
         text = text[len(UTF8_MARK) :]
         documents.note(ES102.violation(BEGINS_WITH_MARK), name, 1)
@@ -64,15 +64,15 @@ def read_text(documents: DocumentCheck, text: bytes, name: str) -> ReadBenchmark
     if reading.value is None:
         documents.cannot(f"{name} could not be read as a benchmark")
         return ReadBenchmark(None)
-    return _judged(documents, reading, reading.value, name)
+    return _check_value(documents, reading, reading.value, name)
 
 
-def _judged(
+def _check_value(
     documents: DocumentCheck, reading: ObjectReading, value: dict[str, Any], name: str
 ) -> ReadBenchmark:
     if kind_by_members(value.keys()) != BENCHMARK:
         documents.note(ES005.violation(f"this is {NOT_OURS}"), name)
-        documents.cannot(f"{name} is no benchmark")
+        documents.cannot(f"{name} is not a benchmark")
         return ReadBenchmark(None)
     shape = schema_violations(benchmark_validator(documents.options.engine), value)
     documents.note_all(reading.concerned(shape), name)
@@ -82,7 +82,7 @@ def _judged(
 
 
 def version_of(document: Any) -> str:
-    """Return the version that a document declares, or the one there is."""
+    """Return the version that a document declares, or the only known one."""
     declared = document.get("schema_version")
     return declared if isinstance(declared, str) else VERSION
 

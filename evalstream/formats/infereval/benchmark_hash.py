@@ -17,7 +17,7 @@ NEW_EMPTIES: Final[Mapping[str, Any]] = {
     "regularities": [],
     "targets": [],
 }
-"""Members that are always part of the normal form since 0.17.0; before, they were unknown."""
+"""Members that are always in the normal form since 0.17.0; before, they were unknown."""
 
 FIRST_WITH_EMPTIES: Final = (0, 17, 0)
 
@@ -25,7 +25,7 @@ _VERSION: Final = re.compile(r"(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?")
 
 
 def framework(version: Any) -> tuple[int, int, int] | None:
-    """Return a framework_version as numbers, None where it cannot be read as one."""
+    """Return a framework_version as numbers, or None if it is not a version."""
     found = _VERSION.match(version) if isinstance(version, str) else None
     if found is None:
         return None
@@ -34,11 +34,11 @@ def framework(version: Any) -> tuple[int, int, int] | None:
 
 
 def hashes_of(benchmark: Mapping[str, Any], version: Any) -> tuple[str, str]:
-    """Return the benchmark_hash that a framework_version writes, and that of the other kind.
+    """Return the benchmark_hash that a framework_version writes, and that of the other form.
 
     The digest is SHA-256 of compact JSON in ASCII with sorted keys and without nulls, as the
-    package's canonical_benchmark_hash takes it. The benchmark must fit its schema, but for bare
-    texts among references.
+    package's canonical_benchmark_hash computes it. The benchmark must match its schema, except that
+    references may be strings.
     """
     newer = normalised(benchmark)
     older = {
@@ -71,7 +71,7 @@ def normalised(benchmark: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def references(given: Any) -> list[Any]:
-    """Return a list of references with bare texts written out and nulls left out."""
+    """Return a list of references with strings written as objects and nulls left out."""
     return [
         {"citation": one} if isinstance(one, str) else _present(one) if _is_map(one) else one
         for one in (given if isinstance(given, list) else [])
@@ -105,7 +105,7 @@ def _with_references(members: dict[str, Any]) -> dict[str, Any]:
 def _builder(builder: Mapping[str, Any]) -> dict[str, Any]:
     if builder.get("kind") == "plugin" or "plugin" in builder:
         return {"kind": "plugin", **builder}
-    # The joiner of a builder that is there and names none is " and ", also for conclusions.
+    # A builder without a joiner has " and ", also for conclusions.
     return {"kind": "template", "template": "{expressions}", "joiner": " and ", **builder}
 
 
@@ -118,7 +118,7 @@ def _item(item: Mapping[str, Any]) -> dict[str, Any]:
     if "construction_metadata" in normal:
         metadata = _filled(normal["construction_metadata"], {"authored_blind_to_models": []})
         if isinstance(metadata.get("authored_on"), str):
-            # A date may be written as its midnight.
+            # A date may be written as midnight of that date.
             metadata["authored_on"] = metadata["authored_on"][:10]
         normal["construction_metadata"] = metadata
     if "monotonicity_step" in normal:

@@ -1,4 +1,4 @@
-"""How the files of infereval are found and checked."""
+"""Find and check the files of infereval."""
 
 from __future__ import annotations
 
@@ -22,23 +22,25 @@ from evalstream.model.run import STDIN, NoInput, Run
 
 
 def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
-    """Find the runs that one input stands for, with the documents that were named beside it.
+    """Find the runs of one input, with the documents that were named with it.
 
-    `aggregate` is the benchmark of the one evaluation that is named. A benchmark by itself is
-    told of as an aggregate, as it has no rows. Raises UsageError where they do not go together.
+    `aggregate` is the benchmark of the one evaluation that is named. A benchmark alone counts as an
+    aggregate, as it has no rows. Raises UsageError if they do not belong together.
     """
     if inputs is not None:
         raise UsageError(f"--inputs-file does not go with files of {NAME}")
     if path == STDIN and aggregate == STDIN:
         raise UsageError("standard input can be named only once")
     if path != STDIN and os.path.isdir(path):
-        raise UsageError("--aggregate goes with exactly one evaluation, not with a folder")
+        raise UsageError("--aggregate needs exactly one evaluation, not a folder")
     kind = _kind(path)
     if kind is None:
         yield NoInput(path, f"this is {NOT_OURS}", format=NAME)
     elif kind == BENCHMARK and aggregate is not None:
         name = printable(path)
-        raise UsageError(f"--aggregate names the benchmark of an evaluation; {name} is no such")
+        raise UsageError(
+            f"--aggregate names the benchmark of an evaluation, but {name} is not an evaluation"
+        )
     elif kind == BENCHMARK:
         yield Run(None, path, format=NAME)
     else:
@@ -46,20 +48,20 @@ def find(path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run |
 
 
 def _kind(path: str) -> str | None:
-    """Return which document an input is; what cannot be told yet counts as an evaluation."""
+    """Return the kind of an input; an input of unknown kind counts as an evaluation."""
     try:
-        # What can be read only once is looked at when it is checked.
+        # An input that can be read only once is examined when it is checked.
         is_once = path == STDIN or (not is_remote(path) and comes_once(path))
         return EVALUATION if is_once else kind_of(path)
     except (OSError, ValueError, CannotCheck):
-        # Why it cannot be read is told when it is.
+        # The check reports why it cannot be read.
         return EVALUATION
 
 
 def check(
     run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
 ) -> RunSummary:
-    """Check one run and hand its findings to `show`, in order."""
+    """Check one run and pass its findings to `show`, in order."""
     documents = DocumentCheck(run, options, show, CATALOGUE)
     if run.rows is not None:
         return EvaluationCheck(documents, progress).summary()

@@ -1,4 +1,4 @@
-"""The dates and times that infereval reads: ISO 8601 as its package takes it."""
+"""Dates and times in ISO 8601, as the package infereval accepts them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _DATE_TIME: Final = re.compile(rf"{_DATE}(?:[T _]{_TIME}{_ZONE})?", re.IGNORECAS
 
 
 def date_time(text: str) -> datetime | None:
-    """Return the moment that a text names, None where it names none.
+    """Return the moment that a string names, or None if it is not a date or time.
 
-    A date alone stands for its midnight, and a time without a zone for one in UTC.
+    A date alone means midnight, and a time without a zone is in UTC.
     """
     found = _DATE_TIME.fullmatch(text)
     if found is None:
@@ -32,7 +32,7 @@ def date_time(text: str) -> datetime | None:
 
 
 def is_date(text: str) -> bool:
-    """Tell whether a text is a date, which may be written as its midnight."""
+    """Return whether a string is a date; midnight of that date is allowed, too."""
     moment = date_time(text)
     return moment is not None and not (
         moment.hour or moment.minute or moment.second or moment.microsecond

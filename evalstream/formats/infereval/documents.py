@@ -1,6 +1,6 @@
-"""infereval: a model's verdicts on the inferences of a benchmark.
+"""The documents of infereval: a model's verdicts on the inferences of a benchmark.
 
-The facts are those of the documentation and of the released package infereval, up to 0.17.7.
+The facts come from the documentation and the released package infereval, up to 0.17.7.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from evalstream.parsing.peek import LINES, OBJECT
 NAME: Final = "infereval"
 TITLE: Final = "infereval: a benchmark of inferences, and a model's verdicts on it"
 VERSION: Final = "1.0"
-"""The one schema_version; it is of its own, whatever the version of the framework."""
+"""The only schema_version; it does not depend on the version of the framework."""
 
 BENCHMARK: Final = "benchmark"
 EVALUATION: Final = "evaluation"
@@ -59,11 +59,11 @@ _SIGNS: Final = (
     (BENCHMARK, frozenset({"bearers", ITEMS})),
     (BENCHMARK, frozenset({"analysts", ITEMS})),
 )
-"""Members that no document of another system has side by side."""
+"""Members that no document of another format has together."""
 
 
 def recognised(file: Beginning) -> str | None:
-    """Return which of the system's documents a file is, None where it is none of them."""
+    """Return the kind of a document of this format, or None for any other file."""
     seen = file.seen
     if seen.kind != OBJECT and (seen.kind != LINES or is_rows_name(file.name)):
         return None
@@ -71,12 +71,12 @@ def recognised(file: Beginning) -> str | None:
 
 
 def kind_by_signs(keys: Set[str]) -> str | None:
-    """Return which document an object surely is by its members."""
+    """Return the kind of an object if its members leave no doubt."""
     return next((kind for kind, sign in _SIGNS if sign <= keys), None)
 
 
 def kind_by_members(keys: Set[str]) -> str | None:
-    """Return which document an object is that is known to be one of this system's."""
+    """Return the kind of an object that is known to be of this format."""
     if keys & _OF_EVALUATION:
         return EVALUATION
     return BENCHMARK if keys & _OF_BENCHMARK else None

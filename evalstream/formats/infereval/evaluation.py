@@ -1,4 +1,4 @@
-"""The check of an evaluation of infereval: what stands round its items, then item by item."""
+"""Check an evaluation of infereval: the part outside its items, then each item."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from evalstream.formats.infereval.benchmark_hash import PREFIX, hashes_of
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, ITEMS, kind_by_members
 from evalstream.formats.infereval.files import NOT_OURS, Document
 from evalstream.formats.infereval.items import ItemPass
-from evalstream.formats.infereval.rules.benchmark import INF101
-from evalstream.formats.infereval.rules.evaluation import OF_EVALUATIONS, missing_items
+from evalstream.formats.infereval.rules.copies import missing_items
+from evalstream.formats.infereval.rules.evaluation import OF_EVALUATIONS
+from evalstream.formats.infereval.rules.structure import INF101
 from evalstream.formats.infereval.schema import evaluation_validator, schema_violations
 from evalstream.formats.infereval.text import read_envelope
 from evalstream.formats.infereval.views import Evaluation
@@ -37,8 +38,8 @@ from evalstream.rules.inputs import ES001, ES002, ES003, ES005
 class EvaluationCheck:
     """The check of one evaluation, with its benchmark if it has one.
 
-    The document is read twice: once for what stands round the items, which says how they are to
-    be judged and may stand behind them, and once for the items, of which one at a time is held.
+    The document is read twice: first the part outside the items, which says how to check them and
+    may come after them, then the items, of which only one is in memory at a time.
     """
 
     def __init__(self, documents: DocumentCheck, progress: Progress) -> None:
@@ -51,7 +52,7 @@ class EvaluationCheck:
         self._replaced: frozenset[str | None] = frozenset()
 
     def summary(self) -> RunSummary:
-        """Do everything, and say what became of the run."""
+        """Check the run and return its summary."""
         if self._run.aggregate is not None:
             self._read = read_benchmark(self._documents, self._run.aggregate)
         try:
@@ -82,7 +83,7 @@ class EvaluationCheck:
         members.end()
         envelope, breaks_off = members.envelope(), members.issue is not None
         if breaks_off:
-            # What stands before the break is read as if the object ended there.
+            # The part before the break is read as if the object ended there.
             envelope = envelope._replace(text=envelope.text + b"}")
         found = self._read_whole(envelope)
         if found is None or not self._is_evaluation(document, found, breaks_off=breaks_off):
@@ -93,17 +94,17 @@ class EvaluationCheck:
                 violation for violation in shape if violation.pointer not in self._replaced
             )
         if found.get(ITEMS) and isinstance(found[ITEMS], list):
-            self._documents.cannot("there is a second list of items, which was not looked at")
+            self._documents.cannot("a second list of items was not checked")
         self._evaluation = self._held_against(found, breaks_off=breaks_off)
         self._check_items(document, self._evaluation)
         if not breaks_off:
             self._check_whole(self._evaluation)
 
     def _read_whole(self, envelope: Envelope) -> dict[str, Any] | None:
-        """Return what stands round the items, None where it cannot be read."""
+        """Return the part outside the items, or None if it cannot be read."""
         if not envelope.is_whole:
             most = self._options.max_line_bytes
-            self._fail(ES003, f"what stands round the items is longer than {most:,} bytes")
+            self._fail(ES003, f"the part outside the items is longer than {most:,} bytes")
             return None
         refuse_many_values(envelope.text)
         text = read_envelope(envelope, self._options.max_depth)
@@ -119,7 +120,7 @@ class EvaluationCheck:
     def _is_evaluation(
         self, document: Document, found: dict[str, Any], *, breaks_off: bool
     ) -> bool:
-        """Tell whether an object is an evaluation; a benchmark in its place is checked as one."""
+        """Return whether an object is an evaluation; a benchmark in its place is checked as one."""
         kind = kind_by_members(found.keys())
         if kind == BENCHMARK and self._run.aggregate is None:
             self._instead = read_text(self._documents, document.whole(), self._documents.name)
@@ -130,7 +131,7 @@ class EvaluationCheck:
         return False
 
     def _held_against(self, found: dict[str, Any], *, breaks_off: bool) -> Evaluation:
-        """Return the evaluation beside its benchmark, of which the hash is taken anew."""
+        """Return the evaluation with its benchmark and the recomputed hash of the benchmark."""
         benchmark, hashes = self._read.benchmark, None
         if benchmark is not None and self._read.has_hash:
             hashes = hashes_of(benchmark.document, found.get("framework_version"))
@@ -157,7 +158,7 @@ class EvaluationCheck:
             items.break_off(members.issue, last)
 
     def _check_whole(self, evaluation: Evaluation) -> None:
-        """Judge what stands round the items, and which items there are."""
+        """Check the part outside the items, and which items exist."""
         for rule in (INF101, *OF_EVALUATIONS):
             if rule.record is not None:
                 self._documents.note_all(rule.record(evaluation))
@@ -178,7 +179,7 @@ class EvaluationCheck:
         self._documents.cannot(reason)
 
     def _closed(self) -> RunSummary:
-        """Return what became of the run: it passed only if it was checked against a benchmark."""
+        """Return the verdict: the run passes only if it was checked against a benchmark."""
         documents, evaluation = self._documents, self._evaluation
         if self._instead is not None:
             return documents.closed(rows=self._instead.rows, version=self._instead.version)

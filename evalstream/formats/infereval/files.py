@@ -1,4 +1,4 @@
-"""Where the documents of infereval lie, how they are read, and which of them belong together."""
+"""Read the documents of infereval and detect their kinds."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.parsing.peek import ARRAY, PEEK_BYTES, Peek, peek
 
 MAGIC_BYTES: Final = 6
-"""How many bytes tell a compression."""
+"""The number of bytes that show a compression."""
 
 
 class Document:
-    """A document whose bytes can be read from the first on again and again.
+    """A document whose bytes can be read repeatedly.
 
-    What comes only once, from standard input or a pipe, is kept on disk meanwhile. How a local
-    file looks goes to `watch`. No more than `most` bytes are kept on disk, nor of a device, which
-    may have no end. Raises OSError where it cannot be opened, and TooLarge.
+    Bytes of standard input or a pipe are kept on disk meanwhile. The state of a local file goes to
+    `watch`. At most `most` bytes are kept on disk or read from a device, which may be endless.
+    Raises OSError if the document cannot be opened, and TooLarge.
     """
 
     def __init__(self, path: str, watch: Watch | None = None, most: int | None = None) -> None:
@@ -55,7 +55,7 @@ class Document:
         self._kept: IO[bytes] | None = None
         self._opened: os.stat_result | None = None
         if "\0" in path:
-            raise OSError("its name has a NUL in it")
+            raise OSError("the name contains a NUL byte")
         if path == STDIN or (not is_remote(path) and comes_once(path)):
             endless = path != STDIN and is_device(os.stat(path))
             self._kept = _copied(path, MOST_JSON_BYTES if endless else most)
@@ -66,11 +66,11 @@ class Document:
 
     @property
     def size(self) -> int:
-        """How many bytes are stored, 0 where that is not known."""
+        """The number of stored bytes, or 0 if it is unknown."""
         return self._opened.st_size if self._opened is not None else 0
 
     def pieces(self) -> Iterator[bytes]:
-        """Iterate over the bytes, unpacked. Raises OSError and CannotCheck."""
+        """Iterate over the decompressed bytes. Raises OSError and CannotCheck."""
         reader, digest = self._reader(), xxh3_128()
         try:
             start = b""
@@ -87,7 +87,7 @@ class Document:
             reader.close()
 
     def whole(self) -> bytes:
-        """Return all bytes, unpacked. Raises OSError and CannotCheck, also where they are many."""
+        """Return all decompressed bytes. Raises OSError, and CannotCheck if there are too many."""
         held = bytearray()
         for piece in self.pieces():
             STOPPING.check()
@@ -98,11 +98,11 @@ class Document:
         return bytes(held)
 
     def difference(self) -> str | None:
-        """Say whether the bytes were other ones when they were read to their end once more."""
-        return "its bytes were others when it was read again" if len(self._reads) > 1 else None
+        """Return a message if the second reading had other bytes than the first, else None."""
+        return "the bytes differed when the file was read again" if len(self._reads) > 1 else None
 
     def close(self) -> None:
-        """Let go of what was kept."""
+        """Release the kept bytes."""
         if self._kept is not None:
             self._kept.close()
 
@@ -114,10 +114,10 @@ class Document:
 
 
 def kind_of(path: str) -> str | None:
-    """Return which document a file is that is said to be one of this system's, if it is one.
+    """Return the kind of a file that the user declared as this format's, or None.
 
-    What is not readable or torn counts as an evaluation, so that it is told why. Raises OSError
-    and CannotCheck.
+    A file that is unreadable or torn counts as an evaluation, whose check reports the reason.
+    Raises OSError and CannotCheck.
     """
     seen = seen_in(path)
     if seen.kind == ARRAY:
@@ -133,7 +133,7 @@ NOT_OURS: Final = f"not a benchmark or an evaluation of {NAME}; {other_formats()
 
 
 def seen_in(path: str) -> Peek:
-    """Look at the beginning of a document, unpacked."""
+    """Return the beginning of a document, decompressed."""
     head = b""
     with closing(Document(path)) as document:
         for piece in document.pieces():
@@ -144,7 +144,7 @@ def seen_in(path: str) -> Peek:
 
 
 def outline(path: str, wanted: str) -> dict[str, Any]:
-    """Return the members of a document but for its items, no more than up to a wanted one."""
+    """Return the members of a document except its items, up to a wanted one."""
     members = ObjectSplitter(ITEMS, Options().max_line_bytes)
     with closing(Document(path)) as document:
         for piece in document.pieces():
@@ -159,7 +159,7 @@ def outline(path: str, wanted: str) -> dict[str, Any]:
 
 
 def whole_document(path: str) -> Any:
-    """Return a document as an object, empty where it is none. Raises OSError and CannotCheck."""
+    """Return a document as an object, or an empty one. Raises OSError and CannotCheck."""
     with closing(Document(path)) as document:
         return _parsed(document.whole().removeprefix(UTF8_MARK))
 
@@ -173,13 +173,13 @@ def _parsed(text: bytes) -> dict[str, Any]:
 
 
 def comes_once(path: str) -> bool:
-    """Tell whether a path names something that can be read only once, such as a named pipe."""
+    """Return whether a path can be read only once, such as a named pipe."""
     mode = os.stat(path).st_mode
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
 def _copied(path: str, most: int | None) -> IO[bytes]:
-    """Copy what comes only once to disk. Raises OSError, TooLarge and Stopped."""
+    """Copy an input that can be read only once to disk. Raises OSError, TooLarge and Stopped."""
     copy = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - closed by the document
     try:
         _copy(_once(path), copy, most)
@@ -192,7 +192,7 @@ def _copied(path: str, most: int | None) -> IO[bytes]:
 def _once(path: str) -> ByteStream:
     if path == STDIN:
         return STANDARD_INPUT.reader()
-    # A named pipe is opened only once a writer opens it.
+    # Opening a named pipe waits for a writer.
     with STOPPING.interruptible():
         return DescriptorReader(os.open(path, os.O_RDONLY), owned=True)
 

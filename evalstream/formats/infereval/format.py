@@ -1,4 +1,4 @@
-"""What infereval offers as a format."""
+"""The format infereval, as the `Format` protocol requires it."""
 
 from __future__ import annotations
 

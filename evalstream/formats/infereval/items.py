@@ -1,4 +1,4 @@
-"""The pass over the items of an evaluation of infereval: one at a time, in order."""
+"""The pass over the items of an evaluation, one at a time and in order."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any, Final
 from evalstream.engine.documents import DocumentCheck
 from evalstream.engine.row_pass import BREAKS
 from evalstream.formats.infereval.documents import ITEMS
-from evalstream.formats.infereval.rules.benchmark import INF201, INF202, INF208
+from evalstream.formats.infereval.rules.analysts import INF201, INF202
 from evalstream.formats.infereval.rules.evaluation import OF_ITEMS
+from evalstream.formats.infereval.rules.ids import INF208
 from evalstream.formats.infereval.schema import fits, item_validator, schema_violations
 from evalstream.formats.infereval.text import Text, read_item
 from evalstream.formats.infereval.views import Evaluation, Item
@@ -21,16 +22,16 @@ from evalstream.parsing.json import FAST_DEPTH, fast
 from evalstream.parsing.json_schema import finite_check
 
 ID_DIGEST_BYTES: Final = 16
-"""How much is kept of an item's id: with its number about 150 bytes, 1.5 GB for ten million."""
+"""The kept length of an item's id: about 150 bytes with its number, 1.5 GB for ten million."""
 
 Placed = tuple[int, Violation]
-"""A line and a violation on it."""
+"""A line, and a violation on it."""
 
 
 class ItemPass:
-    """Judges items as they come, and hands what is wrong with them to the dossier at once.
+    """Checks items as they come, and notes their violations at once.
 
-    `count` is how many there were so far, `found` which of the benchmark's were among them.
+    `count` is the number of items so far, `found` the indices of the benchmark's items among them.
     """
 
     def __init__(self, documents: DocumentCheck, evaluation: Evaluation) -> None:
@@ -39,14 +40,14 @@ class ItemPass:
         options = documents.options
         self._documents, self._evaluation = documents, evaluation
         self._depth = options.max_depth
-        # A lower bound for nesting than the fast parser's own is left to the exact one.
+        # The exact parser enforces a limit of nesting below that of the fast parser.
         self._is_shallow = options.max_depth < FAST_DEPTH
         self._finite, self._schema = finite_check(options.engine), item_validator(options.engine)
         self._seen: dict[bytes, int] = {}
         self._verdicts: int | None = None
 
     def take(self, element: Element) -> None:
-        """Judge one item, which is whole."""
+        """Check one item, which is complete."""
         text = self._read(element)
         violations = [(line or element.line, violation) for violation, line in text.violations]
         if text.readable:
@@ -62,14 +63,14 @@ class ItemPass:
             self._show(violation._replace(pointer=place), line)
         self.count += 1
 
-    def break_off(self, incomplete_reason: ArrayError, last: Element | None) -> None:
-        """Say where the items stop making sense; `last` is what stands there, if it is known."""
-        before = f"{counted(self.count, 'whole item')} before, and what follows was not looked at"
+    def break_off(self, error: ArrayError, last: Element | None) -> None:
+        """Report where the items cannot be read further; `last` is the broken item, if known."""
+        before = f"{counted(self.count, 'whole item')} before it, and the rest was not checked"
         place = f"/{ITEMS}/{self.count}"
-        rule = BREAKS[incomplete_reason.name]
-        said = f"{incomplete_reason.message} (byte {incomplete_reason.offset:,} of the file)"
-        violation, line = rule.violation(said), incomplete_reason.line
-        if last is not None and incomplete_reason.name in ("invalid-json", "truncated-record"):
+        rule = BREAKS[error.name]
+        message = f"{error.message} (byte {error.offset:,} of the file)"
+        violation, line = rule.violation(message), error.line
+        if last is not None and error.name in ("invalid-json", "truncated-record"):
             text = self._read(last)
             if not text.readable:
                 violation, at = text.violations[0]
@@ -105,20 +106,20 @@ class ItemPass:
         yield from self._repeated(value)
 
     def _repeated(self, value: dict[str, Any]) -> Iterator[Violation]:
-        """Note the id of an item, and say so if an earlier one has it."""
+        """Remember the id of an item, and yield a violation if an earlier item has it."""
         name, benchmark = value.get("id"), self._evaluation.benchmark
         if not isinstance(name, str):
             return
         digest = blake2b(name.encode(errors="replace"), digest_size=ID_DIGEST_BYTES).digest()
         first = self._seen.setdefault(digest, self.count)
         if first != self.count:
-            message = f"the id of item {first:,} again"
+            message = f"the same id as item {first:,}"
             yield INF208.violation(message, pointer="/id", found=name)
         if benchmark is not None and name in benchmark.by_id:
             self.found.add(name)
 
     def _show(self, violation: Violation, line: int) -> None:
-        """Hand a finding on: items come in order, so none that comes later stands before it."""
+        """Pass a finding on: items come in order, so all earlier findings are already out."""
         self._documents.collector.note(violation, self._documents.name, line)
 
 

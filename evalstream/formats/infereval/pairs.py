@@ -1,4 +1,4 @@
-"""Which documents of infereval belong together: by benchmark_id, then by benchmark_hash."""
+"""Pair the documents of infereval: by benchmark_id, then by benchmark_hash."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from evalstream.model.run import NoInput, Run
 from evalstream.parsing.json import canonical, text_or_none
 
 NAMED: Final = 5
-"""How many benchmarks are named that have one id."""
+"""The number of benchmarks with the same id that a message lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A document in a folder: what it is, and by what it is joined with others."""
+    """A document in a folder: its kind, and the ids that join it with others."""
 
     path: str
     kind: str
@@ -35,10 +35,10 @@ class _Found:
 def runs_of(
     documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
 ) -> Iterator[Run | NoInput]:
-    """Pair evaluations with their benchmarks, by the paths of both; the benchmarks left are alone.
+    """Pair evaluations with their benchmarks by path; other benchmarks are runs of their own.
 
-    Where they were `named` in one call, one evaluation and one benchmark that are left go
-    together whatever their ids: the check says that they differ.
+    If the documents were `named` in one call, one evaluation and one benchmark that are left form a
+    pair whatever their ids: the check reports that they differ.
     """
     with closing(_Documents()) as kept:
         for kind, path in documents():
@@ -57,14 +57,14 @@ _TABLES: Final = """
 
 
 class _Documents:
-    """Documents on disk, with what they are joined by."""
+    """Documents on disk, with the ids that join them."""
 
     def __init__(self) -> None:
         self._kept = SpillTable(_TABLES)
         self.close = self._kept.close
 
     def take(self, kind: str, path: str) -> None:
-        """Look into a document, and remember what it says of itself."""
+        """Read the ids of a document, and remember them."""
         one = looked_at(path, kind)
         row: tuple[Any, ...]
         if isinstance(one, NoInput):
@@ -90,7 +90,7 @@ class _Documents:
                 self._join(number, candidates[0])
             elif candidates:
                 names = ", ".join(map(printable, candidates[:NAMED]))
-                reason = f"several benchmarks have its benchmark_id, and none its hash: {names}"
+                reason = f"several benchmarks have its benchmark_id, but none has its hash: {names}"
                 self._kept.change(
                     "UPDATE document SET missing = ? WHERE number = ?", [(reason, number)]
                 )
@@ -117,7 +117,7 @@ class _Documents:
                 yield Run(name, None, missing=missing or none or None, format=NAME)
 
     def _each(self, columns: str, kind: str | None = None) -> Iterator[Any]:
-        """Iterate over numbers and columns of the documents, or of those of a kind, in order."""
+        """Iterate over numbers and columns of all documents, or of one kind, in order."""
         last = 0
         which = "" if kind is None else f"AND kind = '{kind}'"
         query = f"SELECT number, {columns} FROM document WHERE number > ? {which} LIMIT 500"  # noqa: S608 - ours
@@ -137,7 +137,7 @@ class _Documents:
         self._kept.change("UPDATE document SET used = 1 WHERE path = ?", [(name,)])
 
     def _join_last(self) -> None:
-        """Join the one evaluation and the one benchmark that are left, if it is one of each."""
+        """Join one evaluation and one benchmark, if only these two are left."""
         left = self._kept.rows(
             "SELECT number FROM document WHERE kind = ? AND benchmark IS NULL LIMIT 2", EVALUATION
         )
@@ -156,10 +156,10 @@ def _is_declared(benchmark: str, declared: str | None) -> bool:
 
 
 def looked_at(path: str, kind: str) -> _Found | NoInput:
-    """Say by what a document is joined with others; `kind` is what it shows to be, if it does."""
+    """Return the ids that join a document with others; `kind` is its detected kind, if any."""
     try:
         if kind not in (EVALUATION, BENCHMARK):
-            # What tells it may stand behind the items.
+            # The ids may come after the items.
             members = seen_in(path).keys.union(outline(path, "benchmark_id"))
             kind = kind_by_signs(members) or ""
         if kind == BENCHMARK:
@@ -169,7 +169,7 @@ def looked_at(path: str, kind: str) -> _Found | NoInput:
             return _Found(path, kind, found.get("benchmark_id"), found.get("benchmark_hash"))
     except (OSError, CannotCheck) as error:
         if kind in (EVALUATION, BENCHMARK):
-            return _Found(path, kind, None)  # its check says why it cannot be read
+            return _Found(path, kind, None)  # its check reports why it cannot be read
         return NoInput(path, f"cannot be read: {reason_of(error)}", readable=False, format=NAME)
-    message = "it has items, but nothing else of a benchmark or an evaluation"
+    message = "it has items, but no other member of a benchmark or an evaluation"
     return NoInput(path, f"{message}; --input-format {NAME} checks it alone", format=NAME)

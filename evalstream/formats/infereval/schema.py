@@ -1,4 +1,4 @@
-"""What the schemas of infereval say against a document, in the words of its rules."""
+"""Check documents against the schemas of infereval and return violations of its rules."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from evalstream.formats.infereval.documents import BENCHMARK, EVALUATION, NAME, VERSION
-from evalstream.formats.infereval.rules.benchmark import INF101, INF102, INF207
+from evalstream.formats.infereval.rules.design import INF207
+from evalstream.formats.infereval.rules.structure import INF101, INF102
 from evalstream.model.finding import Violation
 from evalstream.parsing.json_schema import Validator, compile_schema
 from evalstream.parsing.limits import limit_findings
@@ -22,36 +23,36 @@ _ITEM: Final = "EvaluationItem"
 
 @lru_cache(maxsize=8)
 def item_validator(engine: str) -> Validator:
-    """Return the part of the schema of evaluations that judges one item, compiled."""
+    """Return the compiled part of the evaluation schema that checks one item."""
     schema = builtin_schema(f"{NAME}/{VERSION}/{EVALUATION}")
     kept = {key: schema[key] for key in ("$schema", "$defs")}
     return compile_schema({**kept, "$ref": f"#/$defs/{_ITEM}"}, engine)
 
 
 def benchmark_validator(engine: str) -> Validator:
-    """Return the schema of benchmarks, compiled."""
+    """Return the compiled schema of benchmarks."""
     return builtin_validator(f"{NAME}/{VERSION}/{BENCHMARK}", engine)
 
 
 def evaluation_validator(engine: str) -> Validator:
-    """Return the schema of evaluations, compiled."""
+    """Return the compiled schema of evaluations."""
     return builtin_validator(f"{NAME}/{VERSION}/{EVALUATION}", engine)
 
 
 def schema_violations(validator: Validator, value: Any) -> list[Violation]:
-    """Say everything that a schema says against a value, each breach once, as findings.
+    """Return the violations of a schema in a value, each once.
 
-    Of each kind the first ones are said, and how many more there are; of a value that is nested
-    too deep, that alone.
+    Of each kind the first ones are listed, with the number of the others. A value that is nested
+    too deep gives that violation only.
     """
     try:
         return list(limit_findings(_shape_violations(validator, value)))
     except RecursionError:
-        return [ES113.violation("nested too deep to be judged by the schema")]
+        return [ES113.violation("nested too deep to be checked against the schema")]
 
 
 def fits(validator: Validator, value: Any) -> bool:
-    """Tell whether a value is surely of a shape."""
+    """Return whether a value certainly matches a schema."""
     try:
         return validator.fits(value)
     except RecursionError:
@@ -60,70 +61,70 @@ def fits(validator: Validator, value: Any) -> bool:
 
 def _shape_violations(validator: Validator, value: Any) -> Iterator[Violation]:
     for part in error_parts(validator, value):
-        plain = [inner for violation in part for inner in _innermost(violation)]
-        mistyped = {violation.path for violation in plain if violation.keyword == "type"}
-        for violation in plain:
-            if violation.keyword != "enum" or violation.path not in mistyped:
-                yield _said(violation)
+        plain = [inner for error in part for inner in _innermost(error)]
+        mistyped = {error.path for error in plain if error.keyword == "type"}
+        for error in plain:
+            if error.keyword != "enum" or error.path not in mistyped:
+                yield _violation_of(error)
 
 
 def is_valid(violations: Iterable[Violation]) -> bool:
-    """Tell whether violations of a benchmark leave it a normal form, and with it a hash."""
+    """Return whether a benchmark with these violations still has a normal form, and thus a hash."""
     return all(violation.code == INF102.code for violation in violations)
 
 
-def _said(violation: SchemaError) -> Violation:
-    (said,) = explain([violation], own=True)
-    if _is_bare_reference(violation):
-        message = "a text, which stands for an object with this citation"
-        return INF102.violation(message, pointer=said.pointer, found=violation.found)
-    is_kind = violation.path[:1] == ("factor_kinds",) and violation.keyword == "enum"
-    return said._replace(code=(INF207 if is_kind else INF101).code)
+def _violation_of(error: SchemaError) -> Violation:
+    (explained,) = explain([error], own=True)
+    if _is_bare_reference(error):
+        message = "a string in place of an object with this citation"
+        return INF102.violation(message, pointer=explained.pointer, found=error.found)
+    is_kind = error.path[:1] == ("factor_kinds",) and error.keyword == "enum"
+    return explained._replace(code=(INF207 if is_kind else INF101).code)
 
 
-def _is_bare_reference(violation: SchemaError) -> bool:
-    in_list = len(violation.path) > 1 and isinstance(violation.path[-1], int)
-    is_text = isinstance(violation.found, str) and violation.expected == ["object"]
-    return in_list and is_text and violation.path[-2] == "references"
+def _is_bare_reference(error: SchemaError) -> bool:
+    in_list = len(error.path) > 1 and isinstance(error.path[-1], int)
+    is_text = isinstance(error.found, str) and error.expected == ["object"]
+    return in_list and is_text and error.path[-2] == "references"
 
 
-def _innermost(violation: SchemaError) -> Iterator[SchemaError]:
-    """Go down into the branch of oneOf or anyOf that a value was meant for.
+def _innermost(error: SchemaError) -> Iterator[SchemaError]:
+    """Yield the errors of the oneOf or anyOf branch that a value was meant for.
 
-    Where a value may be null or something else, that is the something else; builders of
-    contexts say by their kind what they are.
+    If a value may be null or something else, that is the other branch. The kind of a context
+    builder shows which branch is meant.
     """
-    branches = [branch for branch in violation.variants if not _is_null(violation, branch)]
+    branches = [branch for branch in error.variants if not _is_null(error, branch)]
     if not branches:
-        yield violation
+        yield error
         return
-    meant = [branch for branch in branches if not _is_of_another_kind(violation, branch)]
+    meant = [branch for branch in branches if not _is_of_another_kind(error, branch)]
     if meant:
-        # A builder without a kind, or with one, may fit two branches; the first is usual.
+        # A builder may match two branches, with or without a kind; the first is usual.
         for inner in meant[0]:
-            for said in _innermost(inner):
-                yield _or_null(violation, said)
+            for deeper in _innermost(inner):
+                yield _or_null(error, deeper)
         return
     kinds = [str(inner.expected) for branch in branches for inner in branch if _names_kind(inner)]
-    path, found = (*violation.path, "kind"), violation.found["kind"]
-    yield violation._replace(path=path, keyword="enum", expected=kinds, found=found, variants=())
+    path, found = (*error.path, "kind"), error.found["kind"]
+    yield error._replace(path=path, keyword="enum", expected=kinds, found=found, variants=())
 
 
-def _is_null(violation: SchemaError, branch: tuple[SchemaError, ...]) -> bool:
-    return any(inner.path == violation.path and inner.expected == ["null"] for inner in branch)
+def _is_null(error: SchemaError, branch: tuple[SchemaError, ...]) -> bool:
+    return any(inner.path == error.path and inner.expected == ["null"] for inner in branch)
 
 
-def _or_null(violation: SchemaError, inner: SchemaError) -> SchemaError:
-    """Add null to the types that a value may have, if a branch allows it."""
-    may_be_null = any(_is_null(violation, branch) for branch in violation.variants)
-    if not may_be_null or inner.path != violation.path or inner.keyword != "type":
+def _or_null(error: SchemaError, inner: SchemaError) -> SchemaError:
+    """Add null to the allowed types of a value if a branch allows null."""
+    may_be_null = any(_is_null(error, branch) for branch in error.variants)
+    if not may_be_null or inner.path != error.path or inner.keyword != "type":
         return inner
     return inner._replace(expected=[*inner.expected, "null"])
 
 
-def _is_of_another_kind(violation: SchemaError, branch: tuple[SchemaError, ...]) -> bool:
-    return any(_names_kind(inner) and inner.path == (*violation.path, "kind") for inner in branch)
+def _is_of_another_kind(error: SchemaError, branch: tuple[SchemaError, ...]) -> bool:
+    return any(_names_kind(inner) and inner.path == (*error.path, "kind") for inner in branch)
 
 
-def _names_kind(violation: SchemaError) -> bool:
-    return violation.keyword == "const" and violation.path[-1:] == ("kind",)
+def _names_kind(error: SchemaError) -> bool:
+    return error.keyword == "const" and error.path[-1:] == ("kind",)

@@ -1,4 +1,4 @@
-"""The text of an evaluation of infereval: what stands round its items, and one item, exactly."""
+"""Parse the text of an evaluation exactly: the part outside its items, and single items."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _PLACE: Final = re.compile(r"at column \d+ \(byte \d+\)|at byte \d+(?: of the li
 
 
 class Text(NamedTuple):
-    """What was read: a value if it is readable, and what is wrong with it, with lines if known.
+    """The parsed value, if it is readable, and its violations with their lines, if known.
 
-    `replaced` are the pointers of values that stand for others which are no numbers.
+    `replaced` holds the pointers of values that replace numbers which JSON does not allow.
     """
 
     value: Any
@@ -28,7 +28,7 @@ class Text(NamedTuple):
 
 
 def read_envelope(envelope: Envelope, max_depth: int) -> Text:
-    """Read what stands round the items; offsets and lines are those in the whole document."""
+    """Read the part outside the items; offsets and lines are those of the whole document."""
     text, before = envelope.text, 0
     violations: list[tuple[Violation, int | None]] = []
     if text.startswith(UTF8_MARK):
@@ -36,7 +36,7 @@ def read_envelope(envelope: Envelope, max_depth: int) -> Text:
         text = text[before:]
         violations.append((ES102.violation(BEGINS_WITH_MARK), 1))
     parsed = parse_exactly(text, max_depth)
-    placed = [_within(envelope, incomplete_reason, before) for incomplete_reason in parsed.issues]
+    placed = [_within(envelope, issue, before) for issue in parsed.issues]
     violations += _explained(placed)
     if parsed.readable and not isinstance(parsed.value, dict):
         violations += read_object(text, max_depth, torn=True, noun="an evaluation").violations
@@ -45,45 +45,41 @@ def read_envelope(envelope: Envelope, max_depth: int) -> Text:
 
 
 def read_item(text: bytes, offset: int, line: int, max_depth: int) -> Text:
-    """Read an item, whose first byte stands at an offset and on a line of the document."""
+    """Read an item whose first byte is at an offset and on a line of the document."""
     parsed = parse_exactly(text, max_depth)
     placed = [
         _moved(
-            incomplete_reason,
-            (incomplete_reason.offset or 0) + offset,
-            (incomplete_reason.line or 1) + line - 1,
+            issue,
+            (issue.offset or 0) + offset,
+            (issue.line or 1) + line - 1,
         )
-        for incomplete_reason in parsed.issues
+        for issue in parsed.issues
     ]
     return Text(parsed.value, parsed.readable, _explained(placed), _replaced(parsed))
 
 
-def _within(envelope: Envelope, incomplete_reason: SyntaxIssue, before: int) -> SyntaxIssue:
-    """Place a trouble in the document that has a place round the items."""
-    if incomplete_reason.offset is None:
-        return incomplete_reason
-    place = incomplete_reason.offset + before
+def _within(envelope: Envelope, issue: SyntaxIssue, before: int) -> SyntaxIssue:
+    """Move an issue to its position in the document, where the items lie between."""
+    if issue.offset is None:
+        return issue
+    place = issue.offset + before
     lines = envelope.lines if envelope.is_behind(place) else 0
-    line = None if incomplete_reason.line is None else incomplete_reason.line + lines
-    return _moved(incomplete_reason, envelope.offset(place), line)
+    line = None if issue.line is None else issue.line + lines
+    return _moved(issue, envelope.offset(place), line)
 
 
 def _replaced(parsed: Parsed) -> frozenset[str | None]:
-    return frozenset(
-        incomplete_reason.pointer
-        for incomplete_reason in parsed.issues
-        if incomplete_reason.replaced
-    )
+    return frozenset(issue.pointer for issue in parsed.issues if issue.replaced)
 
 
-def _moved(incomplete_reason: SyntaxIssue, offset: int, line: int | None) -> SyntaxIssue:
-    """Place a trouble in the document, where it is one with a place in the text."""
-    if incomplete_reason.offset is None:
-        return incomplete_reason._replace(line=line)
-    message = _PLACE.sub(f"at byte {offset:,} of the file", incomplete_reason.message)
-    return incomplete_reason._replace(message=message, offset=offset, line=line)
+def _moved(issue: SyntaxIssue, offset: int, line: int | None) -> SyntaxIssue:
+    """Move an issue to its position in the document, if it has one in the text."""
+    if issue.offset is None:
+        return issue._replace(line=line)
+    message = _PLACE.sub(f"at byte {offset:,} of the file", issue.message)
+    return issue._replace(message=message, offset=offset, line=line)
 
 
 def _explained(issues: list[SyntaxIssue]) -> list[tuple[Violation, int | None]]:
-    lines = [incomplete_reason.line for incomplete_reason in issues]
+    lines = [issue.line for issue in issues]
     return list(zip(syntax.explain(issues, torn=True), lines, strict=True))

@@ -1,4 +1,4 @@
-"""What the rules of infereval look at: documents in typed views that bear any JSON value."""
+"""Typed views of infereval's documents for its rules; they accept any JSON value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TIE_BREAKS: Final = (*VERDICTS, FIRST)
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A benchmark: the document as it stands, and those parts of it that have their types."""
+    """A benchmark: the document as it is, and its parts that have the expected types."""
 
     document: Mapping[str, Any]
 
@@ -30,13 +30,13 @@ class Benchmark:
 
     @cached_property
     def panel_size(self) -> int | None:
-        """How many analysts there are, None where that cannot be told or there are none."""
+        """The number of analysts, or None if it is unknown or 0."""
         analysts = self.document.get("analysts")
         return len(analysts) or None if isinstance(analysts, list) else None
 
     @cached_property
     def bearers(self) -> frozenset[str] | None:
-        """The ids of the bearers, None where there is no map of them."""
+        """The ids of the bearers, or None if they are not a map."""
         bearers = self.document.get("bearers")
         return frozenset(bearers) if isinstance(bearers, dict) else None
 
@@ -52,7 +52,7 @@ class Benchmark:
 
     @cached_property
     def by_id(self) -> dict[str, dict[str, Any]]:
-        """The items by their ids; of several with one id the first."""
+        """The items by id; the first of several with the same id."""
         found: dict[str, dict[str, Any]] = {}
         for _, item in self.items:
             if isinstance(item.get("id"), str):
@@ -62,11 +62,11 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """An evaluation without its items, and the benchmark that it is checked against.
+    """An evaluation without its items, and its benchmark.
 
-    `hashes` are the benchmark's, that of the declared framework_version first; None where they
-    could not be taken. An evaluation that `breaks_off` may lack what stood behind the break;
-    `lacking` says why there is no benchmark, if it was looked for.
+    `hashes` are the benchmark's, in the form of the declared framework_version first, or None if
+    they could not be computed. An evaluation that `breaks_off` may lack members after the break.
+    `lacking` gives the reason if a benchmark was searched and not found.
     """
 
     document: Mapping[str, Any]
@@ -77,13 +77,13 @@ class Evaluation:
 
     @cached_property
     def config(self) -> Mapping[str, Any] | None:
-        """How the model was asked; None where that cannot be told."""
+        """The settings under which the model was asked, or None if unknown."""
         given = self.document.get("endorsement_config", None if self.breaks_off else {})
         return given if isinstance(given, dict) else None
 
     @cached_property
     def samples(self) -> int | None:
-        """How many samples there are of each item; None where that cannot be told."""
+        """The number of samples of each item, or None if unknown."""
         number = (self.config or {}).get("n_samples", DEFAULT_SAMPLES)
         if self.config is None or not is_number(number) or number != int(number) or number < 1:
             return None
@@ -91,7 +91,7 @@ class Evaluation:
 
     @cached_property
     def tie_break(self) -> str | None:
-        """Which verdict wins a tie of good and bad; None where that cannot be told."""
+        """The verdict that wins a tie of good and bad, or None if unknown."""
         given = (self.config or {}).get("tie_break", DEFAULT_TIE_BREAK)
         return given if self.config is not None and given in TIE_BREAKS else None
 
@@ -100,8 +100,8 @@ class Evaluation:
 class Item:
     """One item of an evaluation, with its number from 0.
 
-    `verdicts` is how many analyst verdicts the first item has, against which those of an
-    evaluation without a benchmark are counted.
+    `verdicts` is the number of analyst verdicts of the first item; without a benchmark, later items
+    must have as many.
     """
 
     number: int
@@ -111,7 +111,7 @@ class Item:
 
     @cached_property
     def samples(self) -> list[dict[str, Any]] | None:
-        """The samples, None where one of them cannot be counted as a vote."""
+        """The samples, or None if one of them cannot be counted as a vote."""
         given = self.value.get("samples", [])
         if not isinstance(given, list) or not all(map(_is_vote, given)):
             return None
@@ -119,7 +119,7 @@ class Item:
 
     @cached_property
     def original(self) -> dict[str, Any] | None:
-        """The item of the benchmark that has this one's id."""
+        """The item of the benchmark with the same id."""
         benchmark, name = self.evaluation.benchmark, self.value.get("id")
         if benchmark is None or not isinstance(name, str):
             return None
@@ -127,35 +127,35 @@ class Item:
 
 
 def objects(value: Any) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the objects of a list by their index; nothing where it is no list."""
+    """Yield the objects of a list with their indices; nothing for other values."""
     for index, one in enumerate(value if isinstance(value, list) else ()):
         if isinstance(one, dict):
             yield index, one
 
 
 def texts(value: Any) -> Iterator[tuple[int, str]]:
-    """Yield the texts of a list by their index; nothing where it is no list."""
+    """Yield the strings of a list with their indices; nothing for other values."""
     for index, one in enumerate(value if isinstance(value, list) else ()):
         if isinstance(one, str):
             yield index, one
 
 
 def texts_by_name(value: Any) -> dict[str, list[str]]:
-    """Return the lists of texts of a map; a list that is none has no texts."""
+    """Return the lists of strings of a map; other values give an empty list."""
     members = object_or_empty(value)
     return {name: [text for _, text in texts(given)] for name, given in members.items()}
 
 
 def object_or_empty(value: Any) -> dict[str, Any]:
-    """Return an object, or an empty one where the value is none."""
+    """Return an object; an empty one for other values."""
     return value if isinstance(value, dict) else {}
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether a value is a number of JSON, which true and false are not."""
+    """Return whether a value is a JSON number, which true and false are not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _is_vote(sample: Any) -> bool:
-    # No `in` on a set: what stands here may be of any type.
+    # No `in` on a set: the value may have any type.
     return isinstance(sample, dict) and sample.get("parsed_verdict") in VERDICTS

@@ -1,4 +1,4 @@
-"""How infereval counts votes: the samples' verdicts, and which of them wins."""
+"""Count votes as infereval does: the samples' verdicts, and the winner."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEFAULT_TIE_BREAK: Final = ABSTAIN
 
 
 class Vote(NamedTuple):
-    """The outcome of a vote: how many for each verdict, which wins, and whether by tie-break."""
+    """The outcome of a vote: the counts, the winner, and whether a tie was broken."""
 
     counts: Mapping[str, int]
     verdict: str
@@ -25,15 +25,15 @@ class Vote(NamedTuple):
 
 
 def voting(samples: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the verdicts that count, in order: not those of calls that the provider failed."""
+    """Return the verdicts that count, in order, without failed calls of the provider."""
     return [sample["parsed_verdict"] for sample in samples if sample.get("provider_error") is None]
 
 
 def vote(verdicts: Sequence[str], tie_break: str) -> Vote:
     """Count verdicts as the package's majority_vote does.
 
-    No votes give abstain, a unique maximum wins, a tie with abstain in it gives abstain; of good
-    and bad alone `tie_break` decides: a verdict, or `first` for the one that came first.
+    No votes give abstain, a unique maximum wins, and a tie with abstain gives abstain. A tie of
+    good and bad is decided by `tie_break`: a verdict, or `first` for the verdict that came first.
     """
     counted = Counter(verdicts)
     counts = {verdict: counted[verdict] for verdict in VERDICTS}

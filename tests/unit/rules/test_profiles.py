@@ -159,8 +159,8 @@ def test_a_path_counts_from_the_root_wherever_one_stands(
     assert (said(report), report.passed) == ([], True)
 
 
-MISPLACED = "the file does not lie where a datastore keeps it"
-MISNAMED = "the file's name is not a version 4 UUID in lower case with the ending"
+MISPLACED = "the file is not at a path of a datastore"
+MISNAMED = "the file name is not a version 4 UUID in lower case with the ending"
 PLACES = {
     "loose": ("{0}.json", "{0}_samples.jsonl", [("{0}.json", MISPLACED)]),
     "another root": ("Data/c/d/m/{0}.json", "Data/c/d/m/{0}_samples.jsonl", [MISPLACED]),
@@ -177,14 +177,14 @@ PLACES = {
         [
             (
                 "data/c/d/n/{0}_samples.jsonl",
-                "the rows do not lie in the folder of their aggregate",
+                "the rows file is not in the folder of its aggregate",
             )
         ],
     ),
     "another UUID": (
         "data/c/d/m/{0}.json",
         "data/c/d/m/{1}_samples.jsonl",
-        [("data/c/d/m/{1}_samples.jsonl", "the rows do not have the UUID of their aggregate")],
+        [("data/c/d/m/{1}_samples.jsonl", "the rows file does not have the UUID of its aggregate")],
     ),
     "aggregate misnamed": (
         "data/c/d/m/run.json",
@@ -208,7 +208,7 @@ PLACES = {
         "data/c:/d/aux/{0}.json",
         "data/c:/d/aux/{0}_samples.jsonl",
         [
-            'the name of the collection folder is not portable: it holds one of < > : " \\ | ? *',
+            'the name of the collection folder is not portable: it has one of < > : " \\ | ? *',
             "the name of the model folder is not portable: it is the name of a device on Windows",
         ],
     ),
@@ -222,7 +222,7 @@ PLACES = {
             ),
             (
                 "data/c/d/m /{0}_samples.jsonl",
-                "the rows do not lie in the folder of their aggregate",
+                "the rows file is not in the folder of its aggregate",
             ),
         ],
     ),
@@ -279,10 +279,10 @@ def test_a_portable_name(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        *((f"a{letter}b", "it holds one of") for letter in '<>:"\\|?*'),
-        ("nova-micro-v1:0", "it holds one of"),
+        *((f"a{letter}b", "it has one of") for letter in '<>:"\\|?*'),
+        ("nova-micro-v1:0", "it has one of"),
         *((f"a{letter}b", "invisible") for letter in "\0\n\t\x1f\x7f\x85\u00a0\u200b\u2028\ufeff"),
-        (os.fsdecode(b"a\xffb"), "no UTF-8"),
+        (os.fsdecode(b"a\xffb"), "not valid UTF-8"),
         *((name, "it ends in") for name in ("a ", "a.", "a..", "Llama. ")),
         *((name, "it begins with") for name in (" a", ".a", "-a")),
         *((name, "device") for name in ("con", "NUL", "Aux.v1", "prn .x", "COM1", "lpt9.a.b")),
@@ -373,7 +373,7 @@ def test_an_unportable_folder_is_found_even_where_the_rows_could_not_be_looked_a
 def test_rows_without_an_aggregate_are_orphans_and_that_is_said_once() -> None:
     rows = f"{FOLDER}/{UUID}_samples.jsonl"
     put(None, rows)
-    expected = ("ES902", rows, "no aggregate belongs to these rows, by name or by its file_path")
+    expected = ("ES902", rows, "these rows have no aggregate, neither by name nor by file_path")
     for inputs in (rows, ".", os.path.abspath(rows)):
         report = evalstream.check(inputs, profile=DATASTORE)
         assert said(report) == [expected]
@@ -407,7 +407,7 @@ def test_rows_that_their_aggregate_does_not_declare_are_orphans(details: Any) ->
     aggregate, rows = f"{FOLDER}/{UUID}.json", f"{FOLDER}/{UUID}_samples.jsonl"
     put(aggregate, rows)
     edit(aggregate, **{DETAILS: details})
-    message = "the aggregate does not declare the rows that were checked with it"
+    message = "the aggregate does not declare the rows file that was checked with it"
     for inputs in (aggregate, rows, "."):
         report = evalstream.check(inputs, profile=DATASTORE, select=("ES9", "ES5"))
         assert said(report) == [("ES902", aggregate, message)]

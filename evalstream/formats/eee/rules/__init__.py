@@ -1,1 +1,1 @@
-"""The rules of Every Eval Ever."""
+"""The rules of the format eee (Every Eval Ever)."""

@@ -1,4 +1,4 @@
-"""ES7: the aggregate by itself."""
+"""ES7: rules about the aggregate alone."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from evalstream.formats.eee.aggregate import (
 )
 from evalstream.formats.eee.claims import Claims
 from evalstream.model.finding import Severity, Violation, at_least, at_most
+from evalstream.model.text import counted
 from evalstream.rules.base import Rule
 
 PLACEHOLDER: Final = -1
-"""What some leaderboards write where there is no score."""
+"""The value that some leaderboards write for a missing score."""
 
 DEPLOYMENT: Final = ("deployment_type", "model_availability")
 _EPOCH = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE]\+?[0-9]+)?")
-"""A Unix time as the schema asks for it; how precise it is, and of what age, is not judged."""
+"""A Unix time as the schema requires it; its precision and age do not matter."""
 
 Place = dict[str, Any]
 
@@ -51,7 +52,7 @@ def _aggregate_score(aggregate: Aggregate) -> Iterator[Violation]:
         elif lowest is not None and score < lowest and not is_alike(score, lowest):
             message = "the score is below the metric's min_score"
             if score == PLACEHOLDER:
-                message += "; leave a result without a score out, -1 is read as one"
+                message += "; leave out a result that has no score, since -1 counts as one"
             yield ES701.violation(message, expected=at_least(lowest), **at)
         elif highest is not None and score > highest and not is_alike(score, highest):
             message = "the score is above the metric's max_score"
@@ -85,7 +86,7 @@ def _interval(
     if level is not None and not 0 <= level <= 1:
         pointer = f"{where}/confidence_level"
         yield ES702.violation(
-            "confidence_level is not within 0 and 1", pointer=pointer, found=level
+            "confidence_level is not between 0 and 1", pointer=pointer, found=level
         )
     if lower is None or upper is None:
         return
@@ -97,7 +98,7 @@ def _interval(
     elif claims is not None and claims.outside_its_interval():
         message = "the score is outside its own confidence interval"
         if lower == -upper:
-            message += ", which looks like a distance from the score: write the bounds themselves"
+            message += "; the bounds look like distances from the score"
         yield ES702.violation(message, pointer=where, found=found, severity=Severity.WARNING)
 
 
@@ -122,7 +123,7 @@ def _evaluation_id_shape(aggregate: Aggregate) -> Iterator[Violation]:
         parts = identity.split("/")
         place: Place = {"pointer": "/evaluation_id", "found": identity}
         if len(parts) < 2:
-            message = "evaluation_id has no separator; write eval_name/model_id/retrieved_timestamp"
+            message = "evaluation_id does not have the form eval_name/model_id/retrieved_timestamp"
             yield ES704.violation(message, **place)
         elif not all(part.strip() for part in parts):
             yield ES704.violation("evaluation_id has an empty part", **place)
@@ -139,7 +140,7 @@ def _bootstrap(aggregate: Aggregate) -> Iterator[Violation]:
         for member in ("num_samples", "num_bootstrap_samples"):
             count = number(uncertainty.get(member))
             if count is not None and count <= 0 and count.is_integer():
-                message = f"{member} is {count:.0f}; nothing follows from no samples"
+                message = f"{member} is not positive"
                 found = uncertainty[member]
                 yield ES705.violation(message, pointer=f"{where}/{member}", found=found)
         methods = [
@@ -148,20 +149,21 @@ def _bootstrap(aggregate: Aggregate) -> Iterator[Violation]:
         ]
         resampled = any(isinstance(name, str) and "bootstrap" in name.lower() for name in methods)
         if resampled and uncertainty.get("num_bootstrap_samples") is None:
-            message = "a bootstrap method without num_bootstrap_samples"
+            message = "num_bootstrap_samples is missing, though the method is a bootstrap"
             yield ES705.violation(message, pointer=where)
 
 
 def _deployment(aggregate: Aggregate) -> Iterator[Violation]:
-    """Ask for what the schema demands from 0.2.3 on, below it."""
+    """Require below 0.2.3 what the schema requires from 0.2.3 on."""
     details = _object(_object(aggregate.document, "model_info"), "additional_details")
     missing = [name for name in DEPLOYMENT if not details.get(name)]
     if not missing or _demands_deployment(aggregate.version or versions.DEFAULT_VERSION):
         return
-    message = f"model_info.additional_details has no {' and no '.join(missing)}"
-    # One without the other was forgotten; both together are just not known to old writers.
+    are = "is" if len(missing) == 1 else "are"
+    message = f"{' and '.join(missing)} {are} missing from model_info.additional_details"
+    # One of them was forgotten; if both are missing, the writer is too old to know them.
     severity = Severity.WARNING if len(missing) == 1 else Severity.INFO
-    message += ", which later versions demand"
+    message += "; required from 0.2.3 on"
     yield ES706.violation(message, pointer="/model_info", severity=severity)
 
 
@@ -179,15 +181,17 @@ def _level_score(aggregate: Aggregate) -> Iterator[Violation]:
         if score == UNKNOWN_LEVEL and metric.get("has_unknown_level") is True:
             continue
         if not (0 <= score < len(levels) and score == int(score)):
-            message = f"the score is no index of the {len(levels)} level_names"
+            message = (
+                f"the score is not an index of the {counted(len(levels), 'level')} in level_names"
+            )
             if score == UNKNOWN_LEVEL:
-                message += "; -1 needs has_unknown_level"
+                message += "; -1 requires has_unknown_level"
             pointer = f"{RESULTS}/{place}/score_details/score"
             yield ES708.violation(message, pointer=pointer, found=score)
 
 
 def _number_as_written(claim: Decimal) -> int | float:
-    """Return a claim as the JSON number that it is in the document."""
+    """Return a claim as the JSON number that the document has."""
     return (
         int(claim)
         if claim == claim.to_integral_value() and claim.as_tuple().exponent == 0

@@ -1,4 +1,4 @@
-"""ES6: how the rows cover the results of their aggregate."""
+"""ES6: rules about how the rows cover the results of their aggregate."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _result_without_rows(facts: RunFacts) -> Iterator[Violation]:
     if lacking:
         first = next(line for _, _, line in facts.tally.without_result)
         message = (
-            "rows have no evaluation_result_id, though the aggregate defines them "
+            "evaluation_result_id is missing from rows, though the results have ids "
             f"(first {facts.at(first)})"
         )
         yield ES604.violation(message, count=lacking)
@@ -35,22 +35,22 @@ def _result_without_rows(facts: RunFacts) -> Iterator[Violation]:
 
 
 def _rows_without_result(facts: RunFacts) -> Iterator[Violation]:
-    """Name the rows that count in no claim; where no row joins any of the results, ES804 speaks."""
+    """Report rows that count in no claim; if no row joins any result, ES804 reports it."""
     if facts.aggregate is None or (facts.context.results and not facts.tally.scores):
         return
     for _, count, line in facts.tally.unjoined:
         if facts.context.results:
             message = "rows join no result by their evaluation_name, though other rows join one"
         else:
-            message = "rows join no result, since the aggregate has none"
-        message += f", and count in no claim (first {facts.at(line)})"
+            message = "rows join no result, since the aggregate has no results"
+        message += f"; they count in no claim (first {facts.at(line)})"
         yield ES604.violation(message, count=count, about_rows=True)
 
 
 def _uneven_fan_out(facts: RunFacts) -> Iterator[Violation]:
     """Compare the sets of samples under the results of one evaluation.
 
-    Results over the splits of a dataset share no sample; they are not uneven.
+    Results over different splits of a dataset share no sample; they are not uneven.
     """
     for results in _together(facts).values() if facts.tally.is_whole else ():
         covers = {result.place: facts.coverage.of(result.place) for result in results}
@@ -64,8 +64,8 @@ def _uneven_fan_out(facts: RunFacts) -> Iterator[Violation]:
             if (mine.samples, mine.digest) == (most.samples, most.digest):
                 continue
             message = (
-                f"its rows score {mine.samples:,} samples, those of result {widest.place} "
-                f"{most.samples:,}; they are not the same samples"
+                f"the rows of this result score {mine.samples:,} samples and those of result "
+                f"{widest.place} score {most.samples:,}; the samples differ"
             )
             yield ES607.violation(message, pointer=f"{RESULTS}/{result.place}")
 
@@ -75,8 +75,8 @@ def _uneven_repeats(facts: RunFacts) -> Iterator[Violation]:
         cover = facts.coverage.of(result.place)
         if result.place in facts.tally.scores and not cover.is_even:
             message = (
-                f"its {counted(cover.samples, 'sample')} have {cover.repeats:,} repeats, some more "
-                "than others; those with more of them count more"
+                f"{counted(cover.samples, 'sample')} of this result have {cover.repeats:,} repeats, "
+                "not all equally many; a sample with more repeats counts more"
             )
             yield ES610.violation(message, pointer=f"{RESULTS}/{result.place}")
 
@@ -91,7 +91,7 @@ def _together(facts: RunFacts) -> Mapping[tuple[str | None, str | None], list[Re
 
 
 def _other_output(notice: DuplicateMatch, where: Where) -> Violation:
-    message = f"other choices or another output than {where(notice.earlier)}, which scores the same sample"
+    message = f"choices or output differ from those of the same sample {where(notice.earlier)}"
     return ES608.violation(message)
 
 
@@ -103,9 +103,9 @@ def _sample_list(facts: RunFacts) -> Iterator[Violation]:
 
 
 def _samples_number(facts: RunFacts, result: Result) -> Iterator[Violation]:
-    """Hold the size of the dataset against the samples that the rows score.
+    """Compare the size of the dataset with the number of samples that the rows score.
 
-    A run over a part of the dataset is told by a num_samples that its rows bear out.
+    A num_samples that the rows confirm shows that the run covers a part of the dataset.
     """
     declared, claims = result.samples_number, facts.aggregate.claims if facts.aggregate else {}
     samples, joined = _samples(facts, result), facts.tally.scores[result.place].joined
@@ -113,7 +113,7 @@ def _samples_number(facts: RunFacts, result: Result) -> Iterator[Violation]:
         return
     if samples < declared and claims[result.place].num_samples in (samples, joined):
         return
-    message = f"samples_number is {declared:,}, the rows score {samples:,} samples"
+    message = f"samples_number is {declared:,}, but the rows score {counted(samples, 'sample')}"
     pointer = f"{RESULTS}/{result.place}/source_data/samples_number"
     yield ES609.violation(message, pointer=pointer, expected=samples, found=declared)
 
@@ -130,7 +130,7 @@ def _sample_ids(facts: RunFacts, result: Result) -> Iterator[Violation]:
         message = f"rows score samples that sample_ids does not list (first {facts.at(line)})"
         yield ES609.violation(message, pointer=pointer, count=count)
     if not unlisted and samples < listed != samples_beside(facts, result):
-        message = f"sample_ids lists {listed:,} samples, the rows score {samples:,} of them"
+        message = f"sample_ids lists {listed:,} samples, but the rows score {samples:,} of them"
         yield ES609.violation(message, pointer=pointer)
 
 

@@ -1,4 +1,4 @@
-"""ES903 to ES906 and ES908: what several runs of one call say of each other."""
+"""ES903 to ES906 and ES908: rules about relations between the runs of one call."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from evalstream.rules.base import Rule, place_in
 
 
 def repeated_record(earlier: str) -> Violation:
-    """Say that an earlier aggregate is the same record."""
+    """Return the violation for an aggregate with the same record as an earlier one."""
     return ES903.violation(f"the same record as {earlier}")
 
 
 def reused_uuid(earlier: str) -> Violation:
-    """Say that an earlier aggregate of other content has the same UUID."""
-    return ES906.violation(f"the UUID of this record is also that of another record, {earlier}")
+    """Return the violation for an aggregate with the UUID of an earlier, different one."""
+    return ES906.violation(f"another record has the same UUID: {earlier}")
 
 
 def colliding_path(path: str, earlier: str) -> Violation:
-    """Say that an earlier path differs from this one in case alone."""
-    message = f"the path differs in case alone from {earlier}; rename one of them"
+    """Return the violation for a path that differs from an earlier one only in case."""
+    message = f"the path differs only in upper and lower case from {earlier}; rename one of them"
     return ES908.violation(message, found=path)
 
 
 def overlapping_rows(samples: int, earlier: str, *, several: bool) -> Violation:
-    """Say that earlier files of the same evaluation hold some of the samples as well."""
-    held = f"{earlier} and other files" if several else earlier
-    stands = "is" if samples == 1 else "are"
-    message = f"{counted(samples, 'sample')} of the same evaluation {stands} already in {held}"
+    """Return the violation for samples that earlier files of the same evaluation also have."""
+    files = f"{earlier} and other files" if several else earlier
+    are = "is" if samples == 1 else "are"
+    message = f"{counted(samples, 'sample')} of the same evaluation {are} already in {files}"
     return ES904.violation(message)
 
 
 def repeated_claim(earlier: str) -> Violation:
-    """Say that an earlier aggregate is of the same evaluation, and no rows tell them apart."""
-    message = f"the same evaluation as {earlier}, and not both have rows to be told apart by"
+    """Return the violation for a second aggregate of an evaluation, if not both have rows."""
+    message = f"the same evaluation as {earlier}; only rows of both could distinguish them"
     return ES904.violation(message, pointer="/evaluation_id")
 
 
 def unlinked_rows(groups: int) -> Violation:
-    """Say that not all rows were checked against those of other runs."""
+    """Return the violation for rows that were not compared with other runs."""
     message = (
-        f"the rows are of more than {groups:,} results; those of the first {groups:,} alone were "
-        "held against other runs"
+        f"the rows belong to more than {groups:,} results; only those of the first {groups:,} were "
+        "compared with other runs"
     )
     return ES904.violation(message, severity=Severity.INFO)
 
@@ -52,17 +52,16 @@ def unlinked_rows(groups: int) -> Violation:
 def drifted_sample(
     number: int, *, is_array: bool, earlier: str, earlier_number: int, was_array: bool
 ) -> Violation:
-    """Say that an earlier run shows another input under a sample's id."""
-    here = "in this row" if is_array else "on this line"
+    """Return the violation for a sample whose input differs in an earlier run."""
     there = place_in("json" if was_array else "jsonl")(earlier_number)
-    message = f"the sample {here} has another input than {there} of {earlier}"
+    message = f"the input differs from that of the same sample {there} of {earlier}"
     return ES905.violation(message, pointer=f"/{number - 1}" if is_array else None)
 
 
 def drifted_like(samples: int, earlier: str) -> Violation:
-    """Say that a run has the very inputs of an earlier one in which samples had drifted."""
-    has = "has another input" if samples == 1 else "have other inputs"
-    message = f"{counted(samples, 'sample')} {has} than in an earlier run, the same as in {earlier}"
+    """Return the violation for a run with the same inputs as an earlier run that drifted."""
+    which = "input of 1 sample differs" if samples == 1 else f"inputs of {samples:,} samples differ"
+    message = f"the {which} from an earlier run in the same way as in {earlier}"
     return ES905.violation(message, count=samples)
 
 

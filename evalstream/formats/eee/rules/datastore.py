@@ -1,4 +1,4 @@
-"""ES9: what a datastore demands of its files: places that fit the model, and no orphans."""
+"""ES9: rules about a datastore: paths that match the model, and files without a counterpart."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ ROWS: Final = "_samples.jsonl"
 
 
 def _datastore_path(facts: RunFacts) -> Iterator[Violation]:
-    """Judge the aggregate's place and the rows'; a folder that both lie in, only once."""
+    """Check the path of the aggregate and of the rows, and a folder that they share only once."""
     aggregate = rows = None
     if facts.aggregate is not None and facts.aggregate_path is not None:
         aggregate = place_of(facts.aggregate_path)
-        yield from _misplaced(aggregate, AGGREGATE)
+        yield from _check_path(aggregate, AGGREGATE)
     if facts.path is not None:
         rows = place_of(facts.path)
         if aggregate is None or rows.folder != aggregate.folder:
-            yield from _misplaced(rows, ROWS, about_rows=True)
+            yield from _check_path(rows, ROWS, about_rows=True)
         elif rows.inside:
-            yield from _misnamed(rows, ROWS, about_rows=True)
+            yield from _check_name(rows, ROWS, about_rows=True)
     if aggregate is not None and rows is not None:
-        yield from _apart(aggregate, rows)
+        yield from _compare_paths(aggregate, rows)
 
 
-def _misplaced(
+def _check_path(
     place: DatastorePath, ending: str, *, about_rows: bool = False
 ) -> Iterator[Violation]:
     if not place.inside:
-        # What lies further up is the machine's own business and stays out of reports.
-        message = "the file does not lie where a datastore keeps it"
+        # Folders further up belong to the machine and stay out of reports.
+        message = "the file is not at a path of a datastore"
         yield _violation(message, PATTERN + ending, None, about_rows=about_rows)
         return
     for folder, name in zip(FOLDERS, place.folders[1:], strict=True):
@@ -57,26 +57,26 @@ def _misplaced(
         if reason:
             message = f"the name of the {folder} folder is not portable: {reason}"
             yield _violation(message, None, name, about_rows=about_rows)
-    yield from _misnamed(place, ending, about_rows=about_rows)
+    yield from _check_name(place, ending, about_rows=about_rows)
 
 
-def _misnamed(place: DatastorePath, ending: str, *, about_rows: bool) -> Iterator[Violation]:
+def _check_name(place: DatastorePath, ending: str, *, about_rows: bool) -> Iterator[Violation]:
     if place.uuid(ending) is None:
-        message = f"the file's name is not a version 4 UUID in lower case with the ending {ending}"
+        message = f"the file name is not a version 4 UUID in lower case with the ending {ending}"
         yield _violation(message, f"<uuid4>{ending}", place.name, about_rows=about_rows)
 
 
-def _apart(aggregate: DatastorePath, rows: DatastorePath) -> Iterator[Violation]:
-    """Hold two places against each other as far as each is a sound one."""
+def _compare_paths(aggregate: DatastorePath, rows: DatastorePath) -> Iterator[Violation]:
+    """Compare the paths of aggregate and rows, if each of them is valid."""
     uuid = aggregate.uuid(AGGREGATE)
     if not aggregate.inside or not rows.inside or uuid is None or rows.uuid(ROWS) is None:
         return
     expected = aggregate._replace(name=uuid + ROWS)
     if rows.folder != aggregate.folder:
-        message = "the rows do not lie in the folder of their aggregate"
+        message = "the rows file is not in the folder of its aggregate"
         yield _violation(message, expected.path, rows.path, about_rows=True)
     elif rows.name != expected.name:
-        message = "the rows do not have the UUID of their aggregate"
+        message = "the rows file does not have the UUID of its aggregate"
         yield _violation(message, expected.name, rows.name, about_rows=True)
 
 
@@ -90,9 +90,9 @@ def _orphan(facts: RunFacts) -> Iterator[Violation]:
         yield ES902.violation(facts.missing, pointer=f"{DETAILS}/file_path")
     elif are_undeclared(facts):
         if facts.aggregate is None:
-            yield ES902.violation("no aggregate belongs to these rows, by name or by its file_path")
+            yield ES902.violation("these rows have no aggregate, neither by name nor by file_path")
         else:
-            message = "the aggregate does not declare the rows that were checked with it"
+            message = "the aggregate does not declare the rows file that was checked with it"
             yield ES902.violation(message, found=_name(facts.path or ""))
     if facts.aggregate is None:
         return
@@ -100,12 +100,12 @@ def _orphan(facts: RunFacts) -> Iterator[Violation]:
     checked = None if facts.path is None else os.path.realpath(facts.path)
     for path in facts.beside:
         if os.path.basename(path) not in known and _target(path) != checked:
-            message = "beside the aggregate lie rows under its name that it does not declare"
+            message = "a rows file with the name of the aggregate is next to it, but not declared"
             yield ES902.violation(message, found=_name(path))
 
 
 def are_undeclared(facts: RunFacts) -> bool:
-    """Tell whether no aggregate says anything of the rows; ES902 then says more than ES506."""
+    """Return whether no aggregate has a claim about the rows; ES902 then replaces ES506."""
     if facts.path is None or facts.layout == "aggregate":
         return False
     if facts.aggregate is None:
@@ -115,7 +115,7 @@ def are_undeclared(facts: RunFacts) -> bool:
 
 
 def _foreign_directory(facts: RunFacts) -> Iterator[Violation]:
-    """Compare the directory of an aggregate with the one that its model's identity addresses."""
+    """Compare an aggregate's directory with the one that its model's identity stands for."""
     if facts.aggregate is None or facts.aggregate_path is None:
         return
     place = place_of(facts.aggregate_path)
@@ -128,15 +128,15 @@ def _foreign_directory(facts: RunFacts) -> Iterator[Violation]:
     *above, developer, model = place.folders
     if (developer, model) != address:
         message = (
-            "model_info.id addresses another directory than the one that the file lies in;"
-            " let both agree on one spelling"
+            "model_info.id stands for a different directory from the one that holds the file;"
+            " use one spelling for both"
         )
         found, expected = ("/".join((*above, *folders)) for folders in (place.folders[2:], address))
         yield ES910.violation(message, expected=expected, found=found)
 
 
 def _address(aggregate: Aggregate) -> Address | Unaddressable | None:
-    """Return what the model's identity addresses, None where the schema has to speak first."""
+    """Return the directory for the model's identity, or None if the schema reports it first."""
     identity, developer = aggregate.model_id, aggregate.developer
     if identity is None or not ("/" in identity or developer is None or isinstance(developer, str)):
         return None
@@ -144,28 +144,29 @@ def _address(aggregate: Aggregate) -> Address | Unaddressable | None:
 
 
 def _is_in_a_datastore(place: DatastorePath, facts: RunFacts) -> bool:
-    """Tell whether the folders of a place have the meaning that a datastore gives them.
+    """Return whether the folders of a path have the meaning that a datastore gives them.
 
-    Without the profile a UUID as the name has to show it: other folders are called data, too.
+    Without the profile only a UUID as file name shows this, since other folders are called data,
+    too.
     """
     context = facts.context
-    judged = PROFILES[context.options.profile].codes | context.enabled
-    is_kept = place.uuid(AGGREGATE) is not None or ES901.code in judged
-    return place.inside and is_kept and not any(map(unportable, place.folders[1:]))
+    enabled = PROFILES[context.options.profile].codes | context.enabled
+    has_meaning = place.uuid(AGGREGATE) is not None or ES901.code in enabled
+    return place.inside and has_meaning and not any(map(unportable, place.folders[1:]))
 
 
 def _unaddressable(address: Unaddressable, aggregate: Aggregate) -> Iterator[Violation]:
     found = aggregate.developer if address.member == "developer" else aggregate.model_id
     pointer = "/model_info" if found is None else f"/model_info/{address.member}"
     message = (
-        f"model_info.{address.member} does not address a directory of the datastore:"
+        f"model_info.{address.member} does not stand for a directory of the datastore:"
         f" {address.reason}; write model_info.id as developer/name"
     )
     yield ES910.violation(message, pointer=pointer, found=found)
 
 
 def _target(path: str) -> str:
-    """Return the absolute path that a file has, or that a link names, which is not followed."""
+    """Return the absolute path of a file, or of the target of a link, which is not followed."""
     if os.path.islink(path):
         path = os.path.join(os.path.dirname(path), os.readlink(path))
     return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))

@@ -1,4 +1,4 @@
-"""ES3: what should not stand in a row: the answer in the question, and secrets."""
+"""ES3: rules about content that does not belong in a row: answers in questions, and secrets."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from evalstream.rules.base import RowCheck, Rule
 Row = Mapping[str, Any]
 
 TELLING_CHARACTERS: Final = 20
-"""An answer shorter than this stands in many questions by chance."""
+"""Shorter answers appear in many questions by chance."""
 
 _MARKS: Final = (
     "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "hf_", "xox", "AKIA",
     "ASIA", "AIza", "eyJ", "earer ", "PRIVATE KEY-----",
 )  # fmt: skip
-"""What the forms below begin with; a text without any of them needs no second look."""
+"""Marks of the forms below; a string without any of them needs no further search."""
 
 _SECRET = re.compile(
     r"""
@@ -42,13 +42,13 @@ _SECRET = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-"""Forms that the issuers of keys publish so that scanners can find them."""
+"""Key formats that issuers publish for secret scanners."""
 
 _SHORTEST: Final = 15
-"""How long the shortest of these forms is."""
+"""The length of the shortest of these forms."""
 
 _RUN = re.compile(r"[A-Za-z0-9]{12,}")
-"""What every key has: a run of characters, in which digits tell it from a word."""
+"""A run of characters that every key has; digits distinguish it from a word."""
 
 _SECRET_KEY = re.compile(
     r"(?:^|[_.-]|(?<=[a-z])(?=[A-Z]))(?i:api[_-]?key|(?:client[_-]?)?secret(?:[_-]?(?:access[_-]?)?key)?|"
@@ -64,12 +64,12 @@ _PLACEHOLDER = re.compile(
 _VARIABLE = re.compile(
     r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|(?:os|process|config|settings)\.\S*|[A-Za-z_.]+[(\[].*"
 )
-"""A name of an environment variable, or an expression that reads one."""
+"""The name of an environment variable, or an expression that reads one."""
 
 _PLAUSIBLE = re.compile(r"[!-~]{12,}")
 _CHARACTERS_OF_A_PASSWORD: Final = 6
 _CHARACTERS_OF_A_KEY: Final = 12
-"""How many different characters a key has at least; `sk-aaaaaaaaaaaaaaaaaaaaaaaa` is none."""
+"""The least number of different characters in a key; `sk-aaaaaaaaaaaaaaaaaaaaaaaa` has too few."""
 
 
 def _answer_leak(context: RowContext) -> RowCheck:
@@ -78,55 +78,55 @@ def _answer_leak(context: RowContext) -> RowCheck:
         raw = sample.get("raw") if sample.__class__ is dict else None
         if raw.__class__ is not str:
             return ()
-        if _spoken_in(raw, row, context.version_of(row)):
+        if _has_answer(raw, row, context.version_of(row)):
             return (
-                ES312.violation("input.raw holds what the assistant said", pointer="/input/raw"),
+                ES312.violation("input.raw contains the assistant's answer", pointer="/input/raw"),
             )
-        # The last choice ends many a question, and may be the right one.
+        # Many questions end with their last choice, which may be the right one.
         references = () if sample.get("choices") else _texts(sample.get("reference"))
         if any(_ends_in(raw.rstrip(), text) for text in references):
-            return (ES312.violation("input.raw ends in the reference", pointer="/input/raw"),)
+            return (ES312.violation("input.raw ends with the reference", pointer="/input/raw"),)
         return ()
 
     return check
 
 
-def _spoken_in(raw: str, row: Row, version: str) -> bool:
-    """Tell whether a question ends in the output, or has an assistant's turn within.
+def _has_answer(raw: str, row: Row, version: str) -> bool:
+    """Return whether a question ends with the output or contains an assistant's turn.
 
-    Either begins a line, or stands behind a speaker's name, and ends a line. Elsewhere an answer
-    quotes the question, or repeats one of its choices or examples.
+    The answer must begin a line or follow a speaker's name, and end a line. Elsewhere an answer may
+    quote the question, or repeat one of its choices or examples.
     """
     output, transcript = row.get("output"), row_view.transcript(row, version)
     ending = raw.rstrip()
-    for said in _telling(output.get("raw") if output.__class__ is dict else None):
-        if ending.endswith(said) and _begins_line(raw, len(ending) - len(said)):
+    for answer in _long_strings(output.get("raw") if output.__class__ is dict else None):
+        if ending.endswith(answer) and _begins_line(raw, len(ending) - len(answer)):
             return True
     return any(
-        _stands_alone(said, raw)
+        _is_on_its_own_line(answer, raw)
         for turn in (transcript[1] if transcript else ())
         if turn.__class__ is dict and turn.get("role") == "assistant"
-        for said in _telling(turn.get("content"))
+        for answer in _long_strings(turn.get("content"))
     )
 
 
-def _stands_alone(said: str, raw: str) -> bool:
-    start = raw.find(said)
+def _is_on_its_own_line(answer: str, raw: str) -> bool:
+    start = raw.find(answer)
     while start >= 0:
-        end = start + len(said)
+        end = start + len(answer)
         if _begins_line(raw, start) and raw[end : end + 9].lstrip(" \t\r")[:1] in ("", "\n"):
             return True
-        start = raw.find(said, end)
+        start = raw.find(answer, end)
     return False
 
 
 def _begins_line(text: str, place: int) -> bool:
-    """Tell whether nothing but a few blanks or a speaker's name comes before in the line."""
+    """Return whether only blanks or a speaker's name come before a position in its line."""
     return text[max(place - 9, 0) : place].rstrip(" \t")[-1:] in ("", "\n", ":")
 
 
 def _ends_in(text: str, reference: str) -> bool:
-    """Tell whether a question ends in its reference, as a word of its own and no mere letter."""
+    """Return whether a question ends with its reference as a word of more than one letter."""
     bare = reference.strip()
     if len(bare) >= len(text) or not text.endswith(bare):
         return False
@@ -134,8 +134,8 @@ def _ends_in(text: str, reference: str) -> bool:
     return bool(bare) and not letter and not text[-len(bare) - 1].isalnum()
 
 
-def _telling(value: Any) -> Iterator[str]:
-    """Yield the texts that are long enough to tell where they come from."""
+def _long_strings(value: Any) -> Iterator[str]:
+    """Yield the strings that are long enough to identify their origin."""
     return (bare for text in _texts(value) if len(bare := text.strip()) >= TELLING_CHARACTERS)
 
 
@@ -150,7 +150,7 @@ def _credential(context: RowContext) -> RowCheck:
     def check(row: Row) -> Iterable[Violation]:
         return [
             ES316.violation(
-                f"looks like {what}; revoke it, and write the row without it", pointer=place
+                f"looks like {what}; revoke it and remove it from the row", pointer=place
             )
             for place, what in _secrets(row)
         ]
@@ -159,9 +159,9 @@ def _credential(context: RowContext) -> RowCheck:
 
 
 def _secrets(row: Row) -> Iterator[tuple[str, str]]:
-    """Yield where something looks like a secret, and what it looks like; never the value.
+    """Yield the pointer and a description of each suspected secret, never its value.
 
-    Below a name that is a secret, the place is that of the object with the name.
+    For a name that is itself a secret, the pointer is that of the object with the name.
     """
     waiting: list[tuple[tuple[Any, ...], _Name, Any]] = [((), _NO_NAME, row)]
     while waiting:
@@ -170,19 +170,19 @@ def _secrets(row: Row) -> Iterator[tuple[str, str]]:
             if _has_secret(value):
                 yield pointer(path), "a key or token of a known form"
             elif (name.of_secret or name.of_token) and _is_secret(value, name):
-                yield pointer(path), "a secret, by the name that it stands under"
+                yield pointer(path), "a secret, according to its name"
         elif value.__class__ is list:
             waiting.extend(((*path, place), _NO_NAME, item) for place, item in enumerate(value))
         elif value.__class__ is dict:
             for key, item in value.items():
-                called = _judged(key)
-                if called.is_secret:
-                    yield pointer(path), "a key or token of a known form in a name"
-                waiting.append((path if called.is_secret else (*path, key), called, item))
+                classified = _classify(key)
+                if classified.is_secret:
+                    yield pointer(path), "a name that contains a key or token of a known form"
+                waiting.append((path if classified.is_secret else (*path, key), classified, item))
 
 
 class _Name(NamedTuple):
-    """What a name says: that it is a secret itself, or that its value is one, or a token."""
+    """What a name shows: that it is a secret itself, or that its value is a secret or a token."""
 
     is_secret: bool
     of_secret: bool
@@ -190,8 +190,8 @@ class _Name(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def _judged(name: str) -> _Name:
-    """Judge a name; rows share most of theirs."""
+def _classify(name: str) -> _Name:
+    """Classify a name; most rows share their names, so results are kept."""
     return _Name(
         is_secret=_has_secret(name),
         of_secret=_SECRET_KEY.search(name) is not None,
@@ -200,26 +200,26 @@ def _judged(name: str) -> _Name:
 
 
 def _has_secret(text: str) -> bool:
-    """Tell whether a text holds a key or token of a known form that is no placeholder."""
+    """Return whether a string has a key or token of a known form that is not a placeholder."""
     if len(text) < _SHORTEST or not any(mark in text for mark in _MARKS):
         return False
     return any(_is_genuine(found["token"] or found["key"]) for found in _SECRET.finditer(text))
 
 
 def _is_genuine(key: str) -> bool:
-    """Tell whether a key looks drawn at random, and not like words or a stand-in."""
+    """Return whether a key looks random, not like words or a placeholder."""
     if len(set(key)) < _CHARACTERS_OF_A_KEY or _PLACEHOLDER.fullmatch(key):
         return False
     if key.startswith("hf_"):
-        # These may do without a digit.
+        # These may have no digit.
         return not (key.islower() or key.isupper())
     return key.startswith("AKIA") or any(not run.isalpha() for run in _RUN.findall(key))
 
 
 def _is_secret(value: str, name: _Name) -> bool:
-    """Tell whether a value is a secret by its name: no stand-in, and no name of a variable.
+    """Return whether a value under a telling name is a secret, not a placeholder or a variable.
 
-    A token is often one of a text; a secret one has digits and letters, and no words.
+    `token` often means a token of text; as a secret it has digits and letters, and no words.
     """
     bare = value.strip().strip("\"'")
     if not name.of_secret:

@@ -1,4 +1,4 @@
-"""ES6: rows against their aggregate."""
+"""ES6: rules about the ids that link rows to their aggregate."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from evalstream.rules.base import RowCheck, Rule
 def _foreign_evaluation(context: RowContext) -> RowCheck | None:
     if context.evaluation_id is None:
         return None
-    message = "evaluation_id is not the aggregate's"
-    return _expecting(ES601, "evaluation_id", {context.evaluation_id}, message)
+    message = "evaluation_id differs from that of the aggregate"
+    return _check_member(ES601, "evaluation_id", {context.evaluation_id}, message)
 
 
 def _foreign_model(context: RowContext) -> RowCheck | None:
     if context.model_id is None:
         return None
-    message = "model_id is not the aggregate's model_info.id"
-    return _expecting(ES602, "model_id", {context.model_id}, message)
+    message = "model_id differs from model_info.id of the aggregate"
+    return _check_member(ES602, "model_id", {context.model_id}, message)
 
 
 def _unknown_result(context: RowContext) -> RowCheck | None:
     if not context.results and context.evaluation_id is None and context.model_id is None:
-        # There is no aggregate; one without any result knows none of the rows' results.
+        # There is no aggregate. If there were one without results, every row's result is unknown.
         return None
     ids = {result.id for result in context.results if result.id is not None}
     expected = one_of(sorted(ids))
@@ -37,10 +37,10 @@ def _unknown_result(context: RowContext) -> RowCheck | None:
         found = row.get("evaluation_result_id")
         if found.__class__ is not str or found in ids:
             return ()
-        # Before 0.2.2 the key means nothing by itself: rows may hold whatever keys they like.
+        # Before 0.2.2 the format does not define the key, and rows may have any keys.
         if not ids and context.version_of(row) in _WITHOUT_RESULT_IDS:
             return ()
-        message = "evaluation_result_id is no result of the aggregate"
+        message = "evaluation_result_id is not the id of a result in the aggregate"
         pointer = "/evaluation_result_id"
         return (ES603.violation(message, pointer=pointer, expected=expected, found=found),)
 
@@ -48,11 +48,11 @@ def _unknown_result(context: RowContext) -> RowCheck | None:
 
 
 def _unknown_evaluation_name(context: RowContext) -> RowCheck | None:
-    """Judge rows by the names that writers use.
+    """Check evaluation_name against the names that converters are known to write.
 
-    Converters before 0.3.0 name results after metric and scorer, and rows after the dataset,
-    with or without its organisation, or after the task. Rows of a subtask carry its name
-    behind that of the whole.
+    Converters before 0.3.0 name results after metric and scorer, and rows after the dataset, with
+    or without its organisation, or after the task. Rows of a subtask have its name after that of
+    the whole task.
     """
     if context.evaluation_names is None:
         return None
@@ -63,15 +63,15 @@ def _unknown_evaluation_name(context: RowContext) -> RowCheck | None:
     )
     joined = {result.id: result.name for result in context.results if result.id is not None}
     ids = {result.name: result.id for result in context.results}
-    message = "evaluation_name is none of the aggregate's results"
-    check = _expecting(ES605, "evaluation_name", context.evaluation_names, message)
+    message = "evaluation_name is not the name of a result in the aggregate"
+    check = _check_member(ES605, "evaluation_name", context.evaluation_names, message)
 
-    def check_unless_at_home(row: Mapping[str, Any]) -> Iterable[Violation]:
+    def check_name(row: Mapping[str, Any]) -> Iterable[Violation]:
         found = row.get("evaluation_name")
         if found.__class__ is not str:
             return ()
         if found in ids:
-            return _of_another(row, joined, ids)
+            return _result_mismatch(row, joined, ids)
         if found in names:
             return ()
         if found.rpartition("/")[2] in datasets or _is_below(found, names):
@@ -81,38 +81,36 @@ def _unknown_evaluation_name(context: RowContext) -> RowCheck | None:
             return ()
         return check(row)
 
-    return check_unless_at_home
+    return check_name
 
 
-def _of_another(
+def _result_mismatch(
     row: Mapping[str, Any], joined: Mapping[str, str | None], ids: Mapping[str | None, str | None]
 ) -> Iterable[Violation]:
-    """Say where a row has the name of one result and the id of another; subtasks may."""
+    """Report a row with the name of one result and the id of another, except for subtasks."""
     identity, found = row.get("evaluation_result_id"), row["evaluation_name"]
     name = joined.get(identity) if identity.__class__ is str else None
     if name is None or name == found or _is_subtask(found, name):
         return ()
-    message = (
-        f"evaluation_name is that of the result {ids[found]}, and evaluation_result_id is another's"
-    )
+    message = f"evaluation_name is the name of result {ids[found]}, not of the result in evaluation_result_id"
     return (ES605.violation(message, pointer="/evaluation_name", expected=name, found=found),)
 
 
 def _tasks(name: str) -> Iterator[str]:
-    """Return what a result named "metric on task for scorer scorer" may be about."""
+    """Return the possible tasks of a result named "metric on task for scorer scorer"."""
     _, *rest = name.partition(" for scorer ")[0].split(" on ")
     return (" on ".join(rest[place:]) for place in range(len(rest)))
 
 
 def _is_below(name: str, names: Set[str]) -> bool:
-    """Tell whether a name is one of the names with a path behind it."""
+    """Return whether a name is one of the names followed by a path."""
     return any(name[: mark.start()] in names for mark in _PATH_MARK.finditer(name))
 
 
 def _is_subtask(name: str, result_name: str | None) -> bool:
-    """Tell whether a name is that of a subtask of the result that its row joins by id.
+    """Return whether a name is that of a subtask of the result that its row joins by id.
 
-    The id has to say so: by name alone `mmlu-pro` would be a part of `mmlu`.
+    The id is needed: by name alone `mmlu-pro` would be a part of `mmlu`.
     """
     if not result_name or not name.startswith(result_name):
         return False
@@ -132,13 +130,13 @@ def _repeated_result(aggregate: Aggregate) -> Iterator[Violation]:
             yield ES606.violation(message, pointer=pointer, found=identity)
 
 
-def _expecting(rule: Rule, member: str, sound: Set[str], message: str) -> RowCheck:
-    """Return a check that a member, where it is a text, is one of the sound ones."""
-    expected: Any = one_of(sorted(sound)) if len(sound) > 1 else next(iter(sound))
+def _check_member(rule: Rule, member: str, valid: Set[str], message: str) -> RowCheck:
+    """Return a check that a member, if it is a string, has one of the valid values."""
+    expected: Any = one_of(sorted(valid)) if len(valid) > 1 else next(iter(valid))
 
     def check(row: Mapping[str, Any]) -> tuple[Violation, ...]:
         found = row.get(member)
-        if found.__class__ is not str or found in sound:
+        if found.__class__ is not str or found in valid:
             return ()
         return (rule.violation(message, pointer=f"/{member}", expected=expected, found=found),)
 

@@ -1,4 +1,4 @@
-"""ES8: claims compared with what the rows amount to."""
+"""ES8: rules that compare claims with figures recomputed from the rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from evalstream.stats.agreement import Agreement, as_float
 
 
 def summaries(facts: RunFacts) -> Iterator[ResultSummary]:
-    """Put each result's claims beside what its rows amount to, for the report."""
+    """Yield each result's claims with the recomputed figures, for the report."""
     for entry in facts.recomputed:
         claims, scores = entry.claims, entry.scores
         claimed = Figures(
@@ -53,22 +53,20 @@ def summaries(facts: RunFacts) -> Iterator[ResultSummary]:
         )
 
 
-def _judged(facts: RunFacts) -> Iterator[Recomputed]:
-    """Iterate over the results that rows join and give a verdict on."""
+def _with_verdict(facts: RunFacts) -> Iterator[Recomputed]:
+    """Iterate over the results whose claims the rows can confirm or refute."""
     return (entry for entry in facts.recomputed if without_verdict(entry, facts) is None)
 
 
 def _score_not_reproduced(facts: RunFacts) -> Iterator[Violation]:
-    for entry in _judged(facts):
+    for entry in _with_verdict(facts):
         score, found = entry.score(), entry.score_agreement()
         if found is Agreement.FULL or entry.is_partial:
             continue
         if found is Agreement.NONE:
             violation = ES801.violation(_not_reproduced(entry))
         else:
-            message = (
-                f"{_value(entry)} is the claimed score only once it is rounded to so few digits"
-            )
+            message = f"{_value(entry)} is the claimed score only after rounding to the claim's few digits"
             violation = ES801.violation(message, severity=Severity.INFO)
         yield _placed(facts, entry, SCORE, violation, as_float(score))
 
@@ -85,7 +83,7 @@ def _value(entry: Recomputed) -> str:
 
 
 def _sample_count(facts: RunFacts) -> Iterator[Violation]:
-    for entry in _judged(facts):
+    for entry in _with_verdict(facts):
         claimed, scores = entry.claims.num_samples, entry.scores
         if claimed is None or scores is None:
             continue
@@ -98,7 +96,7 @@ def _sample_count(facts: RunFacts) -> Iterator[Violation]:
 
 
 def _is_without_errors(entry: Recomputed) -> bool:
-    """Tell whether num_samples counts the rows without an error, as the score then has to, too."""
+    """Return whether num_samples, and so also the score, leaves out the rows with an error."""
     scores, score = entry.scores, entry.claims.score
     if scores is None or entry.claims.num_samples != scores.sound_rows:
         return False
@@ -107,7 +105,7 @@ def _is_without_errors(entry: Recomputed) -> bool:
 
 
 def _uncertainty_not_reproduced(facts: RunFacts) -> Iterator[Violation]:
-    for entry in _judged(facts):
+    for entry in _with_verdict(facts):
         for place, message, expected, is_rough in mismatches(entry, facts):
             violation = ES803.violation(message, severity=Severity.INFO if is_rough else None)
             yield _placed(facts, entry, place, violation, expected)
@@ -130,12 +128,12 @@ def _claim_not_recomputed(facts: RunFacts) -> Iterator[Violation]:
 
 
 def _is_ambiguous(entry: Recomputed, facts: RunFacts) -> bool:
-    """Tell whether several results have the id of one, of which another rule speaks."""
+    """Return whether several results have the same id, which another rule reports."""
     return entry.result.id is not None and facts.ids[entry.result.id] > 1
 
 
 def _open_result(facts: RunFacts, entry: Recomputed, left_open: dict[str, str]) -> Violation:
-    """Say why no claim of a result could be recomputed; partial agreement is an info."""
+    """Return the violation for a result without recomputed claims; partial agreement is an info."""
     place, reason = next(iter(left_open.items()))
     claims = counted(len(left_open), "claim")
     if without_verdict(entry, facts) is None:
@@ -154,7 +152,7 @@ def _open_result(facts: RunFacts, entry: Recomputed, left_open: dict[str, str]) 
 def _placed(
     facts: RunFacts, entry: Recomputed, place: str, violation: Violation, expected: Any = None
 ) -> Violation:
-    """Give a violation its place below a result, and what is claimed there as it stands."""
+    """Add to a violation its pointer below a result, and the claim as found there."""
     pointer = f"{RESULTS}/{entry.result.place}/{place}"
     results = facts.aggregate.document["evaluation_results"] if facts.aggregate else []
     found = resolve(results, [entry.result.place, *place.split("/")])

@@ -1,4 +1,4 @@
-"""ES3: what a row says about itself, its transcript aside."""
+"""ES3: rules about single rows, apart from their transcripts."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _PLACE_IN_ROW = re.compile(
     r"\.(?:(?P<content>content)|(?:reasoning_trace|tool_calls)\b.*)",
     re.DOTALL,
 )
-"""Where a row holds what the model said; the two named members are where its answers stand."""
+"""The places of model output in a row; answers are in the two named groups."""
 
 _MEANT_IN_ROW = re.compile(r"\s*(?:\Z|(?:output|interactions|messages)\b)")
-"""How a source begins that is empty, or meant to be a place in the row."""
+"""The beginning of a source that is empty, or meant as a place in the row."""
 
 _GRADED = re.compile(
     r"rouge|bleu|chrf|meteor|bert_?score|similarity"
     r"|(?<![a-z])(?:f1|iou|precision|recall|wer|cer|ter)(?![a-z])",
     re.IGNORECASE,
 )
-"""Metrics that grade; HELM's converter calls none of their scores correct, not even a 1."""
+"""Graded metrics; HELM's converter never marks their scores as correct, not even a 1."""
 
 _LETTER = re.compile(r"[(\[]?([A-Za-z])[)\].:]?")
 _EXTRA_TOKENS: Final = ("input_tokens_cache_write", "input_tokens_cache_read", "reasoning_tokens")
@@ -43,7 +43,7 @@ _COUNTED_TOKENS: Final = ("total_tokens", "input_tokens", "output_tokens", *_EXT
 _IDENTIFIERS: Final = ("evaluation_id", "model_id", "evaluation_name", "sample_id")
 _ORGANISATION_AND_NAME = re.compile(r"[^\s/]+(?:/[^\s/]+)+")
 _ROUNDING: Final = 1e-9
-"""How far two times may differ that were computed from the same clock."""
+"""The relative difference allowed between two times of the same clock."""
 
 
 def _terminal_answer(context: RowContext) -> RowCheck:
@@ -59,7 +59,7 @@ def _terminal_answer(context: RowContext) -> RowCheck:
         terminal = marks.count(True)
         if terminal == 1 or not all(mark.__class__ is bool for mark in marks):
             return ()
-        message = f"{terminal} of {len(answers)} answers are terminal; exactly one is the answer"
+        message = f"{terminal} of {len(answers)} answers are terminal; exactly one must be"
         return (ES301.violation(message, pointer="/answer_attribution"),)
 
     return check
@@ -74,7 +74,7 @@ def _attribution_turn(context: RowContext) -> RowCheck:
         single = row.get("interaction_type") == row_view.SINGLE_TURN
         return [
             ES302.violation(
-                "turn_idx is not 0" if single else "turn_idx is no turn of the transcript",
+                "turn_idx is not 0" if single else "turn_idx is not a turn of the transcript",
                 pointer=f"/answer_attribution/{place}/turn_idx",
                 found=turn,
             )
@@ -102,7 +102,7 @@ def _attribution_source(context: RowContext) -> RowCheck:
             if doubt is Severity.WARNING:
                 violations.append(
                     ES303.violation(
-                        f"not where a {kind} row has its answers",
+                        f"source is not where a {kind} row has its answers",
                         pointer=f"/answer_attribution/{place}/source",
                         expected=OUTPUT_SOURCE if single else f"{key}[i].content of a turn",
                         found=source,
@@ -129,16 +129,16 @@ def _correct_versus_score(context: RowContext) -> RowCheck:
             return ()
         if result is not None and not _is_extreme(score, result):
             return ()
-        message = f"is_correct is {str(correct).lower()}, and the score is {int(score)}"
+        message = f"is_correct is {str(correct).lower()}, but the score is {int(score)}"
         return (ES307.violation(message, pointer="/evaluation/is_correct", found=correct),)
 
     return check
 
 
 def _is_extreme(score: Any, result: Result) -> bool:
-    """Tell whether 0 is the worst score of a result's metric, or 1 the best.
+    """Return whether 0 is the worst score of a result's metric, or 1 the best.
 
-    Bounds with some room, such as a max_score of 1.01, make no other scale of it.
+    Bounds with a small margin, such as a max_score of 1.01, do not change the scale.
     """
     if result.lower_is_better or result.score_type == LEVELS:
         return False
@@ -172,10 +172,9 @@ def _score_out_of_bounds(context: RowContext) -> RowCheck | None:
 
 
 def common_bounds(context: RowContext) -> tuple[float, float]:
-    """Return the bounds within which a score is sound whatever result its row joins.
+    """Return the bounds within which a score is valid for every result that a row may join.
 
-    Where results contradict each other, and where one has levels, the lower bound is above the
-    upper one.
+    If results contradict each other, or one has levels, the lower bound is above the upper one.
     """
     if any(result.score_type == LEVELS for result in context.results):
         return math.inf, -math.inf
@@ -194,10 +193,10 @@ def _bounds(result: Result) -> tuple[float | None, float | None]:
 
 
 def _broken_bound(result: Result, score: Any) -> tuple[str, Any] | None:
-    """Say which bound of a result a score breaks, and what is expected, None where it breaks none.
+    """Return the message and the expected value for a score out of bounds, else None.
 
-    Bounds that are the wrong way round are those of no score. Scores may stray from a bound as far
-    as sums of floats do.
+    Reversed bounds apply to no score. A score may exceed a bound by the rounding error of float
+    sums.
     """
     if result.score_type == LEVELS and result.levels is not None:
         return _broken_level(result.levels, score, unknown=result.has_unknown_level)
@@ -214,7 +213,7 @@ def _broken_bound(result: Result, score: Any) -> tuple[str, Any] | None:
 
 
 def _broken_level(levels: int, score: Any, *, unknown: bool) -> tuple[str, Any] | None:
-    """Say why a score is no index of so many levels; that of the unknown level may be one."""
+    """Return the message and the expected value for a score that is not a valid level, else None."""
     lowest = UNKNOWN_LEVEL if unknown else 0
     message = f"the score is not an index of the {counted(levels, 'level')} in level_names"
     if score < lowest:
@@ -225,9 +224,9 @@ def _broken_level(levels: int, score: Any, *, unknown: bool) -> tuple[str, Any] 
 
 
 def _grades(row: Row, result: Result | None) -> bool:
-    """Tell whether the highest score need not be correct.
+    """Return whether the highest score need not mean a correct answer.
 
-    So it is under metrics that grade, and in rows that say so: those of OpenEval have
+    This holds for graded metrics, and for rows that say so: those of OpenEval have
     metadata.is_correct_applicable.
     """
     if member(row.get("metadata"), "is_correct_applicable") in (False, "false"):
@@ -245,7 +244,7 @@ def _token_sum(context: RowContext) -> RowCheck:
         usage: Any = row.get("token_usage")
         if usage.__class__ is not dict or sums_up(usage):
             return ()
-        message = "total_tokens is not input and output tokens, nor these with cache or reasoning"
+        message = "total_tokens is not input plus output tokens, nor these plus cache or reasoning"
         place: dict[str, Any] = {"pointer": "/token_usage/total_tokens"}
         taken, given = _summable([usage["input_tokens"], usage["output_tokens"]])
         return (
@@ -256,7 +255,7 @@ def _token_sum(context: RowContext) -> RowCheck:
 
 
 def sums_up(usage: Mapping[str, Any]) -> bool:
-    """Tell whether total_tokens is a sum of the others; what is no number is no concern."""
+    """Return whether total_tokens is a sum of the others; values other than numbers are ignored."""
     counts: list[Any] = [usage.get(name) for name in _COUNTED_TOKENS]
     total, taken, given = counts[:3]
     if not (_is_number(total) and _is_number(taken) and _is_number(given)):
@@ -291,10 +290,10 @@ def _timing(context: RowContext) -> RowCheck:
 
 
 def timed_members(context: RowContext) -> tuple[str, ...]:
-    """Return the times that may not be above the latency.
+    """Return the members of performance that may not exceed the latency.
 
-    Inspect's latency is total minus working time, and its generation time is above it in
-    every row; where no library is named, nobody knows whether Inspect wrote the rows.
+    Inspect's latency is total minus working time, and its generation time exceeds it in every row.
+    If no library is named, Inspect may have written the rows.
     """
     library = (context.library or "unknown").strip().casefold()
     if library == "unknown" or library.startswith("inspect"):
@@ -344,7 +343,7 @@ def _error_yet_correct(context: RowContext) -> RowCheck:
         if error.__class__ is not str or not error or error.isspace():
             return ()
         if member(row.get("evaluation"), "is_correct") is True:
-            return (ES314.violation("error is set, and is_correct is true", pointer="/error"),)
+            return (ES314.violation("error is set, but is_correct is true", pointer="/error"),)
         return ()
 
     return check
@@ -361,14 +360,14 @@ def _model_id_shape(context: RowContext) -> RowCheck:
             or _ORGANISATION_AND_NAME.fullmatch(model)
         ):
             return ()
-        message = "model_id is not written organisation/name"
+        message = "model_id does not have the form organisation/name"
         return (ES317.violation(message, pointer="/model_id", found=model),)
 
     return check
 
 
 def _turns(row: Row, version: str) -> set[Any] | None:
-    """Return the turns that an answer can come from, None where that cannot be told."""
+    """Return the turns that an answer can come from, or None if they are unknown."""
     kind = row.get("interaction_type")
     if kind == row_view.SINGLE_TURN:
         return {0}
@@ -380,11 +379,11 @@ def _turns(row: Row, version: str) -> set[Any] | None:
 
 
 def source_doubt(source: str, turns: int | None, *, single: bool) -> Severity | None:
-    """Return how doubtful the source of an answer is: None where an answer of the row stands.
+    """Return the severity of a doubtful source of an answer, or None for a place of answers.
 
-    A notice is enough for other places in the row, and for what is outside of it: WILD names
-    the answer's column, or the scorer that it was taken from. `turns` is the length of the
-    transcript, if there is one.
+    Other places in the row, and sources outside of it, are an info: WILD names the column of the
+    answer, or the scorer that it was taken from. `turns` is the length of the transcript, if there
+    is one.
     """
     place = _PLACE_IN_ROW.fullmatch(source)
     if place is None:
@@ -398,10 +397,10 @@ def source_doubt(source: str, turns: int | None, *, single: bool) -> Severity | 
 
 
 def is_choice(reference: Any, choices: Sequence[Any]) -> bool:
-    """Tell whether a reference is a choice, its letter or its number; no text is no concern.
+    """Return whether a reference is a choice, its letter or its number; only strings count.
 
-    A letter may stand on a line of its own above what else is to be answered (Mind2Web);
-    numbers count from 0 or from 1.
+    A letter may be on a line of its own above further expected text (Mind2Web). Numbers count from
+    0 or from 1.
     """
     if reference.__class__ is not str or reference in choices:
         return True
@@ -418,7 +417,7 @@ def is_choice(reference: Any, choices: Sequence[Any]) -> bool:
 
 
 def _summable(counts: Iterable[Any]) -> list[Any]:
-    """Return the numbers among some counts, exact where all are integers."""
+    """Return the numbers among some counts, as exact integers if all are integers."""
     known = [count for count in counts if _is_number(count)]
     if all(count.__class__ is int for count in known):
         return known
@@ -807,17 +806,17 @@ ES317: Final = Rule(
 NO_ANSWER: Final = ES301.violation(
     "answer_attribution is empty", pointer="/answer_attribution", severity=Severity.INFO
 )
-"""What is remarked of a row that attributes no answer; real rows of Inspect are like that."""
+"""The violation of a row without an attributed answer; rows that Inspect writes are like that."""
 
 FOREIGN_SOURCE: Final = ES303.violation(
-    "an answer's source is none that the format names",
+    "the source of an answer is not one that the format names",
     pointer="/answer_attribution",
     severity=Severity.INFO,
 )
-"""What is remarked of answers from elsewhere; the format gives its two places as examples."""
+"""The violation of answers from elsewhere; the format gives its two places only as examples."""
 
 NOT_A_CHOICE: Final = ES313.violation(
-    "choices are given, and the reference is none of them", pointer="/input/reference"
+    "choices are given, but the reference is not one of them", pointer="/input/reference"
 )
 
 RULES: Final = (

@@ -1,4 +1,4 @@
-"""ES4: sample identity and hash."""
+"""ES4: rules about sample identity and sample_hash."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _SAME: Final = "the same evaluation, result and sample"
 _RENAMED: Final = "the same evaluation, result, sample and input"
 UNEXPLAINED: Final[frozenset[str]] = frozenset()
 MIXED_FROM: Final = 4
-"""A file is a mixture where one in so many rows follows another recipe than most do."""
+"""A file is mixed if one row in this many follows another recipe than most rows."""
 
 HashCheck = Callable[[Mapping[str, Any], int, Tally], Violation | None]
-"""Returns what is wrong with a row's hash."""
+"""Returns the violation of a row's hash, or None."""
 
 
 def hash_check(context: RowContext) -> HashCheck:
-    """Return the function that judges a row's sample_hash, counts it, and says what is wrong.
+    """Return the function that checks and counts the sample_hash of a row.
 
-    The recipe that the file follows is tried first; one digest settles a sound row. Only a
-    row that it does not explain is tried under every recipe.
+    It tries the file's recipe first, so that a valid row costs one digest. Only a row with another
+    hash is tried under every recipe.
     """
     slowly = _slow_check(context)
     if not context.recipes:
@@ -64,9 +64,9 @@ SlowCheck = Callable[[Mapping[str, Any], int, Tally, tuple[bytes, str] | None], 
 
 
 def _slow_check(context: RowContext) -> SlowCheck:
-    """Return the judge that tries every recipe and names what is wrong.
+    """Return the check that tries every recipe and names the violation.
 
-    It is told the bytes that the file's recipe covers and their digest where these are known.
+    `known` holds the bytes that the file's recipe covers and their digest, if they are known.
     """
     tried = context.recipes if context.options.recipe != "auto" else tuple(RECIPES)
     primary = context.recipes[0] if context.recipes else None
@@ -91,7 +91,7 @@ def _slow_check(context: RowContext) -> SlowCheck:
         if explanations or primary is None:
             return None
         if known is None:
-            message = f"the recipe {primary} gives no hash for half of a surrogate pair"
+            message = f"the recipe {primary} cannot hash an unpaired surrogate"
             return ES401.violation(message, pointer=POINTER, found=digest)
         message = f"not the {context.algorithm} of this row's input under the recipe {primary}"
         return ES401.violation(message, pointer=POINTER, expected=known[1], found=digest)
@@ -100,7 +100,7 @@ def _slow_check(context: RowContext) -> SlowCheck:
 
 
 def _bare(digest: str, line: int, tally: Tally) -> str:
-    """Return the digest itself, and count it where it is dressed up."""
+    """Return the digest in plain form, and count it if it was written in another form."""
     bare = normalised(digest)
     if bare != digest and is_hex_digest(bare):
         tally.hash_forms.add("dressed", line)
@@ -109,7 +109,7 @@ def _bare(digest: str, line: int, tally: Tally) -> str:
 
 def _malformed(bare: str, digest: str, context: RowContext) -> Violation | None:
     if not is_hex_digest(bare):
-        message = "sample_hash is no digest: not 64 (sha256) or 32 (md5) hex digits"
+        message = "sample_hash is not a digest of 64 (sha256) or 32 (md5) hex digits"
         return ES405.violation(message, pointer=POINTER, found=digest)
     algorithm = ALGORITHM_OF_LENGTH[len(bare)]
     if algorithm == context.algorithm:
@@ -119,47 +119,47 @@ def _malformed(bare: str, digest: str, context: RowContext) -> Violation | None:
 
 
 def _other_input(notice: DuplicateMatch, where: Where) -> Violation:
-    message = f"another input than {where(notice.earlier)}, under the same sample_id"
+    message = f"the input differs from that {where(notice.earlier)}, but sample_id is the same"
     return ES407.violation(message, pointer="/input")
 
 
 def _same_input(notice: DuplicateMatch, where: Where) -> Violation:
-    message = f"the same input as {where(notice.earlier)}, under another sample_id"
+    message = f"the same input as {where(notice.earlier)}, but another sample_id"
     return ES407.violation(message, pointer="/sample_id", severity=Severity.WARNING)
 
 
 def _same_bytes(notice: DuplicateMatch, where: Where) -> Violation:
-    return ES408.violation(f"the very same bytes as {where(notice.earlier)}")
+    return ES408.violation(f"the same bytes as {where(notice.earlier)}")
 
 
 def _same_repeat(notice: DuplicateMatch, where: Where) -> Violation:
-    message = f"{_SAME} as {where(notice.earlier)}, with the same repeat mark"
+    message = f"the same evaluation, result, sample and repeat as {where(notice.earlier)}"
     return ES409.violation(message, pointer="/sample_id")
 
 
 def _renamed_repeat(notice: DuplicateMatch, where: Where) -> Violation:
-    message = f"{_RENAMED} as {where(notice.earlier)}, under another evaluation_name"
+    message = f"{_RENAMED} as {where(notice.earlier)}, but another evaluation_name"
     return ES409.violation(message, pointer="/evaluation_name")
 
 
 def _renamed_copy(notice: DuplicateMatch, where: Where) -> Violation:
     message = (
-        f"{_RENAMED} as {where(notice.earlier)}, under another evaluation_name and with another "
-        "score or repeat mark"
+        f"{_RENAMED} as {where(notice.earlier)}, but another evaluation_name and another "
+        "score or repeat"
     )
     return ES409.violation(message, pointer="/evaluation_name", severity=Severity.WARNING)
 
 
 def _unmarked_repeat(notice: DuplicateMatch, where: Where) -> Violation:
     message = (
-        f"{_SAME} as {where(notice.earlier)}, other contents, and no epoch, repeat, trial or "
-        "seed to tell them apart"
+        f"{_SAME} as {where(notice.earlier)} with other contents, and no epoch, repeat, "
+        "trial or seed distinguishes them"
     )
     return ES409.violation(message, pointer="/sample_id", severity=Severity.WARNING)
 
 
 def file_recipe(facts: RunFacts) -> str | None:
-    """Return the recipe that the file follows, None if its rows follow several, or none."""
+    """Return the recipe that the file follows, or None if its rows follow several or none."""
     recipe, others = _followed(facts)
     return None if _is_mixture(facts, others) else recipe
 
@@ -171,13 +171,13 @@ def verified_hashes(facts: RunFacts) -> int:
 
 
 Explained = tuple[frozenset[str], int, int]
-"""The recipes that give the hashes of some rows, how many these are, and the first line."""
+"""The recipes that give the hashes of some rows, the number of rows, and the first line."""
 
 
 def _followed(facts: RunFacts) -> tuple[str | None, list[Explained]]:
     """Return the recipe that most rows follow, and the rows that only other recipes explain.
 
-    A recipe that only few rows force is not the file's, even if it explains the others as well.
+    A recipe that only few rows require is not the file's, even if it explains all others as well.
     """
     explained = [entry for entry in facts.tally.recipes if entry[0]]
     if not explained:
@@ -194,7 +194,7 @@ def _followed(facts: RunFacts) -> tuple[str | None, list[Explained]]:
 
 
 def _is_mixture(facts: RunFacts, others: Sequence[Explained]) -> bool:
-    """Tell whether more than a few rows follow other recipes than the file's."""
+    """Return whether too many rows follow other recipes than the file's."""
     rows = sum(count for names, count, _ in facts.tally.recipes if names)
     return others != [] and MIXED_FROM * sum(count for _, count, _ in others) >= rows
 
@@ -208,13 +208,13 @@ def _other_recipe(facts: RunFacts) -> Iterator[Violation]:
         )
         severity = None
         if _forces_first_references(facts, recipe):
-            message += "; references behind the first are covered by no hash"
+            message += "; the hash does not cover references after the first"
             severity = None if sample_hash.is_helm(facts.context.library) else Severity.WARNING
         yield ES402.violation(message, severity=severity)
 
 
 def _forces_first_references(facts: RunFacts, recipe: str) -> bool:
-    """Tell whether rows have references that only a recipe explains which leaves them out."""
+    """Return whether some rows can only be explained by a recipe that omits further references."""
     forced = frozenset({recipe})
     return recipe == sample_hash.OF_HELM and any(
         names == forced for names, _, _ in facts.tally.recipes
@@ -231,11 +231,11 @@ def _mixed_recipes(facts: RunFacts) -> Iterator[Violation]:
         if names
     ]
     count = sum(count for _, count, _ in others)
-    yield ES403.violation(f"rows do not agree on one recipe: {'; '.join(parts)}", count=count)
+    yield ES403.violation(f"rows follow different recipes: {'; '.join(parts)}", count=count)
 
 
 def _few_other_recipes(facts: RunFacts) -> Iterator[Violation]:
-    """Report the few rows that only another recipe than the file's explains."""
+    """Report a few rows that only another recipe than the file's explains."""
     recipe, others = _followed(facts)
     if _is_mixture(facts, others):
         return
@@ -255,8 +255,8 @@ def _unverifiable_hash(facts: RunFacts) -> Iterator[Violation]:
         return
     if tally.recipes.total() == unexplained and options.recipe == "auto":
         message = (
-            f"no known recipe gives any of the hashes (first {facts.at(_first_unexplained(tally))}); "
-            "they could not be verified"
+            f"no known recipe gives any of the hashes (first {facts.at(_first_unexplained(tally))}), "
+            "so they could not be verified"
         )
         yield ES404.violation(message, count=unexplained)
 
@@ -270,7 +270,7 @@ def _unexplained_hashes(facts: RunFacts) -> Iterator[Violation]:
     if tally.recipes.total() != unexplained or options.recipe != "auto":
         message = (
             f"no known recipe gives these hashes (first {facts.at(_first_unexplained(tally))}), "
-            "though it gives others; name the recipe with --recipe to list the lines"
+            "but one gives other hashes; name it with --recipe to list the lines"
         )
         yield ES401.violation(message, count=unexplained)
 
@@ -283,8 +283,8 @@ def _malformed_hash(facts: RunFacts) -> Iterator[Violation]:
     dressed = facts.tally.hash_forms.count("dressed")
     if dressed:
         message = (
-            "sample_hash written in capitals, with a prefix or with blanks; plain lower-case hex is "
-            "usual"
+            "sample_hash is written in capitals, with a prefix or with blanks, not as plain "
+            "lower-case hex"
         )
         yield ES405.violation(message, count=dressed, severity=Severity.WARNING)
     aggregate, tally = facts.aggregate, facts.tally
@@ -296,7 +296,7 @@ def _malformed_hash(facts: RunFacts) -> Iterator[Violation]:
     ):
         return
     if aggregate.checksum is None or ALGORITHM_OF_LENGTH[len(aggregate.checksum)] == declared:
-        message = f"sample_hash is {facts.context.algorithm}, hash_algorithm says {declared}"
+        message = f"sample_hash is {facts.context.algorithm}, but hash_algorithm is {declared}"
         yield ES405.violation(message, count=tally.recipes.total())
 
 
@@ -311,12 +311,12 @@ def _hash_absent(facts: RunFacts) -> Iterator[Violation]:
             yield ES406.violation("no row has a sample_hash", count=absent)
         else:
             message = (
-                "no row has a sample_hash, though the aggregate names a hash_algorithm; the inputs "
-                "are unverified"
+                "no row has a sample_hash, though the aggregate has a hash_algorithm; the inputs "
+                "were not verified"
             )
             yield ES406.violation(message, count=absent, severity=Severity.WARNING)
     else:
-        message = f"some rows lack sample_hash, others have it (first {facts.at(first)})"
+        message = f"sample_hash is missing from some rows, but not all (first {facts.at(first)})"
         yield ES406.violation(message, count=absent, severity=Severity.WARNING)
 
 
@@ -685,4 +685,4 @@ DUPLICATE_RULES: Final[Mapping[DuplicateKind, Callable[[DuplicateMatch, Where], 
     DuplicateKind.RENAMED_REPEAT: _renamed_repeat,
     DuplicateKind.RENAMED_COPY: _renamed_copy,
 }
-"""What to say of rows that have to do with an earlier one."""
+"""The violation for each kind of match with an earlier row."""

@@ -1,4 +1,4 @@
-"""ES5: the seal, which is what the aggregate claims about the rows file."""
+"""ES5: rules about the seal: what the aggregate claims about the rows file."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from evalstream.rules.profiles import DATASTORE
 
 CHECKSUM: Final = f"{DETAILS}/checksum"
 LOOKED_AT: Final = ("jsonl", "json")
-"""The layouts of files whose rows were looked at."""
+"""The layouts of files whose rows were read."""
 
 NO_ROWS: Final = "none"
-"""Stands for the layout where there is no file of rows."""
+"""The layout of a run without a rows file."""
 
 
 def checksum_algorithms(aggregate: Aggregate | None) -> tuple[str, ...]:
-    """Return which digests of the rows file are needed: the declared algorithm's first.
+    """Return the digest algorithms that the rows file needs, the declared one first.
 
-    A checksum that has the length of another algorithm needs that one, too.
+    A checksum with the length of another algorithm needs that algorithm, too.
     """
     declared = aggregate.hash_algorithm if aggregate else None
     checksum = aggregate.checksum if aggregate else None
@@ -36,7 +36,7 @@ def checksum_algorithms(aggregate: Aggregate | None) -> tuple[str, ...]:
 
 
 def is_checksum_right(facts: RunFacts) -> bool:
-    """Tell whether the declared checksum is that of the rows file, by the declared algorithm."""
+    """Return whether the declared checksum is that of the rows file, by the declared algorithm."""
     aggregate = facts.aggregate
     if aggregate is None or aggregate.checksum is None:
         return False
@@ -55,18 +55,18 @@ def _checksum_mismatch(facts: RunFacts) -> Iterator[Violation]:
     algorithm = aggregate.hash_algorithm or by_length
     actual = facts.checksums.get(algorithm)
     if declared == facts.checksums.get(by_length):
-        message = f"the checksum is the file's {by_length}, hash_algorithm says {algorithm}"
+        message = f"the checksum is the file's {by_length}, but hash_algorithm is {algorithm}"
     elif by_length != algorithm:
         message = f"the checksum is neither the file's {algorithm} nor its {by_length}"
     else:
         reason = facts.diagnose(declared)
         if facts.packed:
-            reason = "neither as they are stored nor unpacked"
+            reason = "neither the stored nor the unpacked bytes match"
         message = "the file's bytes are not those that were sealed" + (
             f": {reason}" if reason else ""
         )
-    stands = aggregate.claim("checksum")
-    yield ES501.violation(message, pointer=CHECKSUM, expected=actual, found=stands)
+    as_written = aggregate.claim("checksum")
+    yield ES501.violation(message, pointer=CHECKSUM, expected=actual, found=as_written)
 
 
 def _malformed_checksum(facts: RunFacts) -> Iterator[Violation]:
@@ -75,7 +75,7 @@ def _malformed_checksum(facts: RunFacts) -> Iterator[Violation]:
     if aggregate is None or declared is None:
         return
     if aggregate.checksum is None:
-        message = "the checksum is no digest: not 64 (sha256) or 32 (md5) hex digits"
+        message = "the checksum is not a digest of 64 (sha256) or 32 (md5) hex digits"
         yield ES502.violation(message, pointer=CHECKSUM, found=declared)
         return
     by_length = ALGORITHM_OF_LENGTH[len(aggregate.checksum)]
@@ -84,10 +84,10 @@ def _malformed_checksum(facts: RunFacts) -> Iterator[Violation]:
         message = "the checksum is written in capitals, with a prefix or with blanks"
         yield ES502.violation(message, pointer=CHECKSUM, found=declared, severity=Severity.WARNING)
     if algorithm is None:
-        message = f"no hash_algorithm is declared; by its length the checksum is {by_length}"
+        message = f"hash_algorithm is missing; by its length the checksum is {by_length}"
         yield ES502.violation(message, pointer=DETAILS, severity=Severity.WARNING)
     elif by_length != algorithm and facts.checksums.get(by_length) != aggregate.checksum:
-        message = f"the checksum has the length of {by_length}, hash_algorithm says {algorithm}"
+        message = f"the checksum has the length of {by_length}, but hash_algorithm is {algorithm}"
         yield ES502.violation(message, pointer=CHECKSUM, found=declared)
 
 
@@ -99,7 +99,7 @@ def _row_count_mismatch(facts: RunFacts) -> Iterator[Violation]:
     place: dict[str, Any] = {"pointer": f"{DETAILS}/total_rows", "found": declared}
     integral = isinstance(declared, (int, float)) and not isinstance(declared, bool)
     if not integral or declared != declared // 1:
-        yield ES503.violation("total_rows is no whole number", expected=rows, **place)
+        yield ES503.violation("total_rows is not a whole number", expected=rows, **place)
     elif declared < 0:
         yield ES503.violation("total_rows is negative", expected=rows, **place)
     elif declared != rows:
@@ -120,7 +120,7 @@ def _format_mismatch(facts: RunFacts) -> Iterator[Violation]:
         message = "the file is one JSON array, not one row per line"
         yield ES505.violation(message, pointer=pointer if declared else None, found=declared)
     elif facts.layout == "jsonl" and declared == "json" and facts.tally.rows:
-        message = "format says json, and the file has one row per line"
+        message = "format is json, but the file has one row per line"
         yield ES505.violation(message, pointer=pointer, expected="jsonl", found=declared)
 
 
@@ -130,18 +130,18 @@ def _unsealed(facts: RunFacts) -> Iterator[Violation]:
         return
     if aggregate is None:
         yield ES506.violation(
-            "no aggregate was given, and no single one beside the file belongs to it by name or "
-            "file_path; the rows were checked, but not their checksum, their number, or whose "
-            "they are"
+            "no aggregate was given, and not exactly one next to the file matches by name or "
+            "file_path; the rows were checked, but not their checksum, number and aggregate"
         )
         return
     missing = [name for name in ("checksum", "total_rows") if aggregate.claim(name) is None]
     if aggregate.details is None:
         yield ES506.violation(
-            "the aggregate has no detailed_evaluation_results; nothing seals the rows"
+            "detailed_evaluation_results is missing from the aggregate; the rows are not sealed"
         )
     elif missing:
-        message = f"the aggregate declares no {' and no '.join(missing)}"
+        are = "is" if len(missing) == 1 else "are"
+        message = f"{' and '.join(missing)} {are} missing from the aggregate"
         yield ES506.violation(message, pointer=DETAILS)
 
 
@@ -152,12 +152,12 @@ def _file_path_mismatch(facts: RunFacts) -> Iterator[Violation]:
     expected = os.path.basename(facts.path)
     stem, ending = os.path.splitext(expected)
     if facts.packed and declared.endswith(stem) and ending:
-        expected = stem  # the name of the rows before they were packed
+        expected = stem  # the name of the rows before they were compressed
     reason = _path_violation(declared, expected)
     if reason is None and facts.context.options.profile == DATASTORE:
         place = place_of(facts.path)
         if place.inside and PurePosixPath(declared) != PurePosixPath(place.path):
-            reason = "file_path is not the path of the rows from the datastore's root on"
+            reason = "file_path is not the path of the rows relative to the datastore's root"
             expected = place.path
     if reason:
         pointer = f"{DETAILS}/file_path"
@@ -169,17 +169,19 @@ def _path_violation(declared: str, name: str) -> str | None:
     if "\\" in declared:
         return "file_path is written with backslashes"
     if path.is_absolute():
-        return "file_path is absolute: it names a place on one machine only"
+        return "file_path is absolute, so it is valid on one machine only"
     if ".." in path.parts:
         return "file_path leads out of its folder"
     if path.name != name:
-        return "file_path names another file than the one that was checked"
+        return "file_path names a different file from the one that was checked"
     return None
 
 
 def _weak_algorithm(facts: RunFacts) -> Iterator[Violation]:
     if facts.aggregate and checksum_algorithms(facts.aggregate) == ("md5",):
-        message = "md5 finds accidents, not tampering: two files with one md5 can be made at will"
+        message = (
+            "md5 detects accidents, not tampering: two files with the same md5 are easy to make"
+        )
         yield ES508.violation(message, pointer=f"{DETAILS}/hash_algorithm", found="md5")
 
 

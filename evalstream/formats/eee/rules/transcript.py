@@ -1,4 +1,4 @@
-"""ES3: what a row's transcript says about itself."""
+"""ES3: rules about the transcript of a row."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Any, Final
 from evalstream.formats.eee import row_view, versions
 from evalstream.formats.eee.context import RowContext
 from evalstream.model.finding import Severity, Violation
+from evalstream.model.text import counted
 from evalstream.rules.base import RowCheck, Rule
 
 Row = Mapping[str, Any]
 
 _NUMBERS: Final[frozenset[Any]] = frozenset({int, float})
-"""What a count can be: the schema takes 3.0 for an integer."""
+"""The types of a count: the schema accepts 3.0 as an integer."""
 
 _OTHER_ROLES: Final = frozenset({"system", "developer", "user", "human", "tool", "function"})
-"""Who speaks in a transcript besides the model."""
+"""The roles in a transcript other than the model."""
 
 
 def _turn_order(context: RowContext) -> RowCheck:
@@ -55,7 +56,7 @@ def _tool_violations(key: str, turns: list[Any]) -> Iterator[Violation]:
         for number, identity in _call_ids(turn):
             if identity in called:
                 pointer = f"/{key}/{place}/tool_calls/{number}/id"
-                message = "an earlier tool call has this id, too"
+                message = "an earlier tool call has the same id"
                 severity = Severity.WARNING
                 yield ES305.violation(message, pointer=pointer, found=identity, severity=severity)
             called.add(identity)
@@ -68,13 +69,13 @@ def _answer_violations(
     listed = answered.__class__ is list
     row_records = answered if listed else [] if answered is None else [answered]
     if not row_records and turn.get("role") == "tool":
-        message = "a tool turn without a tool_call_id"
+        message = "tool_call_id is missing from a tool turn"
         place = pointer if "tool_call_id" in turn else pointer.rpartition("/")[0]
         yield ES305.violation(message, pointer=place, severity=Severity.WARNING)
     for number, identity in enumerate(row_records):
         if identity.__class__ is str and identity not in called:
             where = f"{pointer}/{number}" if listed else pointer
-            message = "answers no tool call of an earlier turn"
+            message = "tool_call_id is not the id of an earlier tool call"
             yield ES305.violation(message, pointer=where, found=identity)
 
 
@@ -100,7 +101,7 @@ def _miscounted(evaluation: Row, turns: int, version: str) -> Iterator[Violation
     if claimed.__class__ in _NUMBERS and claimed != turns:
         message = "num_turns is not the number of turns in the transcript"
         yield ES306.violation(message, pointer=pointer, expected=turns, found=claimed)
-    # An explicit null is the schema's business where it may not stand.
+    # Where null is not allowed, the schema reports it.
     null = "num_turns" in evaluation and version in versions.OLDEST
     if claimed is None and not null:
         message = "num_turns is missing, though the row has a transcript"
@@ -124,10 +125,14 @@ def _mislabelled_interaction(context: RowContext) -> RowCheck:
         turns = transcript[1]
         place: dict[str, Any] = {"pointer": "/interaction_type", "found": kind}
         if kind == row_view.AGENTIC and not any(tool_calls(turn) for turn in turns):
-            return (ES315.violation("agentic, and no turn calls a tool", **place),)
+            return (
+                ES315.violation("interaction_type is agentic, but no turn calls a tool", **place),
+            )
         spoken = sum(map(_may_be_the_model, turns))
         if kind == row_view.MULTI_TURN and spoken <= 1:
-            message = f"multi_turn, and the assistant has {spoken} turn{'s'[spoken:]}"
+            message = (
+                f"interaction_type is multi_turn, but the assistant has {counted(spoken, 'turn')}"
+            )
             return (ES315.violation(message, **place),)
         return ()
 
@@ -140,20 +145,20 @@ def _two_transcripts(context: RowContext) -> RowCheck:
             return ()
         own = row_view.transcript_key(context.version_of(row))
         other = next(key for key in row_view.TRANSCRIPT_KEYS if key != own)
-        message = f"the row holds both {own} and {other}; only {own} is judged in this version"
+        message = f"the row has both {own} and {other}; only {own} is checked in this version"
         return (ES319.violation(message, pointer=f"/{other}"),)
 
     return check
 
 
 def _may_be_the_model(turn: Any) -> bool:
-    """Tell whether a turn is not surely someone else's; a role is any text, such as `model`."""
+    """Return whether a turn may be the model's; a role is any string, such as `model`."""
     role = turn.get("role") if turn.__class__ is dict else None
     return role.__class__ is not str or role.casefold() not in _OTHER_ROLES
 
 
 def tool_calls(turn: Any) -> list[Any]:
-    """Return the tool calls of a turn, none where there is no list of them."""
+    """Return the tool calls of a turn; an empty list if there is no list of them."""
     calls = turn.get("tool_calls") if turn.__class__ is dict else None
     return calls if calls.__class__ is list else []
 

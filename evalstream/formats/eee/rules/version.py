@@ -1,4 +1,4 @@
-"""ES215, ES216: the version that a document declares, and those whose schema it fits."""
+"""ES215, ES216: rules about the declared version and other versions that fit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evalstream.rules.schema import ES212
 
 
 def null_bounds(aggregate: Aggregate) -> Iterator[Violation]:
-    """Find continuous metrics without a bound, where a profile demands what the schema does not."""
+    """Find null bounds of continuous metrics, for profiles that require what the schema does not."""
     for place, result in aggregate.indexed_results():
         metric = result.get("metric_config")
         if not isinstance(metric, dict) or metric.get("score_type") != "continuous":
@@ -22,28 +22,28 @@ def null_bounds(aggregate: Aggregate) -> Iterator[Violation]:
         for member in ("min_score", "max_score"):
             if member in metric and metric[member] is None:
                 message = (
-                    f"{member} is null; a datastore asks a continuous metric for a number,"
-                    ' or for "Infinity" or "-Infinity"'
+                    f"{member} is null; a datastore requires a number,"
+                    ' "Infinity" or "-Infinity" for a continuous metric'
                 )
                 where = f"{RESULTS}/{place}/metric_config/{member}"
                 yield ES212.violation(message, pointer=where)
 
 
 def fits_another(version: str, fitting: Sequence[str]) -> Iterator[Violation]:
-    """Name the versions that a document fits which fails the version that judges it."""
+    """Report the other versions that a document fits, if it fails the one it is checked against."""
     if fitting:
-        message = f"fits {_listed(fitting)}, though not {version}; {_check_by(fitting[0])}"
+        message = f"fits {_listed(fitting)}, but not {version}; {_check_by(fitting[0])}"
         yield ES216.violation(message, pointer="/schema_version", expected=one_of(fitting))
 
 
 def _file_fits_another(facts: RunFacts) -> Iterator[Violation]:
-    """Say it once of a file of which every row fits one other version and none its own."""
+    """Report a file of which every row fits one other version and none its own."""
     fitting = list(facts.tally.fitting)
     common = frozenset.intersection(*(names for names, _, _ in fitting)) if fitting else frozenset()
     if not common or facts.tally.rows < 2 or facts.tally.fitting.total() != facts.tally.rows:
         return
     names = [name for name in versions.INSTANCE_VERSIONS if name in common]
-    message = f"every row fits {_listed(names)}, and none its own version; {_check_by(names[0])}"
+    message = f"every row fits {_listed(names)}, but not its own version; {_check_by(names[0])}"
     yield ES216.violation(message, expected=one_of(names))
 
 
@@ -52,18 +52,18 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _check_by(version: str) -> str:
-    return f"--schema-version {version} judges by it"
+    return f"to check against it, use --schema-version {version}"
 
 
 def _unknown_version(facts: RunFacts) -> Iterator[Violation]:
-    """Speak of versions over the whole file: mixed, unlike the aggregate's, in annotation form."""
+    """Report versions over the whole file: mixed, unlike the aggregate's, in annotation form."""
     if facts.context.options.schema_version != "auto" or facts.context.options.schema:
         return
     seen = facts.tally.versions
     annotated = [(name, n) for name, n, _ in seen if name.startswith(versions.ANNOTATION_PREFIX)]
     for name, count in annotated:
         plain = name.removeprefix(versions.ANNOTATION_PREFIX)
-        message = f"schema_version is written {name}; rows carry the plain number {plain}"
+        message = f"schema_version is {name}; rows have the plain number {plain}"
         yield ES215.violation(message, count=count, severity=Severity.WARNING)
     plain_names = {name.removeprefix(versions.ANNOTATION_PREFIX) for name, _, _ in seen}
     if len(plain_names) > 1:
@@ -72,7 +72,7 @@ def _unknown_version(facts: RunFacts) -> Iterator[Violation]:
         yield ES215.violation(message, severity=Severity.WARNING)
     declared = facts.aggregate.version if facts.aggregate else None
     if len(plain_names) == 1 and declared and plain_names != {declared}:
-        message = f"rows are {plain_names.pop()}, their aggregate is {declared}"
+        message = f"rows are {plain_names.pop()}, but their aggregate is {declared}"
         yield ES215.violation(message, severity=Severity.WARNING, expected=declared)
 
 
@@ -145,4 +145,4 @@ ES216: Final = Rule(
 RULES: Final = (ES215, ES216)
 
 MISSING: Final = {"schema_version": ES215}
-"""Rules of their own for members that are missing in a document."""
+"""The rules that report a missing member of a document."""

@@ -1,1 +1,1 @@
-"""The rules of EvalGuard."""
+"""The rules of the format evalguard."""

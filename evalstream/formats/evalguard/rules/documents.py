@@ -1,9 +1,9 @@
-"""EVG1, EVG2, EVG5: EvalGuard's documents by themselves, and what they say of each other."""
+"""EVG1 and EVG5: rules about single documents of EvalGuard, and the list of all such rules."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from evalstream.formats.evalguard.documents import (
     LEGACY_IMPACT,
@@ -15,11 +15,19 @@ from evalstream.formats.evalguard.documents import (
 )
 from evalstream.formats.evalguard.paths import leaving
 from evalstream.formats.evalguard.report import is_of_harness, results_of
+from evalstream.formats.evalguard.rules.references import (
+    EVG201,
+    EVG202,
+    EVG203,
+    EVG204,
+    EVG205,
+)
 from evalstream.formats.evalguard.views import (
     Document,
     Subject,
     is_legacy,
     listed,
+    metrics_with_ranges,
     number_in,
     raw_ranges,
 )
@@ -28,11 +36,11 @@ from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
 
 PATTERN: Final = "^[A-Za-z0-9_-]+$"
-"""What the specification calls a valid identifier."""
+"""A valid identifier, as the specification defines it."""
 
 
-def _shape(subject: Subject) -> Iterator[Violation]:
-    """Say what the schema does not: which texts are ids, and which members are legacy."""
+def _malformed(subject: Subject) -> Iterator[Violation]:
+    """Report what the schema cannot: invalid ids and legacy members."""
     document, folder = subject
     for place, name in _defined_names(document):
         yield from _identifier(place, name)
@@ -40,15 +48,14 @@ def _shape(subject: Subject) -> Iterator[Violation]:
         for place, name in _names_of_others(document):
             yield from _identifier(place, name)
     if document.kind == REPORT and is_of_harness(document):
-        message = "raw output of lm-evaluation-harness; its values are looked at all the same"
+        message = "the report is raw output of lm-evaluation-harness; its values are checked"
         yield EVG101.violation(message, pointer="", severity=Severity.INFO)
     for place, item in raw_ranges(document) if document.kind == THRESHOLD else ():
         if is_legacy(item):
-            message = f"{LEGACY_IMPACT} stands for impact, as in early documents"
+            message = f"{LEGACY_IMPACT} in place of impact, as in early documents"
             yield EVG101.violation(
                 message,
                 pointer=f"{place}/{LEGACY_IMPACT}",
-                expected="impact",
                 found=item[LEGACY_IMPACT],
                 severity=Severity.WARNING,
             )
@@ -71,13 +78,13 @@ def _names_of_others(document: Document) -> Iterator[tuple[str, str]]:
     if document.kind == THRESHOLD:
         if document.id is not None:
             yield "/task", document.id
-        for name in _judged_metrics(document):
+        for name in metrics_with_ranges(document):
             yield pointer(("thresholds", name)), name
 
 
 def _identifier(place: str, name: str) -> Iterator[Violation]:
     if not is_identifier(name):
-        message = "no identifier: only letters, digits, underscores and hyphens make one"
+        message = "not an identifier: only letters, digits, underscores and hyphens are allowed"
         yield EVG101.violation(
             message, pointer=place, keyword="pattern", expected=PATTERN, found=name
         )
@@ -88,107 +95,25 @@ def _empty_range(subject: Subject) -> Iterator[Violation]:
         return
     for place, item in raw_ranges(subject.document):
         if "min" not in item and "max" not in item:
-            message = "a range needs min or max, this one has neither"
+            message = "the range has neither min nor max"
             yield EVG102.violation(message, pointer=place, keyword="anyOf")
             continue
         low, high = number_in(item.get("min")), number_in(item.get("max"))
         if low is not None and high is not None and low >= high:
             word = "is" if low == high else "is above"
-            message = f"min {word} max, so that no value lies in the range"
+            message = f"min {word} max, so no value is in the range"
             yield EVG102.violation(message, pointer=place, found=item)
 
 
-def _unknown_metric_of_task(subject: Subject) -> Iterator[Violation]:
-    document, folder = subject
-    if document.kind != TASK:
-        return
-    names = listed(document.value.get("metrics"))
-    if not folder.followed:
-        if names:
-            yield _not_followed(EVG201, "/metrics", "the task's metrics")
-        return
-    for index, name in enumerate(names):
-        if isinstance(name, str) and not folder.knows(METRIC, name):
-            message = "no metric document has this id"
-            yield EVG201.violation(message, pointer=f"/metrics/{index}", found=name)
-
-
-def _unknown_task(subject: Subject) -> Iterator[Violation]:
-    document, folder = subject
-    if document.kind != THRESHOLD or document.id is None:
-        return
-    if not folder.followed:
-        yield _not_followed(EVG202, "/task", "the task and its metrics")
-    elif not folder.knows(TASK, document.id):
-        yield EVG202.violation("no task document has this id", pointer="/task", found=document.id)
-
-
-def _unknown_metric_of_threshold(subject: Subject) -> Iterator[Violation]:
-    document, folder = subject
-    if document.kind != THRESHOLD or not folder.followed:
-        return
-    for name in _judged_metrics(document):
-        place = pointer(("thresholds", name))
-        if not folder.knows(METRIC, name):
-            yield EVG203.violation(f"no metric document has the id {name}", pointer=place)
-        elif document.id is not None and not folder.lists(document.id, name):
-            message = f"the task does not list the metric {name}"
-            yield EVG203.violation(message, pointer=place, severity=Severity.WARNING)
-
-
-def _several_thresholds(subject: Subject) -> Iterator[Violation]:
-    document, folder = subject
-    if document.kind == THRESHOLD:
-        yield from _after_another(EVG204, folder.owner(document), document, "/task")
-
-
-def _repeated_id(subject: Subject) -> Iterator[Violation]:
-    document, folder = subject
-    if document.kind not in (TASK, METRIC) or document.id is None:
-        return
-    yield from _after_another(EVG205, folder.owner(document), document, "/id")
-    if document.stem is not None and document.stem != document.id:
-        message = "the file is not named after the id in it"
-        yield EVG205.violation(
-            message,
-            pointer="/id",
-            expected=document.stem,
-            found=document.id,
-            severity=Severity.WARNING,
-        )
-
-
-def _after_another(
-    rule: Rule, owner: Document, document: Document, place: str
-) -> Iterator[Violation]:
-    """Say it of each document but the one that its id belongs to."""
-    if owner is not document:
-        message = f"{_REPEATED[rule.code]} {owner.name}"
-        yield rule.violation(message, pointer=place, found=document.id)
-
-
-def _outside(subject: Subject) -> Iterator[Violation]:
+def _paths_outside(subject: Subject) -> Iterator[Violation]:
     for place, path in leaving(subject.document):
         yield EVG502.violation("leads out of the folder", pointer=place, found=path)
 
 
-def _judged_metrics(document: Document) -> list[str]:
-    thresholds = document.value.get("thresholds")
-    return list(thresholds) if isinstance(thresholds, dict) else []
-
-
-def _not_followed(rule: Rule, place: str, what: str) -> Violation:
-    message = f"whether {what} exist was not looked at; name their folder with --aggregate"
-    return rule.violation(message, pointer=place, severity=Severity.WARNING)
-
-
-def _rule(code: str, name: str, summary: str, documentation: str, **settings: Any) -> Rule:
-    return Rule(code, name, Severity.ERROR, summary, documentation, **settings)
-
-
-EVG101: Final = _rule(
+EVG101: Final = Rule(
     "EVG101",
     "malformed-document",
+    Severity.ERROR,
     "a document that is not valid YAML, is not an object, or does not fit its schema",
     """
     What it finds: a text that YAML 1.2 does not allow, with line, column and an excerpt, and what
@@ -237,13 +162,14 @@ EVG101: Final = _rule(
             "thresholds": {"accuracy": [{"impact": "severe", "max": 0.5}]}
           }
     """,
-    record=_shape,
+    record=_malformed,
     former_names=("document-shape",),
 )
 
-EVG102: Final = _rule(
+EVG102: Final = Rule(
     "EVG102",
     "empty-range",
+    Severity.ERROR,
     "a threshold range without min and max, or whose min is not below its max",
     """
     What it finds: a range whose min is not below its max, so that no value lies in it (min belongs
@@ -275,162 +201,11 @@ EVG102: Final = _rule(
     record=_empty_range,
 )
 
-EVG201: Final = _rule(
-    "EVG201",
-    "task-with-unknown-metric",
-    "a task lists a metric that no document defines",
-    """
-    What it finds: an entry of a task's metrics that is not the id of a metric. When a document is
-    checked without its folder (`--aggregate DIR`), a warning says that this was not checked.
 
-    Why it matters: the metric has no direction, so its values mean nothing.
-
-    How to fix: Correct the id in the task's metrics, or add a metric document that has this id. If
-    the document was checked alone, pass its folder with `--aggregate DIR`.
-
-    Bad:
-        tasks/sums.yaml:
-          {"id": "sums", "metrics": ["accuracy", "refusal_rate", "accurracy"]}
-        metrics/accuracy.yaml:
-          {"id": "accuracy"}
-        metrics/refusal_rate.yaml:
-          {"id": "refusal_rate"}
-
-    Good:
-        tasks/sums.yaml:
-          {"id": "sums", "metrics": ["refusal_rate", "accuracy"]}
-        metrics/accuracy.yaml:
-          {"id": "accuracy"}
-        metrics/refusal_rate.yaml:
-          {"id": "refusal_rate"}
-    """,
-    record=_unknown_metric_of_task,
-)
-
-EVG202: Final = _rule(
-    "EVG202",
-    "threshold-for-unknown-task",
-    "thresholds name a task that no document defines",
-    """
-    What it finds: a threshold document whose task is not the id of a task. When a document is
-    checked without its folder, a warning says that this was not checked.
-
-    Why it matters: the thresholds are never applied.
-
-    How to fix: Correct `task` in the threshold document, or add a task document that has this id.
-    If the document was checked alone, pass its folder with `--aggregate DIR`.
-
-    Bad:
-        thresholds/sums.yaml:
-          {"task": "subtraction"}
-        tasks/sums.yaml:
-          {"id": "sums"}
-
-    Good:
-        thresholds/sums.yaml:
-          {"task": "sums"}
-        tasks/sums.yaml:
-          {"id": "sums"}
-    """,
-    record=_unknown_task,
-)
-
-EVG203: Final = _rule(
-    "EVG203",
-    "threshold-for-unknown-metric",
-    "thresholds for a metric that does not exist; a warning where the task does not list it",
-    """
-    What it finds: a metric with ranges that is not the id of a metric, or, as a warning, that is
-    not among the metrics of the task.
-
-    Why it matters: no value is ever compared with these ranges, and the metric for which they were
-    meant has none.
-
-    How to fix: Correct the metric's id in `thresholds`, or add the metric document that is
-    missing. For the warning, add the metric to the task's metrics, or remove its ranges.
-
-    Bad:
-        thresholds/sums.yaml:
-          {
-            "task": "sums",
-            "thresholds": {"acuracy": [{"impact": "low", "min": 0}]}
-          }
-        tasks/sums.yaml:
-          {"id": "sums", "metrics": ["accuracy", "refusal_rate"]}
-
-    Good:
-        thresholds/sums.yaml:
-          {
-            "task": "sums",
-            "thresholds": {"accuracy": [{"impact": "low", "min": 0}]}
-          }
-        tasks/sums.yaml:
-          {"id": "sums", "metrics": ["accuracy", "refusal_rate"]}
-    """,
-    record=_unknown_metric_of_threshold,
-)
-
-EVG204: Final = _rule(
-    "EVG204",
-    "repeated-thresholds",
-    "one task has several threshold documents",
-    """
-    What it finds: each threshold document for a task except the one that is named after the task,
-    or, if none is named after it, except the first.
-
-    Why it matters: the ranges that apply depend on which document is read last.
-
-    How to fix: Put all ranges of the task into one threshold document, and delete the other
-    documents. If two documents give different ranges for one metric, keep those from the source
-    that defines the thresholds.
-
-    Bad:
-        thresholds/sums.yaml:
-          {"task": "sums"}
-        thresholds/more.yaml:
-          {"task": "sums"}
-
-    Good:
-        thresholds/more.yaml:
-          {"task": "sums"}
-    """,
-    record=_several_thresholds,
-)
-
-EVG205: Final = _rule(
-    "EVG205",
-    "repeated-id",
-    "several tasks, or several metrics, have one id; a warning where a file has another name",
-    """
-    What it finds: each task and each metric whose id belongs to another document of its kind,
-    which is named after the id or comes first; and, as a warning, a file that is not named after
-    its id.
-
-    Why it matters: a reference to the id means one of these documents, and it is not possible to
-    see which.
-
-    How to fix: Give each task and each metric an id of its own, and name its file after the id.
-    Delete a document that is only a copy, and correct the documents that refer to an id you
-    change.
-
-    Bad:
-        tasks/sums.yaml:
-          {"id": "sums", "name": "Sums of small numbers"}
-        tasks/addition.yaml:
-          {"id": "sums", "name": "Sums of small numbers"}
-
-    Good:
-        tasks/sums.yaml:
-          {"id": "sums", "name": "Sums of small numbers"}
-        tasks/addition.yaml:
-          {"id": "addition", "name": "Sums of small numbers"}
-    """,
-    record=_repeated_id,
-)
-
-EVG502: Final = _rule(
+EVG502: Final = Rule(
     "EVG502",
     "path-outside-folder",
+    Severity.ERROR,
     "a link, an id or a path in a document leads out of the folder",
     """
     What it finds: links in the folder that lead outside it, which are not followed; ids and
@@ -451,12 +226,8 @@ EVG502: Final = _rule(
         tasks/sums.yaml:
           {"id": "sums", "metrics": ["accuracy", "refusal_rate"]}
     """,
-    record=_outside,
+    record=_paths_outside,
 )
 
-_REPEATED: Final = {
-    EVG204.code: "these are not the only thresholds of the task; others are in",
-    EVG205.code: "another document has this id:",
-}
 
 RULES: Final = (EVG101, EVG102, EVG201, EVG202, EVG203, EVG204, EVG205, EVG502)

@@ -1,4 +1,4 @@
-"""EVG3, EVG4: EvalGuard's threshold ranges, and the values of reports in them."""
+"""EVG3, EVG4: rules about EvalGuard's threshold ranges and the values of reports."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from evalstream.formats.evalguard.views import (
     number_in,
     ranges_of,
 )
-from evalstream.model.finding import Severity, Violation
+from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
 
 
 def _overlap(subject: Subject) -> Iterator[Violation]:
-    """Hold each range against the one before it that reaches furthest."""
+    """Compare each range with the earlier one that reaches furthest."""
     for metric, ranges in _ranges(subject):
         furthest: Range | None = None
         for one in ranges:
@@ -53,14 +53,14 @@ def _gap(subject: Subject) -> Iterator[Violation]:
         for one in ranges:
             if reached is not None and one.low > reached.high:
                 gap = Range(0, reached.high, one.low, None).text
-                message = f"no range holds the values in {gap}"
+                message = f"no range contains the values in {gap}"
                 yield EVG302.violation(message, pointer=pointer(("thresholds", metric)))
             if reached is None or one.high > reached.high:
                 reached = one
 
 
 def _direction(subject: Subject) -> Iterator[Violation]:
-    """Hold each range against the next lower one; better values have no greater impact."""
+    """Compare each range with the next lower one; better values must not have a greater impact."""
     for metric, ranges in _ranges(subject):
         direction = subject.folder.direction(metric)
         if direction is None:
@@ -70,8 +70,8 @@ def _direction(subject: Subject) -> Iterator[Violation]:
             steps = IMPACTS.index(higher.impact or "") - IMPACTS.index(lower.impact or "")
             if steps > 0 if direction == HIGHER_IS_BETTER else steps < 0:
                 message = (
-                    f"{higher.text} has the impact {higher.impact}, the lower {lower.text} "
-                    f"{lower.impact}, but the metric says {direction}"
+                    f"{higher.text} has impact {higher.impact} and the lower {lower.text} has impact "
+                    f"{lower.impact}, but the metric is {direction}"
                 )
                 yield EVG303.violation(
                     message,
@@ -87,7 +87,7 @@ def _ranges(subject: Subject) -> Iterator[tuple[str, list[Range]]]:
         yield metric, ranges_of(document, metric)
 
 
-def _unsound_report(subject: Subject) -> Iterator[Violation]:
+def _check_report(subject: Subject) -> Iterator[Violation]:
     document, folder = subject
     if document.kind != REPORT:
         return
@@ -95,22 +95,22 @@ def _unsound_report(subject: Subject) -> Iterator[Violation]:
     entries = [list(harness_tasks(document))] if of_harness else tasks_of(document)
     if not folder.followed:
         message = (
-            "whether its tasks and metrics exist was not looked at, nor what its values mean; "
+            "its tasks and metrics were not looked up, so its values have no impact; "
             "name their folder with --aggregate"
         )
         yield EVG401.violation(message, pointer="", severity=Severity.WARNING)
     for entry in entries:
         for task in entry:
-            yield from _unsound_task(task, subject)
+            yield from _check_task(task, subject)
     if not of_harness and pairing(document) is None and results_of(document):
         tasks, results = sum(map(len, entries)), len(results_of(document))
-        message = f"{tasks} tasks and {results} results: which belong together cannot be told"
+        message = f"{tasks} tasks and {results} results cannot be matched"
         yield EVG401.violation(message, pointer="/results", severity=Severity.WARNING)
     for reported in values_of(document):
-        yield from _unsound_value(reported, subject)
+        yield from _check_value(reported, subject)
 
 
-def _unsound_task(task: ReportedTask, subject: Subject) -> Iterator[Violation]:
+def _check_task(task: ReportedTask, subject: Subject) -> Iterator[Violation]:
     folder = subject.folder
     if folder.followed and task.id is not None and not folder.knows(TASK, task.id):
         place = task.pointer + ("/task_ref" if "task_ref" in task.value else "")
@@ -123,18 +123,20 @@ def _unsound_task(task: ReportedTask, subject: Subject) -> Iterator[Violation]:
         place = f"{task.pointer}/n_samples"
         if is_of_harness(subject.document):
             place = pointer(("n-samples", task.id))
-        message = "more samples were used than there are"
+        message = "more samples were used than the task has"
         yield EVG401.violation(
-            message, pointer=f"{place}/effective", expected=original, found=effective
+            message, pointer=f"{place}/effective", expected=at_most(original), found=effective
         )
 
 
-def _unsound_value(reported: Reported, subject: Subject) -> Iterator[Violation]:
+def _check_value(reported: Reported, subject: Subject) -> Iterator[Violation]:
     folder = subject.folder
     if reported.error is not None and reported.error < 0:
         place = reported.pointer
         place += "" if is_of_harness(subject.document) else "/stderr"
-        yield EVG401.violation("a negative standard error", pointer=place, found=reported.error)
+        yield EVG401.violation(
+            "the standard error is negative", pointer=place, found=reported.error
+        )
     if not folder.followed:
         return
     if not folder.knows(METRIC, reported.metric):
@@ -146,7 +148,7 @@ def _unsound_value(reported: Reported, subject: Subject) -> Iterator[Violation]:
 
 
 def _impact(subject: Subject) -> Iterator[Violation]:
-    """Say of each value of a report which range it falls in."""
+    """Report the range of each value of a report."""
     document, folder = subject
     if document.kind != REPORT or not folder.followed:
         return
@@ -154,20 +156,22 @@ def _impact(subject: Subject) -> Iterator[Violation]:
         if reported.value is None or reported.task is None:
             continue
         ranges = folder.ranges(reported.task, reported.metric)
-        yield _interpreted(reported, reported.value, ranges)
+        yield _impact_of(reported, reported.value, ranges)
 
 
-def _interpreted(reported: Reported, value: float, ranges: list[Range]) -> Violation:
-    held = [one for one in ranges if one.holds(value)]
+def _impact_of(reported: Reported, value: float, ranges: list[Range]) -> Violation:
+    matching = [one for one in ranges if one.holds(value)]
     severity, expected = None, None
     what = f"{reported.metric[:80]} of {(reported.task or '')[:80]}"
     if not ranges:
         message = f"{what} has no thresholds"
-    elif not held:
+    elif not matching:
         message, severity = f"{what} falls in no range", Severity.WARNING
         expected = [one.text for one in ranges]
     else:
-        falls = " and in ".join(f"{one.text}, impact {one.impact}" for one in held[:_RANGES_TOLD])
+        falls = " and in ".join(
+            f"{one.text}, impact {one.impact}" for one in matching[:_RANGES_LISTED]
+        )
         message = f"{what} falls in {falls}"
     place = reported.pointer if "," in reported.name else f"{reported.pointer}/value"
     return EVG402.violation(
@@ -175,8 +179,8 @@ def _interpreted(reported: Reported, value: float, ranges: list[Range]) -> Viola
     )
 
 
-_RANGES_TOLD: Final = 3
-"""How many ranges are told that overlap at one value; EVG301 tells of each."""
+_RANGES_LISTED: Final = 3
+"""The number of overlapping ranges that a message lists; EVG301 reports all of them."""
 
 EVG301: Final = Rule(
     "EVG301",
@@ -338,7 +342,7 @@ EVG401: Final = Rule(
             "results": [{"accuracy": {"value": 0.875, "stderr": 0.01}}]
           }
     """,
-    record=_unsound_report,
+    record=_check_report,
 )
 
 EVG402: Final = Rule(

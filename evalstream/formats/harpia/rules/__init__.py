@@ -1,1 +1,1 @@
-"""The rules of HarpIA Lab."""
+"""The rules of the format harpia (HarpIA Lab)."""

@@ -1,4 +1,4 @@
-"""HAR1: HarpIA Lab: what goes into an evaluation."""
+"""HAR1: rules about the input of an evaluation of HarpIA Lab and its instances."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Final
 from evalstream.formats.harpia import requirements as demands
 from evalstream.formats.harpia.documents import member, misplaced
 from evalstream.formats.harpia.requirements import at, violation_of, violations_of
+from evalstream.formats.harpia.rules.metrics import HAR104, HAR105
 from evalstream.formats.harpia.values import identifier, is_supervised
 from evalstream.formats.harpia.views import Input, Instance
 from evalstream.model.finding import Severity, Violation
@@ -16,7 +17,7 @@ from evalstream.parsing.json import pointer, short_text, type_name
 from evalstream.rules.base import Rule
 
 USUAL_KEYS: Final = {"instances": "instances", "metrics": "metrics"}
-"""What the two lists of an input are called by those who go by the documentation's words."""
+"""The keys of the two lists of an input, as the documentation names them."""
 
 
 def _lists_not_found(read: Input) -> Iterator[Violation]:
@@ -35,8 +36,8 @@ def _lists_not_found(read: Input) -> Iterator[Violation]:
     taken = {noun: entry.key for noun, entry in found.items() if entry is not None}
     if len(taken) == len(found) and taken != USUAL_KEYS:
         message = (
-            f"by their shape, {short_text(taken['instances'])} was taken for the list of instances "
-            f"and {short_text(taken['metrics'])} for that of metrics"
+            f"by its shape, {short_text(taken['instances'])} is used as the list of instances "
+            f"and {short_text(taken['metrics'])} as the list of metrics"
         )
         yield HAR101.violation(message, severity=Severity.INFO)
 
@@ -44,9 +45,9 @@ def _lists_not_found(read: Input) -> Iterator[Violation]:
 def _no_list(read: Input, noun: str) -> Violation:
     wrong = misplaced(read.document, noun)
     if wrong is None:
-        return HAR101.violation(f"there is no list of {noun}", pointer="")
+        return HAR101.violation(f"the list of {noun} is missing", pointer="")
     kind = type_name(wrong.value)
-    message = f"the {noun} must be a list, this is {with_article(kind)}"
+    message = f"the {noun} must be a list, not {with_article(kind)}"
     place = pointer([wrong.key])
     return HAR101.violation(message, pointer=place, expected={"type": "array"}, found=wrong.value)
 
@@ -67,7 +68,7 @@ def _malformed_instance(read: Input) -> Iterator[Violation]:
         yield from _response(instance, older)
         yield from _references(instance)
     if older:
-        message = "actual-output is a list, as in older files; a text is usual"
+        message = "actual-output is a list, as in older files, not a string"
         severity = Severity.INFO
         yield HAR102.violation(message, pointer=older[0], count=len(older), severity=severity)
 
@@ -86,14 +87,14 @@ def _identity(instance: Instance) -> Iterator[Violation]:
 
 
 def _response(instance: Instance, older: list[str]) -> Iterator[Violation]:
-    """Look at the actual-output of an instance; lists of texts are noted in `older`."""
+    """Check the actual-output of an instance; lists of strings are added to `older`."""
     found = member(instance.value, "actual-output")
     if found is None:
         yield HAR102.violation("actual-output is missing", pointer=instance.pointer)
     elif isinstance(found.value, list):
         place = at(instance.pointer, found)
         if not found.value:
-            yield HAR102.violation(f"{found.key} holds no response", pointer=place)
+            yield HAR102.violation(f"{found.key} has no response", pointer=place)
         elif all(isinstance(text, str) for text in found.value):
             older.append(place)
         yield from violations_of(HAR102, demands.texts(place, found.value, found.key))
@@ -102,13 +103,13 @@ def _response(instance: Instance, older: list[str]) -> Iterator[Violation]:
 
 
 def _references(instance: Instance) -> Iterator[Violation]:
-    """Look at the expected-output of an instance; none is needed by itself."""
+    """Check the expected-output of an instance, which may be missing."""
     found = member(instance.value, "expected-output")
     if found is None:
         return
     place = at(instance.pointer, found)
     if isinstance(found.value, str):
-        message = f"{found.key} is one string; a list of strings is expected"
+        message = f"{found.key} must be a list of strings, not a string"
         yield HAR102.violation(message, pointer=place, severity=Severity.WARNING)
     elif isinstance(found.value, list):
         yield from violations_of(HAR102, demands.texts(place, found.value, found.key))
@@ -127,50 +128,16 @@ def _repeated_instance(read: Input) -> Iterator[Violation]:
         found, other = member(instance.value, "id"), member(before.value, "id")
         place = instance.pointer if found is None else at(instance.pointer, found)
         same = found is not None and other is not None and _same_id(found.value, other.value)
-        message = f"the id of another instance, at {before.pointer}" + (
-            "" if same else ", but for its type"
+        message = f"the same id as the instance at {before.pointer}" + (
+            "" if same else ", apart from its type"
         )
         severity = None if same else Severity.WARNING
-        yield HAR103.violation(message, pointer=place, found=instance.id, severity=severity)
+        value = instance.id if found is None else found.value
+        yield HAR103.violation(message, pointer=place, found=value, severity=severity)
 
 
 def _same_id(one: Any, other: Any) -> bool:
     return isinstance(one, str) == isinstance(other, str)
-
-
-def _malformed_metric(read: Input) -> Iterator[Violation]:
-    for metric in read.metrics or ():
-        if not isinstance(metric.value, dict):
-            yield violation_of(HAR104, demands.no_object("a metric", metric.pointer, metric.value))
-            continue
-        yield from violations_of(
-            HAR104, demands.spelled_once(metric.pointer, metric.value, demands.METRIC_MEMBERS)
-        )
-        yield from violations_of(
-            HAR104, demands.text(metric.pointer, metric.value, "id", filled=True)
-        )
-        enable = member(metric.value, "enable")
-        if enable is None:
-            yield HAR104.violation("enable is missing", pointer=metric.pointer)
-        elif not isinstance(enable.value, bool):
-            yield violation_of(HAR104, demands.wrong_type(metric.pointer, enable, "true or false"))
-        yield from violations_of(HAR104, demands.parameters(metric))
-
-
-def _idle_or_repeated_metric(read: Input) -> Iterator[Violation]:
-    if read.metrics is None or read.listed.metrics is None:
-        return
-    if all(metric.enabled is False for metric in read.metrics):
-        place = pointer([read.listed.metrics.key])
-        yield HAR105.violation("no metric is enabled, so that nothing is computed", pointer=place)
-    first: dict[tuple[str, bytes], str] = {}
-    for metric in read.metrics:
-        if metric.id is None or metric.key is None:
-            continue
-        before = first.setdefault((metric.id, metric.key), metric.pointer)
-        if before != metric.pointer:
-            message = f"the same metric with the same parameters as at {before}"
-            yield HAR105.violation(message, pointer=metric.pointer, found=metric.value)
 
 
 def _missing_reference(read: Input) -> Iterator[Violation]:
@@ -184,9 +151,8 @@ def _missing_reference(read: Input) -> Iterator[Violation]:
             continue
         found = member(instance.value, "expected-output")
         if found is None or found.value in ([], ""):
-            message = (
-                f"no expected-output, which {short_text(supervised[0])} compares the response with"
-            )
+            gap = "missing" if found is None else "empty"
+            message = f"expected-output is {gap}, but {short_text(supervised[0])} compares responses with it"
             place = instance.pointer if found is None else at(instance.pointer, found)
             yield HAR106.violation(message, pointer=place)
 
@@ -302,81 +268,6 @@ HAR103: Final = Rule(
     record=_repeated_instance,
 )
 
-HAR104: Final = Rule(
-    "HAR104",
-    "malformed-metric",
-    Severity.ERROR,
-    "a member of a metric in the input is missing or has the wrong type",
-    """
-    What it finds: a metric without an id that is a string, without enable that is true or false,
-    or without an object of parameters.
-
-    Why it matters: the metric does not say what is to be computed, or whether it is.
-
-    How to fix: Give the metric a string as id, true or false as enable, and an object as
-    parameters. Write true and false without quotes, then run the evaluation again.
-
-    Bad:
-        input:
-          {"metrics": [{"id": "BLEU NLTK", "enable": "true"}]}
-
-    Good:
-        input:
-          {"metrics": [{"id": "BLEU NLTK", "enable": true}]}
-    """,
-    record=_malformed_metric,
-)
-
-HAR105: Final = Rule(
-    "HAR105",
-    "idle-or-repeated-metric",
-    Severity.WARNING,
-    "no metric is enabled, or one is listed twice with the same parameters",
-    """
-    What it finds: an input in which no metric is enabled, and a metric that is listed again with
-    the same parameters (in any order; 1 and 1.0 are the same), enabled or not.
-
-    Why it matters: the evaluation computes nothing, or its outputs cannot be distinguished.
-
-    How to fix: Set enable to true for the metrics to compute, and list each one once for the same
-    parameters. Then run the evaluation again, because its output follows this list.
-
-    Bad:
-        input:
-          {
-            "metrics": [
-              {
-                "id": "BLEU NLTK",
-                "enable": true,
-                "parameters": {"max_order": 2, "smoothing": true}
-              },
-              {
-                "id": "BLEU NLTK",
-                "enable": false,
-                "parameters": {"max_order": 2, "smoothing": true}
-              }
-            ]
-          }
-
-    Good:
-        input:
-          {
-            "metrics": [
-              {
-                "id": "BLEU NLTK",
-                "enable": true,
-                "parameters": {"max_order": 2, "smoothing": true}
-              },
-              {
-                "id": "BLEU NLTK",
-                "enable": false,
-                "parameters": {"max_order": 4, "smoothing": true}
-              }
-            ]
-          }
-    """,
-    record=_idle_or_repeated_metric,
-)
 
 HAR106: Final = Rule(
     "HAR106",

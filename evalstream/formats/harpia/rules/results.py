@@ -1,4 +1,4 @@
-"""HAR2 and HAR3: HarpIA Lab: what comes out of an evaluation, and its log."""
+"""HAR2 and HAR3: rules about the output and the log of an evaluation of HarpIA Lab."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from evalstream.rules.base import Rule
 from evalstream.stats.agreement import agrees, as_float
 
 IDS_SHOWN: Final = 3
-"""How many of the instances that are missing are named."""
+"""The number of missing instances that a message lists."""
 
 
 def _faulty_output(outcome: Outcome) -> Iterator[Violation]:
     if not outcome.claims and not outcome.is_compared:
-        message = "no object that tells a metric and its score was found"
+        message = "no object with a metric and its score was found"
         yield HAR201.violation(message, pointer="")
     for claim in outcome.claims:
         yield from _faulty_claim(claim)
-    yield from _unlike_asked(outcome)
+    yield from _compare_with_input(outcome)
 
 
 def _faulty_claim(claim: Claim) -> Iterator[Violation]:
-    """Say what is wrong with the output of one metric by itself."""
+    """Check the output of one metric alone."""
     metric = claim.metric
     if not isinstance(metric.value, dict):
         yield violation_of(
-            HAR201, demands.no_object("what is said of a metric", metric.pointer, metric.value)
+            HAR201, demands.no_object("the output of a metric", metric.pointer, metric.value)
         )
         return
     yield from violations_of(
@@ -55,27 +55,27 @@ def _faulty_claim(claim: Claim) -> Iterator[Violation]:
         yield HAR201.violation("elapsed time is negative", pointer=place, found=elapsed.value)
 
 
-def _unlike_asked(outcome: Outcome) -> Iterator[Violation]:
-    """Hold what is said of metrics against those that were enabled."""
+def _compare_with_input(outcome: Outcome) -> Iterator[Violation]:
+    """Compare the metrics of the output with those that were enabled."""
     for metric in outcome.missing:
-        message = f"no object of an enabled metric: {_shown(metric)}"
+        message = f"the output of an enabled metric is missing: {_shown(metric)}"
         yield HAR201.violation(message)
     for metric, other in outcome.unlike:
         if metric.key is not None and other.key is not None and other.parameters is not None:
-            message = f"not the parameters of the input: {difference(metric.values, other.values)}"
+            message = f"parameters differ from the input: {difference(metric.values, other.values)}"
             place = at(other.pointer, other.parameters)
             yield HAR201.violation(
                 message, pointer=place, expected=metric.values, found=other.values
             )
     for one in outcome.repeated:
         yield HAR201.violation(
-            "a second object of one metric", pointer=one.pointer, found=one.value
+            "a second output of the same metric", pointer=one.pointer, found=one.value
         )
 
 
 def _unrequested_output(outcome: Outcome) -> Iterator[Violation]:
     for one, reason in outcome.unrequested:
-        message = f"an output of a metric that {reason}"
+        message = f"the output of a metric that {reason}"
         yield HAR202.violation(message, pointer=one.pointer, found=one.value)
 
 
@@ -90,7 +90,7 @@ def _faulty_record(record: Record) -> Iterator[Violation]:
     elif record.instance_id is None:
         yield violation_of(HAR301, demands.wrong_type("", found, "a string or an integer"))
     elif known is not None and record.instance_id not in known:
-        message = f"{found.key} is no instance of the input"
+        message = f"{found.key} is not the id of an instance in the input"
         yield HAR301.violation(message, pointer=at("", found), found=found.value)
     yield from _unknown_metric(record)
 
@@ -103,16 +103,16 @@ def _unknown_metric(record: Record) -> Iterator[Violation]:
     member_ = metric_of(record.value)
     place = "" if member_ is None else at("", member_)
     if not named:
-        yield HAR301.violation(f"no metric of the {source}", pointer=place, found=metric.id)
+        yield HAR301.violation(f"not a metric of the {source}", pointer=place, found=metric.id)
     elif not known.is_known(metric) and metric.parameters is not None:
         unlike = difference(named[0].values, metric.values)
-        message = f"not the parameters of the {source}: {unlike}"
+        message = f"parameters differ from the {source}: {unlike}"
         place, wanted = at("", metric.parameters), named[0].values
         yield HAR301.violation(message, pointer=place, expected=wanted, found=metric.values)
     else:
         same = [one for one in named if one.key == metric.key] or named
         if all(one.enabled is False for one in same):
-            message = "a metric that is not enabled in the input"
+            message = "the metric is not enabled in the input"
             severity = Severity.WARNING
             yield HAR301.violation(message, pointer=place, found=metric.id, severity=severity)
 
@@ -120,7 +120,7 @@ def _unknown_metric(record: Record) -> Iterator[Violation]:
 def _uneven_log(seen: Record | Log) -> Iterator[Violation]:
     if isinstance(seen, Record):
         if seen.is_repeated:
-            yield HAR302.violation("the same metric, parameters and instance once more")
+            yield HAR302.violation("the same metric, parameters and instance as an earlier record")
         return
     for amount in seen.amounts():
         missing = seen.instances - amount.instances
@@ -136,15 +136,15 @@ def _uneven_log(seen: Record | Log) -> Iterator[Violation]:
 
 def _result_versus_score(seen: Record | Log) -> Iterator[Violation]:
     if isinstance(seen, Record):
-        yield from _other_shape(seen)
+        yield from _shape_mismatch(seen)
         return
     for amount in seen.amounts():
         if seen.is_complete(amount):
             for path in amount.sums:
-                yield from _no_mean(seen, amount, path)
+                yield from _mean_mismatch(seen, amount, path)
 
 
-def _other_shape(record: Record) -> Iterator[Violation]:
+def _shape_mismatch(record: Record) -> Iterator[Violation]:
     claim, result = record.claim, record.result
     if claim is None or claim.score is None or result is None:
         return
@@ -155,11 +155,11 @@ def _other_shape(record: Record) -> Iterator[Violation]:
         score, found = shape_text(claim.shape), shape_text(shape)
         message = f"the result is {found}, but the score in the output is {score}"
         if score == found:
-            message = f"the members of the result are of other types than in the output: {found}"
+            message = f"the members of the result have other types than in the output: {found}"
         yield HAR303.violation(message, pointer=at("", result))
 
 
-def _no_mean(log: Log, amount: Amount, path: Path) -> Iterator[Violation]:
+def _mean_mismatch(log: Log, amount: Amount, path: Path) -> Iterator[Violation]:
     sums, claim = amount.sums[path], claimed(log, amount, path)
     mean = sums.mean()
     if claim is None or mean is None or sums.unscored or agrees(claim, mean):
@@ -168,8 +168,8 @@ def _no_mean(log: Log, amount: Amount, path: Path) -> Iterator[Violation]:
         return
     place = below(at(amount.claim.metric.pointer, amount.claim.score), path)
     message = (
-        f"not the mean of the results of {counted(sums.rows, 'instance')}, "
-        "as it may be of a metric that is computed over all at once"
+        f"not the mean of the results of {counted(sums.rows, 'instance')}; "
+        "expected for a metric that is computed over all instances at once"
     )
     yield HAR303.violation(
         message,
@@ -181,7 +181,7 @@ def _no_mean(log: Log, amount: Amount, path: Path) -> Iterator[Violation]:
 
 
 def _shown(metric: Metric) -> str:
-    """Name a metric by id and parameters, as far as they take little room."""
+    """Return a metric's id and parameters in short form."""
     parameters = short_text(metric.values) if metric.values else ""
     return f"{short_text(metric.id)} {parameters}".strip()
 

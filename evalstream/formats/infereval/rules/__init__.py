@@ -1,1 +1,1 @@
-"""The rules of infereval."""
+"""The rules of the format infereval."""

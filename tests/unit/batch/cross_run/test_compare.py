@@ -330,7 +330,7 @@ def seen_in(found: Iterable[CrossRunFinding]) -> list[tuple[Any, ...]]:
             earlier = one.violation.message.partition(" from ")[2].partition(";")[0]
             seen.append((one.number, "ES908", earlier, one.violation.found, None))
         elif one.violation.pointer == "/evaluation_id":
-            seen.append((one.number, "ES904", words[4].rstrip(","), None, None))
+            seen.append((one.number, "ES904", words[4].rstrip(";"), None, None))
         elif one.violation.code == "ES904":
             several = one.violation.message.endswith(" and other files")
             name = one.violation.message.removesuffix(" and other files").split()[-1]
@@ -433,7 +433,7 @@ def test_a_drifted_sample_is_told_with_both_places(tmp_path: Path) -> None:
     offset = len(second.rows.read_bytes().splitlines(keepends=True)[0])
     assert one[:4] == (1, str(second.rows), 2, offset)
     assert one.violation == ES905.violation(
-        f"the sample on this line has another input than on line 2 of {first.rows}"
+        f"the input differs from that of the same sample on line 2 of {first.rows}"
     )
     (one,) = told([second.summary(), first.summary()])
     assert one[:3] == (1, str(first.rows), 2)
@@ -470,7 +470,7 @@ def test_runs_with_the_same_drift_are_told_as_wholes(tmp_path: Path) -> None:
         (3, None),
     ]
     assert found[-1].violation == ES905.violation(
-        f"3 samples have other inputs than in an earlier run, the same as in {pairs[1].rows}",
+        f"the inputs of 3 samples differ from an earlier run in the same way as in {pairs[1].rows}",
         count=3,
     )
 
@@ -561,7 +561,7 @@ def test_two_aggregates_without_rows_are_of_one_evaluation(tmp_path: Path) -> No
     alone = check_linked(None, second.aggregate)
     (one,) = told([first.summary(), alone])
     assert one.violation == ES904.violation(
-        f"the same evaluation as {first.aggregate}, and not both have rows to be told apart by",
+        f"the same evaluation as {first.aggregate}; only rows of both could distinguish them",
         pointer="/evaluation_id",
     )
     assert one.file == str(second.aggregate)
@@ -593,7 +593,7 @@ def test_elements_of_arrays_are_told_by_their_number(tmp_path: Path) -> None:
     assert text[one.offset :].startswith(json.dumps(json.loads(text)[1]).encode())
     assert one.violation.pointer == "/1"
     assert one.violation.message.endswith(
-        f"in this row has another input than in row 2 of {first.rows}"
+        f"the input differs from that of the same sample in row 2 of {first.rows}"
     )
 
 

@@ -298,9 +298,9 @@ FOUR = [1, 1, 1, 0]
     ("scores", "changes", "expected", "words"),
     [
         (FOUR, {}, set(), ""),
-        (FOUR, {SCORE: 0.8}, {"ES801"}, "only once it is rounded to so few digits"),
+        (FOUR, {SCORE: 0.8}, {"ES801"}, "only after rounding to"),
         (FOUR, {SCORE: 0.6}, {"ES801"}, "is not the claimed score"),
-        ([1, 1, 0], {SCORE: 0.67}, {"ES801"}, "only once it is rounded"),
+        ([1, 1, 0], {SCORE: 0.67}, {"ES801"}, "only after rounding to"),
         ([1, 1, 0], {SCORE: 0.667}, set(), ""),
         ([1, 1, 0], {SCORE: 0.666}, set(), ""),
         (FOUR, {SCORE: 0.74}, {"ES801"}, "mean of the scores of 4 rows"),
@@ -343,7 +343,7 @@ FOUR = [1, 1, 1, 0]
             FOUR,
             {f"{UNCERTAINTY}/standard_error": {"value": 0.25, "method": "clustered"}},
             {"ES804"},
-            "standard_error could not be recomputed: the method 'clustered' is not known",
+            "standard_error could not be recomputed: unknown method 'clustered'",
         ),
         (
             FOUR * 10,
@@ -489,7 +489,7 @@ def test_uneven_repeats_are_reported_and_leave_uncertainty_open(tmp_path: Path) 
     path, aggregate = tmp_path / "rows.jsonl", tmp_path / "aggregate.json"
     (finding,) = evalstream.check(path, aggregate=aggregate, select=("ES610",))
     assert (finding.code, finding.severity) == ("ES610", Severity.WARNING)
-    assert "3 samples have 4 repeats, some more than others" in finding.message
+    assert "3 samples of this result have 4 repeats, not all equally many" in finding.message
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

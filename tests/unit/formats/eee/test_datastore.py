@@ -18,7 +18,7 @@ from evalstream.rules.profiles import DATASTORE, DEFAULT
 
 UUID = "0f8a3c5e-7b1d-4e62-9a4f-2c6d8e1b3a57"
 (PAIR,) = (PAIRS / "0.3.0").rglob(f"{UUID}.json")
-UNSAFE = "holds a character that no path may"
+UNSAFE = "has a character that is not allowed in a path"
 
 
 @pytest.fixture(autouse=True)

@@ -14,16 +14,15 @@ from rows import (
 )
 
 import evalstream
-from evalstream.formats.eee import fast_path, row_engine, row_view
+from evalstream.formats.eee import fast_path, row_engine, sample_hash, versions
 from evalstream.formats.eee.fast_path import fast_path_for
 from evalstream.formats.eee.row_engine import RowEngine
-from evalstream.io import digest
 from evalstream.parsing.native.schema_tables import NotTabled
 from evalstream.parsing.schema_files import builtin_schema
 
 
 def test_every_version_is_taken() -> None:
-    for version in row_view.INSTANCE_VERSIONS:
+    for version in versions.INSTANCE_VERSIONS:
         assert fast_path_for(BARE[version]) is not None
         assert fast_path_for(slowly(BARE[version])) is None
 
@@ -110,7 +109,7 @@ def test_a_recipe_that_the_scanner_does_not_know_takes_the_exact_path(
     def reference_first(raw: str, reference: Any) -> bytes:
         return ("".join(reference) + raw).encode()
 
-    monkeypatch.setitem(digest.RECIPES, "reference-first", reference_first)
+    monkeypatch.setitem(sample_hash.RECIPES, "reference-first", reference_first)
     within = context("0.3.0", "reference-first")
     assert fast_path_for(within) is None
     rows = sound_rows("0.3.0", 9)

@@ -192,7 +192,7 @@ def test_many_rows_with_several_references_settle_the_recipe(
     assert report.runs[0].recipe == "concat-first"
     assert told(report) == {("ES402", severity)}
     (finding,) = [finding for finding in report if finding.code == "ES402"]
-    assert "references behind the first are covered by no hash" in finding.message
+    assert "the hash does not cover references after the first" in finding.message
 
 
 def test_few_rows_of_another_recipe_are_the_finding(tmp_path: Path) -> None:
@@ -304,7 +304,7 @@ def test_rows_without_a_hash_are_counted(tmp_path: Path) -> None:
     assert (told(some), some.counts["ES406"]) == ({("ES406", "warning")}, 2)
     none = report_of([{**row, "sample_hash": None} for row in rows], tmp_path, "0.3.0")
     assert (told(none), none.counts["ES406"]) == ({("ES406", "warning")}, 8)
-    assert "the inputs are unverified" in next(iter(none)).message
+    assert "the inputs were not verified" in next(iter(none)).message
     without = [{**row, "sample_hash": None} for row in rows]
     unnamed = report_of(without, tmp_path, "0.3.0", algorithm=None)
     assert (told(unnamed), unnamed.counts["ES406"]) == ({("ES406", "info")}, 8)

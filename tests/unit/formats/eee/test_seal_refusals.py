@@ -90,7 +90,7 @@ def test_a_stream_that_a_harness_left_is_not_sealed(tmp_path: Path, count: int) 
             out, _ = process.communicate(data, timeout=SECONDS)
         assert process.returncode == (0 if count == 40 else 1)
         assert (aggregate.read_bytes() == before) is (count == 19)
-        reason = b"it was not sealed: num_samples of result 0 is 40, and 19 rows join it"
+        reason = b"it was not sealed: num_samples of result 0 is 40, but 19 rows join it"
         assert (reason in out) is (count == 19)
         assert (tmp_path / "copy.jsonl").read_bytes() == data
 
@@ -182,7 +182,7 @@ def test_the_size_of_a_dataset_is_no_claim(tmp_path: Path) -> None:
 def test_samples_that_are_not_listed_stand_for_none_that_is(tmp_path: Path) -> None:
     claim = {"sample_ids": [f"sample-{number}" for number in (*range(5), 100, 101, 102)]}
     (error,) = refused(*unsealed(tmp_path, sound_rows(count=8), claim))
-    assert "3 rows of them score others" in error.message
+    assert "3 rows score others" in error.message
 
 
 @pytest.mark.parametrize(

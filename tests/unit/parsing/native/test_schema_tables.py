@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 from fast_rows import SLOTS_WITHOUT_USE
 
-from evalstream.formats.eee import row_view
+from evalstream.formats.eee import row_view, versions
 from evalstream.parsing.native import binding, schema_tables
 from evalstream.parsing.native.schema_tables import NotTabled, pinned, tables_of
 from evalstream.parsing.schema_files import builtin_schema
 
 
-@pytest.mark.parametrize("version", row_view.INSTANCE_VERSIONS)
+@pytest.mark.parametrize("version", versions.INSTANCE_VERSIONS)
 def test_what_is_looked_at_is_there_in_every_version(version: str) -> None:
-    schema = builtin_schema(row_view.instance_schema_name(version))
+    schema = builtin_schema(versions.instance_schema_name(version))
     slots = binding.slots()
     aliases = {row_view.transcript_key(version): "turns"}
     packed = tables_of(schema, slots, "interaction_type", aliases)
@@ -25,9 +25,9 @@ def test_what_is_looked_at_is_there_in_every_version(version: str) -> None:
     assert packed.unwanted == (1 << slots.index("turns"), *2 * [1 << slots.index("output")])
 
 
-@pytest.mark.parametrize("version", row_view.INSTANCE_VERSIONS)
+@pytest.mark.parametrize("version", versions.INSTANCE_VERSIONS)
 def test_what_arrays_hold_is_never_left_out(version: str) -> None:
-    properties = builtin_schema(row_view.instance_schema_name(version))["properties"]
+    properties = builtin_schema(versions.instance_schema_name(version))["properties"]
     turns = properties.get("messages", properties.get("interactions"))["items"]
     answers = properties["answer_attribution"]["items"]
     # What is not there would be what it was in the turn, the call or the answer before.

@@ -1,0 +1,262 @@
+"""EVG2: rules about ids in EvalGuard's documents and the references to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from evalstream.formats.evalguard.documents import (
+    METRIC,
+    TASK,
+    THRESHOLD,
+)
+from evalstream.formats.evalguard.views import (
+    Document,
+    Subject,
+    listed,
+    metrics_with_ranges,
+)
+from evalstream.model.finding import Severity, Violation
+from evalstream.parsing.json import pointer
+from evalstream.rules.base import Rule
+
+
+def _unknown_metric_of_task(subject: Subject) -> Iterator[Violation]:
+    document, folder = subject
+    if document.kind != TASK:
+        return
+    names = listed(document.value.get("metrics"))
+    if not folder.followed:
+        if names:
+            yield _not_followed(EVG201, "/metrics", "the metrics of the task")
+        return
+    for index, name in enumerate(names):
+        if isinstance(name, str) and not folder.knows(METRIC, name):
+            message = "no metric document has this id"
+            yield EVG201.violation(message, pointer=f"/metrics/{index}", found=name)
+
+
+def _unknown_task(subject: Subject) -> Iterator[Violation]:
+    document, folder = subject
+    if document.kind != THRESHOLD or document.id is None:
+        return
+    if not folder.followed:
+        yield _not_followed(EVG202, "/task", "the task and its metrics")
+    elif not folder.knows(TASK, document.id):
+        yield EVG202.violation("no task document has this id", pointer="/task", found=document.id)
+
+
+def _unknown_metric_of_threshold(subject: Subject) -> Iterator[Violation]:
+    document, folder = subject
+    if document.kind != THRESHOLD or not folder.followed:
+        return
+    for name in metrics_with_ranges(document):
+        place = pointer(("thresholds", name))
+        if not folder.knows(METRIC, name):
+            yield EVG203.violation(f"no metric document has the id {name}", pointer=place)
+        elif document.id is not None and not folder.lists(document.id, name):
+            message = f"the task does not list the metric {name}"
+            yield EVG203.violation(message, pointer=place, severity=Severity.WARNING)
+
+
+def _several_thresholds(subject: Subject) -> Iterator[Violation]:
+    document, folder = subject
+    if document.kind == THRESHOLD:
+        yield from _repeated(EVG204, folder.owner(document), document, "/task")
+
+
+def _repeated_id(subject: Subject) -> Iterator[Violation]:
+    document, folder = subject
+    if document.kind not in (TASK, METRIC) or document.id is None:
+        return
+    yield from _repeated(EVG205, folder.owner(document), document, "/id")
+    if document.stem is not None and document.stem != document.id:
+        message = "the file is not named after the id in it"
+        yield EVG205.violation(
+            message,
+            pointer="/id",
+            expected=document.stem,
+            found=document.id,
+            severity=Severity.WARNING,
+        )
+
+
+def _repeated(rule: Rule, owner: Document, document: Document, place: str) -> Iterator[Violation]:
+    """Report each document except the one that its id belongs to."""
+    if owner is not document:
+        message = f"{_REPEATED[rule.code]} {owner.name}"
+        yield rule.violation(message, pointer=place, found=document.id)
+
+
+def _not_followed(rule: Rule, place: str, what: str) -> Violation:
+    message = f"{what} were not looked up; name their folder with --aggregate"
+    return rule.violation(message, pointer=place, severity=Severity.WARNING)
+
+
+EVG201: Final = Rule(
+    "EVG201",
+    "task-with-unknown-metric",
+    Severity.ERROR,
+    "a task lists a metric that no document defines",
+    """
+    What it finds: an entry of a task's metrics that is not the id of a metric. When a document is
+    checked without its folder (`--aggregate DIR`), a warning says that this was not checked.
+
+    Why it matters: the metric has no direction, so its values mean nothing.
+
+    How to fix: Correct the id in the task's metrics, or add a metric document that has this id. If
+    the document was checked alone, pass its folder with `--aggregate DIR`.
+
+    Bad:
+        tasks/sums.yaml:
+          {"id": "sums", "metrics": ["accuracy", "refusal_rate", "accurracy"]}
+        metrics/accuracy.yaml:
+          {"id": "accuracy"}
+        metrics/refusal_rate.yaml:
+          {"id": "refusal_rate"}
+
+    Good:
+        tasks/sums.yaml:
+          {"id": "sums", "metrics": ["refusal_rate", "accuracy"]}
+        metrics/accuracy.yaml:
+          {"id": "accuracy"}
+        metrics/refusal_rate.yaml:
+          {"id": "refusal_rate"}
+    """,
+    record=_unknown_metric_of_task,
+)
+
+
+EVG202: Final = Rule(
+    "EVG202",
+    "threshold-for-unknown-task",
+    Severity.ERROR,
+    "thresholds name a task that no document defines",
+    """
+    What it finds: a threshold document whose task is not the id of a task. When a document is
+    checked without its folder, a warning says that this was not checked.
+
+    Why it matters: the thresholds are never applied.
+
+    How to fix: Correct `task` in the threshold document, or add a task document that has this id.
+    If the document was checked alone, pass its folder with `--aggregate DIR`.
+
+    Bad:
+        thresholds/sums.yaml:
+          {"task": "subtraction"}
+        tasks/sums.yaml:
+          {"id": "sums"}
+
+    Good:
+        thresholds/sums.yaml:
+          {"task": "sums"}
+        tasks/sums.yaml:
+          {"id": "sums"}
+    """,
+    record=_unknown_task,
+)
+
+
+EVG203: Final = Rule(
+    "EVG203",
+    "threshold-for-unknown-metric",
+    Severity.ERROR,
+    "thresholds for a metric that does not exist; a warning where the task does not list it",
+    """
+    What it finds: a metric with ranges that is not the id of a metric, or, as a warning, that is
+    not among the metrics of the task.
+
+    Why it matters: no value is ever compared with these ranges, and the metric for which they were
+    meant has none.
+
+    How to fix: Correct the metric's id in `thresholds`, or add the metric document that is
+    missing. For the warning, add the metric to the task's metrics, or remove its ranges.
+
+    Bad:
+        thresholds/sums.yaml:
+          {
+            "task": "sums",
+            "thresholds": {"acuracy": [{"impact": "low", "min": 0}]}
+          }
+        tasks/sums.yaml:
+          {"id": "sums", "metrics": ["accuracy", "refusal_rate"]}
+
+    Good:
+        thresholds/sums.yaml:
+          {
+            "task": "sums",
+            "thresholds": {"accuracy": [{"impact": "low", "min": 0}]}
+          }
+        tasks/sums.yaml:
+          {"id": "sums", "metrics": ["accuracy", "refusal_rate"]}
+    """,
+    record=_unknown_metric_of_threshold,
+)
+
+
+EVG204: Final = Rule(
+    "EVG204",
+    "repeated-thresholds",
+    Severity.ERROR,
+    "one task has several threshold documents",
+    """
+    What it finds: each threshold document for a task except the one that is named after the task,
+    or, if none is named after it, except the first.
+
+    Why it matters: the ranges that apply depend on which document is read last.
+
+    How to fix: Put all ranges of the task into one threshold document, and delete the other
+    documents. If two documents give different ranges for one metric, keep those from the source
+    that defines the thresholds.
+
+    Bad:
+        thresholds/sums.yaml:
+          {"task": "sums"}
+        thresholds/more.yaml:
+          {"task": "sums"}
+
+    Good:
+        thresholds/more.yaml:
+          {"task": "sums"}
+    """,
+    record=_several_thresholds,
+)
+
+
+EVG205: Final = Rule(
+    "EVG205",
+    "repeated-id",
+    Severity.ERROR,
+    "several tasks, or several metrics, have one id; a warning where a file has another name",
+    """
+    What it finds: each task and each metric whose id belongs to another document of its kind,
+    which is named after the id or comes first; and, as a warning, a file that is not named after
+    its id.
+
+    Why it matters: a reference to the id means one of these documents, and it is not possible to
+    see which.
+
+    How to fix: Give each task and each metric an id of its own, and name its file after the id.
+    Delete a document that is only a copy, and correct the documents that refer to an id you
+    change.
+
+    Bad:
+        tasks/sums.yaml:
+          {"id": "sums", "name": "Sums of small numbers"}
+        tasks/addition.yaml:
+          {"id": "sums", "name": "Sums of small numbers"}
+
+    Good:
+        tasks/sums.yaml:
+          {"id": "sums", "name": "Sums of small numbers"}
+        tasks/addition.yaml:
+          {"id": "addition", "name": "Sums of small numbers"}
+    """,
+    record=_repeated_id,
+)
+
+
+_REPEATED: Final = {
+    EVG204.code: "the task has other thresholds, too:",
+    EVG205.code: "another document has this id:",
+}

@@ -1,0 +1,127 @@
+"""HAR1: rules about the metrics in the input of an evaluation of HarpIA Lab."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from evalstream.formats.harpia import requirements as demands
+from evalstream.formats.harpia.documents import member
+from evalstream.formats.harpia.requirements import violation_of, violations_of
+from evalstream.formats.harpia.views import Input
+from evalstream.model.finding import Severity, Violation
+from evalstream.parsing.json import pointer
+from evalstream.rules.base import Rule
+
+
+def _malformed_metric(read: Input) -> Iterator[Violation]:
+    for metric in read.metrics or ():
+        if not isinstance(metric.value, dict):
+            yield violation_of(HAR104, demands.no_object("a metric", metric.pointer, metric.value))
+            continue
+        yield from violations_of(
+            HAR104, demands.spelled_once(metric.pointer, metric.value, demands.METRIC_MEMBERS)
+        )
+        yield from violations_of(
+            HAR104, demands.text(metric.pointer, metric.value, "id", filled=True)
+        )
+        enable = member(metric.value, "enable")
+        if enable is None:
+            yield HAR104.violation("enable is missing", pointer=metric.pointer)
+        elif not isinstance(enable.value, bool):
+            yield violation_of(HAR104, demands.wrong_type(metric.pointer, enable, "true or false"))
+        yield from violations_of(HAR104, demands.parameters(metric))
+
+
+def _idle_or_repeated_metric(read: Input) -> Iterator[Violation]:
+    if read.metrics is None or read.listed.metrics is None:
+        return
+    if all(metric.enabled is False for metric in read.metrics):
+        place = pointer([read.listed.metrics.key])
+        yield HAR105.violation("no metric is enabled, so nothing is computed", pointer=place)
+    first: dict[tuple[str, bytes], str] = {}
+    for metric in read.metrics:
+        if metric.id is None or metric.key is None:
+            continue
+        before = first.setdefault((metric.id, metric.key), metric.pointer)
+        if before != metric.pointer:
+            message = f"the same metric with the same parameters as at {before}"
+            yield HAR105.violation(message, pointer=metric.pointer, found=metric.value)
+
+
+HAR104: Final = Rule(
+    "HAR104",
+    "malformed-metric",
+    Severity.ERROR,
+    "a member of a metric in the input is missing or has the wrong type",
+    """
+    What it finds: a metric without an id that is a string, without enable that is true or false,
+    or without an object of parameters.
+
+    Why it matters: the metric does not say what is to be computed, or whether it is.
+
+    How to fix: Give the metric a string as id, true or false as enable, and an object as
+    parameters. Write true and false without quotes, then run the evaluation again.
+
+    Bad:
+        input:
+          {"metrics": [{"id": "BLEU NLTK", "enable": "true"}]}
+
+    Good:
+        input:
+          {"metrics": [{"id": "BLEU NLTK", "enable": true}]}
+    """,
+    record=_malformed_metric,
+)
+
+
+HAR105: Final = Rule(
+    "HAR105",
+    "idle-or-repeated-metric",
+    Severity.WARNING,
+    "no metric is enabled, or one is listed twice with the same parameters",
+    """
+    What it finds: an input in which no metric is enabled, and a metric that is listed again with
+    the same parameters (in any order; 1 and 1.0 are the same), enabled or not.
+
+    Why it matters: the evaluation computes nothing, or its outputs cannot be distinguished.
+
+    How to fix: Set enable to true for the metrics to compute, and list each one once for the same
+    parameters. Then run the evaluation again, because its output follows this list.
+
+    Bad:
+        input:
+          {
+            "metrics": [
+              {
+                "id": "BLEU NLTK",
+                "enable": true,
+                "parameters": {"max_order": 2, "smoothing": true}
+              },
+              {
+                "id": "BLEU NLTK",
+                "enable": false,
+                "parameters": {"max_order": 2, "smoothing": true}
+              }
+            ]
+          }
+
+    Good:
+        input:
+          {
+            "metrics": [
+              {
+                "id": "BLEU NLTK",
+                "enable": true,
+                "parameters": {"max_order": 2, "smoothing": true}
+              },
+              {
+                "id": "BLEU NLTK",
+                "enable": false,
+                "parameters": {"max_order": 4, "smoothing": true}
+              }
+            ]
+          }
+    """,
+    record=_idle_or_repeated_metric,
+)

@@ -1,0 +1,210 @@
+"""INF2: rules about the analysts of a benchmark, their verdicts and panels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from evalstream.formats.infereval.views import (
+    Benchmark,
+    Item,
+)
+from evalstream.model.finding import Severity, Violation, of_length, one_of
+from evalstream.parsing.json import pointer
+from evalstream.rules.base import Rule
+
+
+def _verdicts(facts: Benchmark | Item) -> Iterator[Violation]:
+    if isinstance(facts, Benchmark):
+        yield from _counts(facts, INF201, "analyst_verdicts")
+        return
+    given = facts.value.get("analyst_verdicts")
+    if facts.evaluation.benchmark is None and isinstance(given, list):
+        wanted = facts.verdicts
+        if wanted is not None and len(given) != wanted:
+            message = f"{len(given)} analyst_verdicts, but the first item has {wanted}"
+            yield INF201.violation(message, pointer="/analyst_verdicts", expected=of_length(wanted))
+
+
+def _rationales(facts: Benchmark | Item) -> Iterator[Violation]:
+    if isinstance(facts, Benchmark):
+        yield from _counts(facts, INF202, "analyst_rationales")
+        return
+    given, verdicts = (facts.value.get(f"analyst_{part}") for part in ("rationales", "verdicts"))
+    if facts.evaluation.benchmark is not None or not isinstance(given, list):
+        return
+    if isinstance(verdicts, list) and len(given) != len(verdicts):
+        message = f"{len(given)} analyst_rationales, but {len(verdicts)} analyst_verdicts"
+        yield INF202.violation(
+            message, pointer="/analyst_rationales", expected=of_length(len(verdicts))
+        )
+
+
+def _counts(benchmark: Benchmark, rule: Rule, name: str) -> Iterator[Violation]:
+    """Compare the length of a list in every item with the number of analysts."""
+    wanted = benchmark.panel_size
+    for index, item in benchmark.items:
+        given = item.get(name)
+        if wanted is not None and isinstance(given, list) and len(given) != wanted:
+            message = f"{len(given)} {name}, but there are {wanted} analysts"
+            place = pointer(("items", index, name))
+            yield rule.violation(message, pointer=place, expected=of_length(wanted), found=given)
+
+
+def _primary_panel(benchmark: Benchmark) -> Iterator[Violation]:
+    panel = benchmark.document.get("primary_panel")
+    panels = sorted({text for text in _panels(benchmark) if text is not None})
+    if isinstance(panel, str) and panel not in panels and benchmark.panel_size:
+        message = "no analyst belongs to this panel"
+        yield INF205.violation(
+            message, pointer="/primary_panel", expected=one_of(panels), found=panel
+        )
+
+
+def _partial_panels(benchmark: Benchmark) -> Iterator[Violation]:
+    panels = _panels(benchmark)
+    without = [index for index, panel in enumerate(panels) if panel is None]
+    if without and len(without) < len(panels):
+        for index in without:
+            message = "panel is missing, though other analysts have one"
+            place = pointer(("analysts", benchmark.analysts[index][0]))
+            yield INF206.violation(message, pointer=place)
+
+
+def _panels(benchmark: Benchmark) -> list[str | None]:
+    given = (analyst.get("panel") for _, analyst in benchmark.analysts)
+    return [panel if isinstance(panel, str) else None for panel in given]
+
+
+INF201: Final = Rule(
+    "INF201",
+    "verdict-count-mismatch",
+    Severity.ERROR,
+    "an item has more or fewer analyst_verdicts than there are analysts",
+    """
+    What it finds: an item whose analyst_verdicts are not as many as the analysts. Items of an
+    evaluation without its benchmark are compared with its first item.
+
+    Why it matters: each verdict belongs to an analyst by its position alone.
+
+    How to fix: Give the item one verdict for each analyst, in the order of analysts, from the
+    analysts' records. The benchmark then has another hash, so run its evaluations again. For an
+    evaluation, pass its own benchmark with `--aggregate`.
+
+    Bad:
+        benchmark:
+          {
+            "analysts": [{"id": "ann"}, {"id": "ben"}],
+            "items": [{"id": "open-street", "analyst_verdicts": ["good"]}]
+          }
+
+    Good:
+        benchmark:
+          {
+            "analysts": [{"id": "ann"}, {"id": "ben"}],
+            "items": [{"id": "open-street", "analyst_verdicts": ["good", "abstain"]}]
+          }
+    """,
+    record=_verdicts,
+)
+
+
+INF202: Final = Rule(
+    "INF202",
+    "rationale-count-mismatch",
+    Severity.ERROR,
+    "an item has more or fewer analyst_rationales than there are analysts",
+    """
+    What it finds: analyst_rationales that are present and not as many as the analysts; in an
+    evaluation without its benchmark, not as many as the verdicts beside them.
+
+    Why it matters: each rationale belongs to an analyst by its position alone.
+
+    How to fix: Give the item one rationale for each analyst, in the order of analysts, or remove
+    the list. Write an empty string for an analyst who gave none. The benchmark then has another
+    hash, so run its evaluations again.
+
+    Bad:
+        benchmark:
+          {
+            "analysts": [{"id": "ann"}, {"id": "ben"}],
+            "items": [{
+              "id": "open-street",
+              "analyst_rationales": ["Streets get wet in the rain."]
+            }]
+          }
+
+    Good:
+        benchmark:
+          {
+            "analysts": [{"id": "ann"}, {"id": "ben"}],
+            "items": [{
+              "id": "open-street",
+              "analyst_rationales": ["Streets get wet in the rain.", ""]
+            }]
+          }
+    """,
+    record=_rationales,
+)
+
+
+INF205: Final = Rule(
+    "INF205",
+    "undeclared-primary-panel",
+    Severity.ERROR,
+    "no analyst belongs to the panel in primary_panel",
+    """
+    What it finds: a primary_panel to which no analyst belongs.
+
+    Why it matters: agreement is to be reported against this panel.
+
+    How to fix: Correct primary_panel, or the panel of the analysts who belong to it. The benchmark
+    then has another hash, so run its evaluations again.
+
+    Bad:
+        benchmark:
+          {
+            "analysts": [
+              {"id": "ann", "panel": "neighbours"},
+              {"id": "ben", "panel": "visitors"}
+            ],
+            "primary_panel": "sailors"
+          }
+
+    Good:
+        benchmark:
+          {
+            "analysts": [
+              {"id": "ann", "panel": "neighbours"},
+              {"id": "ben", "panel": "visitors"}
+            ],
+            "primary_panel": "neighbours"
+          }
+    """,
+    record=_primary_panel,
+)
+
+
+INF206: Final = Rule(
+    "INF206",
+    "partial-panels",
+    Severity.ERROR,
+    "some analysts declare a panel and others do not",
+    """
+    What it finds: analysts without a panel in a benchmark in which others have one.
+
+    Why it matters: agreement between panels leaves out the verdicts of these analysts.
+
+    How to fix: Add `panel` to every analyst, or remove it from all of them together with
+    primary_panel. The benchmark then has another hash, so run its evaluations again.
+
+    Bad:
+        benchmark:
+          {"analysts": [{"id": "ann", "panel": "neighbours"}, {"id": "ben"}]}
+
+    Good:
+        benchmark:
+          {"analysts": [{"id": "ann"}, {"id": "ben"}]}
+    """,
+    record=_partial_panels,
+)

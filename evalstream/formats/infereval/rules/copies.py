@@ -1,0 +1,198 @@
+"""INF3: rules that compare an evaluation with its benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from evalstream.formats.infereval.benchmark_hash import PREFIX, ids, references
+from evalstream.formats.infereval.views import (
+    Evaluation,
+    Item,
+)
+from evalstream.model.finding import Severity, Violation
+from evalstream.parsing.json import shorten
+from evalstream.rules.base import Rule
+
+ITEMS_LISTED: Final = 20
+"""The number of missing items that a message lists."""
+
+
+DIGEST_DIGITS: Final = 64
+
+
+def _disagreement(facts: Evaluation | Item) -> Iterator[Violation]:
+    """Compare the fields that an evaluation or its items copy from the benchmark."""
+    if isinstance(facts, Item):
+        yield from _check_copied_fields(facts)
+        return
+    if facts.benchmark is None:
+        return
+    document, original = facts.document, facts.benchmark.document
+    found, wanted = document.get("benchmark_id"), original.get("id")
+    if isinstance(found, str) and isinstance(wanted, str) and found != wanted:
+        message = "the evaluation belongs to another benchmark"
+        yield INF301.violation(message, pointer="/benchmark_id", expected=wanted, found=found)
+    yield from _check_field("references", document, original)
+
+
+def _check_copied_fields(item: Item) -> Iterator[Violation]:
+    original, name = item.original, item.value.get("id")
+    if original is not None:
+        for field in _NORMAL_FORMS:
+            yield from _check_field(field, item.value, original)
+    elif item.evaluation.benchmark is not None and isinstance(name, str):
+        yield INF301.violation("no item of the benchmark has this id", pointer="/id", found=name)
+
+
+def _check_field(
+    field: str, document: Mapping[str, Any], original: Mapping[str, Any]
+) -> Iterator[Violation]:
+    """Compare a field in its normal form; the schema reports a field that is not a list."""
+    found, wanted = document.get(field), original.get(field)
+    if not all(value is None or isinstance(value, list) for value in (found, wanted)):
+        return
+    normal = _NORMAL_FORMS[field]
+    if normal(found) != normal(wanted):
+        message = f"{field} differ from the benchmark's"
+        # A list in `expected` would mean several allowed values. Free text is left out,
+        # since `expected` is shown even where values must not be.
+        expected = None if field in _PROSE else shorten(wanted)
+        yield INF301.violation(message, pointer=f"/{field}", expected=expected, found=found)
+
+
+def missing_items(missing: list[str]) -> Violation:
+    """Return the violation for items of the benchmark that an evaluation lacks."""
+    listed = ", ".join(name[:80] for name in missing[:ITEMS_LISTED])
+    more = len(missing) - ITEMS_LISTED
+    listed = f"{listed} and {more:,} more" if more > 0 else listed
+    message = f"{len(missing):,} items of the benchmark were not evaluated: {listed}"
+    return INF301.violation(message, pointer="/items", expected=missing)
+
+
+def _benchmark_hash(evaluation: Evaluation) -> Iterator[Violation]:
+    declared, hashes = evaluation.document.get("benchmark_hash"), evaluation.hashes
+    place = "/benchmark_hash"
+    if evaluation.benchmark is None:
+        why = evaluation.lacking or "no benchmark was given"
+        message = f"{why}: neither benchmark_hash nor the fields copied to items could be verified"
+        yield INF302.violation(message, pointer=place, severity=Severity.WARNING)
+    if declared is None:
+        message = "benchmark_hash is missing, so later changes of the benchmark cannot be detected"
+        yield INF302.violation(message, pointer=place, severity=Severity.WARNING)
+    if not isinstance(declared, str):
+        return
+    digest = declared.removeprefix(PREFIX)
+    if len(digest) != DIGEST_DIGITS or set(digest.lower()) - set("0123456789abcdef"):
+        message = f"not {PREFIX} followed by {DIGEST_DIGITS} hex digits"
+        yield INF302.violation(message, pointer=place, found=declared)
+        return
+    if hashes is not None and PREFIX + digest.lower() not in hashes:
+        message = "not the hash of this benchmark, in the form before or since 0.17.0"
+        yield INF302.violation(message, pointer=place, expected=hashes[0], found=declared)
+    elif declared != PREFIX + digest.lower():
+        message = f"not written as {PREFIX} followed by {DIGEST_DIGITS} hex digits in lower case"
+        yield INF302.violation(message, pointer=place, found=declared, severity=Severity.WARNING)
+    elif hashes is not None and declared != hashes[0]:
+        message = "not in the form (before or since 0.17.0) that framework_version writes"
+        yield INF302.violation(message, pointer=place, severity=Severity.INFO)
+
+
+def _as_set(value: Any) -> list[str]:
+    return ids(value or [])
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value or [])
+
+
+_PROSE: Final = frozenset({"analyst_rationales", "references"})
+
+
+_NORMAL_FORMS: Final = {
+    "premises": _as_set,
+    "conclusions": _as_set,
+    "analyst_verdicts": _as_list,
+    "analyst_rationales": lambda value: value,
+    "tags": _as_list,
+    "references": references,
+}
+"""The normal form in which each copied field is compared."""
+
+
+INF301: Final = Rule(
+    "INF301",
+    "benchmark-disagreement",
+    Severity.ERROR,
+    "the evaluation differs from its benchmark in what it copies from it",
+    """
+    What it finds: another benchmark_id, items that the benchmark does not have or that are missing
+    from the evaluation, and premises, conclusions, analyst_verdicts, analyst_rationales, tags or
+    references that differ from those of the benchmark.
+
+    Why it matters: agreement with the analysts is computed from the copies.
+
+    How to fix: Pass the evaluated benchmark with `--aggregate`, or run the evaluation again on
+    this benchmark. Trust the benchmark whose hash is benchmark_hash, and do not edit the copies to
+    match another one.
+
+    Bad:
+        evaluation:
+          {
+            "items": [{"id": "open-street", "analyst_verdicts": ["bad", "bad"]}]
+          }
+        benchmark:
+          {
+            "items": [{"id": "open-street", "analyst_verdicts": ["good", "good"]}]
+          }
+
+    Good:
+        evaluation:
+          {
+            "items": [{"id": "open-street", "analyst_verdicts": ["good", "good"]}]
+          }
+        benchmark:
+          {
+            "items": [{"id": "open-street", "analyst_verdicts": ["good", "good"]}]
+          }
+    """,
+    record=_disagreement,
+)
+
+
+INF302: Final = Rule(
+    "INF302",
+    "benchmark-hash-mismatch",
+    Severity.ERROR,
+    "benchmark_hash is not the hash of the benchmark; a warning where it is unverified",
+    """
+    What it finds: a benchmark_hash that is not the SHA-256 of the benchmark in its normal form.
+    framework_version decides the form (releases since 0.17.0 write five more empty members), and
+    the other form is tried before a mismatch is reported. A warning where the hash is absent or
+    not spelled as the package spells it, or where no benchmark was given.
+
+    Why it matters: the benchmark was changed after the model was asked, or is another one.
+
+    How to fix: Pass the evaluated benchmark with `--aggregate`, or run the evaluation again on
+    this benchmark. Do not copy the expected hash into the evaluation of a changed benchmark. A
+    hash in another spelling may be written as `sha256:` and 64 hex digits in lower case.
+
+    Bad:
+        benchmark:
+          {"bearers": {"wet": {"expression": "the street is dry"}}}
+        evaluation:
+          {
+            "benchmark_hash": "sha256:5e3bfd85cceda899e1d4bd4ad6a496f8650128b49fc4c777fa84b654edb61b15"
+          }
+
+    Good:
+        benchmark:
+          {"bearers": {"wet": {"expression": "the street is wet"}}}
+        evaluation:
+          {
+            "benchmark_hash": "sha256:5e3bfd85cceda899e1d4bd4ad6a496f8650128b49fc4c777fa84b654edb61b15"
+          }
+    """,
+    record=_benchmark_hash,
+    former_names=("benchmark-hash",),
+)

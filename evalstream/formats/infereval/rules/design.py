@@ -1,0 +1,251 @@
+"""INF2: rules about the design of a benchmark: factors, cells, and items that show nothing."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice, product
+from typing import Any, Final
+
+from evalstream.formats.infereval.views import (
+    Benchmark,
+    is_number,
+    object_or_empty,
+    texts,
+    texts_by_name,
+)
+from evalstream.model.finding import Severity, Violation, one_of
+from evalstream.parsing.json import pointer
+from evalstream.rules.base import Rule
+
+CELLS_LISTED: Final = 20
+"""The number of thin cells that a message lists."""
+
+
+def _factor_levels(benchmark: Benchmark) -> Iterator[Violation]:
+    factors = benchmark.factors
+    for index, item in benchmark.items:
+        for factor, level in object_or_empty(item.get("factor_levels")).items():
+            place = pointer(("items", index, "factor_levels", factor))
+            if factor not in factors:
+                message = f"{factor} is not a factor of the benchmark"
+                yield INF203.violation(message, pointer=place)
+            elif isinstance(level, str) and level not in factors[factor]:
+                message = "not a declared level of this factor"
+                yield INF203.violation(
+                    message, pointer=place, expected=one_of(factors[factor]), found=level
+                )
+
+
+def _thin_cells(benchmark: Benchmark) -> Iterator[Violation]:
+    constraints = object_or_empty(benchmark.document.get("factor_constraints"))
+    least: Any = constraints.get("min_items_per_cell")
+    names = sorted(benchmark.factors)
+    if not is_number(least) or not names:
+        return
+    levels = [list(dict.fromkeys(benchmark.factors[name])) for name in names]
+    held = _held(benchmark, names, levels)
+    full = sum(number >= least for number in held.values())
+    cells = math.prod(map(len, levels))
+    thin = cells - full if least > 0 else 0
+    if thin <= 0:
+        return
+    found = (cell for cell in product(*levels) if held[cell] < least)
+    listed = [_cell(names, cell, held[cell]) for cell in islice(found, CELLS_LISTED)]
+    more = f" and {thin - len(listed):,} more" if thin > len(listed) else ""
+    message = f"{thin:,} of {cells:,} cells have too few items: {'; '.join(listed)}{more}"
+    place = "/factor_constraints/min_items_per_cell"
+    yield INF204.violation(message, pointer=place)
+
+
+def _held(
+    benchmark: Benchmark, names: list[str], levels: list[list[str]]
+) -> Counter[tuple[str, ...]]:
+    """Count the items of each cell; an item that omits a factor belongs to no cell."""
+    known = [frozenset(some) for some in levels]
+    held: Counter[tuple[str, ...]] = Counter()
+    for _, item in benchmark.items:
+        given = object_or_empty(item.get("factor_levels"))
+        cell = tuple(given.get(name) for name in names)
+        if all(isinstance(one, str) and one in some for one, some in zip(cell, known, strict=True)):
+            held[cell] += 1  # type: ignore[index]  # all of them are texts
+    return held
+
+
+def _cell(names: list[str], cell: tuple[str, ...], number: int) -> str:
+    levels = ", ".join(f"{name}={level}" for name, level in zip(names, cell, strict=True))
+    return f"{levels} ({number:,})"
+
+
+def _factor_kinds(benchmark: Benchmark) -> Iterator[Violation]:
+    for name in object_or_empty(benchmark.document.get("factor_kinds")):
+        if name not in benchmark.factors:
+            message, place = f"{name} is not a factor of the benchmark", ("factor_kinds", name)
+            yield INF207.violation(message, pointer=pointer(place))
+
+
+def _vacuous(benchmark: Benchmark) -> Iterator[Violation]:
+    for name, levels in texts_by_name(benchmark.document.get("factors")).items():
+        if not levels:
+            message = "the factor has no levels, so the design has no cells"
+            yield INF211.violation(message, pointer=pointer(("factors", name)))
+    for index, item in benchmark.items:
+        premises, conclusions = item.get("premises"), item.get("conclusions")
+        if premises == [] and conclusions == []:
+            message = "the item has neither premises nor conclusions"
+            yield INF211.violation(message, pointer=pointer(("items", index)))
+        stated = {text for _, text in texts(premises)}
+        for place, conclusion in texts(conclusions):
+            if conclusion in stated:
+                message = "the conclusion is a premise of the same item, so it always follows"
+                path = ("items", index, "conclusions", place)
+                yield INF211.violation(message, pointer=pointer(path), found=conclusion)
+
+
+INF203: Final = Rule(
+    "INF203",
+    "undeclared-factor-level",
+    Severity.ERROR,
+    "an item names a factor or a level that the benchmark does not declare",
+    """
+    What it finds: a key of factor_levels that is not one of the factors, or a value that is not
+    one of that factor's levels.
+
+    Why it matters: the item has no place in the design.
+
+    How to fix: Correct the name in factor_levels, or declare the factor or level in `factors`. The
+    benchmark then has another hash, so run its evaluations again.
+
+    Bad:
+        benchmark:
+          {
+            "factors": {"cover": ["open", "tent"]},
+            "items": [{
+              "id": "open-street",
+              "factor_levels": {"cover": "open", "wind": "strong"}
+            }]
+          }
+
+    Good:
+        benchmark:
+          {
+            "factors": {"cover": ["open", "tent"]},
+            "items": [{"id": "open-street", "factor_levels": {"cover": "open"}}]
+          }
+    """,
+    record=_factor_levels,
+)
+
+
+INF204: Final = Rule(
+    "INF204",
+    "thin-cell",
+    Severity.ERROR,
+    "a cell of the full cross of the factors holds too few items",
+    """
+    What it finds: cells, that is combinations of one level of each factor, with fewer items than
+    min_items_per_cell; the finding lists them. An item that does not name every factor belongs to
+    no cell.
+
+    Why it matters: effects of the factors cannot be distinguished from effects of single items.
+
+    How to fix: Add items to the listed cells, or name every factor in the items that belong to
+    them. Lower min_items_per_cell only if the design allows fewer items. The benchmark then has
+    another hash, so run its evaluations again.
+
+    Bad:
+        benchmark:
+          {
+            "factors": {"cover": ["open", "tent"]},
+            "factor_constraints": {"min_items_per_cell": 2},
+            "items": [
+              {"id": "open-street", "factor_levels": {"cover": "open"}},
+              {"id": "covered-street", "factor_levels": {"cover": "tent"}}
+            ]
+          }
+
+    Good:
+        benchmark:
+          {
+            "factors": {"cover": ["open", "tent"]},
+            "factor_constraints": {"min_items_per_cell": 1},
+            "items": [
+              {"id": "open-street", "factor_levels": {"cover": "open"}},
+              {"id": "covered-street", "factor_levels": {"cover": "tent"}}
+            ]
+          }
+    """,
+    record=_thin_cells,
+)
+
+
+INF207: Final = Rule(
+    "INF207",
+    "invalid-factor-kind",
+    Severity.ERROR,
+    "factor_kinds names an undeclared factor or an unknown kind",
+    """
+    What it finds: a key of factor_kinds that is not a factor, or a value that is neither
+    substantive nor experimentally_controlled.
+
+    Why it matters: the kind decides how a null effect is read.
+
+    How to fix: Correct the factor's name, or set its kind to substantive or
+    experimentally_controlled. The benchmark then has another hash, so run its evaluations again.
+
+    Bad:
+        benchmark:
+          {
+            "factors": {"cover": ["open", "tent"]},
+            "factor_kinds": {"cover": "substantive", "wind": "substantive"}
+          }
+
+    Good:
+        benchmark:
+          {
+            "factors": {"cover": ["open", "tent"]},
+            "factor_kinds": {"cover": "experimentally_controlled"}
+          }
+    """,
+    record=_factor_kinds,
+    former_names=("factor-kind",),
+)
+
+
+INF211: Final = Rule(
+    "INF211",
+    "vacuous-item",
+    Severity.WARNING,
+    "an item or a factor that cannot show anything",
+    """
+    What it finds: a premise that is also a conclusion, an item with neither premises nor
+    conclusions, a factor without levels.
+
+    Why it matters: the answer does not depend on what the model knows.
+
+    How to fix: Correct the item's premises or conclusions, or remove the item; give the factor its
+    levels. The benchmark then has another hash, so run its evaluations again.
+
+    Bad:
+        benchmark:
+          {
+            "items": [{
+              "id": "open-street",
+              "premises": ["rain"],
+              "conclusions": ["wet", "rain"]
+            }]
+          }
+
+    Good:
+        benchmark:
+          {
+            "items": [{
+              "id": "open-street",
+              "premises": ["rain"],
+              "conclusions": ["wet", "dry"]
+            }]
+          }
+    """,
+    record=_vacuous,
+)

@@ -1,0 +1,253 @@
+"""INF2: rules about ids in a benchmark: repeated ones, and references to unknown ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from evalstream.formats.infereval.views import (
+    Benchmark,
+    is_number,
+    object_or_empty,
+    objects,
+    texts,
+)
+from evalstream.model.finding import Severity, Violation, one_of
+from evalstream.parsing.json import pointer
+from evalstream.rules.base import Rule
+
+
+def _repeated_ids(benchmark: Benchmark) -> Iterator[Violation]:
+    for name, members in (("analysts", benchmark.analysts), ("items", benchmark.items)):
+        first: dict[str, int] = {}
+        for index, member in members:
+            given = member.get("id")
+            if isinstance(given, str) and first.setdefault(given, index) != index:
+                message = f"the same id as {name[:-1]} {first[given]:,}"
+                place = (name, index, "id")
+                yield INF208.violation(message, pointer=pointer(place), found=given)
+
+
+def _unknown_bearers(benchmark: Benchmark) -> Iterator[Violation]:
+    for index, item in benchmark.items:
+        target = object_or_empty(item.get("rsr_target"))
+        for path, given in (
+            (("premises",), item.get("premises")),
+            (("conclusions",), item.get("conclusions")),
+            (("rsr_target", "X"), target.get("X")),
+            (("rsr_target", "A"), target.get("A")),
+        ):
+            yield from _not_bearers(benchmark, INF209, given, ("items", index, *path))
+
+
+def _not_bearers(
+    benchmark: Benchmark, rule: Rule, given: Any, path: tuple[str | int, ...]
+) -> Iterator[Violation]:
+    """Report the strings of a list that are not ids of bearers."""
+    for place, name in texts(given):
+        if benchmark.bearers is not None and name not in benchmark.bearers:
+            yield rule.violation(
+                "no bearer has this id", pointer=pointer((*path, place)), found=name
+            )
+
+
+def _cross_references(benchmark: Benchmark) -> Iterator[Violation]:
+    document = benchmark.document
+    for name, tiers in object_or_empty(document.get("ordinal_families")).items():
+        yield from _not_bearers(benchmark, INF210, tiers, ("ordinal_families", name))
+    yield from _unknown_families(benchmark)
+    for index, rule in objects(document.get("entailment_rules")):
+        for name in ("antecedent", "consequent"):
+            yield from _not_a_bearer(benchmark, rule.get(name), ("entailment_rules", index, name))
+    yield from _unknown_items(benchmark)
+    targets = [text for _, text in texts(document.get("targets"))]
+    for index, item in benchmark.items:
+        target = item.get("target")
+        if targets and isinstance(target, str) and target not in targets:
+            message, place = "not a target of the benchmark", pointer(("items", index, "target"))
+            yield INF210.violation(message, pointer=place, expected=one_of(targets), found=target)
+        yield from _step(benchmark, object_or_empty(item.get("monotonicity_step")), index)
+
+
+def _unknown_families(benchmark: Benchmark) -> Iterator[Violation]:
+    document, families = benchmark.document, benchmark.families
+    for name, bearer in object_or_empty(document.get("bearers")).items():
+        family = object_or_empty(bearer).get("ordinal_family")
+        yield from _not_a_family(families, family, ("bearers", name, "ordinal_family"))
+    for index, rule in objects(document.get("copresence_rules")):
+        for place, family in texts(rule.get("families")):
+            path = ("copresence_rules", index, "families", place)
+            yield from _not_a_family(families, family, path)
+
+
+def _unknown_items(benchmark: Benchmark) -> Iterator[Violation]:
+    for index, regularity in objects(benchmark.document.get("regularities")):
+        for place, item in texts(regularity.get("test_item_ids")):
+            if item not in benchmark.by_id:
+                path = ("regularities", index, "test_item_ids", place)
+                yield INF210.violation("no item has this id", pointer=pointer(path), found=item)
+
+
+def _not_a_family(
+    families: Mapping[str, list[str]], family: Any, path: tuple[str | int, ...]
+) -> Iterator[Violation]:
+    if isinstance(family, str) and family not in families:
+        message = "not an ordinal family of the benchmark"
+        yield INF210.violation(
+            message, pointer=pointer(path), expected=one_of(families), found=family
+        )
+
+
+def _not_a_bearer(
+    benchmark: Benchmark, bearer: Any, path: tuple[str | int, ...]
+) -> Iterator[Violation]:
+    known = benchmark.bearers
+    if isinstance(bearer, str) and known is not None and bearer not in known:
+        yield INF210.violation("no bearer has this id", pointer=pointer(path), found=bearer)
+
+
+def _step(benchmark: Benchmark, step: Mapping[str, Any], index: int) -> Iterator[Violation]:
+    """Compare a monotonicity step with the ordinal family that it refers to."""
+    path = ("items", index, "monotonicity_step")
+    family, tier, number = (step.get(name) for name in ("family", "tier", "tier_index"))
+    yield from _not_a_bearer(benchmark, step.get("fixed"), (*path, "fixed"))
+    yield from _not_a_family(benchmark.families, family, (*path, "family"))
+    tiers = benchmark.families.get(family) if isinstance(family, str) else None
+    if tiers is None or not isinstance(tier, str):
+        return
+    if tier not in tiers:
+        message, place = "not a tier of this family", pointer((*path, "tier"))
+        yield INF210.violation(message, pointer=place, expected=one_of(tiers), found=tier)
+    elif is_number(number) and number != tiers.index(tier):
+        message = "not the index of this tier in its family, from 0"
+        place = pointer((*path, "tier_index"))
+        yield INF210.violation(message, pointer=place, expected=tiers.index(tier), found=number)
+
+
+INF208: Final = Rule(
+    "INF208",
+    "repeated-identifier",
+    Severity.ERROR,
+    "two analysts or two items have one id",
+    """
+    What it finds: an id that an earlier analyst, or an earlier item of the same document, already
+    has; in evaluations, too.
+
+    Why it matters: results are joined by these ids.
+
+    How to fix: Give each analyst and each item of the benchmark an id of its own, and delete
+    copies. The benchmark then has another hash, so run its evaluations again. If only the
+    evaluation repeats an item, write it again from its run.
+
+    Bad:
+        benchmark:
+          {
+            "analysts": [
+              {"id": "ann", "panel": "neighbours"},
+              {"id": "ann", "panel": "visitors"}
+            ]
+          }
+
+    Good:
+        benchmark:
+          {
+            "analysts": [
+              {"id": "ann", "panel": "neighbours"},
+              {"id": "cleo", "panel": "visitors"}
+            ]
+          }
+    """,
+    record=_repeated_ids,
+)
+
+
+INF209: Final = Rule(
+    "INF209",
+    "unknown-bearer",
+    Severity.ERROR,
+    "premises, conclusions or an rsr_target name an unknown bearer",
+    """
+    What it finds: an id among premises or conclusions, or in X or A of an rsr_target, that is not
+    a key of bearers.
+
+    Why it matters: the benchmark has no sentence for this id that could be shown to the model.
+
+    How to fix: Correct the id in the item, or add the bearer with its expression to `bearers`. The
+    benchmark then has another hash, so run its evaluations again.
+
+    Bad:
+        benchmark:
+          {
+            "bearers": {
+              "rain": {"expression": "it rains"},
+              "wet": {"expression": "the street is wet"},
+              "dry": {"expression": "the street is dry"}
+            },
+            "items": [{
+              "id": "open-street",
+              "rsr_target": {"X": ["rain"], "A": ["flooded"]}
+            }]
+          }
+
+    Good:
+        benchmark:
+          {
+            "bearers": {
+              "rain": {"expression": "it rains"},
+              "wet": {"expression": "the street is wet"},
+              "dry": {"expression": "the street is dry"}
+            },
+            "items": [{
+              "id": "open-street",
+              "rsr_target": {"X": ["rain"], "A": ["dry"]}
+            }]
+          }
+    """,
+    record=_unknown_bearers,
+)
+
+
+INF210: Final = Rule(
+    "INF210",
+    "dangling-cross-reference",
+    Severity.ERROR,
+    "a member introduced with 0.17 refers to something that does not exist",
+    """
+    What it finds: a tier that is not a bearer, a family that is not declared (of a bearer, a
+    copresence rule or a monotonicity step), a bearer of an entailment rule or a fixed one that is
+    unknown, a step whose tier or tier_index does not fit its family, a target that is not
+    declared, an item of a regularity that does not exist.
+
+    Why it matters: the package rejects the benchmark.
+
+    How to fix: Correct the reference at the pointer, or declare what it names in the benchmark. A
+    tier_index is the position of the tier in its family, from 0. The benchmark then has another
+    hash, so run its evaluations again.
+
+    Bad:
+        benchmark:
+          {
+            "ordinal_families": {"rainfall": ["drizzle", "rain"]},
+            "items": [{
+              "id": "open-street",
+              "monotonicity_step": {"family": "rainfall", "tier": "rain", "tier_index": 0}
+            }]
+          }
+
+    Good:
+        benchmark:
+          {
+            "ordinal_families": {"rainfall": ["drizzle", "rain"]},
+            "items": [{
+              "id": "open-street",
+              "monotonicity_step": {
+                "family": "rainfall",
+                "tier": "rain",
+                "tier_index": 1,
+                "expected": "non_increasing"
+              }
+            }]
+          }
+    """,
+    record=_cross_references,
+)

@@ -1,0 +1,291 @@
+"""INF3: rules about the samples of an item, their verdicts and the vote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from evalstream.formats.infereval.views import (
+    Item,
+    is_number,
+    object_or_empty,
+    objects,
+)
+from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Vote, vote, voting
+from evalstream.model.finding import Severity, Violation, of_length
+from evalstream.model.text import counted
+from evalstream.rules.base import Rule
+
+OK: Final = "ok"
+
+
+FAILED: Final = "sample_failed"
+
+
+def _sample_indices(item: Item) -> Iterator[Violation]:
+    samples, number = item.value.get("samples", []), item.evaluation.samples
+    if not isinstance(samples, list) or number is None:
+        return
+    found: list[Any] = [sample.get("sample_index") for _, sample in objects(samples)]
+    if len(found) != len(samples) or not all(map(is_number, found)):
+        return
+    if len(found) != number:
+        message = f"{counted(len(found), 'sample')}, but n_samples is {number:,}"
+        yield INF303.violation(message, pointer="/samples", expected=of_length(number))
+        return
+    strays = [index for index, one in enumerate(found) if one != index]
+    is_shuffled = sorted(found) == list(range(number))
+    for index in strays[:1] if is_shuffled else strays:
+        message = "the samples are out of order" if is_shuffled else "not the next index from 0"
+        yield INF303.violation(
+            message,
+            pointer=f"/samples/{index}/sample_index",
+            expected=index,
+            found=found[index],
+            severity=Severity.WARNING if is_shuffled else None,
+        )
+
+
+def _majority_vote(item: Item) -> Iterator[Violation]:
+    claimed, verdict = item.value.get("majority_vote"), item.value.get("model_verdict")
+    samples, tie_break = item.samples, item.evaluation.tie_break
+    winner = object_or_empty(claimed).get("verdict")
+    if winner in VERDICTS and verdict in VERDICTS and verdict != winner:
+        message, place = "not the verdict of majority_vote", "/model_verdict"
+        yield INF304.violation(message, pointer=place, expected=winner, found=verdict)
+    if not samples:
+        return
+    outcome = vote(voting(samples), tie_break or ABSTAIN)
+    knows_winner = tie_break is not None or not outcome.tie_broken
+    if isinstance(claimed, dict):
+        yield from _check_majority_vote(claimed, outcome, knows_winner=knows_winner)
+    elif claimed is None and knows_winner and verdict in VERDICTS and verdict != outcome.verdict:
+        message = "not the verdict of most samples"
+        yield INF304.violation(
+            message, pointer="/model_verdict", expected=outcome.verdict, found=verdict
+        )
+
+
+def _check_majority_vote(
+    claimed: Mapping[str, Any], outcome: Vote, *, knows_winner: bool
+) -> Iterator[Violation]:
+    for name in VERDICTS:
+        given = claimed.get(name, 0)
+        if is_number(given) and given != outcome.counts[name]:
+            message = f"not the number of samples whose parsed verdict is {name}"
+            place, wanted = f"/majority_vote/{name}", outcome.counts[name]
+            yield INF304.violation(message, pointer=place, expected=wanted, found=given)
+    given, winner = claimed.get("verdict"), outcome.verdict
+    if knows_winner and given in VERDICTS and given != winner:
+        message, place = "not the verdict that follows from the samples", "/majority_vote/verdict"
+        yield INF304.violation(message, pointer=place, expected=winner, found=given)
+    broken, is_tied = claimed.get("tie_broken", False), outcome.tie_broken
+    if isinstance(broken, bool) and broken != is_tied:
+        message = f"the samples are {'' if is_tied else 'not '}tied"
+        place = "/majority_vote/tie_broken"
+        yield INF304.violation(message, pointer=place, expected=is_tied, found=broken)
+
+
+def _parse_status(item: Item) -> Iterator[Violation]:
+    for index, sample in objects(item.value.get("samples")):
+        status, verdict = sample.get("parse_status", OK), sample.get("parsed_verdict")
+        place = f"/samples/{index}/parse_status"
+        if isinstance(status, str) and status != OK and verdict in VERDICTS[:2]:
+            message = f"parse_status is {status}, but parsed_verdict is {verdict}"
+            yield INF305.violation(message, pointer=place, found=status)
+        if sample.get("provider_error") is not None and status != FAILED:
+            message = f"provider_error is set, but parse_status is not {FAILED}"
+            yield INF305.violation(message, pointer=place, expected=FAILED, found=status)
+        elif status == FAILED and _has_text(sample):
+            message = f"parse_status is {FAILED}, but the sample has a response"
+            yield INF305.violation(message, pointer=place, found=status)
+
+
+def _silent_failure(item: Item) -> Iterator[Violation]:
+    for index, sample in objects(item.value.get("samples")):
+        if sample.get("parsed_verdict") != ABSTAIN or sample.get("provider_error") is not None:
+            continue
+        if isinstance(sample.get("raw_response"), str) and not _has_text(sample):
+            message = (
+                "the response is empty and counts as an abstention, but provider_error is missing"
+            )
+        elif sample.get("wall_time_ms") in (None, 0):
+            message = "the abstention took no time, but provider_error is missing"
+        else:
+            continue
+        yield INF306.violation(message, pointer=f"/samples/{index}")
+
+
+def _has_text(sample: Mapping[str, Any]) -> bool:
+    response = sample.get("raw_response")
+    return isinstance(response, str) and bool(response.strip())
+
+
+INF303: Final = Rule(
+    "INF303",
+    "wrong-sample-indices",
+    Severity.ERROR,
+    "the samples of an item are not those from 0 to n_samples - 1",
+    """
+    What it finds: an item with more or fewer samples than endorsement_config.n_samples, or whose
+    values of sample_index are not 0, 1, 2 and so on; a warning where they are all present but out
+    of order.
+
+    Why it matters: answers were lost or counted twice.
+
+    How to fix: Write the evaluation again from the stored samples of its run, or run the item
+    again. Do not renumber samples to close a gap. Samples that are only out of order may be sorted
+    by sample_index.
+
+    Bad:
+        evaluation:
+          {
+            "endorsement_config": {"n_samples": 3},
+            "items": [{
+              "samples": [{"sample_index": 0}, {"sample_index": 1}, {"sample_index": 1}]
+            }]
+          }
+
+    Good:
+        evaluation:
+          {
+            "endorsement_config": {"n_samples": 3},
+            "items": [{
+              "samples": [{"sample_index": 0}, {"sample_index": 1}, {"sample_index": 2}]
+            }]
+          }
+    """,
+    record=_sample_indices,
+    former_names=("sample-indices",),
+)
+
+
+INF304: Final = Rule(
+    "INF304",
+    "majority-vote-mismatch",
+    Severity.ERROR,
+    "majority_vote or model_verdict does not follow from the samples",
+    """
+    What it finds: counts in majority_vote that are not those of the samples' parsed verdicts, a
+    verdict that does not win, a wrong tie_broken, and a model_verdict that differs from the
+    verdict. Samples with a provider_error do not vote. A tie that includes abstain gives abstain,
+    a tie of good and bad is broken by tie_break.
+
+    Why it matters: the verdict is what the evaluation is about.
+
+    How to fix: Trust the samples: compute majority_vote and model_verdict again from their parsed
+    verdicts. Do not edit samples to match the vote.
+
+    Bad:
+        evaluation:
+          {
+            "items": [{
+              "samples": [
+                {"parsed_verdict": "good"},
+                {"parsed_verdict": "good"},
+                {"parsed_verdict": "abstain"}
+              ],
+              "majority_vote": {"good": 3, "bad": 0, "abstain": 1, "verdict": "good"}
+            }]
+          }
+
+    Good:
+        evaluation:
+          {
+            "items": [{
+              "samples": [
+                {"parsed_verdict": "good"},
+                {"parsed_verdict": "good"},
+                {"parsed_verdict": "abstain"}
+              ],
+              "majority_vote": {"good": 2, "bad": 0, "abstain": 1, "verdict": "good"}
+            }]
+          }
+    """,
+    record=_majority_vote,
+)
+
+
+INF305: Final = Rule(
+    "INF305",
+    "parse-status-contradiction",
+    Severity.WARNING,
+    "parse_status contradicts the verdict or the provider_error of its sample",
+    """
+    What it finds: a verdict of good or bad with a parse_status other than ok, a provider_error
+    without sample_failed, a sample_failed with a response.
+
+    Why it matters: a failure of the instrument is counted as an answer, or the reverse.
+
+    How to fix: Trust raw_response and provider_error: parse the sample again, then count the votes
+    again. If the two contradict each other, run the item again.
+
+    Bad:
+        evaluation:
+          {
+            "items": [{
+              "samples": [{
+                "raw_response": "GOOD",
+                "parsed_verdict": "good",
+                "parse_status": "unparseable"
+              }]
+            }]
+          }
+
+    Good:
+        evaluation:
+          {
+            "items": [{
+              "samples": [{
+                "raw_response": "GOOD",
+                "parsed_verdict": "good",
+                "parse_status": "ok"
+              }]
+            }]
+          }
+    """,
+    record=_parse_status,
+)
+
+
+INF306: Final = Rule(
+    "INF306",
+    "silent-failure",
+    Severity.WARNING,
+    "an abstention that looks like a failure of the provider",
+    """
+    What it finds: a sample that abstains with an empty response, or with a wall_time_ms that is
+    missing or 0, and without a provider_error.
+
+    Why it matters: releases before 0.15.0 counted failed calls as abstentions.
+
+    How to fix: Run the item again with infereval 0.15.0 or later, or find the call in the logs of
+    the provider. Add a provider_error only if the call is known to have failed. If the model did
+    abstain, ignore the rule for this file with `--ignore INF306`.
+
+    Bad:
+        evaluation:
+          {
+            "items": [{
+              "samples": [{
+                "raw_response": " ",
+                "parsed_verdict": "abstain",
+                "wall_time_ms": 512.75
+              }]
+            }]
+          }
+
+    Good:
+        evaluation:
+          {
+            "items": [{
+              "samples": [{
+                "raw_response": "It is hard to tell: ABSTAIN",
+                "parsed_verdict": "abstain",
+                "wall_time_ms": 512.75
+              }]
+            }]
+          }
+    """,
+    record=_silent_failure,
+)

@@ -1,0 +1,108 @@
+"""INF1: rules about the structure of benchmarks and evaluations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from evalstream.formats.infereval.dates import date_time, is_date
+from evalstream.formats.infereval.views import (
+    Benchmark,
+    Evaluation,
+    is_number,
+    object_or_empty,
+)
+from evalstream.model.finding import Severity, Violation, one_of
+from evalstream.parsing.json import pointer
+from evalstream.rules.base import Rule
+
+KINDS: Final = ("template", "plugin")
+
+
+CONTEXTS: Final = ("premise", "conclusion")
+
+
+def _beyond_the_schema(facts: Benchmark | Evaluation) -> Iterator[Violation]:
+    """Report what the package infereval rejects though the schema accepts it."""
+    if isinstance(facts, Benchmark):
+        yield from _builders(facts)
+        for index, item in facts.items:
+            metadata = object_or_empty(item.get("construction_metadata"))
+            place = ("items", index, "construction_metadata", "authored_on")
+            if isinstance(day := metadata.get("authored_on"), str) and not is_date(day):
+                yield INF101.violation(
+                    "not a date such as 2026-05-31", pointer=pointer(place), found=day
+                )
+        return
+    number: Any = (facts.config or {}).get("n_samples", 1)
+    if is_number(number) and number < 1:
+        message, where = "n_samples must be at least 1", "/endorsement_config/n_samples"
+        yield INF101.violation(message, pointer=where, found=number)
+    for name in ("started_at", "finished_at"):
+        if isinstance(moment := facts.document.get(name), str) and date_time(moment) is None:
+            message = "not a time such as 2026-05-31T10:00:00Z"
+            yield INF101.violation(message, pointer=f"/{name}", found=moment)
+
+
+def _builders(benchmark: Benchmark) -> Iterator[Violation]:
+    builders = object_or_empty(benchmark.document.get("context_builders"))
+    for name in CONTEXTS:
+        builder = builders.get(name)
+        if isinstance(builder, dict) and "kind" not in builder:
+            message = "kind is missing; it distinguishes the two kinds of builders"
+            place = pointer(("context_builders", name))
+            yield INF101.violation(message, pointer=place, expected=one_of(KINDS))
+
+
+INF101: Final = Rule(
+    "INF101",
+    "structure-violation",
+    Severity.ERROR,
+    "a benchmark or an evaluation does not have the structure of its format",
+    """
+    What it finds: violations of the schema of benchmarks or evaluations (types, unknown or missing
+    members, values that are not allowed, no analyst at all), and what the package rejects in
+    addition: a context builder without kind, n_samples below 1, an invalid date or time.
+
+    Why it matters: the package does not load the document.
+
+    How to fix: Correct the member at the pointer so that it fits the schema, or write the document
+    again with infereval. Print the schema with `evalstream schema show infereval/1.0/benchmark`
+    (or `evaluation`).
+
+    Bad:
+        evaluation:
+          {"items": [{"id": "open-street", "model_verdict": "maybe"}]}
+
+    Good:
+        evaluation:
+          {"items": [{"id": "open-street", "model_verdict": "good"}]}
+    """,
+    record=_beyond_the_schema,
+    former_names=("infereval-structure",),
+)
+
+
+INF102: Final = Rule(
+    "INF102",
+    "bare-reference",
+    Severity.INFO,
+    "a string among references, in place of an object with that citation",
+    """
+    What it finds: a string in a list of references. The package reads it as an object with this
+    string as its citation; the published schema rejects it.
+
+    Why it matters: readers that follow only the schema reject the document.
+
+    How to fix: Write the reference as an object: {"citation": "the string"}. The hash of the
+    benchmark stays the same.
+
+    Bad:
+        benchmark:
+          {"references": ["A book on the weather"]}
+
+    Good:
+        benchmark:
+          {"references": [{"citation": "A book on the weather"}]}
+    """,
+)
