@@ -16,7 +16,7 @@ from rows import DETAILS, aggregate_of, bounded, bytes_of, mutants, sound_rows
 
 import evalstream
 from evalstream.engine import row_pass
-from evalstream.io import compression
+from evalstream.io import codecs
 from evalstream.model.finding import Finding
 
 GOOD = bytes_of(sound_rows())
@@ -109,7 +109,7 @@ def test_a_missing_library_is_no_verdict(tmp_path: Path, monkeypatch: pytest.Mon
     def missing(_name: str) -> Any:
         raise ImportError
 
-    monkeypatch.setattr(compression, "import_module", missing)
+    monkeypatch.setattr(codecs, "import_module", missing)
     aggregate = sealed(tmp_path, "rows.jsonl.zst", b"\x28\xb5\x2f\xfd rows", GOOD)
     report = evalstream.check(tmp_path / "rows.jsonl.zst", aggregate=aggregate)
     assert (report.counts, report.exit_code) == ({"ES002": 1}, 3)
