@@ -1,4 +1,4 @@
-"""Finding what is to be checked: the runs among files, folders, patterns and stores."""
+"""Find the runs to check among files, folders, patterns and stores."""
 
 from evalstream.discovery.finder import checked_inputs, find_runs
 from evalstream.discovery.patterns import is_many

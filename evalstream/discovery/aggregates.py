@@ -1,4 +1,4 @@
-"""The aggregates that belong to rows: by their name, else the one beside them that says so."""
+"""Find the aggregate of rows: by its name, else by the rows file that it declares."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _TABLES: Final = """
 
 
 class AggregateFinder:
-    """Finds the aggregates of rows; what the aggregates of a folder declare is read once.
+    """Finds the aggregates of rows; reads once what the aggregates of a folder declare.
 
-    `is_aggregate` tells of a path whether an aggregate is there, and `may_be` of one that bears the
-    name of rows; `declared_in` lists the aggregates of a folder that declare rows, each with the
-    path that it declares.
+    `is_aggregate` tells whether a path is an aggregate, and `may_be` whether a path that has the
+    name of the rows may be one. `declared_in` lists the aggregates of a folder that declare rows,
+    each with the path that it declares.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class AggregateFinder:
         self._kept = SpillTable(_TABLES)
 
     def aggregate_of(self, rows: str) -> str | None:
-        """Return the aggregate of a rows file; two that declare it beside it settle nothing."""
+        """Return the aggregate of a rows file; None if two aggregates in its folder declare it."""
         is_samples = os.path.splitext(without_packing(rows))[0].endswith(SAMPLES)
         for number, candidate in enumerate(aggregate_candidates(rows)):
             is_named = is_samples and number == 0

@@ -1,4 +1,4 @@
-"""The other half of a file that was named: only what lies where it may is looked at."""
+"""Find the other half of a named file; look only at places that are permitted."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from evalstream.io.file_names import (
 from evalstream.model.run import Run
 
 _REMEMBERED: Final = 1024
-"""How many looks are remembered: rows and their aggregate are often named one after the other."""
+"""How many results are remembered: rows and their aggregate are often named in sequence."""
 
 
 class _Near:
-    """What may be looked at near the files of a folder that were named.
+    """The files near a named file that may be looked at.
 
-    Paths are as they were named; `folder` is the files' own.
+    Paths are as the user named them; `folder` is the folder of the files.
     """
 
     def __init__(self, folder: str) -> None:
@@ -36,7 +36,7 @@ class _Near:
         self.root = root_of(os.path.join(own, "x"))
         self._inside = FolderBoundary(self.root)
         if not f"{os.path.realpath(own)}/".startswith(f"{self._inside.real.rstrip('/')}/"):
-            # A link led here, which was named: what it leads to is a place of its own.
+            # The user named a link: the file it points to has a root of its own.
             self.root, self._inside = own, FolderBoundary(own)
         self._own = own
 
@@ -45,13 +45,13 @@ class _Near:
         return os.path.relpath(os.path.join(self._own, name), self.root)
 
     def has_file(self, name: str) -> bool:
-        """Tell whether a file lies in the folder, and within what may be looked at."""
+        """Tell whether a file is in the folder and at a permitted place."""
         return self._inside.has_file(self.below(name))
 
     def file_at(self, below: str) -> str | None:
-        """Return the path, as the folder was named, of a file below the root; None for none.
+        """Return the path, as the folder was named, of a file below the root, or None.
 
-        Raises OutsideFolder where a link leaves the root.
+        Raises OutsideFolder if a link leaves the root.
         """
         found = self._inside.resolved(below)
         if found is None or not self._inside.has_file(found):
@@ -61,7 +61,7 @@ class _Near:
         return path if os.sep not in from_own else os.path.normpath(path)
 
     def names(self) -> Iterator[str]:
-        """List the names in the folder, in no order; nothing if it cannot be listed."""
+        """List the names in the folder, in any order; none if it cannot be listed."""
         try:
             with os.scandir(self._folder or os.curdir) as entries:
                 yield from (entry.name for entry in entries)
@@ -70,7 +70,7 @@ class _Near:
 
 
 class Neighbourhood:
-    """Finds rows by aggregates and aggregates by rows, each beside or below what was named."""
+    """Finds rows by aggregates and aggregates by rows, each beside or below the named file."""
 
     def __init__(self) -> None:
         self.look = lru_cache(maxsize=_REMEMBERED)(peek_aggregate)
@@ -80,7 +80,7 @@ class Neighbourhood:
         )
 
     def aggregate_of(self, rows: str) -> str | None:
-        """Return the aggregate of a rows file, None for none."""
+        """Return the aggregate of a rows file, or None."""
         return self._companions.aggregate_of(rows)
 
     def run_of(self, aggregate: str, declared: str | None) -> Run:
@@ -103,7 +103,7 @@ class Neighbourhood:
         self._companions.close()
 
     def _declared_rows(self, aggregate: str, declared: str) -> str | None:
-        """Return the rows that are declared, None for none. Raises OutsideFolder."""
+        """Return the declared rows, or None. Raises OutsideFolder."""
         folder, name = os.path.split(aggregate)
         near = self._near(folder)
         leads_out = None
@@ -120,7 +120,7 @@ class Neighbourhood:
         return None
 
     def _rows_named_like(self, aggregate: str) -> str | None:
-        """Return the rows that lie beside an aggregate under its name, the nearest."""
+        """Return the rows beside an aggregate that have its name, the nearest first."""
         folder = os.path.dirname(aggregate)
         near = self._near(folder)
         for path in rows_named_like(aggregate):
@@ -142,7 +142,7 @@ class Neighbourhood:
         return self._kind_of(path) in (*AGGREGATES, *MAYBE_AGGREGATES)
 
     def _kind_of(self, path: str) -> int | None:
-        """Return what a JSON file is that may be looked at, None where there is none."""
+        """Return the kind of a JSON file at a permitted place, or None."""
         folder, name = os.path.split(path)
         look = self.look(path) if self._near(folder).has_file(name) else None
         return None if look is None else look.kind

@@ -1,7 +1,7 @@
-"""Where the rows that an aggregate declares may lie: inside what was named, and nowhere else.
+"""Name the places where the rows that an aggregate declares may be: only inside the inputs.
 
-An aggregate may come from anyone, so its `file_path` chooses among places that are permitted
-anyway. Nothing here looks at a disk or a store.
+An aggregate is untrusted input, so its `file_path` only chooses among places that are permitted
+anyway. This module reads no disk and no store.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from evalstream.io.file_names import PACKED_ENDINGS, ends_like_ours
 from evalstream.io.names import split_root
 
 DATA: Final = "data"
-"""The folder of a store from whose parent on a `file_path` is written."""
+"""The `file_path` of a store starts at the parent of this folder."""
 
 
 def is_outside(declared: str) -> bool:
-    """Tell whether a declared path leads out by its text: it is absolute or climbs with `..`."""
+    """Tell whether a declared path is absolute or climbs with `..`."""
     return os.path.isabs(declared) or os.pardir in PurePosixPath(declared).parts
 
 
 def places(root: str, aggregate: str, declared: str) -> Iterator[str]:
     """Name the places below `root` at which declared rows may lie, the likeliest first.
 
-    `root` is an absolute path or a URL, `aggregate` is the aggregate's path below it, and so are
-    the places. They are its own folder, the folder above the nearest `data`, and its own folder
-    under the last name of the declared path, packed or not.
+    `root` is an absolute path or a URL. `aggregate` is the path of the aggregate below it, and the
+    places are paths below it, too. They are the aggregate's folder, the folder above the nearest
+    `data`, and the aggregate's folder with the last name of the declared path, compressed or not.
     """
     if "\0" in declared:
         return
@@ -38,16 +38,16 @@ def places(root: str, aggregate: str, declared: str) -> Iterator[str]:
         from_data = _from_data(root, folder, declared)
         if from_data is not None:
             yield from_data
-    # Rows may be stored packed under an aggregate that names them as they were.
+    # The rows may be compressed although the aggregate declares them without the ending.
     for packed in ("", *PACKED_ENDINGS) if name else ():
         yield os.path.join(folder, name + packed)
 
 
 def root_of(path: str) -> str:
-    """Return the folder in which the other half of a named file may lie, as an absolute path.
+    """Return the folder in which the other half of a named file may be, as an absolute path.
 
-    It is the folder above the nearest `data`, else the file's own. What lies right in the root
-    of the disk belongs to the machine: for `/data` it is that folder itself.
+    It is the folder above the nearest `data`, else the folder of the file. Files directly in the
+    root of the disk belong to the machine: for `/data` the folder is `/data` itself.
     """
     own = os.path.dirname(os.path.abspath(path))
     parts = own.split("/")
@@ -58,9 +58,9 @@ def root_of(path: str) -> str:
 
 
 def _from_data(root: str, folder: str, declared: str) -> str | None:
-    """Return the place of a path from the folder above `data`, None where it is not below root.
+    """Return the place of a path from the folder above `data`, or None if it is not below root.
 
-    There the path chooses among many folders: it has to be that of a data file, not hidden.
+    There the path chooses among many folders: it must name a data file and must not be hidden.
     """
     parts = PurePosixPath(declared).parts
     if not ends_like_ours(declared) or any(part.startswith(".") for part in parts):
@@ -83,5 +83,5 @@ def _last_data(parts: list[str]) -> int | None:
 
 
 def missing_rows(declared: str | None) -> str | None:
-    """Say that declared rows were not found, where some were declared."""
+    """Return a message that the declared rows were not found, or None if none are declared."""
     return declared and f"the rows file that it declares was not found: {declared}"

@@ -1,4 +1,4 @@
-"""The documents of formats without rows, gathered until all are known, and then paired."""
+"""Collect the documents of formats without rows until all are known, and then pair them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _TABLES: Final = """
 
 
 class Gathered:
-    """Documents by format, on disk, in the order in which they were found."""
+    """Documents by format, on disk, in the order in which they are found."""
 
     def __init__(self) -> None:
         self._kept = SpillTable(_TABLES)
 
     def add(self, detail: str, path: str) -> None:
-        """Take a document; `detail` is its format and kind, as a look tells them."""
+        """Add a document; `detail` is its format and kind, as a peek returns them."""
         name, kind = detail.split(" ")
         self._kept.change(
             "INSERT INTO document (format, kind, path) VALUES (?, ?, ?)",
@@ -40,8 +40,8 @@ class Gathered:
     def runs(self, *, named: bool = False) -> Iterator[Run | NoInput]:
         """Pair the documents of each format by what they say.
 
-        Where they were `named` in one call, what is left of a pair goes together although its
-        ids differ, so that the check says so.
+        With `named` (the user named each document in one call), the documents that are left over
+        are paired although their ids differ, so that the check reports the difference.
         """
         for name in NAMES:
             one = paired_format(name) if self.has(name) else None
@@ -49,7 +49,7 @@ class Gathered:
                 yield from one.pair(partial(self._documents, name), named=named)
 
     def close(self) -> None:
-        """Forget everything."""
+        """Delete the table."""
         self._kept.close()
 
     def _documents(self, name: str) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The files of a tree, kept on disk in order: those of a folder by name, then its folders."""
+"""The files of a tree, kept on disk in order: the files of a folder by name, then its folders."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evalstream.io.remote import Listed
 from evalstream.io.spill_table import SpillTable, restored, stored
 
 PAGE: Final = 500
-"""How many files are had from disk at once."""
+"""How many files are read from disk at once."""
 
 _TABLES: Final = """
     CREATE TABLE folder (key BLOB PRIMARY KEY) WITHOUT ROWID;
@@ -25,9 +25,9 @@ _END: Final = b"\0"
 
 
 class Entry(NamedTuple):
-    """A file that is put into a tree: its path below the root, and what a list tells of it.
+    """A file to add to a tree: its path below the root, and what the listing says about it.
 
-    `target` is where a link leads to within the root, None for what is no link.
+    `target` is the path within the root that a link points to, None if the file is not a link.
     """
 
     path: str
@@ -37,10 +37,10 @@ class Entry(NamedTuple):
 
 
 class KnownFile(NamedTuple):
-    """A file of a tree, by its path below the root, and what was learned of it.
+    """A file of a tree, by its path below the root, and what is known about it.
 
-    `look` is what it is, `rows` are those found for an aggregate; `leads_out` is the path that it
-    declares where that leads out. Rows may be `claimed`.
+    `look` is its kind, `rows` are the rows found for an aggregate. `leads_out` is the path that the
+    aggregate declares, if it leads out of the tree. Rows may be `claimed` by an aggregate.
     """
 
     path: str
@@ -54,12 +54,12 @@ class KnownFile(NamedTuple):
 
     @property
     def true_path(self) -> str:
-        """Where the file lies, below the root, whatever links lead to it."""
+        """The path of the file below the root, with links resolved."""
         return self.path if self.target is None else self.target
 
 
 class Note(NamedTuple):
-    """What was learned of a file: what it is, and the rows found for it, which may be outside."""
+    """New facts about a file: its kind, and the rows found for it, which may be outside."""
 
     path: str
     look: AggregatePeek
@@ -68,25 +68,25 @@ class Note(NamedTuple):
 
 
 class FileTable:
-    """The files below a folder or a prefix, however many; paths in it are parted by slashes."""
+    """The files below a folder or a prefix, in constant memory; `/` separates path parts."""
 
     def __init__(self) -> None:
         self._kept = SpillTable(_TABLES)
 
     def enter(self, folders: Iterable[str]) -> None:
-        """Remember folders that have to be looked into."""
+        """Remember folders that are still to be listed."""
         keys = ((key_of(path, is_folder=True),) for path in folders)
         self._kept.change("INSERT OR IGNORE INTO folder VALUES (?)", keys)
 
     def next_folder(self) -> str | None:
-        """Return the first folder, in order, that has to be looked into, and forget it."""
+        """Return the first folder, in order, that is still to be listed, and forget it."""
         for (key,) in self._kept.rows("SELECT key FROM folder ORDER BY key LIMIT 1"):
             self._kept.change("DELETE FROM folder WHERE key = ?", [(key,)])
             return path_of(key)
         return None
 
     def add(self, files: Iterable[Entry | Listed], *, are_folders: bool = False) -> None:
-        """Take files, or folders that stand among them; each counts once."""
+        """Add files, or folders listed among them; each counts once."""
         self._kept.change(
             "INSERT OR IGNORE INTO file (key, size, mark, target) VALUES (?, ?, ?, ?)",
             (
@@ -101,11 +101,11 @@ class FileTable:
         )
 
     def clear(self) -> None:
-        """Forget all files."""
+        """Remove all files."""
         self._kept.change("DELETE FROM file", [()])
 
     def note(self, notes: Iterable[Note]) -> None:
-        """Take what was learned of files."""
+        """Store new facts about files."""
         self._kept.change(
             "UPDATE file SET kind = ?, declared = ?, detail = ?, rows = ?, leads_out = ? "
             "WHERE key = ?",
@@ -123,59 +123,59 @@ class FileTable:
         )
 
     def claim(self, paths: Iterable[str]) -> None:
-        """Take files that are the rows of an aggregate."""
+        """Mark files as the rows of an aggregate."""
         keys = ((key_of(path),) for path in paths)
         self._kept.change("UPDATE file SET claimed = 1 WHERE key = ?", keys)
 
     def known(self, path: str) -> KnownFile | None:
-        """Return what is known of a file, None where the tree does not have it."""
+        """Return what is known about a file, or None if the tree does not contain it."""
         found = self._kept.rows(f"SELECT {_COLUMNS} FROM file WHERE key = ?", key_of(path))  # noqa: S608 - ours
         return _known(found[0]) if found else None
 
     def files(self) -> Iterator[KnownFile]:
-        """Iterate over all files in order; they may change meanwhile, but none may be added."""
+        """Iterate over all files in order; files may change meanwhile, but none may be added."""
         for page in self.pages():
             yield from page
 
     def pages(self) -> Iterator[list[KnownFile]]:
-        """Iterate over all files in order, many at once."""
+        """Iterate over all files in order, in pages."""
         return self._between(b"", _FOLDER + b"\xff")
 
     def unlooked(self) -> Iterator[list[KnownFile]]:
-        """Iterate over the files that no format looked into or claimed, in order, many at once."""
+        """Iterate over the files that no format read or claimed, in order, in pages."""
         return self._between(b"", _FOLDER + b"\xff", "kind IS NULL AND claimed IS NULL")
 
     def of_kind(self, kind: int) -> Iterator[KnownFile]:
-        """Iterate over the files that are of one kind, in order."""
+        """Iterate over the files of one kind, in order."""
         for page in self._between(b"", _FOLDER + b"\xff", f"kind = {kind:d}"):
             yield from page
 
     def beginning(self, path: str) -> Iterator[KnownFile]:
-        """Iterate over the files whose path begins with a path, and goes on in the last name."""
+        """Iterate over the files whose path starts with `path` and has no further slash."""
         start = key_of(path)
         for page in self._between(start, start + b"\xff"):
             yield from page
 
     def aggregates_in(self, folder: str) -> Iterator[KnownFile]:
-        """Iterate over the aggregates right in a folder."""
+        """Iterate over the aggregates directly in a folder."""
         start = key_of(folder, is_folder=True) if folder else b""
         for page in self._between(start + _FILE, start + _FOLDER):
             yield from (one for one in page if one.look and one.look.kind == AGGREGATE)
 
     def holds(self, kind: int, name: str) -> bool:
-        """Tell whether a file of a kind is a document of a format."""
+        """Tell whether a file of a kind is a document of the format `name`."""
         query = "SELECT 1 FROM file WHERE kind = ? AND detail LIKE ? LIMIT 1"
         return bool(self._kept.rows(query, kind, f"{name} %"))
 
     def holds_any(self, folder: str, details: Sequence[str]) -> bool:
-        """Tell whether one of some kinds of document, each with its format, is in a folder."""
+        """Tell whether a folder holds one of some kinds of document, each given with its format."""
         start = key_of(folder, is_folder=True) if folder else b""
         marks = ", ".join("?" * len(details))
         query = f"SELECT 1 FROM file WHERE key > ? AND key < ? AND detail IN ({marks}) LIMIT 1"  # noqa: S608 - ours
         return bool(self._kept.rows(query, start + _FILE, start + _FOLDER, *details))
 
     def close(self) -> None:
-        """Forget everything."""
+        """Delete the table."""
         self._kept.close()
 
     def _between(self, start: bytes, end: bytes, which: str = "1") -> Iterator[list[KnownFile]]:
@@ -189,9 +189,9 @@ class FileTable:
 
 
 def key_of(path: str, *, is_folder: bool = False) -> bytes:
-    """Return the bytes by which paths are sorted as they are listed.
+    """Return the bytes by which paths are sorted in listing order.
 
-    Within a folder its files come first; the bytes of UTF-8 sort as the characters do.
+    Within a folder its files come first; UTF-8 bytes sort like the characters.
     """
     *folders, name = stored(path).split(b"/")
     above = b"".join([_FOLDER + folder + _END for folder in folders])
@@ -199,7 +199,7 @@ def key_of(path: str, *, is_folder: bool = False) -> bytes:
 
 
 def path_of(key: bytes) -> str:
-    """Return the path that a key stands for; that of a folder ends with a slash."""
+    """Return the path of a key; the path of a folder ends with a slash."""
     return restored(b"/".join(part[1:] for part in key.split(_END)))
 
 

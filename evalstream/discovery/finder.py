@@ -1,4 +1,4 @@
-"""The runs that inputs stand for, each pair once, in the order of the inputs."""
+"""Find the runs that inputs stand for, each pair once, in the order of the inputs."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def find_runs(
 ) -> Iterator[Run | NoInput]:
     """Find the runs of some formats among the inputs, each pair once, in the order of the inputs.
 
-    What matches `exclude` is left out of folders, prefixes and patterns. With `any_rows` all
-    files named like rows hold rows, whatever they show. Memory does not grow with the number of
-    runs. Raises UsageError where standard input is named twice, or nothing is.
+    Names that match `exclude` are left out of folders, prefixes and patterns. With `any_rows` every
+    file with a name for rows holds rows, whatever its content. Memory does not grow with the number
+    of runs. Raises UsageError if standard input is named twice, or if no input is given.
     """
     given = checked_inputs(inputs)
     first = list(islice(given, 1))
     if not first:
         raise UsageError("no input given")
-    # A search takes 0.02 s to load, and a pair that is named whole needs none.
+    # The search takes 0.02 s to import, and a pair that is named whole does not need it.
     from evalstream.discovery.named_files import coupled
     from evalstream.discovery.search import Search
 
@@ -51,9 +51,9 @@ def _found(search: Search, one: str | NoInput) -> Iterable[FoundRuns]:
 
 
 def checked_inputs(inputs: Iterable[str | NoInput]) -> Iterator[str | NoInput]:
-    """Iterate over inputs. Raises UsageError where standard input is named twice.
+    """Iterate over inputs. Raises UsageError if standard input is named twice.
 
-    At once for a sequence, else where the second is met.
+    For a sequence the error comes at once, else when the second one is reached.
     """
     if isinstance(inputs, Sequence) and list(inputs).count(STDIN) > 1:
         raise UsageError(_TWICE)

@@ -1,4 +1,4 @@
-"""What lies beside data and is none: a store's index, our own reports, a system's event log."""
+"""Recognise files beside data that hold no data: a store's index, our reports, event logs."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ _DOCUMENTS: Final = (
     (REPORT, frozenset({"schema", "tool", "runs", "findings", "shown", "total"})),
     *((EVENTS, one.event_members) for one in FORMATS.values() if one.event_members),
 )
-"""Members of a store's index files, of what evalstream reports, and of events."""
+"""Members of a store's index files, of evalstream's reports, and of events."""
 
 _OF_DATA: Final = (main_format().aggregate_members | main_format().row_members) - {
     "schema_version",
     "sample_id",
 }
-"""Members of rows and aggregates; an index may have a version, and a finding names its sample."""
+"""Members of rows and aggregates; an index may have a version, and a finding a sample id."""
 
 _MEMBERS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def aside_by_members(keys: frozenset[str]) -> str | None:
-    """Return as what an object with some members stands beside data, None where it may be data."""
+    """Return the kind of non-data file that an object with these members is, or None for data."""
     if not _OF_DATA.isdisjoint(keys):
         return None
     return next((kind for kind, sign in _DOCUMENTS if sign <= keys), None)
 
 
 def members_of(text: bytes) -> frozenset[str]:
-    """Return all members of a JSON object, none where the text is no such object."""
+    """Return all members of a JSON object, or none if the text is not a JSON object."""
     try:
         members: Mapping[str, msgspec.Raw] = _MEMBERS.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -47,5 +47,5 @@ def members_of(text: bytes) -> frozenset[str]:
 
 
 def are_all_aside(lines: Iterable[bytes], kind: str) -> bool:
-    """Tell whether each line stands beside data as a kind does: one that is not may be a row."""
+    """Tell whether every line is of this non-data kind; any other line may be a row."""
     return all(not line.strip() or aside_by_members(members_of(line)) == kind for line in lines)

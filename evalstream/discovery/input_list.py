@@ -1,4 +1,4 @@
-"""Inputs that are named in a list: a file, or standard input, with one path after the other."""
+"""Read inputs from a list, in a file or on standard input, with one path after the other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN
 
 LONGEST_NAME: Final = 1 << 20
-"""How many bytes of one name are taken; the names of systems have 4,096 bytes at most."""
+"""Longest name in bytes; operating systems allow at most 4,096."""
 
 _CHUNK: Final = 1 << 16
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
@@ -20,15 +20,15 @@ _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
 def inputs_from(path: str) -> Iterator[str]:
-    """Iterate over the inputs that a list names, `-` being the list on standard input.
+    """Iterate over the inputs that a list names; `-` is a list on standard input.
 
-    One path or URL on each line, or after each NUL where the list has NULs, as `find -print0`
-    writes them. Blank lines are skipped, a carriage return at the end of a line is none of the
-    name, and nothing else is special: names may begin with `#`, and `-` in a list is a file's
-    name. Names that are no UTF-8 stay what they are; paths are relative to the current folder.
-    Memory does not grow with the list.
+    A list has one path or URL per line, or NUL-separated names as `find -print0` writes them. Blank
+    lines are skipped and a carriage return at the end of a line is removed. No other character is
+    special: names may begin with `#`, and `-` in a list is the name of a file. Names that are not
+    valid UTF-8 keep their bytes; paths are relative to the current folder. Memory does not grow
+    with the list.
 
-    Raises UsageError where the list cannot be read or names nothing, and where it is no list.
+    Raises UsageError if the list cannot be read, names nothing, or is not a list of names.
     """
     shown = "the list on standard input" if path == STDIN else f"the list {printable(path)}"
     try:
@@ -54,7 +54,7 @@ def _inputs(file: BinaryIO, shown: str, *, closes: bool) -> Iterator[str]:
 
 
 def _names(read: Callable[[], bytes], shown: str) -> Iterator[bytes]:
-    """Cut a list into names."""
+    """Split a list into names."""
     head = _head(read)
     if head.startswith(_UTF16_MARKS):
         raise UsageError(f"{shown} is UTF-16; names are wanted as UTF-8, one on a line")
@@ -73,7 +73,7 @@ def _names(read: Callable[[], bytes], shown: str) -> Iterator[bytes]:
 
 
 def _head(read: Callable[[], bytes]) -> bytes:
-    """Read on until it is certain what ends the names: pipes bring them in small pieces."""
+    """Read until the separator is certain: pipes deliver names in small pieces."""
     head = b""
     while b"\0" not in head and len(head) < _CHUNK and (piece := read()):
         head += piece

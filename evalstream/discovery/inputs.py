@@ -1,4 +1,4 @@
-"""Which runs the inputs of a call stand for, and of which system each is."""
+"""Find the runs that the inputs of a call stand for, and the format of each."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ ONE_FILE: Final = "--aggregate goes with exactly one rows file (or - for stdin)"
 def find_all(
     inputs: Iterable[str], aggregate: str | None, more: str | None, options: Options
 ) -> Iterator[Run | NoInput]:
-    """Find the runs among the inputs, of the system that is named or that the files show.
+    """Find the runs among the inputs, of the format that is named or that the files show.
 
-    Patterns stand for what they match; memory does not grow with the number of inputs. Raises
-    UsageError where `aggregate`, or `more` (the inputs of an evaluation), does not go with the
-    inputs, where standard input is named twice, and where nothing is named.
+    A pattern stands for the files it matches; memory does not grow with the number of inputs.
+    Raises UsageError if `aggregate`, or `more` (the inputs of an evaluation), does not fit the
+    inputs, if standard input is named twice, or if no input is given.
     """
     given = checked_inputs(inputs)
     first = list(islice(given, 2))
     _check_together(len(first), aggregate, more)
     if aggregate is not None or more is not None:
-        # What documents are named beside is one file, however it is called.
+        # With documents named beside it, the input is one file, even if its name has wildcards.
         yield from _joined(str(first[0]), aggregate, more, options)
         return
     formats = NAMES if options.input_format == AUTO else (options.input_format,)
-    # A schema of the user's own judges rows of whatever kind.
+    # A user's own schema checks rows of any kind.
     any_rows = options.schema is not None
     runs = find_runs(chain(first, given), formats, options.exclude, any_rows=any_rows)
     yield from _without_idle(runs, options)
 
 
 def _without_idle(runs: Iterable[Run | NoInput], options: Options) -> Iterator[Run | NoInput]:
-    """Pass runs on. Raises UsageError in the end where options say nothing to any of them."""
+    """Pass runs on. Raises UsageError at the end if an option has no effect on any of them."""
     others: set[str] = set()
     has_rows = False
     for one in runs:
@@ -60,7 +60,7 @@ def _without_idle(runs: Iterable[Run | NoInput], options: Options) -> Iterator[R
 def _joined(
     path: str, aggregate: str | None, more: str | None, options: Options
 ) -> Iterator[Run | NoInput]:
-    """Return the one run of a file and the documents that were named beside it."""
+    """Return the one run of a file and the documents that are named with it."""
     name = options.input_format
     if name == AUTO:
         name = _shown_by(path, aggregate, more)
@@ -72,7 +72,7 @@ def _joined(
 
 
 def _shown_by(*paths: str | None) -> str:
-    """Return the first system that one of some files shows; the main one where none does."""
+    """Return the first format that one of some files shows, else the main format."""
     from evalstream.io.beginning import beginning_of
 
     for path in paths:
@@ -87,7 +87,7 @@ def _shown_by(*paths: str | None) -> str:
 
 
 def _shown_in(folder: str) -> str:
-    """Return the first system of which a folder holds files."""
+    """Return the first format of which a folder holds files."""
     shown = {one.format for one in find_runs([folder]) if isinstance(one, Run)}
     return next((name for name in NAMES if name in shown), MAIN)
 

@@ -1,4 +1,4 @@
-"""A folder on disk that is searched; hidden names are left out and links are not followed out."""
+"""Search a folder on disk; skip hidden names and links that lead out of the folder."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from evalstream.model.run import NoInput
 
 
 class Folder:
-    """A folder and the names of what is below it."""
+    """A folder and the names of the files below it."""
 
     kind = "folder"
 
@@ -42,13 +42,13 @@ class Folder:
         self.root = self._inside.real
         self._exclusion = exclusion
         plain = os.path.normpath(path)
-        # What is above a link is not what its path says.
+        # The parent of a link's target is not the parent in its path.
         self._base = plain if os.path.realpath(plain) == self.root else path
 
     def fill(self, tree: FileTable, left: Leftovers) -> Iterator[NoInput]:
-        """List what may be data below the folder, and say which folders cannot be listed.
+        """List files that may be data below the folder, and report folders that cannot be listed.
 
-        Everything else is counted among what is left.
+        All other files are counted in `left`.
         """
 
         def takes(met: Met) -> Entry | None:
@@ -64,17 +64,17 @@ class Folder:
         return walk(self._base, tree, enters=self._enters, takes=takes)
 
     def path_of(self, below: str) -> str:
-        """Return the path of what is below the folder."""
+        """Return the path of a file below the folder."""
         return joined(self._base, below)
 
     def identity(self, below: str) -> str:
-        """Return the one path of what is below the folder and no link."""
+        """Return the one path of a file below the folder that is not a link."""
         return f"{self.root.rstrip('/')}/{below}"
 
     def unlisted(self, below: str) -> str | None:
-        """Return where a file lies that was not listed, as it is hidden or beyond a link.
+        """Return the path of a file that was not listed, as it is hidden or behind a link.
 
-        None where there is no file. Raises OutsideFolder where a link leaves the folder.
+        None if the file does not exist. Raises OutsideFolder if a link leaves the folder.
         """
         found = self._inside.resolved(below)
         if found is None or self._exclusion.covers_any(found):
@@ -82,18 +82,18 @@ class Folder:
         return found if self._inside.has_file(found) else None
 
     def is_met_anyway(self, below: str) -> bool:
-        """Tell whether a file is walked to by its own name and looked into."""
+        """Tell whether the walk reaches a file by its own name and the search reads it."""
         return _is_shown(below) and is_data_name(below)
 
     def looks(self, files: Iterable[KnownFile], _tree: FileTable) -> Iterator[AggregatePeek | None]:
-        """Look into files that were listed, None for those that are gone."""
+        """Peek into listed files; None for files that no longer exist."""
         return (_look(self.path_of(file.path)) for file in files)
 
     def _enters(self, below: str) -> bool:
         return not is_hidden(below) and not self._exclusion.covers(below)
 
     def _taken(self, met: Met) -> Entry | str | None:
-        """Return what is to be listed, or as what it is counted; None for what is neither."""
+        """Return the entry to list, or the kind under which to count it, or None for neither."""
         if is_hidden(met.path):
             return HIDDEN
         if met.sort is Sort.FOLDER:
@@ -107,7 +107,7 @@ class Folder:
         return ROWS_LIKE if is_like_rows(met.path) else OTHER
 
     def _link(self, below: str) -> Entry | str | None:
-        """Return as what a link is listed or counted, None for neither."""
+        """Return the entry of a link, or the kind under which to count it, or None for neither."""
         try:
             target = self._inside.resolved(below)
         except OutsideFolder:
@@ -141,7 +141,7 @@ def _link_out(below: str) -> str:
 
 
 def _may_be_data(below: str) -> bool:
-    """Tell whether a link may lead to data by its name, or to a folder with data in it."""
+    """Tell whether a link may lead, by its name, to data or to a folder with data in it."""
     return is_like_rows(below) or not below.lower().endswith(_NO_DATA)
 
 

@@ -1,4 +1,4 @@
-"""Files that were named in one call, put together by what they hold, in any order."""
+"""Combine files that are named in one call, in any order, by their content."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ _TABLES: Final = """
 
 
 class NamedDocument(NoInput):
-    """A document of another format that was named; `reason` is its format and kind."""
+    """A named document of another format; `reason` is its format and kind."""
 
     __slots__ = ()
 
 
 def coupled(found: Iterable[FoundRuns]) -> Iterator[FoundRuns]:
-    """Put together what was named apart: rows and aggregates, and documents of other formats.
+    """Combine what is named separately: rows and aggregates, and documents of other formats.
 
-    Everything keeps its order; what is put together stands where the first of it was named.
-    What needs no other goes through at once until something does.
+    The order is kept; a combined run takes the position of its first file. Runs that need no other
+    file pass through at once until the first one that does.
     """
     with ExitStack() as stack:
         coupling: _Coupling | None = None
@@ -57,7 +57,7 @@ def coupled(found: Iterable[FoundRuns]) -> Iterator[FoundRuns]:
 
 
 def _lacking(found: FoundRuns) -> str | None:
-    """Return as what something waits for its other half, None where it waits for nothing."""
+    """Return the name of the missing half of a run, or None if nothing is missing."""
     what = found.what
     if not found.is_named:
         return None
@@ -71,17 +71,17 @@ def _lacking(found: FoundRuns) -> str | None:
 
 
 class _Coupling:
-    """What was named, on disk, until everything was."""
+    """Holds what is named, on disk, until everything is."""
 
     def __init__(self) -> None:
         self._items = SpillTable(_TABLES)
         self._gathered = Gathered()
 
     def take(self, found: FoundRuns) -> None:
-        """Take the next thing that was named."""
+        """Add the next input."""
         lacks = _lacking(found)
         if lacks is None and len(found.row_records) > 1:
-            # Halves that were named by themselves before were not alone.
+            # Halves of the same file may have been named separately before.
             halves = zip(found.row_records, (ROWS, CLAIMS), strict=False)
             self._items.change(
                 "DELETE FROM item WHERE name = ? AND lacks = ?",
@@ -96,7 +96,7 @@ class _Coupling:
         )
 
     def ended(self) -> Iterator[FoundRuns]:
-        """Put together what goes together, and iterate over everything in order."""
+        """Combine what belongs together, and iterate over everything in order."""
         self._couple()
         for run in self._gathered.runs(named=True):
             self._place(identified(run))
@@ -104,12 +104,12 @@ class _Coupling:
             yield pickle.loads(what)  # noqa: S301 - our own temporary database
 
     def close(self) -> None:
-        """Forget everything."""
+        """Delete the table."""
         self._gathered.close()
         self._items.close()
 
     def _place(self, found: FoundRuns) -> None:
-        """Put a run in the place of the first of its documents."""
+        """Put a run in the position of the first of its documents."""
         numbers = [
             number
             for name in found.row_records or (stored_name(found),)
@@ -126,7 +126,7 @@ class _Coupling:
             self._items.change("INSERT INTO item (what) VALUES (?)", [(kept,)])
 
     def _couple(self) -> None:
-        """Join rows and aggregates by evaluation_id, and the last two whatever their ids."""
+        """Join rows and aggregates by evaluation_id, and the last two with any ids."""
         if not (self._has(ROWS) and self._has(CLAIMS)):
             return
         for lacks in (ROWS, CLAIMS):
@@ -159,7 +159,7 @@ class _Coupling:
         return bool(self._items.rows("SELECT 1 FROM item WHERE lacks = ? LIMIT 1", lacks))
 
     def _lacking(self, lacks: str) -> Iterator[tuple[int, Run]]:
-        """Iterate over the runs that lack something, by their numbers."""
+        """Iterate over the runs that lack one half, by their numbers."""
         for number in self._column("number", f"lacks = '{lacks}'"):
             yield number, self._found(number).what
 
@@ -180,19 +180,19 @@ class _Coupling:
 
 
 def stored_name(found: FoundRuns) -> str:
-    """Return the path of what is no run."""
+    """Return the path of an entry that is not a run."""
     return found.what.path if isinstance(found.what, NoInput) else ""
 
 
 def _needs_no_rows(run: Run) -> bool:
-    """Tell whether an aggregate reports published figures, and is whole by itself."""
+    """Tell whether an aggregate reports published figures and is complete without rows."""
     path = run.aggregate
     document = None if path is None or is_remote(path) else beginning_of(path).document
     return isinstance(document, dict) and main_format().needs_no_rows(document)
 
 
 def _id_of(run: Run) -> str | None:
-    """Return the id that rows, by the first of them, or an aggregate have in common."""
+    """Return the id that rows (by the first row) and an aggregate have in common."""
     path = run.rows if run.rows is not None else run.aggregate
     if path is None or is_remote(path):
         return None

@@ -1,4 +1,4 @@
-"""The files that runs read, as they are found; none of them may be one that the call writes."""
+"""Check, as runs are found, that the call does not write a file that it also reads."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from evalstream.model.run import STDIN, NoInput, Run
 def apart(
     found: Iterable[Run | NoInput], outputs: Outputs, routing: RowRouting
 ) -> Iterator[Run | NoInput]:
-    """Pass on what was found, once it is certain that the call does not write over it.
+    """Pass runs on once it is certain that the call does not write over their files.
 
-    The aggregate that is sealed is read and written. Raises UsageError where another file is, and
-    where rows are to go somewhere and there are several runs.
+    The aggregate that is sealed is both read and written. Raises UsageError for any other such
+    file, and if rows are routed and there are several runs.
     """
     is_single = routing != RowRouting()
     for number, one in enumerate(found):
@@ -36,16 +36,16 @@ def apart(
 
 
 def _is_sealed(aggregate: str, routing: RowRouting) -> bool:
-    """Tell whether an aggregate is the one that is sealed, which is read and written."""
+    """Tell whether an aggregate is the one to be sealed, which is read and written."""
     if routing.seal_to is None or routing.dry_run:
         return False
     return is_same_file(aggregate, routing.seal_to)
 
 
 def _files_of(found: Run | NoInput) -> Iterator[str]:
-    """Iterate over the files of a run but for its aggregate."""
+    """Iterate over the files of a run except its aggregate."""
     if isinstance(found, NoInput):
-        # What was left in a folder is not read, so a report that lies there can be replaced.
+        # Files left unchecked in a folder are not read, so a report among them can be replaced.
         yield from () if os.path.isdir(found.path) else (found.path,)
         return
     for path in (found.rows, found.inputs):
@@ -54,7 +54,7 @@ def _files_of(found: Run | NoInput) -> Iterator[str]:
 
 
 def _files_at(path: str, name: str) -> Iterator[str]:
-    """Iterate over the files that a path stands for in a run of a format."""
+    """Iterate over the files that a path stands for in a run of one format."""
     is_folder = path != STDIN and not is_remote(path) and os.path.isdir(path)
     one = folder_format(name) if is_folder else None
     if one is None:

@@ -1,4 +1,4 @@
-"""The runs among the files of a folder or a prefix: aggregates choose their rows first."""
+"""Pair the files of a folder or a prefix to runs: aggregates choose their rows first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OUT: Final = "the path of the rows leads out of what was named, and was not open
 
 
 class FileTree(Protocol):
-    """A folder or a prefix; paths `below` it are parted by slashes.
+    """A folder or a prefix; `/` separates the parts of paths `below` it.
 
     `root` is its absolute path without links, or its URL.
     """
@@ -27,28 +27,28 @@ class FileTree(Protocol):
     kind: str
 
     def fill(self, tree: FileTable, left: Leftovers) -> Iterator[NoInput]:
-        """List what may be data, count what is not, and say what cannot be listed."""
+        """List files that may be data, count the others, and report what cannot be listed."""
 
     def path_of(self, below: str) -> str:
-        """Return the path or URL of what is below it."""
+        """Return the path or URL of a file below it."""
 
     def identity(self, below: str) -> str:
-        """Return the one path or URL of a file that is no link."""
+        """Return the one path or URL of a file that is not a link."""
 
     def unlisted(self, below: str) -> str | None:
-        """Return where a file lies that was not listed, None for none. Raises OutsideFolder."""
+        """Return the path of a file that was not listed, or None. Raises OutsideFolder."""
 
     def is_met_anyway(self, below: str) -> bool:
-        """Tell whether a file is listed under its own name and looked into."""
+        """Tell whether a file is listed under its own name and read."""
 
     def looks(self, files: Iterable[KnownFile], tree: FileTable) -> Iterator[AggregatePeek | None]:
-        """Look into files that were listed, None for those that are gone."""
+        """Peek into listed files; None for files that no longer exist."""
 
 
 class FoundRuns(NamedTuple):
-    """A run, or an input in which there is nothing, and the one name of each of its files.
+    """A run, or an input without one, and the one name of each of its files.
 
-    What `is_named` was not found in a folder, and may belong to other files that were named.
+    If `is_named`, the user named the file, and it may belong to other named files.
     """
 
     what: Run | NoInput
@@ -57,7 +57,7 @@ class FoundRuns(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """The rows of an aggregate: how they are named, where they lie, and what leads out."""
+    """The rows of an aggregate: their name, their place, and the path that leads out."""
 
     path: str | None = None
     true_path: str | None = None
@@ -65,23 +65,23 @@ class _Rows(NamedTuple):
 
 
 class Pairing:
-    """Looks into the files of a tree, pairs rows with aggregates, and gives the run of each."""
+    """Peeks into the files of a tree, pairs rows with aggregates, and returns the run of each."""
 
     def __init__(self, place: FileTree, tree: FileTable) -> None:
         self._place, self._tree = place, tree
         self._companions = AggregateFinder(self._is_aggregate, self._declaring)
 
     def look(self, *, pairs: bool) -> None:
-        """Look into every file once; with `pairs` aggregates claim their rows unread."""
+        """Peek into every file once; with `pairs` aggregates claim their rows unread."""
         for page in self._tree.pages():
             self._look_into([one for one in page if is_json_name(one.path)], pairs=pairs)
         for page in self._tree.unlooked():
             self._look_into(page)
 
     def speaks(self, file: KnownFile) -> bool:
-        """Tell whether a file stands for itself: it is no link to one that does.
+        """Tell whether a file is a run of its own: it is not a link to a file that is.
 
-        Nor are rows that an aggregate claims; an aggregate is checked whatever another claims.
+        Rows that an aggregate claims are not; an aggregate always is, even if another claims it.
         """
         is_double = file.target is not None and self._place.is_met_anyway(file.target)
         is_aggregate = file.look is not None and file.look.kind in AGGREGATES
@@ -100,7 +100,7 @@ class Pairing:
         return FoundRuns(run, (self._place.identity(true_path or file.rows), own))
 
     def of_rows(self, file: KnownFile) -> FoundRuns:
-        """Return the run of rows that no aggregate claims."""
+        """Return the run of rows that are claimed by no aggregate."""
         path, own = self._place.path_of(file.path), self._place.identity(file.true_path)
         aggregate = self._companions.aggregate_of(file.path)
         if aggregate is None:
@@ -111,18 +111,18 @@ class Pairing:
         return FoundRuns(run, (own, self._place.identity(true_path)))
 
     def close(self) -> None:
-        """Forget everything."""
+        """Delete the tables."""
         self._companions.close()
 
     def _look_into(self, files: list[KnownFile], *, pairs: bool = False) -> None:
         notes: list[Note] = []
         claims: list[str] = []
         for file, look in zip(files, self._place.looks(files, self._tree), strict=True):
-            # A file that is gone since it was listed was one that somebody was still writing.
+            # A file that disappears after the listing was a temporary file of a writer.
             if look is None:
                 continue
             if pairs and look.kind in MAYBE_AGGREGATES and self._has_samples(file.path):
-                look = look._replace(kind=AGGREGATE)  # noqa: PLW2901 - as its name tells
+                look = look._replace(kind=AGGREGATE)  # noqa: PLW2901 - as its name shows
             note = Note(file.path, look)
             if pairs and look.kind in AGGREGATES and self.speaks(file):
                 rows = self._rows_of(file.path, look.declared)
@@ -133,13 +133,13 @@ class Pairing:
         self._tree.claim(claims)
 
     def _has_samples(self, path: str) -> bool:
-        """Tell whether rows lie beside a JSON file under its name and `_samples`."""
+        """Tell whether `NAME_samples` rows are beside the JSON file `NAME`."""
         stem = without_ending(path)
         beside = self._tree.beginning(f"{stem}{SAMPLES}.")
         return any(rows_rank(stem, file.path) is not None for file in beside)
 
     def _rows_of(self, aggregate: str, declared: str | None) -> _Rows:
-        """Find the rows of an aggregate where they may lie."""
+        """Find the rows of an aggregate at the permitted places."""
         leads_out = declared if declared and is_outside(declared) else None
         for place in places(self._place.root, aggregate, declared) if declared else ():
             try:
@@ -153,12 +153,12 @@ class Pairing:
         return _Rows(named.path, named.true_path) if named else _Rows(leads_out=leads_out)
 
     def _true_path(self, below: str) -> str | None:
-        """Return where the file of a path lies, None for none. Raises OutsideFolder."""
+        """Return the path of a file with links resolved, or None. Raises OutsideFolder."""
         known = self._tree.known(below)
         return known.true_path if known is not None else self._place.unlisted(below)
 
     def _named_like(self, aggregate: str) -> KnownFile | None:
-        """Return the rows that lie beside an aggregate under its name, the nearest."""
+        """Return the rows beside an aggregate that have its name, the nearest first."""
         stem = without_ending(aggregate)
         nearest: tuple[int, str] | None = None
         found = None

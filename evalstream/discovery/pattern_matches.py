@@ -1,4 +1,4 @@
-"""What a pattern of names matches among files, folders and the objects of a store."""
+"""Match a pattern of names with files, folders and the objects of a store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ANY_DEPTH: Final = "**"
 
 
 def matches(pattern: str, exclusion: Exclusion) -> Iterator[str | NoInput]:
-    """Iterate over what a pattern matches, in the order of a folder's listing."""
+    """Iterate over the matches of a pattern, in the order of a folder's listing."""
     base, parts = _split(pattern)
     if not parts:
         yield base
@@ -50,11 +50,11 @@ def _match(base: str, below: str) -> str | NoInput:
 
 
 def _split(pattern: str) -> tuple[str, list[str]]:
-    """Split a pattern into the folder that it begins in, and the parts from the first wild on."""
+    """Split a pattern into its literal folder and the parts from the first wildcard on."""
     root, path = split_root(pattern)
     root = root or ("/" if path.startswith("/") else "")
     parts = [part for part in path.split("/") if part]
-    # Whatever is in a folder at any depth is what the folder itself stands for.
+    # A trailing `**` matches all files below a folder, so the folder itself stands for them.
     while parts and parts[-1] == _ANY_DEPTH:
         parts.pop()
     wild = [at for at, part in enumerate(parts) if WILD.search(part)]
@@ -63,7 +63,7 @@ def _split(pattern: str) -> tuple[str, list[str]]:
 
 
 def _listed(base: str, parts: _Parts, tree: FileTable) -> Iterator[NoInput]:
-    """Put what matches below a folder into `tree`, and say what cannot be listed."""
+    """Add what matches below a folder to `tree`, and report what cannot be listed."""
     if not is_remote(base):
         if os.path.isdir(base):
             yield from walk(base, tree, enters=parts.leads_on, takes=parts.taken)
@@ -83,7 +83,7 @@ def _folders_above(path: str) -> Iterator[str]:
 
 
 class _Parts:
-    """The parts of a pattern, to be matched with those of paths."""
+    """The parts of a pattern, matched with the parts of paths."""
 
     def __init__(self, parts: Sequence[str], only_folders: bool, exclusion: Exclusion) -> None:
         self._parts, self._only_folders, self._exclusion = parts, only_folders, exclusion
@@ -91,19 +91,19 @@ class _Parts:
         self._after = lru_cache(maxsize=256)(self._reached)
 
     def taken(self, met: Met) -> Entry | None:
-        """Return what is matched of what a walk meets; links and devices are not."""
+        """Return the entry of a match in a walk; links and devices do not match."""
         is_plain = met.sort in (Sort.FILE, Sort.FOLDER)
         is_matched = is_plain and self.matches(met.path, met.sort is Sort.FOLDER)
         return Entry(met.path) if is_matched else None
 
     def matches(self, path: str, is_folder: bool) -> bool:
-        """Tell whether a file or folder is matched."""
+        """Tell whether a file or folder matches."""
         if (self._only_folders and not is_folder) or self._exclusion.covers_any(path):
             return False
         return len(self._parts) in self._next(path)
 
     def leads_on(self, folder: str) -> bool:
-        """Tell whether something in a folder may be matched."""
+        """Tell whether something in a folder may match."""
         return any(at < len(self._parts) for at in self._after(folder))
 
     def _next(self, path: str) -> frozenset[int]:
@@ -113,11 +113,11 @@ class _Parts:
         return self._and_none(frozenset(stay | {at + 1 for at in before if self._fits(at, name)}))
 
     def _reached(self, folder: str) -> frozenset[int]:
-        """Return how many parts a folder may have used up."""
+        """Return the numbers of pattern parts that a folder may have used."""
         return self._next(folder)
 
     def _and_none(self, reached: frozenset[int]) -> frozenset[int]:
-        """Add what is reached where `**` stands for no folder."""
+        """Add the positions that are reached if `**` matches zero folders."""
         more = {at + 1 for at in reached if self._is_any_depth(at)}
         return reached if more <= reached else self._and_none(reached | more)
 

@@ -1,4 +1,4 @@
-"""Patterns of names, as `data/**/*.json`, and the files and folders that they stand for."""
+"""Expand patterns of names, such as `data/**/*.json`, to files and folders."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from evalstream.model.run import NoInput
 
 WILD: Final = re.compile(r"[*?\[]")
 _WILD_IN_URL: Final = re.compile(r"[*\[]")
-"""In a URL a question mark begins what is asked of the server."""
+"""In a URL a question mark starts the query."""
 
 _WEB: Final = ("http://", "https://")
 
 
 def is_pattern(path: str) -> bool:
-    """Tell whether an input is a pattern: it has wildcards, and no file is called so.
+    """Tell whether an input is a pattern: it has wildcards, and no file has this name.
 
-    Raises OSError, or CannotCheck, where a store cannot be asked.
+    Raises OSError, or CannotCheck, if a store cannot be asked.
     """
     if not is_remote(path):
         return WILD.search(path) is not None and not os.path.lexists(path)
     if path.lower().startswith(_WEB):
         return False
-    # What asks stores, and what matches, is loaded where there is something to ask or to match.
+    # Modules for stores and for matching are imported only when they are needed.
     from evalstream.discovery.remote import is_readable
 
     return _WILD_IN_URL.search(split_root(path)[1]) is not None and not is_readable(path)
 
 
 def is_many(path: str) -> bool:
-    """Tell whether an input stands for many files by its name."""
+    """Tell whether the name of an input stands for many files."""
     return path.endswith("/") if is_remote(path) else is_pattern(path)
 
 
 def expanded(
     inputs: Iterable[str | NoInput], exclude: Iterable[str] = ()
 ) -> Iterator[str | NoInput]:
-    """Put in place of each pattern what it matches, in the order of a folder's listing.
+    """Replace each pattern by its matches, in the order of a folder's listing.
 
-    `*`, `?` and `[…]` match within a name, `**` any number of folders. Hidden names are matched
-    where the pattern begins with a dot as they do; links are not, nor what `exclude` matches.
+    `*`, `?` and `[…]` match within a name, `**` matches any number of folders. Hidden names match
+    only a pattern part that begins with a dot; links and names that match `exclude` never match.
     """
     for one in inputs:
         try:

@@ -1,4 +1,4 @@
-"""The look into a file that tells an aggregate, rows, or a document of another format."""
+"""Peek into a file: is it an aggregate, rows, or a document of another format?"""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ STRANGE: Final = 9
 ASIDE: Final = 10
 
 AGGREGATES: Final = (AGGREGATE, BROKEN)
-"""What is checked as an aggregate."""
+"""Checked as an aggregate."""
 
 MAYBE_AGGREGATES: Final = (LIKE_AGGREGATE, OTHER)
-"""What is checked as an aggregate where rows lie beside it under its name and `_samples`."""
+"""Checked as an aggregate if rows beside it have its name and `_samples`."""
 
 _MAIN: Final = main_format()
 _HEAD_BYTES: Final = 4096
@@ -43,13 +43,13 @@ _BLANK: Final = b" \t\r\n\xef\xbb\xbf"
 
 
 class AggregatePeek(NamedTuple):
-    """What a file is, by one of this module's words.
+    """The kind of a file, one of this module's constants.
 
-    `declared` is the rows file that an aggregate declares. `detail` is of a DOCUMENT its format
-    and kind (`harpia input`), of a LOG its harness, and else the format of which it may be a
-    document, however little shows that. What is BROKEN is checked as an aggregate is, so that
-    the check says how. STRANGE are lines of objects that have no member of a row, and what stands
-    ASIDE is no data: `detail` is then the kind under which it is counted.
+    `declared` is the rows file that an aggregate declares. `detail` is, for a DOCUMENT, its format
+    and kind (`harpia input`), for a LOG its harness, and otherwise the format that the members
+    resemble, even weakly. A BROKEN file is checked as an aggregate, so that the check reports the
+    error. STRANGE are lines of objects without any member of a row. A file of kind ASIDE holds no
+    data: `detail` is then the kind under which it is counted.
     """
 
     kind: int
@@ -58,9 +58,9 @@ class AggregatePeek(NamedTuple):
 
 
 def peek_aggregate(path: str) -> AggregatePeek | None:
-    """Look into a local JSON file, None where there is none.
+    """Peek into a local JSON file; None if it does not exist.
 
-    What cannot be read is an aggregate, so that its check says why.
+    A file that cannot be read counts as an aggregate, so that its check reports the reason.
     """
     try:
         with open(path, "rb", buffering=0, opener=_opened) as file:
@@ -81,7 +81,7 @@ def peek_aggregate(path: str) -> AggregatePeek | None:
 
 
 def peeked(text: bytes, name: str = "") -> AggregatePeek:
-    """Look into a JSON document."""
+    """Peek into a JSON document."""
     if not is_array(text):
         declared = _MAIN.declared_in_text(text)
         if declared is not None:
@@ -90,10 +90,10 @@ def peeked(text: bytes, name: str = "") -> AggregatePeek:
 
 
 def peek_data(path: str) -> AggregatePeek:
-    """Look at a local file that is no JSON document by its name: at its beginning.
+    """Peek at the beginning of a local file whose name is not that of a JSON document.
 
-    All of it is looked at where it seems to hold no data, since rows may follow. What is named
-    like rows is read by their check, which says why it cannot be.
+    If the file seems to hold no data, all of it is read, since rows may follow. The check reads a
+    file with a name for rows and reports why it cannot.
     """
     file = beginning_of(path)
     if not file.head and not is_rows_name(path) and _holds_bytes(path):
@@ -107,7 +107,7 @@ def peek_data(path: str) -> AggregatePeek:
 
 
 def _is_all_aside(path: str, kind: str) -> bool:
-    """Tell whether all lines of a file are of one kind; what cannot be read may be another."""
+    """Tell whether all lines of a file are of one kind; False if it cannot be read."""
     try:
         return are_all_aside(lines_of(path), kind)
     except (OSError, CannotCheck):
@@ -123,10 +123,10 @@ def _holds_bytes(path: str) -> bool:
 
 
 def peek_bytes(file: Beginning) -> AggregatePeek:
-    """Return what the beginning of a file shows that is no JSON document by its name."""
+    """Return the kind of a file that is not named as a JSON document, from its beginning."""
     kind = kind_of(file)
     if is_packed_json_name(file.name) and (kind is None or _is_aggregate(kind)):
-        # What cannot be unpacked may be anything.
+        # A file that cannot be decompressed may be anything.
         is_like = not file.head or not _MAIN.aggregate_members.isdisjoint(file.seen.keys)
         return AggregatePeek(LIKE_AGGREGATE if is_like else OTHER)
     if kind is not None:
@@ -143,7 +143,7 @@ def peek_bytes(file: Beginning) -> AggregatePeek:
 
 
 def _recognised(kind: Kind) -> AggregatePeek:
-    """Return what a file is that was recognised."""
+    """Return the kind of a recognised file."""
     if kind.format == FOREIGN:
         return AggregatePeek(LOG, detail=kind.document)
     if kind.format == MAIN:
@@ -156,17 +156,17 @@ def _is_aggregate(kind: Kind) -> bool:
 
 
 def is_array(head: bytes) -> bool:
-    """Tell whether a JSON file holds an array, by its first character."""
+    """Tell by its first character whether a JSON file holds an array."""
     return head[:_HEAD_BYTES].lstrip(_BLANK).startswith(b"[")
 
 
 def _opened(path: str, flags: int) -> int:
-    """Open a file without waiting, as a pipe would have one wait for who writes to it."""
+    """Open a file without blocking; opening a pipe would wait for a writer."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _of_large(path: str, head: bytes) -> AggregatePeek | None:
-    """Return what the beginning of a document shows, None where all of it has to be read."""
+    """Return the kind of a document from its beginning, None if all of it must be read."""
     file = Beginning(path, head)
     kind = kind_of(file) or kind_late(file)
     if kind is None or (kind.format == MAIN and file.seen.kind not in (ARRAY, LINES)):
@@ -175,7 +175,7 @@ def _of_large(path: str, head: bytes) -> AggregatePeek | None:
 
 
 def _looked_closely(text: bytes, name: str) -> AggregatePeek:
-    """Tell documents of other formats from what is no document, and from what is broken."""
+    """Distinguish documents of other formats from other and from broken JSON files."""
     whole = text if len(text) <= MOST_DOCUMENT_BYTES else None
     file = Beginning(name, text[:PEEK_BYTES], lambda: whole)
     document = file.document
@@ -199,12 +199,12 @@ def _looked_closely(text: bytes, name: str) -> AggregatePeek:
 
 
 def _likeness(keys: frozenset[str]) -> str | None:
-    """Return the format of which a document may be one, however little shows it."""
+    """Return the format that the members of a document resemble, even weakly."""
     return next((name for name, one in FORMATS.items() if one.is_like(keys)), None)
 
 
 def _is_valid(text: bytes) -> bool:
-    """Tell whether a text is JSON, however deep it is or whichever members it repeats."""
+    """Tell whether a text is JSON, at any depth and with duplicate members."""
     try:
         _ANYTHING.decode(text.removeprefix(UTF8_MARK))
         text.decode()
@@ -216,6 +216,6 @@ def _is_valid(text: bytes) -> bool:
 _BESIDE: Final = (INDEX, REPORT, EVENTS)
 
 _NO_SUCH_JSON: Final = (msgspec.MsgspecError, ValueError, RecursionError)
-"""What msgspec raises; before 0.21 its own errors are of another class."""
+"""What msgspec raises; before 0.21 its errors have another class."""
 
 _ANYTHING: Final = msgspec.json.Decoder(msgspec.Raw)

@@ -1,4 +1,4 @@
-"""A prefix in a store that is searched for runs, as a folder is."""
+"""Search a prefix in a store for runs, like a folder."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class Prefix:
         self._exclusion = exclusion
 
     def fill(self, tree: FileTable, left: Leftovers) -> Iterator[NoInput]:
-        """List all objects below the prefix; where they cannot all be, say so and keep none.
+        """List all objects below the prefix; if this fails, say so and keep none.
 
-        Rows whose aggregate was not listed would look as if they had none.
+        In a partial list, rows whose aggregate is not listed would seem to have none.
         """
         try:
             for page in listed(self.root):
@@ -59,27 +59,27 @@ class Prefix:
             yield NoInput(self.root, f"it could not be listed: {error}", readable=False)
 
     def path_of(self, below: str) -> str:
-        """Return the URL of what is below the prefix."""
+        """Return the URL of an object below the prefix."""
         return self.root + below
 
     def identity(self, below: str) -> str:
-        """Return the one URL of what is below the prefix."""
+        """Return the one URL of an object below the prefix."""
         return self.path_of(below)
 
     def unlisted(self, _below: str) -> str | None:
-        """Return None: what was not listed is not there."""
+        """Return None: an object that is not listed does not exist."""
         return None
 
     def is_met_anyway(self, below: str) -> bool:
-        """Tell whether an object is listed under its own name and looked into."""
+        """Tell whether an object is listed under its own name and read."""
         return is_data_name(below)
 
     def looks(self, files: Iterable[KnownFile], tree: FileTable) -> Iterator[AggregatePeek | None]:
-        """Look into objects, some at once.
+        """Peek into objects, several at a time.
 
-        Those that have their rows beside them by name are not read: `x.json` is the aggregate
-        of `x_samples.jsonl`, and the check of the two shows what it declares. Rows are not read
-        either, as their check recognises what is none.
+        An object whose rows are beside it by name is not read: `x.json` is the aggregate of
+        `x_samples.jsonl`, and the check of the pair finds what it declares. Rows are not read
+        either, as their check recognises other content.
         """
         files = list(files)
         known = [_known_by_list(file, tree) for file in files]
@@ -99,7 +99,7 @@ class Prefix:
 
 
 def is_readable(url: str) -> bool:
-    """Tell whether a remote file is there; many stores forbid to look at what is not."""
+    """Tell whether a remote file exists; many stores forbid requests for missing objects."""
     try:
         return exists(url)
     except PermissionError:
@@ -115,7 +115,7 @@ def _looked(file: KnownFile, text: bytes | None) -> AggregatePeek:
 
 
 def _known_by_list(file: KnownFile, tree: FileTable) -> AggregatePeek | None:
-    """Say what an object is as far as names and sizes tell, None where it has to be read."""
+    """Return the kind of an object as far as names and sizes show it; None if it must be read."""
     if is_rows_name(file.path):
         return AggregatePeek(ROWS)
     if is_packed_json_name(file.path) or not (is_json_name(file.path) or is_yaml_name(file.path)):

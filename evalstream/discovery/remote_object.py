@@ -1,4 +1,4 @@
-"""The run that a single object in a store stands for, and whether it is one at all."""
+"""Find the run of a single object in a store, and decide whether a URL is an object."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _SIGNS_OF_URLS = ("?", "#", "::", "\0")
 
 
 def stands_for_prefix(url: str) -> bool:
-    """Tell whether a URL names no object but what objects' names begin with.
+    """Tell whether a URL names no object but is the beginning of objects' names.
 
-    Raises OSError where the store cannot be asked, and MissingExtra.
+    Raises OSError if the store cannot be asked, and MissingExtra.
     """
     if url.lower().startswith(_WEB):
         return False
@@ -37,10 +37,11 @@ def stands_for_prefix(url: str) -> bool:
 
 
 def found_at(url: str) -> Run | AggregatePeek:
-    """Find the other half of a remote run beside it, by name, or where its aggregate says.
+    """Find the other half of a remote run: beside it, by name, or where its aggregate declares it.
 
-    A URL with a query is signed for one object; nothing is guessed from it. What is no aggregate
-    is returned as what it is. Raises OSError where a document cannot be read, and MissingExtra.
+    A URL with a query is signed for one object, so no other name is guessed from it. An object that
+    is not an aggregate is returned as a peek. Raises OSError if a document cannot be read, and
+    MissingExtra.
     """
     is_signed = "?" in url and url.startswith(_WEB)
     if not is_json_name(url.partition("?")[0]):
@@ -58,7 +59,7 @@ def found_at(url: str) -> Run | AggregatePeek:
 
 
 def _beside(url: str, declared: str | None) -> list[str]:
-    """Name the object beside an aggregate that it declares; a name cannot ask for another one."""
+    """Name the object beside an aggregate that it declares; the name cannot add a query."""
     name = os.path.basename(declared or "")
     if not name or any(sign in name for sign in _SIGNS_OF_URLS):
         return []

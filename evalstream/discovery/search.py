@@ -1,4 +1,4 @@
-"""The search for what an input stands for: a run, or those in a folder or below a prefix."""
+"""Search for the runs of an input: one run, or the runs in a folder or below a prefix."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ from evalstream.model.errors import CannotCheck
 from evalstream.model.run import STDIN, NoInput, Run
 
 _LOOKS: Final = 1024
-"""How many folders are remembered: rows and their aggregate are often named one after the other."""
+"""How many folders are remembered: rows and their aggregate are often named in sequence."""
 
 
 class Search:
-    """Finds runs by input, of some formats; which were found is kept on disk."""
+    """Finds runs of some formats by input; keeps the runs that it found on disk."""
 
     def __init__(self, formats: Collection[str], exclude: Iterable[str], *, any_rows: bool) -> None:
         self._formats, self._exclusion = tuple(formats), Exclusion(exclude)
@@ -61,20 +61,20 @@ class Search:
         self._real_folder = lru_cache(maxsize=_LOOKS)(real_path)
 
     def found(self, path: str | NoInput) -> Iterator[FoundRuns]:
-        """Find the runs that one input stands for and that were not found before."""
+        """Find the runs of one input that were not found before."""
         for one in [FoundRuns(path)] if isinstance(path, NoInput) else self._found(path):
             if not (one.row_records and self._were_seen(one)):
                 yield one
 
     def close(self) -> None:
-        """Forget everything."""
+        """Delete the tables."""
         self._seen.close()
         self._near.close()
 
     def _were_seen(self, found: FoundRuns) -> bool:
-        """Tell whether all files of a run were met before, each in the same place of a run.
+        """Tell whether all files of a run were found before, each in the same role.
 
-        A file that one aggregate names as its rows may be an aggregate itself.
+        A file that one aggregate names as its rows may itself be an aggregate.
         """
         places = _places_of(found.what)
         names = (
@@ -99,14 +99,14 @@ class Search:
         return runs_in(place, path, self._formats, any_rows=self._any_rows)
 
     def _is_free(self) -> bool:
-        """Tell whether a file shows by itself of which format it is."""
+        """Tell whether the content of a file decides its format."""
         return MAIN in self._formats
 
     def _stream_format(self) -> str:
         return self._formats[0] if len(self._formats) == 1 else MAIN
 
     def _named(self, path: str) -> Iterator[FoundRuns]:
-        """Find what a file stands for that was named."""
+        """Find the run of a named file."""
         if not self._is_free():
             runs = FORMATS[self._formats[0]].find(path, None, None)
             yield from map(_document_of, runs)
@@ -132,7 +132,7 @@ class Search:
         return self._of_look(path, look)
 
     def _of_look(self, path: str, look: AggregatePeek) -> FoundRuns:
-        """Return what a file stands for that is no document of another format."""
+        """Return the run of a file that is not a document of another format."""
         is_aggregate = look.kind in (AGGREGATE, BROKEN, LIKE_AGGREGATE)
         is_by_name = look.kind == OTHER and self._near.has_samples(path)
         if is_json_name(path) and (is_aggregate or is_by_name):
@@ -179,7 +179,7 @@ class Search:
         return ends_like_ours(path) and is_array(file.head) and bool(file.seen.keys)
 
     def _identity(self, path: str) -> str:
-        """Return the one path of a file, without another look at each folder above it."""
+        """Return the one path of a file, without resolving each parent folder again."""
         folder, name = os.path.split(path)
         if name in ("", os.curdir, os.pardir) or os.path.islink(path):
             return real_path(path)
@@ -190,7 +190,7 @@ _PLACES: Final[tuple[Place, ...]] = ("rows", "aggregate", "inputs")
 
 
 def _document_at(path: str, look: AggregatePeek, identity: str) -> FoundRuns:
-    """Return a document that was named: what it may go with is known when all are."""
+    """Return a named document; its pair is known when all inputs are."""
     name, _ = (look.detail or "").split(" ", maxsplit=1)
     if paired_format(name) is None:
         return identified(Run(path, None, format=name))
@@ -198,7 +198,7 @@ def _document_at(path: str, look: AggregatePeek, identity: str) -> FoundRuns:
 
 
 def _places_of(what: Run | NoInput) -> list[Place]:
-    """Return the places of a run that its files have, in the order of their names."""
+    """Return the roles of a run's files, in the order of their names."""
     if isinstance(what, NamedDocument):
         name, kind = what.reason.split(" ")
         return [FORMATS[name].places.get(kind, "inputs")]
@@ -209,7 +209,7 @@ def _places_of(what: Run | NoInput) -> list[Place]:
 
 
 def _document_of(run: Run | NoInput) -> FoundRuns:
-    """Return a run of one document as what may go with others that were named."""
+    """Return a run of one document as one that may be paired with other named documents."""
     found = identified(run)
     paired = paired_format(run.format)
     if isinstance(run, NoInput) or paired is None or len(found.row_records) != 1:
@@ -223,7 +223,7 @@ def _document_of(run: Run | NoInput) -> FoundRuns:
 
 
 def _is_name(path: str) -> bool:
-    """Tell whether a path is one that the system can be asked for."""
+    """Tell whether the operating system accepts a path as a name."""
     try:
         return b"\0" not in os.fsencode(path)
     except UnicodeEncodeError:

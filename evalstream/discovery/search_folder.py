@@ -1,4 +1,4 @@
-"""The search of a folder or a prefix: every format's runs in it, and what none of them takes."""
+"""Search a folder or a prefix: the runs of every format, and the files that no format takes."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ TOO_LARGE_REASON: Final = "too large for an aggregate, and not a file of rows"
 def runs_in(
     place: FileTree, path: str, formats: Collection[str], *, any_rows: bool = False
 ) -> Iterator[FoundRuns]:
-    """Find the runs in a folder or a prefix that was named as `path`, of some formats.
+    """Find the runs of some formats in a folder or a prefix that the user named as `path`.
 
-    With `any_rows` all files named like rows hold rows, and no other formats are looked for. What
-    no format takes comes last, counted. Memory does not grow with the number of files.
+    With `any_rows` every file with a name for rows holds rows, and no other format is searched. The
+    files that no format takes come last, counted. Memory does not grow with the number of files.
     """
     with ExitStack() as stack:
         tree = stack.enter_context(closing(FileTable()))
@@ -72,13 +72,13 @@ def runs_in(
 
 
 def log_found(path: str, look: AggregatePeek) -> FoundRuns:
-    """Return what is to be said of a harness's log."""
+    """Return the message about a harness's log."""
     reason = Log(*(look.detail or "").split(": ", 1)).described(path)
     return FoundRuns(ForeignLog(path, reason))
 
 
 def identified(run: Run | NoInput) -> FoundRuns:
-    """Return a run of documents with the one name of each of them."""
+    """Return a run of documents with the one name of each document."""
     if isinstance(run, NoInput):
         return FoundRuns(run)
     names = (name for name in (run.rows, run.aggregate, run.inputs) if name is not None)
@@ -102,7 +102,7 @@ class _Search:
         self.left = Leftovers()
 
     def found(self, path: str) -> Iterator[FoundRuns]:
-        """List what there is, and iterate over the runs, those of rows first."""
+        """List the files, and iterate over the runs, those of rows first."""
         yield from map(FoundRuns, self._place.fill(self._tree, self.left))
         self._pairing.look(pairs=MAIN in self._formats)
         self._whole = self._format_of_folder()
@@ -118,7 +118,7 @@ class _Search:
         self.left.join(DOCUMENT_LINK, LINK_OUT)
 
     def _format_of_folder(self) -> FolderFormat | None:
-        """Return the format that checks the folder as a whole, beside others; None for none."""
+        """Return the format that checks the folder as a whole, beside others, or None."""
         if self._place.kind != "folder":
             return None
         wholes = filter(None, map(folder_format, self._formats))
@@ -128,7 +128,7 @@ class _Search:
         return self._formats == (name,) or self._tree.holds(DOCUMENT, name)
 
     def _gather(self) -> None:
-        """Take the documents of other formats, which tell more of what else lies here."""
+        """Collect the documents of other formats; they decide the kind of other files."""
         for file in self._tree.of_kind(DOCUMENT):
             look = file.look
             if look is not None and self._is_document(look) and self._pairing.speaks(file):
@@ -151,7 +151,7 @@ class _Search:
         return look.kind == DOCUMENT and _format_of(look) in self._formats
 
     def _of(self, file: KnownFile) -> FoundRuns | None:
-        """Return the run of a file, or what is to be said of it; None where it makes no run."""
+        """Return the run of a file, or a message about it, or None if it makes no run."""
         look = file.look
         if look is None or not self._pairing.speaks(file) or self._is_document(look):
             return None
@@ -164,7 +164,7 @@ class _Search:
         return found
 
     def _of_main(self, file: KnownFile, look: AggregatePeek) -> FoundRuns | None:
-        """Return the run of an aggregate or of rows, None for what is neither."""
+        """Return the run of an aggregate or of rows, or None for another file."""
         if MAIN not in self._formats:
             return None
         if look.kind in AGGREGATES:
@@ -181,7 +181,7 @@ class _Search:
         return one._replace(row_records=(self._place.identity(file.true_path),))
 
     def _is_within(self, whole: FolderFormat, file: KnownFile, look: AggregatePeek) -> bool:
-        """Tell whether the format that checks the whole folder looks at a file."""
+        """Tell whether the format that checks the whole folder reads a file."""
         if is_yaml_name(file.path):
             return True
         if not is_json_name(file.path):
@@ -196,7 +196,7 @@ class _Search:
         return is_open and is_like
 
     def _kind_left(self, file: KnownFile, look: AggregatePeek) -> str:
-        """Say as what a file counts that no format takes."""
+        """Return the kind under which a file that no format takes is counted."""
         if look.kind == ASIDE:
             return look.detail or ""
         if is_rows_name(file.path):
@@ -207,7 +207,7 @@ class _Search:
         return JSON if look.kind == OTHER and not is_beside else AGGREGATE_LIKE
 
     def _expects_events(self) -> bool:
-        """Tell whether documents lie here of a format that writes a log of events."""
+        """Tell whether the folder has documents of a format that writes a log of events."""
         writers = (name for name, one in FORMATS.items() if one.event_members)
         return any(map(self._gathered.has, writers))
 

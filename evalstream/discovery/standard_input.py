@@ -1,4 +1,4 @@
-"""What standard input holds, by its content, as soon as what has come of it shows that."""
+"""Recognise the content of standard input as soon as the bytes received suffice."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from evalstream.model.run import STDIN, Run
 from evalstream.parsing.peek import ARRAY, NOTHING, OBJECT, PEEK_BYTES, peek
 
 LULL_SECONDS: Final = 0.005
-"""How long a line waits for what may follow it where something waits for the rows."""
+"""How long a line waits for more input when a consumer waits for the rows."""
 
 
 def run_on_stdin(run: Run, options: Options) -> Run | None:
-    """Return the run that standard input shows to be; rows where nothing shows another.
+    """Return the run that standard input holds; rows if nothing shows another format.
 
-    None where it is a document of an unknown format. Raises Stopped.
+    None for a document of an unknown format. Raises Stopped.
     """
     is_hurried = options.routing.is_interactive
     if is_hurried:
@@ -28,7 +28,7 @@ def run_on_stdin(run: Run, options: Options) -> Run | None:
     try:
         kind = _kind(is_hurried=is_hurried)
     except OSError:
-        return run  # its check says why it cannot be read
+        return run  # its check reports why it cannot be read
     if kind is None and not is_hurried and _is_other_document():
         return None
     return run if kind is None or kind.format not in FORMATS else _run_of(kind)
@@ -45,7 +45,7 @@ def _run_of(kind: Kind) -> Run:
 
 
 def _kind(*, is_hurried: bool) -> Kind | None:
-    """Return what standard input is, as soon as what has come of it shows that."""
+    """Return the kind of standard input as soon as the bytes received suffice."""
     seen = b""
     while (more := STANDARD_INPUT.peek()) is not None:
         seen = more
@@ -60,14 +60,14 @@ def _kind_of(seen: bytes) -> Kind | None:
 
 
 def _pauses(seen: bytes) -> bool:
-    """Tell whether a line is there, and no more comes for a while."""
+    """Tell whether a line is complete and no more input arrives for a while."""
     return b"\n" in seen and not STANDARD_INPUT.wait(LULL_SECONDS)
 
 
 def _is_other_document() -> bool:
-    """Tell whether standard input is one JSON object over several lines, which rows are not.
+    """Tell whether standard input is one JSON object over several lines, unlike rows.
 
-    Where it looks so, it is read to its end, as another object may follow.
+    If it seems so, it is read to its end, as another object may follow.
     """
     while _looks_like_document(STANDARD_INPUT.seen):
         if STANDARD_INPUT.peek() is None:
@@ -81,12 +81,12 @@ def _looks_like_document(seen: bytes) -> bool:
 
 
 def _is_settled(seen: bytes) -> bool:
-    """Tell whether more bytes would show no more: rows, packed bytes, or not JSON at all."""
+    """Tell whether more bytes would not help: rows, compressed bytes, or not JSON at all."""
     if len(seen) >= PEEK_BYTES or compression_of(seen) is not None:
         return True
     shown = peek(seen)
     if shown == NOTHING:
         return bool(seen.strip())
-    # A JSON document has an object at the beginning of a line only as its first: these are rows.
+    # In a JSON document only the first line can begin with an object: these are rows.
     is_row = shown.is_whole and b"\n" in seen
     return shown.kind != ARRAY and (is_row or b"\n{" in seen.lstrip())

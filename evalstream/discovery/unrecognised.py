@@ -1,4 +1,4 @@
-"""What lies in a searched folder and was not checked: counted by kind, the first of each named."""
+"""Count by kind the files of a searched folder that were not checked, and name the first ones."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ HIDDEN: Final = "hidden"
 
 
 class Kind(NamedTuple):
-    """How files of a kind are called, one and many, and how much it matters that they lie there.
+    """The noun for files of a kind, singular and plural, and how severe it is to find them.
 
-    `severity` is None where the rule's own holds. What `leaves_open` may hold data, so that no
-    verdict over the folder is complete without it.
+    `severity` None keeps the severity of the rule. A kind that `leaves_open` may hold data, so that
+    the verdict over the folder is incomplete without it.
     """
 
     noun: str
@@ -82,11 +82,11 @@ KINDS: Final[Mapping[str, Kind]] = {
     OTHER: Kind("file of another kind", "files of other kinds", Severity.INFO, leaves_open=False),
     HIDDEN: Kind("hidden name", "hidden names", Severity.INFO, leaves_open=False),
 }
-"""The kinds in the order in which a finding names them."""
+"""The kinds in the order in which a finding lists them."""
 
 
 class Counted(NamedTuple):
-    """How many files of a kind there are, and the first of them by their path."""
+    """How many files of a kind there are, and the first of them in path order."""
 
     kind: str
     number: int
@@ -95,18 +95,18 @@ class Counted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Unrecognised(NoInput):
-    """What a search of the folder `path` left unchecked, and how many names were excluded."""
+    """The files that a search of `path` left unchecked, and the number of excluded names."""
 
     kinds: tuple[Counted, ...] = ()
     excluded: int = 0
 
     @property
     def leaves_open(self) -> bool:
-        """Whether something may hold data."""
+        """Whether some file may hold data."""
         return any(KINDS[one.kind].leaves_open for one in self.kinds)
 
     def violation(self) -> Violation | None:
-        """Return what is to be said of it, None where names were only excluded."""
+        """Return the violation, or None if names were only excluded."""
         if not self.kinds:
             return None
         is_info = all(KINDS[one.kind].severity is Severity.INFO for one in self.kinds)
@@ -118,7 +118,7 @@ class Unrecognised(NoInput):
 
 
 class Leftovers:
-    """Counts what a search leaves unchecked; memory does not grow with it."""
+    """Counts the files that a search leaves unchecked, in constant memory."""
 
     def __init__(self) -> None:
         self.excluded = 0
@@ -134,12 +134,12 @@ class Leftovers:
             del first[NAMED:]
 
     def take_back(self, kind: str) -> None:
-        """Count the files of a kind no more: something else speaks of them."""
+        """Stop counting the files of a kind: another finding reports them."""
         self._counts.pop(kind, None)
         self._first.pop(kind, None)
 
     def join(self, kind: str, other: str) -> None:
-        """Count the files of a kind among those of another."""
+        """Count the files of one kind under another."""
         count, first = self._counts.get(kind, 0), self._first.get(kind, [])
         self.take_back(kind)
         for path in first:
@@ -148,7 +148,7 @@ class Leftovers:
             self._counts[other] += count - len(first)
 
     def of(self, path: str) -> Unrecognised | None:
-        """Return what was left in the folder that was named as `path`, None for nothing."""
+        """Return what is left in the folder that the user named as `path`, or None."""
         kinds = tuple(
             Counted(kind, self._counts[kind], tuple(self._first[kind]))
             for kind in KINDS

@@ -1,4 +1,4 @@
-"""Options that have no effect on files of some formats, which are refused rather than ignored."""
+"""Refuse options that have no effect on files of some formats, instead of ignoring them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
     "routing": Option("a way for rows to go", lambda options: options.routing != RowRouting()),
     "skip_noise": Option("--skip-noise", lambda options: options.skip_noise),
 }
-"""The options that formats have to name to understand them, in the order of refusal."""
+"""The options that formats must list to support them, in the order of refusal."""
 
 
 def refuse_idle(options: Options, name: str) -> None:

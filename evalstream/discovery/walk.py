@@ -1,4 +1,4 @@
-"""The walk through a folder on disk, which follows no links and remembers nothing in memory."""
+"""Walk through a folder on disk without following links, in constant memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BATCH = 1000
 
 
 class Sort(Enum):
-    """What stands under a name of a folder; links are not followed."""
+    """The type of a directory entry; links are not followed."""
 
     FILE = "file"
     FOLDER = "folder"
@@ -25,21 +25,21 @@ class Sort(Enum):
 
 
 class Met(NamedTuple):
-    """What a walk meets: its path below the folder that is walked, and what it is."""
+    """An entry that the walk finds: its path below the folder that is walked, and its type."""
 
     path: str
     sort: Sort
 
 
 Enters = Callable[[str], bool]
-"""Tells whether a folder, by its path below the one that is walked, is to be walked too."""
+"""Tells whether to walk a folder, given by its path below the starting folder."""
 
 Takes = Callable[[Met], Entry | None]
-"""Returns what is to be put into the tree for what was met, None for nothing."""
+"""Returns the entry to add to the tree, or None."""
 
 
 def walk(base: str, tree: FileTable, *, enters: Enters, takes: Takes) -> Iterator[NoInput]:
-    """Put what is below a folder into `tree`, and say which folders cannot be listed, in order."""
+    """Add the files below a folder to `tree`, and report folders that cannot be listed."""
     below: str | None = ""
     while below is not None:
         path = joined(base, below.rstrip("/"))
@@ -60,7 +60,7 @@ def _taken(met: Iterator[Met] | list[Met], takes: Takes) -> Iterator[Entry]:
 
 
 def _met(path: str, below: str) -> Iterator[Met]:
-    """List what is in a folder, in no order."""
+    """List the entries of a folder, in any order."""
     with os.scandir(path) as entries:
         for entry in entries:
             with suppress(OSError):  # as of a file that is gone
@@ -68,7 +68,7 @@ def _met(path: str, below: str) -> Iterator[Met]:
 
 
 def sort_of(entry: os.DirEntry[str]) -> Sort:
-    """Tell what a folder's entry is, without following it. Raises OSError."""
+    """Return the type of a directory entry, without following it. Raises OSError."""
     if entry.is_symlink():
         return Sort.LINK
     if entry.is_dir(follow_symlinks=False):
@@ -77,14 +77,14 @@ def sort_of(entry: os.DirEntry[str]) -> Sort:
 
 
 def joined(base: str, below: str) -> str:
-    """Return the path of what is below a folder."""
+    """Return the path of a file below a folder."""
     if base == os.curdir or not below:
         return below or base
     return f"{base}{below}" if base.endswith("/") else f"{base}/{below}"
 
 
 def real_path(path: str) -> str:
-    """Return the one path of a file, whatever links lead to it."""
+    """Return the one path of a file, with links resolved."""
     try:
         return os.path.realpath(path)
     except (OSError, ValueError):
