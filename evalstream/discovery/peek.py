@@ -1,4 +1,4 @@
-"""Peek into a file: is it an aggregate, rows, or a document of another format?"""
+"""Peek into a file to recognise an aggregate, rows, or a document of another format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts the findings of a run in order, counts them all and passes on those to be shown."""
+"""Sort the findings of a run, count all of them, and pass on those to show."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ C = TypeVar("C", bound=CheckContext)
 
 
 class Collector(Generic[C]):
-    """Collects one run: merges tallies, finds repeats, and hands findings on in order.
+    """Collects the results of one run: merges tallies, finds repeats, passes findings on in order.
 
-    Findings go to `show` as soon as no later one can come before them. Once the identities
-    are on disk, repeats come late, and so the findings of other rules wait for them.
+    A finding goes to `show` as soon as no later one can come before it. Once the row records are on
+    disk, repeats are found late, and the findings of other rules wait for them.
     """
 
     def __init__(self, context: C, file: str, show: Callable[[Finding], None]) -> None:
@@ -43,9 +43,9 @@ class Collector(Generic[C]):
         self._places: LineIndex | None = None
 
     def add(self, result: BlockResult, places: bytes | None = None) -> list[Finding]:
-        """Take the next block, and return what was found in its rows by themselves.
+        """Add the next block, and return the findings about single rows of the block.
 
-        `places` are those of the block, where its rows are elements of an array.
+        `places` are the places of the block's rows, if they are elements of an array.
         """
         shift = self.tally.lines
         if places is not None:
@@ -67,11 +67,11 @@ class Collector(Generic[C]):
 
     @property
     def coverage(self) -> Coverage:
-        """Which samples the rows cover; whole once `end_of_rows` was called."""
+        """Return which samples the rows cover; complete after `end_of_rows`."""
         return self._index.coverage
 
     def end_of_rows(self) -> None:
-        """Hand on what was waiting for late repeats."""
+        """Pass on the findings that wait for late repeats."""
         if self._waiting is not None:
             waiting, self._waiting = self._waiting, None
             late_matches = (
@@ -84,7 +84,7 @@ class Collector(Generic[C]):
         self._index.close()
 
     def note(self, violation: Violation, file: str | None = None, line: int | None = None) -> None:
-        """Take a finding about the whole file, or about another file of the run."""
+        """Add a finding about the whole file, or about another file of the run."""
         if violation.code not in self.context.enabled:
             return
         violation = shorten_values(violation, show_values=self.context.options.show_values)
@@ -92,19 +92,19 @@ class Collector(Generic[C]):
         self._pass_on(finding_of(violation, file or self._file, self.context.selection, line=line))
 
     def fails(self) -> bool:
-        """Tell whether something fails that was found so far."""
+        """Tell whether a finding so far fails the run."""
         threshold = self.context.options.threshold
         return any(severity >= threshold for _, severity in self.counts)
 
     def close(self) -> None:
-        """Let go of temporary files."""
+        """Delete temporary files."""
         self._index.close()
         if self._places is not None:
             self._places.close()
 
     @property
     def _order(self) -> Callable[[Finding], tuple[float, str, str]]:
-        """What findings about rows are ordered by."""
+        """Return the sort key of findings about rows."""
         return Finding.order if self._places is None else _element_order
 
     def _duplicates(self, notices: Iterable[DuplicateMatch]) -> Iterator[Finding]:
@@ -125,7 +125,7 @@ class Collector(Generic[C]):
     def _placed(
         self, violation: Violation, number: int, offset: int, sample_id: str | int | None = None
     ) -> Finding:
-        """Give a violation its place: a line, or a line and the pointer of an array's element."""
+        """Add the place to a violation: a line, or for array elements a line and a pointer."""
         if self._places is not None:
             violation = violation._replace(pointer=f"/{number - 1}{violation.pointer or ''}")
             number = self._places.line(number)
@@ -146,7 +146,7 @@ class Collector(Generic[C]):
                 self._waiting.append(finding)
 
     def _room(self, finding: Finding) -> bool:
-        """Tell whether one more finding of this code may be shown, and take its place."""
+        """Tell whether one more finding of this code may be shown, and reserve its place."""
         most, shown = self.context.options.max_findings, self._shown.get(finding.code, 0)
         if most and shown >= most:
             return False
@@ -161,7 +161,7 @@ class Collector(Generic[C]):
 
 
 def _element_order(finding: Finding) -> tuple[float, str, str]:
-    """Sort key of findings about the elements of an array, many of which may share a line."""
+    """Sort findings about the elements of an array, many of which may share a line."""
     pointer = finding.pointer or "/0"
     return int(pointer.split("/")[1]), finding.code, pointer
 
@@ -175,8 +175,8 @@ def finding_of(
     offset: int | None = None,
     sample_id: str | int | None = None,
 ) -> Finding:
-    """Stamp a violation with its rule's name, its severity in a selection, and its place."""
-    # By position: by name it takes twice as long, and a file may have a finding in every row.
+    """Add its rule's name, its severity in a selection, and its place to a violation."""
+    # Positional arguments: keywords take twice as long, and every row may have a finding.
     return Finding(
         violation.code,
         selection.name(violation.code),

@@ -1,4 +1,4 @@
-"""The context of a check: what is known before its rows are looked at."""
+"""The context of a check: everything known before its rows are read."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 
 class BlockChecker(Protocol):
-    """Checks blocks: a pure function of the bytes and the context that it was made of."""
+    """Checks blocks: a pure function of the bytes and of its context."""
 
     def run(self, lines: Lines) -> BlockResult:
-        """Check some whole lines of an input."""
+        """Check whole lines of an input."""
 
     def expect(self, size: int) -> None:
-        """Get ready for `size` bytes more, and before workers are forked."""
+        """Prepare for `size` more bytes, before workers are forked."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckContext:
-    """What is known before the rows are looked at; a format adds what its rules need.
+    """Everything known before the rows are read; each format adds what its rules need.
 
-    Equal contexts give equal results. A context is hashable and can be pickled, as workers get it
-    with each block. `selection` holds the rules that are reported. With `links` the check gathers
-    what links rows to those of other runs.
+    Equal contexts give equal results. A context is hashable and can be pickled, as workers receive
+    it with each block. `selection` holds the rules that are reported. With `links` the check
+    collects the words that link rows to those of other runs.
     """
 
     options: Options
@@ -46,13 +46,13 @@ class CheckContext:
 
     @property
     def is_ordered(self) -> bool:
-        """Whether this process has to check all blocks itself, one after the other."""
+        """Whether this process must check all blocks itself, in order."""
         return False
 
     def checker(self) -> BlockChecker:
-        """Return what checks the blocks of this context, compiled once per process."""
+        """Return the checker of this context's blocks, compiled once per process."""
         raise NotImplementedError
 
     def duplicate(self, match: DuplicateMatch, where: Where) -> Violation:
-        """Say what is wrong with a row that matches an earlier one."""
+        """Return the violation of a row that matches an earlier one."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""The check of a run of documents: what is wrong with them, gathered, put in order and counted."""
+"""Check a run of documents: collect, sort and count its violations."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from evalstream.rules.syntax import read_document
 
 
 class DocumentCheck:
-    """The documents of one run, and what was found in them.
+    """The documents of one run, and their violations.
 
-    `collector` takes what is found in records, block by block; everything else is noted, and handed
-    on in order (file, line, code, pointer) once the run is `closed`. `incomplete_reason` says what
-    kept documents from being checked. `watch` is shown how files look when they are opened; one
-    that looks otherwise in the end leaves the verdict open.
+    `collector` takes the violations of records, block by block; all others are noted, and passed on
+    in order (file, line, code, pointer) when the run is `closed`. `incomplete_reason` says why
+    documents could not be checked. `watch` records the state of files when they are opened; a
+    file that differs at the end makes the verdict incomplete.
     """
 
     def __init__(
@@ -55,10 +55,10 @@ class DocumentCheck:
         self._noted: list[tuple[str, int | None, Violation]] = []
 
     def read(self, path: str, noun: str) -> dict[str, Any] | None:
-        """Return the JSON object that a document holds, None where there is none.
+        """Return the JSON object of a document, or None if it holds another value.
 
-        Everything that is wrong with its bytes is noted; `noun` says what the document is,
-        with its article.
+        Every violation of its bytes is noted; `noun` says what the document is, with its
+        article.
         """
         text = self.bytes(path)
         if text is None:
@@ -71,7 +71,7 @@ class DocumentCheck:
         return reading.value
 
     def bytes(self, path: str) -> bytes | None:
-        """Return the bytes of a document, None where it cannot be read, which is then noted."""
+        """Return the bytes of a document; None, with a violation noted, if it cannot be read."""
         try:
             text = document_bytes(path, self.watch)
             refuse_many_values(text)
@@ -84,23 +84,23 @@ class DocumentCheck:
         return text
 
     def schema_violations(self, schema: str, value: Any, code: str) -> Iterator[Violation]:
-        """Give everything that one of our schemas says against a value, under one code."""
+        """Return every violation of one of our schemas by a value, under one code."""
         validator = builtin_validator(schema, self.options.engine)
         for part in error_parts(validator, value):
             yield from (violation._replace(code=code) for violation in explain(part, own=True))
 
     def note(self, violation: Violation, file: str | None = None, line: int | None = None) -> None:
-        """Take a violation of a document; without a name it is the run's first."""
+        """Add a violation of a document, by default the run's first."""
         if self._held.takes(violation, file or self.name):
             self._noted.append((file or self.name, line, violation))
 
     def note_all(self, violations: Iterable[Violation], file: str | None = None) -> None:
-        """Take the violations of a document."""
+        """Add the violations of a document."""
         for violation in violations:
             self.note(violation, file)
 
     def note_change(self, change: str, file: str | None = None) -> None:
-        """Note once that a file is not what was read; without a name it is the run's first."""
+        """Note once that a file, by default the run's first, changed after it was read."""
         name = file or self.name
         if name not in self._changed:
             self._changed.add(name)
@@ -108,11 +108,11 @@ class DocumentCheck:
             self.cannot(f"{name} changed while it was checked: {change}")
 
     def cannot(self, reason: str | None) -> None:
-        """Say what kept something from being checked; the first reason is told."""
+        """Note why something could not be checked; only the first reason is reported."""
         self.incomplete_reason = self.incomplete_reason or reason
 
     def closed(self, *, rows: int = 0, version: str | None = None) -> RunSummary:
-        """Hand on what was noted, and return what became of the run; `rows` counts its records."""
+        """Pass on what was noted, and return the run's summary; `rows` counts its records."""
         for path, change in self.watch.changes():
             self.note_change(change, printable(path))
         for name, violation in self._held.rest():
@@ -147,7 +147,7 @@ class DocumentCheck:
         return summary
 
     def _names(self) -> Iterable[str]:
-        """Name the files in the order in which they are spoken of."""
+        """Name the files in the order of the report."""
         named = (self.run.rows, self.run.aggregate, self.run.inputs)
         yield from (printable(path) for path in named if path)
         yield from (file for file, _, _ in self._noted)

@@ -1,4 +1,4 @@
-"""Logs of evaluation harnesses, which are converted before they are checked: known by content.
+"""Recognise logs of evaluation harnesses, which must be converted before they are checked.
 
 The members are those that the harnesses write: Inspect (inspect_ai, also older logs without
 `version`), lm-evaluation-harness 0.4, HELM 0.5, LightEval 0.4 to 0.13, promptfoo 0.9x to 0.12x,
@@ -31,9 +31,9 @@ _INSPECT_MEMBER: Final = re.compile(rb"PK\x03\x04.{26}_journal/start\.json", re.
 
 
 class Sign(NamedTuple):
-    """Members that logs of one kind have side by side, and what holds them.
+    """Members that logs of one kind have side by side, and the layout of the file.
 
-    `keys` are members, or members of members as `eval/task`; of `some` at least one is there.
+    `keys` are members, or members of members as `eval/task`; one of `some` must be present, too.
     """
 
     harness: str
@@ -44,13 +44,13 @@ class Sign(NamedTuple):
 
 
 class Log(NamedTuple):
-    """A log of a harness: whose it is, and which of its files."""
+    """A log of a harness: the harness, and which of its files it is."""
 
     harness: str
     what: str
 
     def described(self, path: str | None) -> str:
-        """Say what a log is and how it is converted; `path` is None for a stream."""
+        """Return what a log is and how to convert it; `path` is None for a stream."""
         text = f"this is {self.what} of {self.harness}, not a file of Every Eval Ever"
         command = self._command(path)
         if command is None:
@@ -61,7 +61,7 @@ class Log(NamedTuple):
         source = _SOURCES.get(self.harness)
         if source is None:
             return None
-        # HELM's converter reads the folder of a run, lm-eval's that of samples and results.
+        # HELM's converter reads the folder of a run, lm-eval's the folder of samples and results.
         takes_folder = self.harness == HELM or self.what == _SAMPLES
         place = path if path is None or not takes_folder else os.path.dirname(path) or os.curdir
         unnamed = "FOLDER" if takes_folder else "FILE"
@@ -71,7 +71,7 @@ class Log(NamedTuple):
 
 
 def log_of(file: Beginning) -> Log | None:
-    """Return which harness wrote a file, None where none is known to write such a file."""
+    """Return the harness that wrote a file, or None if no harness is known to write such a file."""
     if file.head.startswith(_ZIP):
         is_log = file.name.lower().endswith(".eval") or _INSPECT_MEMBER.match(file.head)
         return Log(INSPECT, "a log") if is_log else None
@@ -142,4 +142,4 @@ _SIGNS: Final = (
 
 
 FOREIGN: Final = "foreign"
-"""What stands for the format of a log that a harness wrote."""
+"""The format name of a log that a harness wrote."""

@@ -1,4 +1,4 @@
-"""Tell from its first bytes how a file holds its rows, or what else it is."""
+"""Recognise from its first bytes how a file holds its rows, or what else it is."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ _WIDE: Final = {
     ),
     "UTF-16": re.compile(rb"\xff\xfe|\xfe\xff|\{\0[ -~\r\n]\0|\0\{\0[ -~\r\n]"),
 }
-"""A byte order mark, or an opening brace and the next character in wide characters."""
+"""A byte order mark, or an opening brace and the next character in UTF-16 or UTF-32."""
 
 _BETWEEN_ROWS: Final = b"}\n{"
-"""What no JSON document holds: no `{` follows a `}` in a value, and a newline stands in no text."""
+"""Bytes that no JSON document has: `{` never follows `}`, and a string contains no newline."""
 
 
 class Layout(NamedTuple):
-    """What a rows file is: `kind` is one of this module's words, `detail` says more."""
+    """The layout of a rows file: `kind` is one of this module's constants, `detail` says more."""
 
     kind: str
     detail: str = ""
 
 
 _ROW_MEMBERS: Final = (b'"evaluation_id"', b'"schema_version"')
-"""What rows hold, and logs of harnesses do not."""
+"""Members that rows have, and logs of harnesses do not."""
 
 _NEAR: Final = 1 << 14
-"""How far into a file its first row begins at the latest, in most files."""
+"""In most files the first row begins within so many bytes."""
 
 
 def layout_of(
@@ -53,9 +53,9 @@ def layout_of(
 ) -> Layout:
     """Recognise the layout of an unpacked file of `size` bytes by its first bytes.
 
-    Whatever is not surely something else counts as rows, so that its lines are looked at. `path`
-    is that of the file, None for a stream, for what is to be said of a harness's log; with
-    `any_rows` such a log is one of rows. `of_aggregates` are members of aggregates alone.
+    Every file that is not certainly something else counts as rows, so that its lines are checked.
+    `path` is the path of the file, None for a stream; the advice for a harness's log contains it.
+    With `any_rows` such a log counts as rows. Only aggregates have the members `of_aggregates`.
     """
     if not any_rows and not any(member in head[:_NEAR] for member in _ROW_MEMBERS):
         log = log_of(Beginning("", head[:PEEK_BYTES]))
@@ -75,9 +75,9 @@ def layout_of(
 
 
 def _is_array(head: bytes, size: int) -> bool:
-    """Tell an array of rows from lines of which the first holds a list.
+    """Distinguish an array of rows from lines of which the first holds a list.
 
-    An array that is broken is one all the same, so that it is told where it breaks.
+    A broken array is an array, too, so that the report says where it breaks.
     """
     if size <= len(head) and isinstance(document := _parsed(head), list):
         return any(isinstance(item, dict) for item in document)

@@ -1,4 +1,4 @@
-"""Open the rows of a run, wherever they lie and however they are packed."""
+"""Open the rows of a run, at any place and in any compression."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ if TYPE_CHECKING:
 Source = FileSource | StreamSource
 
 MAGIC_BYTES: Final = 6
-"""How many bytes tell a compression; the longest mark is that of xz."""
+"""How many bytes show a compression; the longest signature is that of xz."""
 
 SORTING_IDLE_SECONDS: Final = 0.005
-"""After how long without more bytes rows are looked at that somebody waits for."""
+"""Pause in the input after which rows are checked if a consumer waits for them."""
 
 _FLAT: Final = bytes.maketrans(b"\r\n", b"  ")
 
 
 @dataclass(slots=True)
 class OpenRows:
-    """The rows of a run, open: where they come from, and what was recognised.
+    """The opened rows of a run: their source, and what was recognised.
 
     `head` holds the first rows, line by line; `packed` names their compression; `stored` digests
-    the bytes as they are stored, where those are not the ones that hold the rows. `array_error` is
-    what is wrong with an array of rows, once all blocks were read; `left` takes what follows
-    there. `origin` is what the stored bytes come from.
+    the stored bytes, if they are not the bytes of the rows. `array_error` is the error in an array
+    of rows, set after all blocks are read; `left` takes the bytes that follow it. `origin` is the
+    source of the stored bytes.
     """
 
     source: Source
@@ -69,28 +69,28 @@ class OpenRows:
     origin: Any = None
 
     def changed(self) -> str | None:
-        """Say what changed since the rows were opened, where that can be told."""
+        """Return what changed since the rows were opened, if that is known."""
         changed: Callable[[], str | None] | None = getattr(self.origin, "changed", None)
         return None if changed is None else changed()
 
     @property
     def total(self) -> int:
-        """How many bytes of rows there will be, 0 where that is not known."""
+        """The total number of bytes of rows, 0 if it is not known."""
         return self.source.size if isinstance(self.source, FileSource) else 0
 
     def digests(self) -> dict[str, dict[str, str]]:
-        """Return the digests of everything read, by what they are of and by algorithm."""
+        """Return the digests of all bytes read, by what they cover and by algorithm."""
         read = self.source.checksums()
         if self.stored is None:
             return {"stored": read}
         return {"stored": self.stored.result(), "unpacked": read}
 
     def rest(self, offset: int) -> IO[bytes] | None:
-        """Return what was cut off the line at an offset, if something was."""
+        """Return the bytes cut off the line at an offset, or None."""
         return self.source.rest(offset) if isinstance(self.source, StreamSource) else None
 
     def blocks(self, length: int, longest: int) -> Iterator[Block | None]:
-        """Iterate over blocks of rows of about `length` bytes; None stands for a lull."""
+        """Iterate over blocks of rows of about `length` bytes; None stands for a pause."""
         if self.layout.kind == layout.JSON_ARRAY and isinstance(self.source, StreamSource):
             return self._elements(self.source, length, longest)
         return self.source.blocks(length)
@@ -130,7 +130,7 @@ class OpenRows:
 
 
 class ArrayRemainder:
-    """What follows the last whole element of an array that breaks, for whoever wants it."""
+    """The bytes that follow the last whole element of a broken array, for a consumer."""
 
     def __init__(self, take: Callable[[bytes, int], object]) -> None:
         self._take = take
@@ -138,7 +138,7 @@ class ArrayRemainder:
         self._offset = 0
 
     def follow(self, data: bytes, elements: Sequence[Element], *, breaks: bool) -> None:
-        """Hold more bytes of the array, and let go of those that are whole elements by now."""
+        """Keep more bytes of the array, and drop those of elements that are complete."""
         self._held += data
         whole = [element for element in elements if element.whole]
         if whole:
@@ -153,7 +153,7 @@ class ArrayRemainder:
 
 
 class _Gathered:
-    """Elements on their way into a block."""
+    """Collects elements for a block."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -162,13 +162,13 @@ class _Gathered:
         self.size = 0
 
     def add(self, line: bytes, number: int, offset: int) -> None:
-        """Take an element that stands on a line and at an offset."""
+        """Add an element by its line and its offset."""
         self._lines.append(line)
         self._places.extend((number, offset))
         self.size += len(line) + 1
 
     def block(self) -> Block:
-        """Return the elements so far as a block, and begin anew."""
+        """Return the elements so far as a block, and start the next."""
         data = b"\n".join([*self._lines, b""])
         offset, places = self._places[1], self._places.tobytes()
         self._lines, self._places, self.size = [], array("Q"), 0
@@ -185,12 +185,12 @@ def open_rows(
     streamed: bool = False,
     of_aggregates: Collection[str] = (),
 ) -> OpenRows:
-    """Open the rows of a run and recognise what they are; `name` is what reports call them.
+    """Open the rows of a run and recognise their layout; reports call them `name`.
 
-    Everything that is stored passes `taps` as it is read. With `streamed` the bytes of rows
-    pass through here, even those that workers could read themselves, and what is cut off long
-    lines is kept on disk. `of_aggregates` are members that show an aggregate. Raises OSError where
-    the rows cannot be opened, and MissingExtra where a library is needed that is not installed.
+    All stored bytes pass `taps` as they are read. With `streamed` the bytes of rows pass through
+    this process, even if workers could read them, and the bytes cut off long lines are kept on
+    disk. `of_aggregates` are members that show an aggregate. Raises OSError if the rows cannot be
+    opened, and MissingExtra if a required library is not installed.
     """
     if not (streamed or taps or _must_stream(path, options)):
         source = FileSource(path)
@@ -215,14 +215,14 @@ def open_rows(
 
 
 def _must_stream(path: str, options: Options) -> bool:
-    """Tell whether bytes have to pass through here, which workers would read themselves."""
+    """Tell whether this process must read bytes that workers could read themselves."""
     routing = options.routing
     wanted = routing.splits_rows or routing.follow or options.skip_noise
     return wanted or path == STDIN or is_remote(path) or not _is_regular(path)
 
 
 def _is_regular(path: str) -> bool:
-    """Tell whether a path names a file that can be opened as one, if it is there at all."""
+    """Tell whether a path can be opened as a regular file; True if it does not exist."""
     try:
         mode = os.stat(path).st_mode
     except OSError:
@@ -241,7 +241,7 @@ def _reader(path: str, options: Options) -> ByteStream:
         return FollowedFile(path, options.routing.idle_timeout)
     if _is_regular(path):
         return FileReader(path)
-    # A named pipe is opened only once somebody writes into it.
+    # Opening a named pipe waits for a writer.
     with STOPPING.interruptible():
         return DescriptorReader(os.open(path, os.O_RDONLY), owned=True)
 
@@ -284,9 +284,9 @@ def _streamed(
 
 
 def _start(reader: ByteStream) -> bytes:
-    """Read on until the first bytes tell whether the input is compressed."""
+    """Read until the first bytes show whether the input is compressed."""
     start = b""
-    # What is read by then counts; a reader that stops says so again when the rows are read.
+    # These bytes count; a reader that stops raises again when the rows are read.
     with suppress(Stopped):
         while len(start) < MAGIC_BYTES and (data := reader.read()):
             start += data
@@ -294,12 +294,12 @@ def _start(reader: ByteStream) -> bytes:
 
 
 def _flat(element: Element) -> bytes:
-    """Return an element on one line: only white space between its tokens holds line ends."""
+    """Return an element on one line: line ends occur only in white space between its tokens."""
     return element.text.translate(_FLAT)
 
 
 def _head(source: Source) -> bytes:
-    """Return the first bytes; what cannot be read now is told when the rows are read."""
+    """Return the first bytes; a read error is reported when the rows are read."""
     try:
         return source.head()
     except OSError:

@@ -1,4 +1,4 @@
-"""One block of another system's records in, findings and a tally out: every line by its judge."""
+"""Check one block of records of a format without rows: each line by the format's checker."""
 
 from __future__ import annotations
 
@@ -30,61 +30,61 @@ from evalstream.stats.tally import Tally
 
 JSON_BLANK: Final = b" \t\r"
 UNCERTAIN: Final = frozenset({ES107.code, ES108.code})
-"""Violations after which the values of a record are not those that its writer meant."""
+"""After one of these violations the values of a record are uncertain."""
 
 
 class RecordChecker(Protocol):
-    """Checks records of a format without rows, one after the other and in their order.
+    """Checks records of a format without rows, one by one and in order.
 
-    Two checkers are never equal: each keeps what its records amount to. They run in the process
-    that made them. `noun` is what a record is called, with its article.
+    Two checkers are never equal: each keeps the state of its records. They run in the process
+    that made them. `noun` is the name of a record, with its article.
     """
 
     @property
     def noun(self) -> str:
-        """What a record is called, with its article."""
+        """The name of a record, with its article."""
 
     def violations(self, record: Mapping[str, Any], *, certain: bool) -> Iterable[Violation]:
-        """Say what is wrong with a record; its values may be others unless it is `certain`."""
+        """Return the violations of a record; its values are reliable only if `certain`."""
 
     def sample(self, record: Mapping[str, Any]) -> Any:
-        """Return what the record calls its sample, of any type."""
+        """Return the record's sample id, of any JSON type."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordContext(CheckContext):
-    """The context of records: `record` checks them, and knows everything else about them."""
+    """The context of records: `record` checks them and keeps all state about them."""
 
     record: RecordChecker | None = None
 
     @property
     def is_ordered(self) -> bool:
-        """A checker has to see all records itself, in their order."""
+        """Return True: a checker must see all records itself, in order."""
         return True
 
     def checker(self) -> RecordEngine:
-        """Return what checks the blocks of these records."""
+        """Return the checker of these records' blocks."""
         if self.record is None:
             raise TypeError("records need what checks them")
         return RecordEngine(self, self.record)
 
 
 class RecordEngine:
-    """Judges records as the engine of rows does rows; all that it remembers is its judge's."""
+    """Checks records as the row engine checks rows; only its record checker keeps state."""
 
     def __init__(self, context: CheckContext, record: RecordChecker) -> None:
         self.context, self.record = context, record
         self.is_noise = noise_check(context.options)
         self._finite = finite_check(context.options.engine)
-        # A lower bound for nesting than the parser's own is left to the exact reader.
+        # A limit below the parser's own depth is left to the exact reader.
         self._shallow = context.options.max_depth < json.FAST_DEPTH
 
     def run(self, lines: Lines) -> BlockResult:
-        """Check some whole lines of an input; they follow those that were checked before."""
+        """Check whole lines of an input; they follow the lines checked before."""
         return _Pass(self, lines).result()
 
     def expect(self, size: int) -> None:
-        """Get ready for `size` bytes more: there is nothing to do."""
+        """Do nothing: there is nothing to prepare for `size` more bytes."""
 
     def read(self, line: bytes, offset: int, *, torn: bool) -> ObjectReading:
         """Read a line that must hold a record."""
@@ -99,7 +99,7 @@ class RecordEngine:
         return read_object(line, depth, torn=torn, noun=noun, offset=offset)
 
     def judged(self, reading: ObjectReading) -> tuple[dict[str, Any] | None, list[Violation]]:
-        """Return the record that was read, if it is one, and everything that is wrong with it."""
+        """Return the record of a line, or None, and all its violations."""
         violations = [violation for violation, _ in reading.violations]
         if reading.value is None:
             return None, violations
@@ -122,7 +122,7 @@ class _Pass:
         self._tally = Tally()
 
     def result(self) -> BlockResult:
-        """Look at every line once."""
+        """Check every line once."""
         for line, start, torn in self._each():
             self._tally.lines += 1
             number = self._tally.lines
@@ -140,7 +140,7 @@ class _Pass:
         return self._noted.result(self._tally, RowRecords(b""))
 
     def _each(self) -> Iterator[tuple[bytes, int, bool]]:
-        """Iterate over lines without newlines, where they start, and whether theirs is missing."""
+        """Iterate over lines without newlines, their offsets, and whether a newline is missing."""
         data, start, base, tail, final = self._lines[:5]
         if base + start == 0 and data.startswith(json.UTF8_MARK):
             start = len(json.UTF8_MARK)
@@ -155,7 +155,7 @@ class _Pass:
             start = stop + 1
 
     def _look(self, line: bytes, number: int, offset: int, *, torn: bool) -> None:
-        """Judge a line that is not blank."""
+        """Check a line that is not blank."""
         reading = self._engine.read(line, offset, torn=torn)
         is_valid = reading.value is not None and not reading.violations
         if not is_valid and self._engine.is_noise(line):

@@ -1,4 +1,4 @@
-"""The result of a block: its violations in order and counted, its tally, and its lines' status."""
+"""The result of a block: its violations in order and counted, its tally, its lines' status."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class LocatedViolation(NamedTuple):
 
 
 class LineStatus(IntEnum):
-    """What becomes of a line that is no sound row, and not blank."""
+    """The status of a line that is neither blank nor a sound row."""
 
     REJECTED = 1
     NOISE = 2
 
 
 class AcceptedRows(NamedTuple):
-    """Some lines of a block, up to the one that starts at `stop`, and which of them were taken.
+    """Lines of a block up to the one that starts at `stop`, and which of them were accepted.
 
-    `records` holds the record of each row that was taken, in order; `left` tells of the other
-    lines which they are among all, from 0, where they start and where they end.
+    `records` holds the records of the accepted rows, in order. `left` holds, for each other line,
+    its index among all lines (from 0), its start and its end.
     """
 
     stop: int
@@ -48,13 +48,13 @@ class AcceptedRows(NamedTuple):
 
 
 class BlockResult(NamedTuple):
-    """What became of a block.
+    """The result of checking a block.
 
     `violations` are in order of line, code and pointer, and hold at most `max_findings` per code
-    and severity (all with 0, and where rows are rejected); `counts` is exact. `fates` tells, by
-    line from 1, which lines are not accepted, where rows go different ways. `links` are what ties
-    rows to those of other runs, where that is gathered. `read` digests the bytes of a block that a
-    worker read by itself.
+    and severity (all with 0, and if rows are rejected); `counts` is exact. `fates` gives, by line
+    from 1, the status of lines that are not accepted, if rows are split. `links` holds the words
+    that link rows to those of other runs, if they are collected. `read` digests the bytes of a
+    block that a worker read itself.
     """
 
     violations: list[LocatedViolation]
@@ -66,7 +66,7 @@ class BlockResult(NamedTuple):
     read: bytes = b""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel from a worker with violations as plain tuples, which takes half as long."""
+        """Pickle violations as plain tuples, which takes half the time."""
         violations = [(*located[:3], tuple(located.violation)) for located in self.violations]
         return _arrived, (violations, *self[1:])
 
@@ -74,7 +74,7 @@ class BlockResult(NamedTuple):
 def _arrived(
     violations: Iterable[tuple[int, int, str | int | None, Iterable[Any]]], *others: Any
 ) -> BlockResult:
-    """Put together a block's result that has travelled."""
+    """Restore a block's result from its pickle."""
     made = [
         LocatedViolation(line, offset, sample_id, Violation._make(violation))
         for line, offset, sample_id, violation in violations
@@ -83,7 +83,7 @@ def _arrived(
 
 
 class BlockFindings:
-    """The violations of a block's lines as they are found: kept, counted, and the lines' fates."""
+    """Collects the violations of a block's lines, their counts, and the lines' status."""
 
     def __init__(self, context: CheckContext) -> None:
         self._selection, self._options = context.selection, context.options
@@ -94,7 +94,7 @@ class BlockFindings:
         self.fates: dict[int, LineStatus] = {}
 
     def add(self, number: int, offset: int, sample: Any, violations: Sequence[Violation]) -> None:
-        """Take the violations of a line; `sample` is its sample_id, of any type."""
+        """Add the violations of a line; `sample` is its sample_id, of any type."""
         shown_sample = _sample(sample)
         show_values = self._options.show_values
         if len(violations) > 1:
@@ -113,7 +113,7 @@ class BlockFindings:
                 self.violations.append(LocatedViolation(number, offset, shown_sample, shown))
 
     def result(self, tally: Tally, row_records: RowRecords) -> BlockResult:
-        """Return what became of the block whose lines all were looked at."""
+        """Return the result of the block after all its lines are checked."""
         splits_rows = self._options.routing.splits_rows or self._options.skip_noise
         return BlockResult(
             self.violations, self.counts, tally, row_records, self.fates if splits_rows else {}
@@ -121,7 +121,7 @@ class BlockFindings:
 
 
 def shorten_values(violation: Violation, *, show_values: bool) -> Violation:
-    """Cut the values of a violation short, or hide the found one."""
+    """Cut the values of a violation short, or hide the value found."""
     found = violation.found if show_values else None
     if not isinstance(found, Excerpt):
         found = json.shorten(found)

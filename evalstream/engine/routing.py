@@ -1,4 +1,4 @@
-"""Where rows go besides being checked: through to standard output, into a copy, or apart."""
+"""Route checked rows: pass them to standard output, copy them, or split them."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from evalstream.model.signals import Stopped
 from evalstream.parsing.json import dumps
 
 SIDECAR: Final = ".findings.jsonl"
-"""What the name of the findings of rejected rows adds to that of the rows."""
+"""The suffix of the file with the findings of rejected rows."""
 
 MOST_HELD: Final = 16
-"""How many pieces wait for standard output while those of their block go elsewhere."""
+"""How many chunks wait for standard output while the rest of their block is written elsewhere."""
 
 _BLANKS = re.compile(rb"^(?:[ \t\r]*+\n)++|^[ \t\r]++\Z", re.MULTILINE)
-"""Lines without anything on them, which are no rows."""
+"""Blank lines, which are not rows."""
 
 Sink = Callable[[bytes], object]
 
 
 def check_routing(routing: RowRouting, inputs: Sequence[str], aggregate: str | None) -> None:
-    """Raise UsageError where rows cannot go the ways they are to go."""
+    """Raise UsageError if rows cannot be routed as asked."""
     if replace(routing, idle_timeout=RowRouting().idle_timeout) == RowRouting():
         return
     if len(inputs) != 1 or os.path.isdir(inputs[0]):
@@ -61,20 +61,20 @@ def check_routing(routing: RowRouting, inputs: Sequence[str], aggregate: str | N
 
 
 def refuse_rowless(routing: RowRouting, name: str) -> None:
-    """Raise UsageError where rows are to go somewhere, and `name` has none."""
+    """Raise UsageError if rows are to be routed, and `name` has none."""
     if routing.passing or routing.tee or routing.accepted or routing.rejected or routing.follow:
         raise UsageError(f"{name} has no rows that could go somewhere")
 
 
 def one_run_for(routing: RowRouting) -> str:
-    """Say what needs exactly one rows file, and was given others."""
+    """Return the message for an option that needs exactly one rows file."""
     if replace(routing, expect_rows=None, expect_samples=None) == RowRouting():
         return "--expect-rows and --expect-samples go with exactly one rows file (or - for stdin)"
     return "where rows go can be said of exactly one rows file (or - for stdin)"
 
 
 def _refuse_missing(aggregate: str | None) -> None:
-    """Raise UsageError where an aggregate that is to be sealed is not there."""
+    """Raise UsageError if an aggregate to be sealed does not exist."""
     if aggregate is not None and not is_remote(aggregate) and not os.path.exists(aggregate):
         raise UsageError(
             f"{printable(aggregate)}: the aggregate to be sealed is not there; --create begins a "
@@ -83,7 +83,7 @@ def _refuse_missing(aggregate: str | None) -> None:
 
 
 def _refuse_another(sealed: str | None, aggregate: str | None) -> None:
-    """Raise UsageError where rows are to be sealed in an aggregate they are not checked against."""
+    """Raise UsageError if rows are checked against one aggregate and sealed in another."""
     if sealed is None or aggregate is None or not os.path.exists(sealed):
         return
     if not is_same_file(sealed, aggregate):
@@ -94,7 +94,7 @@ def _refuse_another(sealed: str | None, aggregate: str | None) -> None:
 
 
 def outputs_of(routing: RowRouting) -> list[str]:
-    """Return the files that a flow writes."""
+    """Return the files that a routing writes."""
     sidecar = None if routing.rejected is None else routing.rejected + SIDECAR
     sealed = None if routing.dry_run else routing.seal_to
     named = (routing.tee, routing.accepted, routing.rejected, sidecar, sealed)
@@ -102,10 +102,10 @@ def outputs_of(routing: RowRouting) -> list[str]:
 
 
 class RowRouter:
-    """The ways out for the rows of one run; close them with `finish` or `drop`.
+    """The outputs for the rows of one run; close them with `finish` or `drop`.
 
-    Raises CannotWrite where a file cannot be opened or written, BrokenPipeError where whoever
-    read the rows is gone.
+    Raises CannotWrite if a file cannot be opened or written, and BrokenPipeError if the reader of
+    the rows is gone.
     """
 
     def __init__(self, options: Options, algorithms: Sequence[str]) -> None:
@@ -128,7 +128,7 @@ class RowRouter:
             self._copies.append(self._opened(routing.tee, live=True))
         if routing.accepted is not None:
             self._accepted.append(self._opened(routing.accepted))
-        # Whoever reads there may keep us waiting until we are stopped: everything else comes first.
+        # Opening a pipe may wait for its reader until we are stopped: everything else comes first.
         if routing.passing is not None:
             (self._copies if routing.passing == "all" else self._accepted).append(self._pass_on)
         if routing.rejected is not None:
@@ -136,13 +136,13 @@ class RowRouter:
             self._sidecar = self._opened(routing.rejected + SIDECAR)
 
     def taps(self) -> list[Sink]:
-        """Return what every byte of the input must be shown to as it comes."""
+        """Return the sinks that receive every byte of the input as it is read."""
         return [*self._copies, self._flush] if self._copies and not self._skips else []
 
     def take(
         self, block: Block, result: BlockResult, findings: Sequence[Finding], rest: IO[bytes] | None
     ) -> None:
-        """Send the rows of a block their ways; `rest` is what was cut off its only line."""
+        """Write the rows of a block to their outputs; `rest` was cut off its only line."""
         if block.data is None:
             return
         runs, tally = _runs(block.data, result.fates), result.tally
@@ -163,14 +163,14 @@ class RowRouter:
         self._flush()
 
     def finish(self) -> None:
-        """Finish all files; they appear whole."""
+        """Finish all files; each appears complete."""
         while self._files:
             path, output = self._files.pop(0)
             with _writing(path):
                 output.__exit__(None, None, None)
 
     def drop(self, error: BaseException) -> None:
-        """Give up after an error: files that are not finished disappear, a copy stays."""
+        """Stop after an error: delete unfinished files, but keep a copy."""
         while self._files:
             _, output = self._files.pop()
             with suppress(OSError):
@@ -187,7 +187,7 @@ class RowRouter:
             self._write_out(data)
 
     def _opened(self, path: str, *, live: bool = False) -> Sink:
-        """Open a file and return what writes into it."""
+        """Open a file and return its sink."""
         with _writing(path):
             output = Output(path, live=live)
         self._files.append((path, output))
@@ -215,7 +215,7 @@ class RowRouter:
                 self._rejected(piece)
 
     def _explain(self, sidecar: Sink, result: BlockResult, findings: Sequence[Finding]) -> None:
-        """Write what was found in the rejected rows beside them, with their number there."""
+        """Write the findings of rejected rows beside them, with their line number there."""
         lines = sorted(line for line, fate in result.fates.items() if fate is LineStatus.REJECTED)
         numbers = {line: self._rejects + index for index, line in enumerate(lines, 1)}
         self._rejects += len(lines)
@@ -226,9 +226,9 @@ class RowRouter:
 
 
 def _until_stuck(sink: Sink) -> Sink:
-    """Return a sink that is left alone once the process is to stop and it takes nothing.
+    """Return a sink that drops data when the process is to stop and the reader takes nothing.
 
-    The block under way still goes its other ways, and what was read is still counted.
+    The current block still goes to its other outputs, and all rows read are still counted.
     """
     is_stuck = False
 
@@ -245,7 +245,7 @@ def _until_stuck(sink: Sink) -> Sink:
 
 @contextmanager
 def _writing(path: str) -> Iterator[None]:
-    """Tell violations of writing from those of reading."""
+    """Distinguish errors of writing from errors of reading."""
     try:
         yield
     except OSError as error:
@@ -253,7 +253,7 @@ def _writing(path: str) -> Iterator[None]:
 
 
 def _runs(data: bytes, fates: Mapping[int, LineStatus]) -> list[tuple[LineStatus | None, bytes]]:
-    """Cut the bytes of a block into lines that share a fate; None stands for accepted ones."""
+    """Split the bytes of a block into lines of equal status; None stands for accepted ones."""
     if not fates:
         return [(None, data)]
     runs: list[tuple[LineStatus | None, bytes]] = []
@@ -272,7 +272,7 @@ def _runs(data: bytes, fates: Mapping[int, LineStatus]) -> list[tuple[LineStatus
 
 
 def line_ends(data: bytes) -> Iterator[int]:
-    """Iterate over where lines end, their newlines included."""
+    """Iterate over the ends of lines, newlines included."""
     place = 0
     while place < len(data):
         place = data.find(b"\n", place) + 1 or len(data)
@@ -280,7 +280,7 @@ def line_ends(data: bytes) -> Iterator[int]:
 
 
 def _with_rest(data: bytes, rest: IO[bytes] | None) -> Iterator[bytes]:
-    """Iterate over the bytes of a line, and what was cut off it."""
+    """Iterate over the bytes of a line, and the bytes that were cut off it."""
     yield data
     if rest is not None:
         rest.seek(0)

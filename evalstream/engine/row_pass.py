@@ -1,4 +1,4 @@
-"""One pass over the rows of a run: opened, checked block by block, digested, and sent on."""
+"""Read the rows of a run once: open, check block by block, digest, and route them."""
 
 from __future__ import annotations
 
@@ -37,28 +37,28 @@ if TYPE_CHECKING:
     from evalstream.parsing.array_splitter import ArrayError
 
 BLOCK_BYTES: Final = 2 * MEBIBYTE
-"""What passes through here at once, and a quarter of what workers read by themselves."""
+"""Block size in this process, and a quarter of the size that workers read themselves."""
 
 CLUSTER_BLOCK_BYTES: Final = 64 * MEBIBYTE
-"""Large enough that its way to another machine does not count."""
+"""Large enough that the transfer to another machine does not matter."""
 
 SMALLEST_BLOCK_BYTES: Final = MEBIBYTE
 WORTH_A_POOL_BYTES: Final = 24 * MEBIBYTE
-"""Below this a second process costs more than it saves."""
+"""Below this size a second process costs more time than it saves."""
 
 
 BREAKS: Final = {rule.name: rule for rule in (ES003, ES103, ES104, ES113)}
-"""The rules that an array of rows can break, so that no more can be told of it."""
+"""The rules that a broken array of rows violates; no further finding of them is possible."""
 
 
 @dataclass(slots=True)
 class RowPass:
-    """The pass over one input, and what became of it.
+    """One pass over an input, and its result.
 
     `digests` are those of the whole input, by what they cover (`stored`, `unpacked` or `rows`) and
-    algorithm; empty where it was not read to its end. `violations` concern the whole file, `breaks`
-    a place in it. `incomplete_reason` says what kept rows from being checked, `lacks` that it was a
-    library; `size` counts the unpacked bytes of the rows that were.
+    algorithm; empty if it was not read to its end. `violations` concern the whole file, `breaks` a
+    place in it. `incomplete_reason` says why rows could not be checked, `lacks` that a library was
+    missing; `size` counts the unpacked bytes of the rows that were checked.
     """
 
     name: str
@@ -99,11 +99,11 @@ class RowPass:
 
     @property
     def source(self) -> Source | None:
-        """Where the rows come from, None where they could not be opened."""
+        """The source of the rows, None if they could not be opened."""
         return None if self.opened is None else self.opened.source
 
     def run(self, collector: Collector[Any]) -> None:
-        """Check the rows, and hand what was found to the collector."""
+        """Check the rows, and pass the results to the collector."""
         opened = self.opened
         if opened is None:
             return
@@ -125,7 +125,7 @@ class RowPass:
         except OSError as error:
             self._fail(ES001, f"reading failed part-way: {reason_of(error)}")
         except (ExecutorLost, MissingExtra) as error:
-            # Nothing is wrong with the input: who was to check it is not there.
+            # The input is not at fault: the executor that was to check it is gone.
             self._cannot(str(error))
         except CannotCheck as error:
             self._fail(ES001, str(error))
@@ -135,7 +135,7 @@ class RowPass:
             self.progress.end()
 
     def close(self) -> None:
-        """Let go of the input."""
+        """Close the input."""
         if self.opened is not None:
             self.opened.source.close()
 
@@ -160,7 +160,7 @@ class RowPass:
     def _results(
         self, opened: OpenRows, context: CheckContext
     ) -> tuple[Iterator[BlockResult], deque[Block]]:
-        """Return the results of the blocks of an input in order, and the blocks under way."""
+        """Return the results of the blocks of an input in order, and the blocks in progress."""
         source = opened.source
         backend, length = backend_for(opened, context)
         context.checker().expect(source.size)
@@ -172,15 +172,15 @@ class RowPass:
         under_way: deque[Block] = deque()
         check = partial(check_block, context)
         noted = _noted(blocks, under_way)
-        # What was read of a stream went its ways already, and is checked before it ends.
+        # All rows read of a stream were already passed on, and are checked before it ends.
         is_stream = isinstance(source, StreamSource)
         return run_in_order(backend, check, noted, tasks_raise_stopped=is_stream), under_way
 
     def _ranges(self, source: FileSource, backend: Backend, length: int) -> Iterator[Block | None]:
-        """Return the byte ranges of a file, which is digested beside them.
+        """Return the byte ranges of a file, which is digested in parallel.
 
-        What this process checks it reads and digests once; of what workers read by themselves the
-        digests are compared.
+        Ranges that this process checks are read and digested once; for ranges that workers read
+        themselves the digests are compared.
         """
         if backend.name == "serial":
             source.start_digest(self.algorithms)
@@ -191,7 +191,7 @@ class RowPass:
         return source.digest_in_thread(self.algorithms, length, source.blocks(length))
 
     def _break_off(self, error: ArrayError, rows: int) -> None:
-        """Say where an array of rows stops making sense; what follows cannot be looked at."""
+        """Report where an array of rows breaks; the rest cannot be checked."""
         message = (
             f"{error.message} (byte {error.offset:,} of the file); "
             f"{counted(rows, 'whole row')} before, and what follows was not looked at"
@@ -201,7 +201,7 @@ class RowPass:
         self._cannot("the array of rows could not be read to its end")
 
     def _pass_over(self, opened: OpenRows) -> None:
-        """Say why the rows were not looked at; the bytes are still digested."""
+        """Report why the rows were not checked; their bytes are still digested."""
         found, source = opened.layout, opened.source
         if found.kind == layout.WIDE:
             message = f"the file is in {found.detail}, not UTF-8; its rows cannot be read"
@@ -224,7 +224,7 @@ class RowPass:
 
 
 def check_block(context: CheckContext, block: Block) -> BlockResult:
-    """Check one block in whatever process this is; the task that executors run."""
+    """Check one block in this process; the task that executors run."""
     if block.data is None:
         lines = read_lines(block, context.options.max_line_bytes)
         return context.checker().run(lines)._replace(read=digest_of_lines(lines))
@@ -239,7 +239,7 @@ def check_block(context: CheckContext, block: Block) -> BlockResult:
 
 
 def reason_of(error: Exception) -> str:
-    """Return what an error says, in the system's words where they are its own."""
+    """Return the text of an error, in the operating system's words if it is a system error."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
@@ -259,24 +259,24 @@ def _how_far(opened: OpenRows, collector: Collector[Any]) -> str:
 
 
 def _noted(blocks: Iterable[Block | None], under_way: deque[Block]) -> Iterator[Block | None]:
-    """Yield blocks, and note those that are under way, for whoever takes their results."""
+    """Yield blocks, and add them to the blocks in progress, for the reader of their results."""
     for block in blocks:
         if block is not None:
             under_way.append(block)
         if block is not None and block.data is not None and block.overlong:
-            # It is not looked at but for a byte order mark, and so need not travel.
+            # It is only searched for a byte order mark, and so need not be sent.
             yield block._replace(data=block.data[:TOO_LONG_BY])
         else:
             yield block
 
 
 def backend_for(opened: OpenRows, context: CheckContext) -> tuple[Backend, int]:
-    """Choose who checks the blocks of an input, and how long they are.
+    """Choose the executor that checks the blocks of an input, and their length.
 
-    A file can be cut anywhere and read by the workers of a cluster; what passes through here stays
-    on this machine. Rows that trickle in and are waited for are checked where they come in:
-    starting workers would keep the first ones. An ordered context is checked here. Raises
-    MissingExtra and ExecutorLost where there are no such workers.
+    A file can be cut anywhere and read by the workers of a cluster; a stream stays on this machine.
+    Rows that arrive slowly while a consumer waits are checked in this process: starting workers
+    would delay the first ones. An ordered context is checked in this process, too. Raises
+    MissingExtra and ExecutorLost if such workers are not available.
     """
     options, source = context.options, opened.source
     if options.executor == "serial" or context.is_ordered:
@@ -293,13 +293,13 @@ def backend_for(opened: OpenRows, context: CheckContext) -> tuple[Backend, int]:
 
     if isinstance(source, StreamSource):
         return pool.backend(jobs), BLOCK_BYTES
-    # A range of a file travels as two numbers, and fewer of them cost less.
+    # A range of a file is sent as two numbers, and fewer ranges cost less.
     length = max(SMALLEST_BLOCK_BYTES, min(4 * BLOCK_BYTES, source.size // (4 * jobs)))
     return pool.backend(jobs), length
 
 
 def _is_small(source: Source, options: Options) -> bool:
-    """Tell whether an input is not worth that workers are started for it."""
+    """Tell whether an input is too small to start workers for."""
     if isinstance(source, StreamSource):
         return source.ended or (options.routing.is_interactive and not source.has_more)
     return source.size < WORTH_A_POOL_BYTES

@@ -57,17 +57,16 @@ CHANGED: Final = "changed while it was checked"
 OUTSIDE: Final = "the path leads out of what was named; it was not opened"
 
 JOINING: Final = ("ES6", "ES8")
-"""The layers of rules that need rows which were joined with their aggregate."""
+"""The families of rules that compare rows with their aggregate."""
 
 RUN_RULES: Final = tuple(rule for rule in CATALOGUE.values() if rule.run is not None)
 AGGREGATE_RULES: Final = tuple(rule for rule in CATALOGUE.values() if rule.aggregate is not None)
 
 
 class RunCheck:
-    """The check of one run, step by step; `awaited` says that its aggregate comes after its rows.
+    """The check of one run, step by step; with `awaited` its aggregate comes after its rows.
 
-    Findings go to `show` in order. Raises CannotWrite where rows that are to go somewhere, or a
-    seal, cannot be written there.
+    Findings go to `show` in order. Raises CannotWrite if routed rows or a seal cannot be written.
     """
 
     def __init__(
@@ -96,7 +95,7 @@ class RunCheck:
         self._watch = Watch()
 
     def summary(self) -> RunSummary:
-        """Do everything, and say what became of the run. Raises UsageError as well."""
+        """Check the run, and return its summary. Raises UsageError as well."""
         if self._run.rows is None and self._missing is None:
             refuse_rowless(self._options.routing, self._aggregate_name or "")
         if not self._awaited:
@@ -107,7 +106,7 @@ class RunCheck:
             rows = self._row_pass(outlets)
             summary = self._summary(rows)
             if rows.opened is None:
-                # What the files held before stays where no row came.
+                # Without rows the old content of the output files stays.
                 outlets.drop(CannotCheck("the rows cannot be opened"))
             outlets.finish()
         except BaseException as error:
@@ -160,7 +159,7 @@ class RunCheck:
             rows.close()
 
     def _algorithms(self) -> tuple[str, ...]:
-        """Return which digests are wanted: all where the aggregate is yet to name one."""
+        """Return the digests to compute: all if the aggregate does not name one yet."""
         algorithms = checksum_algorithms(self._aggregate)
         declared = self._aggregate.hash_algorithm if self._aggregate is not None else None
         if declared or not (self._options.routing.seal_to or self._awaited):
@@ -193,19 +192,19 @@ class RunCheck:
             )
 
     def _compare_aggregate(self) -> None:
-        """Note whether the aggregate is still what was read."""
+        """Note whether the aggregate changed after it was read."""
         for _, change in self._watch.changes():
             self._aggregate_violations.append(PlacedViolation(changed_while_read(change)))
             self._distrust(f"the aggregate {CHANGED}: {change}")
 
     def _distrust(self, reason: str | None) -> None:
-        """Let no verdict be given of a file that changed: what was found is of no one state."""
+        """Make the verdict incomplete if a file changed: the findings are of no single state."""
         self._cannot(reason)
         if reason is not None:
             self._changed, self._are_whole = True, False
 
     def _missing_violations(self, missing: str) -> Iterator[Violation]:
-        """Say that declared rows are not there, or not where they may be."""
+        """Report declared rows that are missing or not at a permitted place."""
         leads_out = self._run.leads_out
         if leads_out is not None:
             yield ES009.violation(OUTSIDE, pointer=FILE_PATH, found=printable(leads_out))
@@ -213,7 +212,7 @@ class RunCheck:
             yield ES001.violation(missing, pointer=FILE_PATH if self._run.missing else DETAILS)
 
     def _judged(self, rows: RowPass, collector: RowCollector) -> tuple[RunFacts, FileViolations]:
-        """Judge the files as a whole: as they will be if they are sealed, else as they stand."""
+        """Check the files as a whole: as they will be when sealed, else as they are."""
         routing, seal = self._options.routing, self._prepared_seal(rows, collector)
         self._state = state = Reading(self._aggregate, self._aggregate_violations)
         if seal is not None:
@@ -243,7 +242,7 @@ class RunCheck:
         return facts, violations if self._refusal is None else self._refusal.added_to(violations)
 
     def _prepared_seal(self, rows: RowPass, collector: RowCollector) -> Seal | None:
-        """Return the aggregate as it will be when it is sealed, None where it cannot be."""
+        """Return the aggregate as it will be when it is sealed, or None if it cannot be."""
         if self._options.routing.seal_to is None:
             return None
         from evalstream.formats.eee.seal import seal_of
@@ -255,7 +254,7 @@ class RunCheck:
             return None
 
     def _write_seal(self, summary: RunSummary) -> None:
-        """Seal the rows, unless something speaks against it."""
+        """Seal the rows, unless there is a reason for refusal."""
         routing, seal = self._options.routing, self._seal
         if routing.seal_to is None:
             return
@@ -270,10 +269,10 @@ class RunCheck:
     def _facts(
         self, rows: RowPass, collector: RowCollector, sealed_as: str | None = None
     ) -> RunFacts:
-        """Gather what is known; `sealed_as` names the rows as a seal is to name them."""
+        """Collect the facts of the run; `sealed_as` is the name of the rows in a seal."""
         aggregate, source = self._aggregate, rows.source
         algorithm = checksum_algorithms(aggregate)[0]
-        # Only one rule asks for them, and each takes a look at the disk.
+        # Only one rule needs them, and each one costs a disk access.
         wanted = self._run.aggregate if ES902.code in collector.context.enabled else None
         named_like = () if wanted is None else rows_named_like(wanted)
         return RunFacts(
@@ -294,17 +293,17 @@ class RunCheck:
         )
 
     def _path(self, rows: RowPass) -> str | None:
-        """Return the path of the file that holds the rows, None for a stream."""
+        """Return the path of the file that holds the rows, or None for a stream."""
         if isinstance(rows.source, FileSource):
             return self._run.rows
         is_file = self._run.rows is not None and os.path.isfile(self._run.rows)
         return self._run.rows if is_file and self._run.rows != STDIN else None
 
     def _covered(self, rows: RowPass) -> str:
-        """Return which digests the checksum is one of: those that it equals, if it equals any.
+        """Return the digests that the checksum is compared with: those that equal it, if any do.
 
-        Else those of the rows that are left without noise, and of a packed file whatever its
-        declared name says: that of the stored or of the unpacked bytes.
+        Otherwise those of the rows without console output, and for a compressed file, whatever its
+        declared name, those of the stored or of the unpacked bytes.
         """
         aggregate, digests = self._aggregate, rows.digests
         if aggregate is not None and aggregate.checksum is not None:
@@ -319,7 +318,7 @@ class RunCheck:
         return "unpacked" if unpacked and "unpacked" in digests else "stored"
 
     def _file_violations(self, rows: RowPass, facts: RunFacts) -> FileViolations:
-        """Say what is wrong with whole files: the rows file and its aggregate."""
+        """Return the violations of whole files: the rows file and its aggregate."""
         about_rows = [*rows.violations, *unmet_expectations(facts)]
         about_aggregate = list(self._aggregate_violations)
         about_aggregate.extend(
@@ -334,7 +333,7 @@ class RunCheck:
         return FileViolations(about_rows, about_aggregate)
 
     def _speak(self, violations: FileViolations, collector: RowCollector) -> None:
-        """Hand on what concerns whole files: the rows file first, then its aggregate."""
+        """Pass on the findings about whole files: the rows file first, then its aggregate."""
         for violation in sorted(
             violations.rows, key=lambda violation: (violation.code, violation.pointer or "")
         ):
@@ -347,7 +346,7 @@ class RunCheck:
             self._cannot("no row was looked at")
 
     def _aggregate_rule_violations(self, facts: RunFacts) -> Iterator[Violation]:
-        """Judge the aggregate by itself, but for results with a number that is none (ES108)."""
+        """Check the aggregate alone, except results whose number is not a number (ES108)."""
         if facts.aggregate is None:
             return
         pointers = [
@@ -381,7 +380,7 @@ class RunCheck:
                 continue
             if self._awaited and rule.code.startswith(JOINING):
                 continue
-            # Another rule has said why nothing seals the rows.
+            # Another rule explains why the rows are not sealed.
             if rule is ES506 and (unreadable or orphaned or self._options.routing.seal_to):
                 continue
             if looked_at or rule.about_paths:
@@ -389,7 +388,7 @@ class RunCheck:
 
     @property
     def _is_documentation(self) -> bool:
-        """Whether there is an aggregate that reports published figures and so has no rows."""
+        """Whether the aggregate reports published figures and therefore has no rows."""
         if self._run.rows is not None or self._missing is not None or self._aggregate is None:
             return False
         return self._aggregate.is_documentation
@@ -405,7 +404,7 @@ class RunCheck:
         )
 
     def _is_refuted(self, facts: RunFacts) -> bool:
-        """Tell whether rows are not as many as was expected, or may not be sealed, for good."""
+        """Tell whether the rows differ finally from the expected number, or may not be sealed."""
         if self._refusal is not None and self._refusal.refutes:
             return True
         return any(unmet_expectations(facts))
@@ -451,7 +450,7 @@ class RunCheck:
         return summary
 
     def _verified(self, facts: RunFacts, summary: RunSummary) -> Verified:
-        """Say what was verified, whether or not a rule speaks of it."""
+        """Return what was verified, including checks without a finding."""
         aggregate, rows = facts.aggregate, facts.tally.rows
         checksum = row_count = None
         if aggregate is not None and self._are_whole:
@@ -478,17 +477,17 @@ def is_awaited(run: Run, options: Options) -> bool:
 
 
 def prepare(options: Options, aggregate: Aggregate | None = None) -> None:
-    """Load and compile what checks rows before the first one comes, as something waits for it."""
+    """Load and compile the row checks before the first row comes, as a consumer waits for it."""
     probe_context(options, aggregate, b"").checker().run(Lines(b"{}\n"))
 
 
 def _is_file_or_link(path: str) -> bool:
-    """Tell whether a file or a link is there; a link is not followed."""
+    """Tell whether a file or a link exists; a link is not followed."""
     return os.path.islink(path) or os.path.isfile(path)
 
 
 def _unnamed_rows(aggregate: Aggregate) -> str | None:
-    """Say that rows are not there which an aggregate seals without a name, None where none are."""
+    """Return a message on missing rows that an aggregate seals without a name, or None."""
     claims = [name for name in ("checksum", "total_rows") if aggregate.claim(name)]
     if aggregate.claim("file_path") is not None or not claims:
         return None
@@ -496,7 +495,7 @@ def _unnamed_rows(aggregate: Aggregate) -> str | None:
 
 
 def _version(facts: RunFacts) -> str | None:
-    """Return the version of most rows, else the aggregate's."""
+    """Return the version of most rows, else that of the aggregate."""
     counted = sorted(facts.tally.versions, key=lambda entry: -entry[1])
     if counted:
         return counted[0][0]

@@ -1,4 +1,4 @@
-"""The context of rows: what the rules of Every Eval Ever need to know before they look at them."""
+"""The context of rows: everything the row rules must know before rows are read."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RowContext(CheckContext):
-    """What is known before the rows are looked at.
+    """Everything known before the rows are read.
 
-    `version` is the one of rows that declare none, `algorithm` is the one in force for sample_hash,
-    `recipes` the ones that the file can follow, best first (empty: not settled). What the
-    aggregate demands is None without one; `results` are the aggregate's results, which rows are
-    joined with, and `library` names the harness that wrote the run, as the aggregate does.
+    `version` is for rows that declare none, `algorithm` is the algorithm of sample_hash, `recipes`
+    are those that the file can follow, best first (empty: not known). The values from the
+    aggregate are None without one; `results` are the results of the aggregate, which rows are
+    joined with, and `library` is the harness that wrote the run, as the aggregate names it.
     """
 
     version: str = ""
@@ -38,7 +38,7 @@ class RowContext(CheckContext):
     library: str | None = None
 
     def version_of(self, row: Mapping[str, Any]) -> str:
-        """Return the version that judges a row: the one that was asked for, else the declared."""
+        """Return the version that checks a row: the requested one, else the declared one."""
         if self.options.schema_version != "auto":
             return self.options.schema_version
         declared = row.get("schema_version")
@@ -47,11 +47,11 @@ class RowContext(CheckContext):
         return self.version
 
     def checker(self) -> RowEngine:
-        """Return the engine of these rows, compiled once per process."""
+        """Return the row engine of this context, compiled once per process."""
         return _compiled(self)
 
     def duplicate(self, match: DuplicateMatch, where: Where) -> Violation:
-        """Say what is wrong with a row that scores or shows what an earlier one does."""
+        """Return the violation of a row with the score or input of an earlier one."""
         from evalstream.formats.eee.rules import coverage, sample_hash
 
         rules = {**sample_hash.DUPLICATE_RULES, **coverage.DUPLICATE_RULES}

@@ -1,4 +1,4 @@
-"""Every Eval Ever: its rows and aggregates, and by which members a file shows to be one."""
+"""The documents of Every Eval Ever, rows and aggregates, and how their members show them."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ ROW_MEMBERS: Final = frozenset(
         "answer_attribution",
     }
 )
-"""Members that rows have, and hardly anything else."""
+"""Members that rows have, and hardly any other object."""
 
 _SURE: Final = 3
-"""How many members of a row make a row, whichever others are missing."""
+"""How many of these members make an object a row, even if others are missing."""
 
 
 def recognised(file: Beginning) -> str | None:
-    """Return which of the format's documents a file surely is, None where it may be none."""
+    """Return the document of the format that a file certainly is, or None."""
     keys = file.seen.keys
     if AGGREGATE_KEYS & keys:
         return "aggregate"

@@ -1,4 +1,4 @@
-"""What is known of a run once all its rows were looked at: what rules about files look at."""
+"""The facts of a run after all its rows are read, for rules about files."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from evalstream.stats.duplicates import Coverage
 
 @dataclass(frozen=True, kw_only=True)
 class RunFacts(FileFacts):
-    """What is known of a run once all its rows were looked at.
+    """The facts of a run after all its rows are read.
 
-    `path` is None for a stream, `aggregate_path` without a readable aggregate; `beside` are the
-    rows files that lie beside the aggregate under its name, and `missing` says which rows it
-    declares that are not there. `checksums` holds the digests of the stored bytes by algorithm;
-    `diagnose` says why a checksum differs, where that could be found out; `coverage` says which
-    samples the rows score. `packed` names the compression of the file, None where there is none.
+    `path` is None for a stream, `aggregate_path` is None without a readable aggregate; `beside` are
+    the rows files beside the aggregate that have its name, and `missing` names declared rows that
+    do not exist. `checksums` holds the digests of the stored bytes by algorithm; `diagnose`
+    returns why a checksum differs, if the reason can be found; `coverage` says which samples the
+    rows score. `packed` names the compression of the file, None for none.
     """
 
     context: RowContext
@@ -38,21 +38,21 @@ class RunFacts(FileFacts):
 
     @cached_property
     def recomputed(self) -> list[Recomputed]:
-        """Every result of the aggregate with what its rows amount to."""
+        """Every result of the aggregate with the tally of its rows."""
         if self.aggregate is None:
             return []
         return recomputed(self.aggregate, self.tally.scores, self.coverage.covers)
 
     @cached_property
     def rowless(self) -> frozenset[int]:
-        """The places of results with an id that no row has, in runs whose rows have such ids."""
+        """The places of results whose id no row has, in runs whose rows have such ids."""
         tally = self.tally
         if not tally.is_whole or tally.without_result.total() == tally.rows:
             return frozenset()
         return frozenset(
             result.place
             for result in self.context.results
-            # Rows cannot be told apart by an id that several results carry.
+            # If several results have the same id, their rows cannot be separated.
             if result.id is not None
             and self.ids[result.id] == 1
             and result.place not in tally.scores

@@ -1,4 +1,4 @@
-"""The fast path: rows that the C scanner accepts, hashes and records, many in one go."""
+"""The fast path: accept, hash and record ordinary rows in the C scanner, many at a time."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ _IDS: Final = (
     "evaluation_name",
     "evaluation_result_id",
 )
-"""All that a scope looks at in a row, in the order of the scanner."""
+"""The members that define a row group, in the order of the scanner."""
 
 _WORD: Final = struct.Struct("=Q")
 _DOUBLE: Final = struct.Struct("=d")
 
 
 _IDLE: Final[list[Scanner]] = []
-"""Scanners that nobody uses just now: making one takes a millisecond."""
+"""Unused scanners, kept for reuse: creating one takes a millisecond."""
 
 
 class FastPath:
-    """Takes rows in which no rule finds anything but what is counted.
+    """Accepts rows in which every rule finds nothing, or only notices that are counted.
 
     `others` are the checks of rules that the scanner does not test.
     """
@@ -72,7 +72,7 @@ class FastPath:
     def pass_over(
         self, groups: RowGroups, tally: Tally, data: bytes, base: int, offsets: Sequence[int] | None
     ) -> FastBlock:
-        """Begin with a block."""
+        """Start a block."""
         try:
             scanner = _IDLE.pop()
         except IndexError:
@@ -81,14 +81,14 @@ class FastPath:
 
 
 def lists_samples(context: RowContext) -> bool:
-    """Tell whether a result lists the samples that it is made of."""
+    """Tell whether a result lists the samples that it covers."""
     return any(result.sample_ids is not None for result in context.results)
 
 
 class FastBlock:
-    """The usual rows of one block, whose first byte has the offset `base`.
+    """The ordinary rows of one block, whose first byte has the offset `base`.
 
-    `offsets` are those of its lines, where they do not stand one behind the other.
+    `offsets` are the offsets of its lines, if they are not contiguous.
     """
 
     def __init__(
@@ -117,14 +117,14 @@ class FastBlock:
         )
 
     def close(self) -> None:
-        """Let go of the scanner."""
+        """Return the scanner for reuse."""
         self._scanner.stop()
         _IDLE.append(self._scanner)
 
     def take(self, start: int, first: int) -> AcceptedRows:
-        """Take what rows can be taken of the next lines, the first of which has number `first`.
+        """Accept what rows it can of the next lines, the first of which has number `first`.
 
-        A row that is taken is in the tally.
+        An accepted row is in the tally.
         """
         scanner = self._scanner
         scanner.go_to(start, first)
@@ -140,7 +140,7 @@ class FastBlock:
         return AcceptedRows(scanner.at, rows.lines, rows.records, rows.left())
 
     def _add_scope(self, number: int) -> None:
-        """Find out the scope of a row that has other ids than all before."""
+        """Find the group of a row whose ids differ from all before."""
         said = zip(_IDS, self._scanner.new_ids(), strict=True)
         ids = {name: json.fast(text) for name, text in said if text is not None}
         group = self._groups.of(ids, number)
@@ -154,14 +154,14 @@ class FastBlock:
         )
 
     def _rightly_hashed(self, rows: ScannedRows) -> list[bool]:
-        """Tell of each row whether its hash is that of its input."""
+        """Tell for each row whether its hash is that of its input."""
         compute = self._fast_path.compute
         digests = [compute(text).hexdigest() for text in rows.texts("covered", "mark")]
         claims = [text.decode() for text in rows.texts("hash", "input")]
         return [one == other for one, other in zip(digests, claims, strict=True)]
 
     def _without_findings(self, rows: ScannedRows) -> list[bool]:
-        """Tell of each row whether the rules that the scanner does not test find nothing in it."""
+        """Tell for each row whether the rules outside the scanner find nothing in it."""
         columns = zip(*map(rows.column, ("flags", "start", "stop")), strict=True)
         return [
             not (flags & Flag.WATCHED and self._finds(json.fast(self._data[start:stop])))
@@ -172,7 +172,7 @@ class FastBlock:
         return any(True for check in self._fast_path.others for _ in check(row))
 
     def _count(self, rows: ScannedRows) -> None:
-        """Count what rows say."""
+        """Count the scores and members of rows."""
         tally = self._tally
         tally.rows += len(rows)
         self._count_hashes(rows)
@@ -211,7 +211,7 @@ class FastBlock:
             self._tally.recipes.add(equivalent_recipes(recipe), numbers[0], len(numbers))
 
     def _count_unlisted(self, rows: ScannedRows) -> None:
-        """Count rows whose sample is not among those that their result lists."""
+        """Count rows whose sample their result does not list."""
         groups, samples = rows.column("scope"), rows.texts("sample", "hash")
         for place, sample, number in zip(groups, samples, rows.numbers, strict=True):
             group = self._known[place]
@@ -219,14 +219,14 @@ class FastBlock:
                 self._tally.unlisted.add(group.place, number)
 
     def _answers(self, rows: ScannedRows) -> Iterator[int]:
-        """Digest what the model said."""
+        """Digest the model's output."""
         ends = map(rows.column, ("output", "output_end", "turns", "turns_end"))
         for output, output_end, turns, turns_end in zip(*ends, strict=True):
             said = self._data[output:output_end], self._data[turns:turns_end]
             yield answer_digest([json.fast(text) if text else None for text in said])
 
     def _link(self, rows: ScannedRows) -> None:
-        """Note what ties rows to those of other runs."""
+        """Add the words that link rows to those of other runs."""
         links = rows.links()
         if len(self._known) == 1:
             self._add_links(0, links)

@@ -1,4 +1,4 @@
-"""The fast path of a context: what the C scanner is asked to check, or why it cannot be asked."""
+"""Configure the fast path of a context for the C scanner, or decide that it cannot be used."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from evalstream.parsing.native.binding import Hasher
 
 _KIND: Final = "interaction_type"
 _TURNS: Final = "turns"
-"""What the scanner calls the transcript, whatever a version calls it."""
+"""The scanner's name for the transcript in all versions."""
 
 _HEX_DIGITS: Final = {"sha256": 64, "md5": 32}
 
 
 def fast_path_for(context: RowContext) -> FastPath | None:
-    """Return the fast path of a context, None where every row takes the exact path."""
+    """Return the fast path of a context, or None if every row takes the exact path."""
     loaded = library()
     if loaded is None or not _is_known(context):
         return None
@@ -58,7 +58,7 @@ def fast_path_for(context: RowContext) -> FastPath | None:
 
 
 def _constraints(context: RowContext, shape: _Shape, found: Hasher | None) -> RowConstraints:
-    """Return what a context demands of rows; `found` is what hashes them, if the scanner does."""
+    """Return the constraints of a context on rows; `found` hashes them, if the scanner can."""
     lowest, highest = common_bounds(context)
     return RowConstraints(
         lowest=lowest,
@@ -77,7 +77,7 @@ def _constraints(context: RowContext, shape: _Shape, found: Hasher | None) -> Ro
 
 
 def _is_known(context: RowContext) -> bool:
-    """Tell whether the scanner knows all that the rows of a context are checked by."""
+    """Tell whether the scanner supports everything that the rows of a context are checked by."""
     options, bounds = context.options, common_bounds(context)
     return (
         options.schema is None
@@ -90,7 +90,7 @@ def _is_known(context: RowContext) -> bool:
 
 
 def _recipe_of(context: RowContext) -> str:
-    """Return the recipe that the rows follow, empty for none, as the scanner calls it."""
+    """Return the scanner's name of the recipe that the rows follow, empty for none."""
     return context.recipes[0] if context.recipes else ""
 
 
@@ -100,19 +100,19 @@ def _is_not_scanned(rule: Rule) -> bool:
 
 
 def _watched(rules: Iterable[Rule]) -> Iterator[tuple[str, ...]]:
-    """Return the paths of what some rules read; a rule that names nothing reads whole rows."""
+    """Return the paths that rules read; a rule that names no path reads whole rows."""
     for pointer in chain.from_iterable(rule.reads or ("",) for rule in rules):
         names = pointer.split("/")[1:]
         yield tuple(name.replace("~1", "/").replace("~0", "~") for name in names)
 
 
 def _checks(context: RowContext) -> int:
-    """Return the rules that the scanner tests and the context enables, as bits."""
+    """Return, as bits, the rules that the scanner tests and the context enables."""
     return sum(1 << bit for bit, code in enumerate(known_checks()) if code in context.enabled)
 
 
 class _Shape(NamedTuple):
-    """The rows of a version as tables, and what it calls the transcript."""
+    """The rows of a version as scanner tables, and the version's name for the transcript."""
 
     tables: Tables
     transcript: str
@@ -122,10 +122,10 @@ class _Shape(NamedTuple):
 def _shape_of(
     version: str, *, declared: bool, one_transcript: bool, watched: frozenset[tuple[str, ...]]
 ) -> _Shape | None:
-    """Return the shape of a version's rows, None where no tables can say it.
+    """Return the shape of a version's rows, or None if tables cannot express it.
 
-    With `declared` they are only rows that declare the version, with `one_transcript` only rows
-    without a second one under the key of other versions.
+    With `declared` it covers only rows that declare the version, with `one_transcript` only rows
+    without a second transcript under the key of another version.
     """
     schema = builtin_schema(versions.instance_schema_name(version))
     members, transcript = schema.get("properties"), row_view.transcript_key(version)
@@ -148,7 +148,7 @@ def _shape_of(
 
 
 def _is_double(number: float) -> bool:
-    """Tell whether a number, which may be an integer of any size, is one that a double holds."""
+    """Tell whether a number, which may be an integer of any size, fits a double."""
     try:
         return float(number) == number
     except OverflowError:

@@ -1,4 +1,4 @@
-"""What Every Eval Ever offers as a format."""
+"""The format Every Eval Ever, as the registry loads it."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class EeeFormat(RowFormat):
 
 
 class _Top(msgspec.Struct):
-    """The members of an aggregate that matter here; the others are skipped, not built."""
+    """The members of an aggregate that are needed here; the others are skipped, not built."""
 
     evaluation_results: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     detailed_evaluation_results: Any = msgspec.UNSET
@@ -162,7 +162,7 @@ def _declared_by(details: Any) -> DeclaredRows:
 
 
 _INVALID: Final = (msgspec.MsgspecError, ValueError, RecursionError)
-"""What msgspec raises; before 0.21 its own errors are of another class."""
+"""What msgspec raises; before 0.21 its own errors have another class."""
 
 _TOP: Final = msgspec.json.Decoder(_Top)
 

@@ -1,4 +1,4 @@
-"""Settle what the file follows before its rows are judged: hash algorithm, recipe, version."""
+"""Choose, before rows are checked, the hash algorithm, the recipes and the version of a file."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from evalstream.model.options import Options
 from evalstream.parsing import json
 
 PROBED_ROWS: Final = 256
-"""How many rows at the head of a file are probed: enough to meet an unusual reference."""
+"""How many rows at the head of a file are probed: enough to find an unusual reference."""
 
 UNANIMOUS: Final = 32
-"""How many rows settle what a file follows where none says otherwise."""
+"""How many rows decide what a file follows if the file does not declare it."""
 
 
 def probe_context(options: Options, aggregate: Aggregate | None, head: bytes) -> RowContext:
-    """Return what the rows are to be judged by, from the options, the aggregate and the head."""
+    """Return the context for the rows, from the options, the aggregate and the head."""
     rows = _Rows(head)
     version = _version(options, aggregate, rows)
     algorithm, recipes = _recipes(options, version, aggregate, rows)
@@ -52,9 +52,9 @@ def probe_context(options: Options, aggregate: Aggregate | None, head: bytes) ->
 
 
 class _Rows:
-    """The rows at the head of a file, each read once and only when it is asked for.
+    """The rows at the head of a file; each is read once, when it is first needed.
 
-    None stands for a line that is no row.
+    None stands for a line that is not a row.
     """
 
     def __init__(self, head: bytes) -> None:
@@ -75,7 +75,7 @@ class _Rows:
 
 
 _PROBED: Final = ("schema_version", "sample_hash", "input")
-"""The members of a row that are looked at."""
+"""The members of a row that the probe reads."""
 
 
 def _row(line: bytes) -> dict[str, Any] | None:
@@ -87,13 +87,13 @@ def _row(line: bytes) -> dict[str, Any] | None:
 
 
 def _probed_leniently(line: bytes) -> dict[str, Any] | None:
-    """Read what is looked at of a row, whatever is wrong with the rest."""
-    # This takes longer to load than all other rows take to read.
+    """Read the probed members of a row, even if the rest is invalid."""
+    # This import takes longer than reading all other rows.
     import msgspec
 
     try:
         row = _lenient()(line)
-    # Before msgspec 0.21 its own errors are of another class.
+    # Before msgspec 0.21 its own errors have another class.
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
     return {name: getattr(row, name) for name in _PROBED}
@@ -108,9 +108,9 @@ def _lenient() -> Callable[[bytes], Any]:
 
 
 def _votes(ballots: Iterable[Iterable[str]], voters: int) -> dict[str, int]:
-    """Count votes, one ballot a voter, until those that are left cannot change who has most.
+    """Count votes, one ballot per voter, until the remaining ones cannot change the winner.
 
-    So many votes for one alone are enough: a stream may show no more rows at first.
+    As many votes for one candidate end the count: a stream may show no more rows at first.
     """
     votes: dict[str, int] = {}
     for left, names in zip(reversed(range(voters)), ballots, strict=True):
@@ -123,7 +123,7 @@ def _votes(ballots: Iterable[Iterable[str]], voters: int) -> dict[str, int]:
 
 
 def _version(options: Options, aggregate: Aggregate | None, rows: _Rows) -> str:
-    """Choose the version that judges rows which declare none."""
+    """Choose the version for rows that declare none."""
     if options.schema_version != "auto":
         return options.schema_version
     known = _votes(map(_nearest, rows), len(rows))
@@ -144,8 +144,8 @@ def _recipes(
 ) -> tuple[str, tuple[str, ...]]:
     """Choose the algorithm and the recipes that the file can follow, best first.
 
-    The declared algorithm is tried first, then the other. The best recipe is chosen as it is in
-    the end, once all rows are known.
+    The declared algorithm is tried first, then the other. The final choice among the recipes
+    follows the same order, when all rows are known.
     """
     algorithms = _algorithms(aggregate)
     every = ((name, _votes(_explanations(rows, name), len(rows))) for name in algorithms)
@@ -166,7 +166,7 @@ def _algorithms(aggregate: Aggregate | None) -> list[str]:
 
 
 def _explanations(rows: _Rows, algorithm: str) -> Iterator[frozenset[str]]:
-    """Yield the recipes of each row's hash; that of the row before is tried first."""
+    """Yield the recipes of each row's hash; the recipe of the previous row is tried first."""
     last = next(iter(RECIPES))
     for row in rows:
         names = _explained(row, algorithm, last)

@@ -1,4 +1,4 @@
-"""A row in the terms that all formats share."""
+"""The view of a row in the terms that all formats share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _IDS: Final = (
 
 
 def record_view(row: Mapping[str, Any], version: str) -> RecordView:
-    """Return the view of a row; members of `metadata` that tell repeats apart are ids, too."""
+    """Return the view of a row; members of `metadata` that distinguish repeats are ids, too."""
     output, turns = answer(row, version)
     score = member(row.get("evaluation"), "score")
     marks = {name: member(row.get("metadata"), name) for name in REPEAT_MARKS}

@@ -1,4 +1,4 @@
-"""What a row is, as one record of digests, whichever way the row was read."""
+"""Pack a row into one record of digests, equal on the fast path and the exact path."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _MODULUS: Final = 1 << 64
 
 
 class Shown(NamedTuple):
-    """What a row holds besides its ids.
+    """The content of a row besides its ids.
 
-    `input` is a text that rows with the same input share, None where the row shows none;
-    `output` digests the choices and the answer (0: not looked at).
+    `input` is equal for rows with the same input, None if the row has none; `output` digests the
+    choices and the answer (0: not read).
     """
 
     input: bytes | None
@@ -31,9 +31,9 @@ class Shown(NamedTuple):
 
 
 def sample_digest(sample: Any, group: RowGroup) -> bytes | None:
-    """Return the digest of a sample_id within its evaluation, None for what can be none.
+    """Return the digest of a sample_id within its evaluation, None if it cannot have one.
 
-    A row whose evaluation_name is not text has none either: nothing tells where it belongs. The
+    A row whose evaluation_name is not text has none either, as its evaluation is unknown. The
     second half of a digest does not depend on the evaluation_name.
     """
     if not group.is_named:
@@ -41,7 +41,7 @@ def sample_digest(sample: Any, group: RowGroup) -> bytes | None:
     if sample.__class__ is str:
         return digest128(sample.encode(errors="surrogatepass"), group.name, group.evaluation)
     if isinstance(sample, float) and sample.is_integer():
-        sample = int(sample)  # as JSON Schema has it
+        sample = int(sample)  # JSON Schema counts 1.0 as an integer
     if isinstance(sample, int):
         # The integer 1 and the text "1" are different samples.
         seeds = ~group.name % _MODULUS, ~group.evaluation % _MODULUS
@@ -50,21 +50,21 @@ def sample_digest(sample: Any, group: RowGroup) -> bytes | None:
 
 
 def answer_digest(answer: Any) -> int:
-    """Return a number that rows share in which the model said the same."""
+    """Return a number that is equal for rows with the same model output."""
     return xxhash.xxh3_64_intdigest(json.canonical(answer))
 
 
 def choices_digest(choices: str) -> int:
-    """Return a number that rows share which show the same choices, 0 for none."""
+    """Return a number that is equal for rows with the same choices, 0 for none."""
     return xxhash.xxh64_intdigest(choices.encode(errors="surrogatepass")) if choices else 0
 
 
 def record(
     number: int, offset: int, line: Bytes, key: bytes | None, group: RowGroup, shown: Shown
 ) -> bytes:
-    """Pack one row: its line and offset, and what it scores, shows and says.
+    """Pack one row: its line and offset, and digests of its score, input and output.
 
-    `key` digests its sample, None where it names none.
+    `key` digests its sample, None if the row has no sample id.
     """
     content, score = xxhash.xxh64_intdigest(line), _double(shown.score)
     ids = group.place, offset, group.name, score
@@ -84,7 +84,7 @@ def record(
 
 
 def _double(score: Any) -> float:
-    """Return a score as a double, NaN for what none holds exactly."""
+    """Return a score as a double, NaN if a double cannot hold it exactly."""
     if not isinstance(score, (int, float)):
         return math.nan
     try:

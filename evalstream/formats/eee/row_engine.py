@@ -1,4 +1,4 @@
-"""One block of lines in, findings and a tally out: the hot loop, at two speeds."""
+"""Check one block of rows on the fast path and the exact path; return findings and a tally."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ if TYPE_CHECKING:
 
 JSON_BLANK: Final = b" \t\r"
 UNCERTAIN: Final = frozenset({ES107.code, ES108.code})
-"""Violations after which the values of a row are not those that its writer meant."""
+"""After one of these violations the values of a row are uncertain."""
 
 WORTH_A_SCANNER_BYTES = 1 << 19
-"""From how many bytes on it is worth to load what takes usual rows quickly."""
+"""From this size in bytes it is worth loading the fast path."""
 
 BATCH_BYTES: Final = 100_000
 BATCH_LINES: Final = 1_000
-"""How many bytes and lines go through the steps together; their objects fit the caches."""
+"""Batch size in bytes and lines; the objects of a batch fit into the processor caches."""
 
 LONGEST_BLANK: Final = 64
 BLANKS: Final = re.compile(rb"(?:[ \t]{0,%d}+\n){16,}+" % (LONGEST_BLANK - 1))
-"""Many lines without anything on them, one after the other."""
+"""Many consecutive blank lines."""
 
 
 class RowEngine:
@@ -70,18 +70,18 @@ class RowEngine:
         self._is_ready = False
         self.check_hash = sample_hash.hash_check(context)
         self.is_noise = noise_check(context.options)
-        # Copies of a sample are only compared where there can be several.
+        # Copies of a sample are compared only if a sample can have several.
         self.compares_answers = len(context.results) > 1
 
     def run(self, lines: Lines) -> BlockResult:
-        """Check some whole lines of an input."""
+        """Check whole lines of an input."""
         self.expect(len(lines.data))
         return _Pass(self, lines).result()
 
     def expect(self, size: int) -> None:
-        """Get ready for `size` bytes more, and before workers are forked.
+        """Prepare for `size` more bytes, before workers are forked.
 
-        What takes usual rows quickly is loaded and compiled once that is worth its time.
+        The fast path is loaded and compiled when the size makes it worthwhile.
         """
         RowEngine._expected += size
         if not self._is_ready and RowEngine._expected >= WORTH_A_SCANNER_BYTES:
@@ -91,20 +91,20 @@ class RowEngine:
             self._fast_path = fast_path_for(self.context)
 
     def groups(self) -> RowGroups:
-        """Return the scopes of a block that has no rows yet."""
+        """Return the row groups of a block that has no rows yet."""
         return RowGroups(self.context, self._join, self._by_ids)
 
     def taking(
         self, groups: RowGroups, tally: Tally, lines: Lines, offsets: Sequence[int] | None
     ) -> FastBlock | None:
-        """Return what takes usual rows of a block, None if each must be looked at by rules."""
+        """Return the fast path of a block, or None if rules must check every row."""
         if self._fast_path is None or lines.overlong:
             return None
         return self._fast_path.pass_over(groups, tally, lines.data, lines.base, offsets)
 
 
 def _bound(context: RowContext, *, by_ids: bool) -> list[RowCheck]:
-    """Return the enabled checks of rows that look only at ids, or those of all other rules."""
+    """Return the enabled checks of rows: those that read only ids, or all others."""
     return [check for _, check in bound_rules(context, lambda rule: rule.by_ids == by_ids)]
 
 
@@ -184,14 +184,14 @@ class _Pass:
         return self._noted.result(self._tally, row_records)._replace(links=self._groups.links())
 
     def _blank_until(self, start: int) -> int:
-        """Return where many blank lines end that begin at `start`, else `start`."""
+        """Return the end of many blank lines that begin at `start`, or `start` if there are few."""
         if self._options.max_line_bytes < LONGEST_BLANK:
             return start
         blanks = BLANKS.match(self._lines.data, start)
         return start if blanks is None else blanks.end()
 
     def _take(self, start: int) -> AcceptedRows:
-        """Take the usual rows of the next lines, all of which end with a newline."""
+        """Accept ordinary rows among the next lines, all of which end with a newline."""
         if self._taking is not None:
             return self._taking.take(start, self._tally.lines + 1)
         full, find = start + BATCH_BYTES, self._lines.data.find
@@ -202,7 +202,7 @@ class _Pass:
         return AcceptedRows(start, len(lines), b"", lines)
 
     def _skip_blanks(self, start: int, stop: int) -> None:
-        """Step over many blank lines at once: a file may hold nothing else."""
+        """Skip many blank lines at once: a file may hold nothing else."""
         data, base, violation = self._lines.data, self._lines.base, ES110.violation("a blank line")
         count, first = data.count(b"\n", start, stop), self._tally.lines + 1
         self._tally.lines += count
@@ -217,7 +217,7 @@ class _Pass:
             counts[key] = counts.get(key, 0) + count - told
 
     def _check_rest(self, taken: AcceptedRows, first: int) -> None:
-        """Check the lines that were not accepted, and put the records of all in their order."""
+        """Check the lines that were not accepted, and put all row records in order."""
         data, base, offsets = self._lines.data, self._lines.base, self._offsets
         longest = self._options.max_line_bytes
         entries = [
@@ -243,7 +243,7 @@ class _Pass:
         self._records.append(taken.records[at:])
 
     def _check_last(self, start: int) -> None:
-        """Check the line that has no newline in the block."""
+        """Check the last line of the block, which has no newline."""
         data, _, base, tail, final = self._lines[:5]
         line, torn = last_line(data, start, tail, final=final)
         self._tally.lines += 1
@@ -255,7 +255,7 @@ class _Pass:
         self._records += filter(None, [entry.record])
 
     def _check_batch(self, batch: list[_Entry]) -> None:
-        """Check some lines step by step: each step's code stays in the caches of the processor."""
+        """Check lines step by step: the code of each step stays in the processor caches."""
         rows = self._read(batch)
         self._apply_rules(rows)
         for entry in rows:
@@ -273,7 +273,7 @@ class _Pass:
                 self._noted.add(entry.number, entry.offset, sample, entry.violations)
 
     def _read(self, batch: list[_Entry]) -> list[_Entry]:
-        """Parse lines and hold them against the schema; return those that are rows."""
+        """Parse lines and check them against the schema; return those that are rows."""
         for entry in batch:
             entry.row = parse(entry.line)
         sound = [self._engine.reader.is_valid(entry.row) for entry in batch]
@@ -284,7 +284,7 @@ class _Pass:
         return rows
 
     def _apply_rules(self, rows: list[_Entry]) -> None:
-        """Apply the rules beyond the schema to rows; notices are counted, not kept."""
+        """Apply the rules beyond the schema to rows; notices are only counted."""
         tally, of = self._tally, self._groups.of
         checks, check_hash = self._engine.checks, self._engine.check_hash
         for entry in rows:
@@ -306,7 +306,7 @@ class _Pass:
                 entry.violations = [*entry.violations, wrong_hash]
 
     def _explain(self, entry: _Entry) -> bool:
-        """Say what is wrong with a line that was not accepted; tell whether it is a row at all."""
+        """Add the violations of a line that was not accepted; tell whether it is a row."""
         if not entry.line.strip(JSON_BLANK):
             entry.row, entry.violations = None, [ES110.violation("a blank line")]
             return False
@@ -346,7 +346,7 @@ class _Pass:
                 self._tally.fitting.add(frozenset(violation.expected["enum"]), number)
 
     def _count(self, entry: _Entry) -> None:
-        """Count a row's score; one that is not to be scored counts as without a score."""
+        """Count a row's score; a row without a usable score counts as unscored."""
         row, group = entry.row, entry.group
         listed, scores = group.sample_ids, group.scores
         if listed is not None and str(row.get("sample_id")) not in listed:
@@ -355,16 +355,16 @@ class _Pass:
         evaluation = row.get("evaluation")
         if entry.scored and evaluation.__class__ is dict:
             score, correct = evaluation.get("score"), evaluation.get("is_correct")
-            # 0 and false are equal as keys, and 0 says nothing.
+            # 0 and false are equal as keys; 0 alone has no meaning here.
             key = (score, correct if correct.__class__ is bool else None, bool(row.get("error")))
         try:
             scores[key] = scores.get(key, 0) + 1
         except TypeError:
-            # A list where a number should be; the schema says so.
+            # A list in place of a number; the schema check reports it.
             scores[None, None, False] = scores.get((None, None, False), 0) + 1
 
     def _identify(self, entry: _Entry) -> None:
-        """Make a row's record."""
+        """Create a row's record."""
         row, group = entry.row, entry.group
         key = sample_digest(row.get("sample_id"), group)
         if key is None:
@@ -382,14 +382,14 @@ class _Pass:
         entry.record = record(entry.number, entry.offset, entry.line, key, group, shown)
 
     def _output(self, row: Row) -> int:
-        """Digest what copies of a sample share: the choices and what the model said."""
+        """Digest what copies of a sample share: the choices and the model's output."""
         sample = row.get("input")
         choices = sample.get("choices") if sample.__class__ is dict else None
         answer = row_view.answer(row, self._engine.context.version_of(row))
         return choices_digest(row_view.choices_text(choices)) ^ answer_digest(answer)
 
     def _link(self, entry: _Entry) -> None:
-        """Note what ties a row to those of other runs, if its values are what they seem to be."""
+        """Add the words that link a row to those of other runs, if its values are reliable."""
         row, links = entry.row, entry.group.links
         if links is None or not entry.scored:
             return

@@ -1,4 +1,4 @@
-"""What rows with the same version and ids have in common, worked out once per block."""
+"""Compute, once per block, what rows with the same version and ids have in common."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Row = Mapping[str, Any]
 class RowGroup:
     """The rows of a block that share version, evaluation, model, name and result.
 
-    `violations` and `notices` are those of the rules that look at nothing else. `evaluation`
-    digests the evaluation_id, and `name` that and the evaluation_name: as seeds they make digests
-    of inputs and samples differ. `place` is that of the result that the rows join. `named` says
-    that none of the ids is blank. `rows` counts them, `first` is the line of the first, and
-    `scores` counts what they say. `links` are the words of rows that can be checked against those
-    of other runs, None where none are to be gathered.
+    `violations` and `notices` are those of the rules that read nothing else. `evaluation` digests
+    the evaluation_id, and `name` digests it with the evaluation_name: used as seeds, they make
+    digests of inputs and samples differ. `place` is the place of the result that the rows belong
+    to. `named` says that all ids have text. `rows` counts them, `first` is the line of the first,
+    and `scores` counts their scores. `links` are the words of rows that can be compared with other
+    runs, None if they are not collected.
     """
 
     __slots__ = (
@@ -79,7 +79,7 @@ class RowGroup:
         self.links: list[int] | None = None if self.link_key is None else []
 
     def sums(self, name: Any) -> ScoreSums:
-        """Return the exact sums over the scores that were counted."""
+        """Return the exact sums of the counted scores."""
         scores = ScoreSums()
         for (score, correct, failed), times in self.scores.items():
             scores.add(name, score, correct, failed=failed, times=times)
@@ -87,7 +87,7 @@ class RowGroup:
 
 
 class RowGroups:
-    """The scopes of one block."""
+    """The row groups of one block."""
 
     def __init__(self, context: RowContext, join: Join, checks: Sequence[RowCheck]) -> None:
         self._context, self._join, self._checks = context, join, checks
@@ -95,7 +95,7 @@ class RowGroups:
         self._all: list[tuple[RowGroup, Any]] = []
 
     def of(self, row: Row, line: int) -> RowGroup:
-        """Return the scope of a row."""
+        """Return the group of a row."""
         key = (
             row.get("schema_version"),
             row.get("evaluation_id"),
@@ -108,7 +108,7 @@ class RowGroups:
             group.first = min(group.first, line)
             return group
         except KeyError:
-            # 1, 1.0 and true are equal as keys, and not the same to rules that look at types.
+            # 1, 1.0 and true are equal as keys, but rules that check types distinguish them.
             if any(part.__class__ not in _PLAIN for part in key):
                 return self._made(row, line)
             group = self._known[key] = self._made(row, line)
@@ -117,7 +117,7 @@ class RowGroups:
             return self._made(row, line)
 
     def tally(self, tally: Tally) -> None:
-        """Count what the rows have in common."""
+        """Count the violations and notices that the rows share."""
         for group, name in self._all:
             rows, first = group.rows, group.first
             if group.version is not None:
@@ -136,7 +136,7 @@ class RowGroups:
                 tally.scores.setdefault(group.place, ScoreSums()).merge(group.sums(name))
 
     def links(self) -> tuple[tuple[LinkKey, bytes], ...]:
-        """Return what ties the rows to those of other runs."""
+        """Return the words that link the rows to those of other runs."""
         return tuple(
             (group.link_key, array("Q", group.links).tobytes())
             for group, _ in self._all
@@ -159,13 +159,13 @@ class RowGroups:
 
 
 def named(row: Row) -> bool:
-    """Tell whether the ids that rows share are no blank texts."""
+    """Tell whether every id that rows share has text other than white space."""
     ids = (row.get("evaluation_name"), row.get("evaluation_id"), row.get("model_id"))
     return not any(text.__class__ is str and (not text or text.isspace()) for text in ids)
 
 
 def is_aggregated_notice(violation: Violation) -> bool:
-    """Tell whether a row rule only notices something, which is said once for all rows."""
+    """Tell whether a row rule only gives notices, which are reported once for all rows."""
     severity = (
         CATALOGUE[violation.code].severity if violation.severity is None else violation.severity
     )
@@ -173,7 +173,7 @@ def is_aggregated_notice(violation: Violation) -> bool:
 
 
 def notice_key(violation: Violation) -> tuple[str, str, str]:
-    """Return what rows share that are remarked alike; values of single rows are left out."""
+    """Return what rows with equal notices share; values of single rows are left out."""
     return violation.code, violation.message, violation.pointer or ""
 
 
@@ -181,7 +181,7 @@ _PLAIN: Final = frozenset({str, type(None)})
 
 
 def _data_of(joined: Result | None) -> tuple[str | None, str | None, str | None]:
-    """Return what a result says of its data, None for what it leaves out."""
+    """Return the dataset members of a result, None for each that is missing."""
     return (
         (None, None, None) if joined is None else (joined.dataset, joined.repository, joined.split)
     )

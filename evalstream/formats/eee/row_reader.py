@@ -1,4 +1,4 @@
-"""One line in, a row and its violations out, at two speeds: accept it, or explain it."""
+"""Read one line as a row: accept it, or explain all its violations."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Row = dict[str, Any]
 
 
 class RowReader:
-    """Reads rows as a context wants them judged."""
+    """Reads and checks rows as a context asks."""
 
     def __init__(self, context: RowContext) -> None:
         self._context = context
         options = context.options
         self._own_schema = options.schema is None
-        # A lower bound for nesting than the parser's own is left to the exact path.
+        # A limit below the parser's own depth is left to the exact path.
         self._shallow = options.max_depth < json.FAST_DEPTH
         self._finite = finite_check(options.engine)
         self._accepting = _Accepting(self._validator)
@@ -42,7 +42,7 @@ class RowReader:
             self._accepting[context.version]
 
     def is_valid(self, row: Any) -> bool:
-        """Tell whether what the fast parser made of a line is surely a well-formed row."""
+        """Tell whether the fast parser's result is certainly a well-formed row."""
         try:
             only = self._only
             accepts = self._accepting[row["schema_version"]] if only is None else only.accepts
@@ -51,17 +51,17 @@ class RowReader:
         return row.__class__ is dict and accepts(row) and not self._shallow
 
     def accept(self, line: bytes) -> Row | None:
-        """Return the row if the line holds one that is beyond doubt well formed."""
+        """Return the row if the line holds a row that is certainly well formed."""
         row = parse(line)
         return row if self.is_valid(row) else None
 
     def explain(
         self, line: bytes, *, torn: bool, read: Any = None, offset: int = 0
     ) -> tuple[Row | None, list[Violation]]:
-        """Say everything that is wrong with a line by itself; return its row if it is one.
+        """Return the row of a line, or None, and all violations of the line by itself.
 
-        `read` is what the fast parser made of it; it needs no second parser as long as its
-        numbers are finite, which is the one thing that parser lets pass. `offset` is the line's.
+        `read` is the result of the fast parser; no second parser is needed if its numbers are
+        finite, which is the only thing that parser does not check. `offset` is the line's offset.
         """
         if read.__class__ is dict and not self._shallow and self._finite(read):
             return read, list(self._schema_violations(read))
@@ -116,7 +116,7 @@ class RowReader:
 
 
 def parse(line: bytes) -> Any:
-    """Return what the fast parser makes of a line, None where it makes nothing of it."""
+    """Return what the fast parser reads from a line, or None if it fails."""
     try:
         return json.fast(line)
     except ValueError:
@@ -124,7 +124,7 @@ def parse(line: bytes) -> Any:
 
 
 class _Accepting(dict[str, Callable[[Any], bool]]):
-    """The accepting pass by declared version; each is compiled when a row first declares it."""
+    """The accepting validator by declared version; compiled when a row first declares it."""
 
     def __init__(self, validator: Callable[[str], Validator]) -> None:
         self._validator = validator

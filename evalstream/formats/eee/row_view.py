@@ -1,4 +1,4 @@
-"""What a row of Every Eval Ever shows: its input, what tells it from others, and its answer."""
+"""Read a row of Every Eval Ever: its input, the ids of its repeats, and its answer."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ INTERACTION_TYPES: Final = (SINGLE_TURN, *TRANSCRIPT_TYPES)
 TRANSCRIPT_KEYS: Final = ("interactions", "messages")
 
 REPEAT_MARKS: Final = ("epoch", "repeat", "trial", "seed")
-"""Members of `metadata` that tell repeats of one sample apart (Inspect writes `epoch`)."""
+"""Members of `metadata` that distinguish repeats of one sample (Inspect writes `epoch`)."""
 
 
 def hash_input(row: Mapping[str, Any]) -> tuple[str, Reference] | None:
-    """Return input.raw and input.reference, which the hash covers, or None if they are no text."""
+    """Return input.raw and input.reference, which the hash covers, or None if they are not text."""
     sample = row.get("input")
     if not isinstance(sample, dict):
         return None
@@ -36,12 +36,12 @@ def hash_input(row: Mapping[str, Any]) -> tuple[str, Reference] | None:
 
 
 def sample_scope(row: Mapping[str, Any]) -> str:
-    """Return a text that the samples of one evaluation share: its id and its name."""
+    """Return a text that is equal for the samples of one evaluation: its id and its name."""
     return f"{row.get('evaluation_id')}\x1e{row.get('evaluation_name')}\x1e"
 
 
 def repeat_mark(metadata: Any) -> str:
-    """Return a text that tells the repeats of a sample apart, empty where nothing does."""
+    """Return a text that distinguishes the repeats of a sample, empty for none."""
     if metadata.__class__ is not dict or _MARKS.isdisjoint(metadata):
         return ""
     mark = ""
@@ -55,10 +55,10 @@ _MARKS: Final = frozenset(REPEAT_MARKS)
 
 
 def input_text(row: Mapping[str, Any]) -> bytes | None:
-    """Return a text that two rows share when they show the same input, None without one.
+    """Return a text that is equal for rows with the same input, or None without an input.
 
-    An input is raw and all references, whatever the choices. A list of one reference counts as
-    that reference, so that versions agree; the parts are separated by a byte that UTF-8 lacks.
+    An input is raw and all references, without the choices. A list of one reference counts as
+    that reference, so that versions agree; the separator is a byte that UTF-8 does not use.
     """
     covered = hash_input(row)
     if covered is None:
@@ -69,7 +69,7 @@ def input_text(row: Mapping[str, Any]) -> bytes | None:
 
 
 def choices_text(choices: Any) -> str:
-    """Return the choices of a row as one text, empty without any."""
+    """Return the choices of a row as one text, empty for none."""
     if not choices or choices.__class__ is not list:
         return ""
     try:
@@ -79,14 +79,14 @@ def choices_text(choices: Any) -> str:
 
 
 def transcript_key(version: str) -> str:
-    """Return what a version calls the transcript."""
+    """Return the name of the transcript in a version."""
     return "interactions" if version in OLDEST else "messages"
 
 
 def transcript(row: Mapping[str, Any], version: str) -> tuple[str, list[Any]] | None:
-    """Return the key and the turns of a row's transcript, None where it has none.
+    """Return the key and the turns of a row's transcript, or None if it has no transcript.
 
-    Only the key of the version that judges the row counts: any other key is none of the format's.
+    Only the key of the version that checks the row counts; the format has no other.
     """
     key = transcript_key(version)
     turns = row.get(key)
@@ -94,5 +94,5 @@ def transcript(row: Mapping[str, Any], version: str) -> tuple[str, list[Any]] | 
 
 
 def answer(row: Mapping[str, Any], version: str) -> tuple[Any, Any]:
-    """Return what the model said: the output, and the transcript."""
+    """Return the model's output: the output member, and the transcript."""
     return row.get("output"), row.get(transcript_key(version))

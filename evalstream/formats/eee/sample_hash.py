@@ -1,4 +1,4 @@
-"""The recipes of sample_hash: how converters compute it, and which one some rows follow."""
+"""The recipes of sample_hash: how converters compute it, and which recipe rows follow."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Escape = Callable[[str], bytes]
 
 
 def concat(raw: str, reference: Reference) -> bytes:
-    """Join the input and all references with nothing between (Inspect's converter)."""
+    """Join the input and all references without a separator (Inspect's converter)."""
     return (raw + (reference if isinstance(reference, str) else "".join(reference))).encode()
 
 
 def concat_first(raw: str, reference: Reference) -> bytes:
-    """Join the input and the first reference, or nothing (HELM's converter)."""
+    """Join the input and the first reference, if any (HELM's converter)."""
     if isinstance(reference, str):
         return (raw + reference).encode()
     return (raw + (reference[0] if reference else "")).encode()
@@ -60,13 +60,13 @@ RECIPES: Final[dict[str, Recipe]] = {
     "concat-first": concat_first,
     **_ESCAPING,
 }
-"""The ways in which sample_hash is computed in the wild, by name."""
+"""The ways in which converters compute sample_hash, by name."""
 
 _CONCATS: Final = frozenset({"concat", "concat-first"})
 
 
 def equivalent_recipes(recipe: str) -> frozenset[str]:
-    """Return which recipes give the digest of one of them for at most one reference."""
+    """Return the recipes that give the same digest as a recipe for at most one reference."""
     return _CONCATS if recipe in _CONCATS else frozenset({recipe})
 
 
@@ -80,7 +80,7 @@ def matching_recipes(
     """Return the names of the recipes that give this hex digest for this input.
 
     The algorithm follows from the digest's length. A recipe that would have to encode half of
-    a surrogate pair gives no digest; those that escape it do. `refuted` are bytes that are
+    a surrogate pair gives no digest; recipes that escape it do. `refuted` are bytes that are
     known not to have this digest.
     """
     compute = getattr(hashlib, ALGORITHM_OF_LENGTH[len(digest)])
@@ -90,14 +90,14 @@ def matching_recipes(
         if text in others:
             continue
         if compute(text).hexdigest() == digest:
-            # Other bytes have another digest.
+            # These bytes are known to have another digest.
             return frozenset(name for name in covered if covered[name] == text)
         others.append(text)
     return frozenset()
 
 
 def _covered(raw: str, reference: Reference, recipes: Sequence[str]) -> dict[str, bytes]:
-    """Return what each recipe hashes, the texts escaped once for all of them."""
+    """Return the bytes that each recipe hashes; the texts are escaped once for all of them."""
     escape = _Escaped().__getitem__
     covered: dict[str, bytes] = {}
     for name in recipes:
@@ -110,7 +110,7 @@ def _covered(raw: str, reference: Reference, recipes: Sequence[str]) -> dict[str
 
 
 class _Escaped(dict[str, bytes]):
-    """Texts as python's json writes them."""
+    """Texts as Python's json module writes them."""
 
     def __missing__(self, text: str) -> bytes:
         self[text] = ascii_text(text)
@@ -124,16 +124,17 @@ def _listed(reference: Reference) -> Sequence[str]:
 _HELM: Final = re.compile(r"(?:^|[^a-z])helm(?:[^a-z]|$)")
 
 OF_HELM: Final = "concat-first"
-"""The recipe that HELM's converter follows whatever the version says."""
+"""The recipe that HELM's converter follows in every version."""
 
 
 def likely_recipe(counts: Mapping[str, int], rows: int, version: str, library: str | None) -> str:
-    """Return which recipe of sample_hash some rows follow: `counts` tells how many each explains.
+    """Return the recipe of sample_hash that rows follow; `counts` says how many each explains.
 
-    It is the preferred one of the version if that explains all; else the first that explains most
-    rows: that of the harness (`library`, as the aggregate names it), the preferred one, the others
-    in the order of RECIPES. So a row with one reference more than was hashed does not make a file
-    one of concat-first. Where none explains most rows, it is the one that explains the most.
+    It is the preferred recipe of the version if that explains all rows. Otherwise it is the first
+    one that explains most rows, in this order: the recipe of the harness (`library`, as the
+    aggregate names it), the preferred one, the others in the order of RECIPES. So a row with one
+    reference more than was hashed does not change the recipe of a file to concat-first. If no
+    recipe explains most rows, it is the one that explains the largest number.
     """
     preferred = VERSIONS[version].preferred_recipe
     if counts.get(preferred) == rows:

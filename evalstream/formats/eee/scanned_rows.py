@@ -1,4 +1,4 @@
-"""Rows as the scanner tells of them, column by column."""
+"""The scanner's results for rows, column by column."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _COLUMN: Final = {name: place for place, name in enumerate(COLUMNS)}
 _WORDS: Final = len(COLUMNS)
 _RECORD_WORDS: Final = RECORD_BYTES // 8
 _OUTPUT: Final = 6
-"""Which word of a record tells what the model said."""
+"""The index of the word of a record that digests the model's output."""
 
 
 class ScannedRows:
-    """What a scanner told of some lines, column by column, and of the rows that it accepted.
+    """The scanner's results for some lines, column by column, and for the rows that it accepted.
 
-    `lines` counts all lines, `numbers` are those of the rows, `records` what they amount to.
+    `lines` counts all lines, `numbers` are those of the rows, `records` are their row records.
     """
 
     def __init__(self, scanner: Scanner, first: int) -> None:
@@ -48,7 +48,7 @@ class ScannedRows:
         return len(self._accepted)
 
     def keep(self, right: Sequence[bool]) -> None:
-        """Refuse all accepted rows but some."""
+        """Keep some accepted rows and reject the others."""
         if all(right):
             return
         starts = range(0, len(self.records), RECORD_BYTES)
@@ -58,7 +58,7 @@ class ScannedRows:
         self._keep(right)
 
     def left(self) -> Sequence[tuple[int, int, int]]:
-        """Return place, start and end of the lines that were not accepted."""
+        """Return index, start and end of the lines that were not accepted."""
         if len(self) == self.lines:
             return ()
         accepted = frozenset(self._accepted)
@@ -82,17 +82,17 @@ class ScannedRows:
         return [number for number, said in flags if said & flag]
 
     def alike(self) -> Counter[tuple[int, int, int]]:
-        """Count the rows with the same scope, score (the bits of a double) and flags."""
+        """Count the rows with the same group, score (the bits of a double) and flags."""
         return Counter(zip(*map(self.column, ("scope", "score", "flags")), strict=True))
 
     def texts(self, name: str, behind: str) -> list[bytes]:
-        """Return a text of each accepted row, which ends where another one starts."""
+        """Return a text of each accepted row; each text ends where the next one starts."""
         texts = self._texts
         places = zip(self.column(name), self.column(behind), strict=True)
         return [texts[start:stop] for start, stop in places]
 
     def links(self) -> list[int]:
-        """Return what ties the rows to those of other runs, LINK_WORDS for each."""
+        """Return the words that link the rows to those of other runs, LINK_WORDS for each."""
         links = self._scanner.links()
         for right in self._kept:
             each = chain.from_iterable(repeat(one, LINK_WORDS) for one in right)
@@ -100,7 +100,7 @@ class ScannedRows:
         return links
 
     def add_outputs(self, digests: Iterator[int]) -> None:
-        """Join digests of what the model said with those of the choices in the records."""
+        """Join digests of the model's output with those of the choices in the records."""
         words = array("Q", self.records)
         both = zip(words[_OUTPUT::_RECORD_WORDS], digests, strict=True)
         words[_OUTPUT::_RECORD_WORDS] = array("Q", [choices ^ said for choices, said in both])

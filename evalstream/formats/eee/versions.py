@@ -1,4 +1,4 @@
-"""The versions of Every Eval Ever: which documents each has, and which one judges a document."""
+"""The versions of Every Eval Ever: the documents of each, and the version for a document."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ ANNOTATION_PREFIX: Final = "instance_level_eval_"
 """How the schema's own annotation writes a version; rows should carry the plain number."""
 
 OLDEST: Final = ("0.2.0", "0.2.0+list")
-"""Versions that call the transcript `interactions`, later ones call it `messages`; counts may be
-left out in them, and may not be null."""
+"""Versions that call the transcript `interactions`; later ones call it `messages`. Its counts
+may be left out in these versions, but not null."""
 
 
 class Version(NamedTuple):
-    """One version of the format: which documents it has and its preferred hash recipe."""
+    """One version of the format: its documents and its preferred hash recipe."""
 
     name: str
     instance: bool
@@ -57,20 +57,20 @@ def documents_by_version() -> dict[str, tuple[str, ...]]:
 
 
 def instance_schema_name(version: str) -> str:
-    """Return the name of the schema that judges rows of a version."""
+    """Return the name of the schema for rows of a version."""
     return f"{NAME}/{version}/instance"
 
 
 def aggregate_schema_name(version: str) -> str:
-    """Return the name of the schema that judges aggregates of a version."""
+    """Return the name of the schema for aggregates of a version."""
     return f"{NAME}/{version.partition('+')[0]}/aggregate"
 
 
 @lru_cache(maxsize=1024)
 def nearest_version(declared: str, *, instance: bool) -> str:
-    """Return the known version nearest to a declared one: the highest not above it.
+    """Return the known version nearest to a declared one: the highest one not above it.
 
-    A known version is itself; the annotation form counts as the plain number.
+    A known version returns itself; the annotation form counts as the plain number.
     """
     plain = declared.removeprefix(ANNOTATION_PREFIX)
     known = [name for name in DECLARED if VERSIONS[name].instance or not instance]
@@ -84,7 +84,7 @@ def nearest_version(declared: str, *, instance: bool) -> str:
 
 
 def is_known(declared: str, *, instance: bool) -> bool:
-    """Tell whether a version, in plain or annotation form, is one that we have rules for."""
+    """Tell whether a version, in plain or annotation form, is known."""
     return nearest_version(declared, instance=instance) == declared.removeprefix(ANNOTATION_PREFIX)
 
 
@@ -97,18 +97,18 @@ def forms_of(version: str) -> tuple[str, str]:
 KNOWN_VERSIONS: Final = frozenset(
     form for name in DECLARED if VERSIONS[name].instance for form in forms_of(name)
 )
-"""What a row may declare and be judged by at once: known versions, plain or annotated."""
+"""The versions that a row may declare and be checked by: known ones, plain or annotated."""
 
 
 def schema_name(version: str, *, instance: bool) -> str:
-    """Return the name of the schema that judges rows or aggregates of a version."""
+    """Return the name of the schema for rows or aggregates of a version."""
     return instance_schema_name(version) if instance else aggregate_schema_name(version)
 
 
 def others(version: str, *, instance: bool) -> list[str]:
     """Return the other versions that have such documents, the nearest first.
 
-    A variant of the same number is nearest of all.
+    A variant of the same number is the nearest.
     """
     known = list(INSTANCE_VERSIONS if instance else DECLARED)
     number, place = version.partition("+")[0], known.index(version)
@@ -119,6 +119,6 @@ def others(version: str, *, instance: bool) -> list[str]:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """Read the first three numbers of a version for comparison; empty if there is none."""
+    """Return the first three numbers of a version for comparison, empty if it has none."""
     match = re.match(r"v?([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:\.([0-9]{1,9}))?", version)
     return tuple(int(number or 0) for number in match.groups()) if match else ()
