@@ -61,11 +61,11 @@ def checked_inputs(inputs: Iterable[str | NoInput]) -> Iterator[str | NoInput]:
 
 
 def _with_stdin_once(inputs: Iterable[str | NoInput]) -> Iterator[str | NoInput]:
-    met = False
+    was_named = False
     for one in inputs:
-        if met and one == STDIN:
+        if was_named and one == STDIN:
             raise UsageError(_TWICE)
-        met = met or one == STDIN
+        was_named = was_named or one == STDIN
         yield one
 
 

@@ -57,14 +57,14 @@ def _names(read: Callable[[], bytes], shown: str) -> Iterator[bytes]:
     """Split a list into names."""
     head = _head(read)
     if head.startswith(_UTF16_MARKS):
-        raise UsageError(f"{shown} is UTF-16; names are wanted as UTF-8, one on a line")
+        raise UsageError(f"{shown} is UTF-16; expected UTF-8 with one name per line")
     end = b"\0" if b"\0" in head else b"\n"
     rest = head if end == b"\0" else head.removeprefix(_UTF8_MARK)
     while True:
         *names, rest = rest.split(end)
         yield from names if end == b"\0" else (name.removesuffix(b"\r") for name in names)
         if len(rest) > LONGEST_NAME:
-            raise UsageError(f"{shown} is no list: it has a name of over {LONGEST_NAME:,} bytes")
+            raise UsageError(f"{shown} is not a list of names: one has over {LONGEST_NAME:,} bytes")
         piece = read()
         if not piece:
             yield rest if end == b"\0" else rest.removesuffix(b"\r")

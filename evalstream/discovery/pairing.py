@@ -14,7 +14,7 @@ from evalstream.io.containment import OutsideFolder
 from evalstream.io.file_names import SAMPLES, is_json_name, rows_rank, without_ending
 from evalstream.model.run import NoInput, Run
 
-OUT: Final = "the path of the rows leads out of what was named, and was not opened"
+OUT: Final = "the path of the rows leads out of the inputs and was not opened"
 
 
 class FileTree(Protocol):

@@ -39,7 +39,7 @@ def matches(pattern: str, exclusion: Exclusion) -> Iterator[str | NoInput]:
             found = True
             yield _match(base, file.path)
         if not found:
-            yield NoInput(pattern, "no file is called so, and as a pattern it matches none")
+            yield NoInput(pattern, "no file has this name, and the pattern matches no file")
 
 
 def _match(base: str, below: str) -> str | NoInput:

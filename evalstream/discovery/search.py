@@ -87,7 +87,7 @@ class Search:
         if path == STDIN:
             yield FoundRuns(Run(STDIN, None, format=self._stream_format()))
         elif not _is_name(path):
-            yield FoundRuns(NoInput(path, "not a name that a file can have", readable=False))
+            yield FoundRuns(NoInput(path, "a file cannot have this name", readable=False))
         elif is_remote(path) and self._is_free():
             yield from self._remote(path)
         elif not is_remote(path) and os.path.isdir(path):

@@ -156,10 +156,10 @@ class Leftovers:
         )
         if not kinds and not self.excluded:
             return None
-        return Unrecognised(path, _said(kinds), kinds=kinds, excluded=self.excluded)
+        return Unrecognised(path, _message(kinds), kinds=kinds, excluded=self.excluded)
 
 
-def _said(kinds: Iterable[Counted]) -> str:
+def _message(kinds: Iterable[Counted]) -> str:
     total = sum(one.number for one in kinds)
     parts = ", ".join(map(_part, kinds))
     verb = "was" if total == 1 else "were"

@@ -44,8 +44,8 @@ def walk(base: str, tree: FileTable, *, enters: Enters, takes: Takes) -> Iterato
     while below is not None:
         path = joined(base, below.rstrip("/"))
         try:
-            met = _met(path, below)
-            while batch := list(islice(met, _BATCH)):
+            entries = _entries(path, below)
+            while batch := list(islice(entries, _BATCH)):
                 folders = [one for one in batch if one.sort is Sort.FOLDER]
                 tree.enter(one.path for one in folders if enters(one.path))
                 tree.add(_taken(folders, takes), are_folders=True)
@@ -59,7 +59,7 @@ def _taken(met: Iterator[Met] | list[Met], takes: Takes) -> Iterator[Entry]:
     return (entry for one in met if (entry := takes(one)) is not None)
 
 
-def _met(path: str, below: str) -> Iterator[Met]:
+def _entries(path: str, below: str) -> Iterator[Met]:
     """List the entries of a folder, in any order."""
     with os.scandir(path) as entries:
         for entry in entries:

@@ -65,7 +65,7 @@ class RecordContext(CheckContext):
     def checker(self) -> RecordEngine:
         """Return the checker of these records' blocks."""
         if self.record is None:
-            raise TypeError("records need what checks them")
+            raise TypeError("a record context needs a record checker")
         return RecordEngine(self, self.record)
 
 
@@ -129,7 +129,7 @@ class _Pass:
             offset = start if self._places is None else self._places[number - 1]
             if len(line) > self._longest or self._lines.overlong:
                 self._lose(number)
-                message = f"longer than {self._longest:,} bytes; it was not looked at"
+                message = f"longer than {self._longest:,} bytes; it was not checked"
                 self._noted.add(number, offset, None, [ES003.violation(message)])
             elif not line.strip(JSON_BLANK):
                 self._end(line, number, torn=torn)

@@ -48,7 +48,7 @@ def check_routing(routing: RowRouting, inputs: Sequence[str], aggregate: str | N
         if is_remote(name):
             raise UsageError(f"{shown(name)}: only local files are written")
     if routing.follow and (rows == STDIN or not os.path.isfile(rows)):
-        raise UsageError("--follow watches a file that is there; a pipe is followed by itself")
+        raise UsageError("--follow needs an existing file; a pipe is always read to its end")
     is_stream = rows == STDIN or is_device(rows)
     if not (is_stream or routing.follow or routing.create):
         _refuse_missing(routing.seal_to)
@@ -63,22 +63,21 @@ def check_routing(routing: RowRouting, inputs: Sequence[str], aggregate: str | N
 def refuse_rowless(routing: RowRouting, name: str) -> None:
     """Raise UsageError if rows are to be routed, and `name` has none."""
     if routing.passing or routing.tee or routing.accepted or routing.rejected or routing.follow:
-        raise UsageError(f"{name} has no rows that could go somewhere")
+        raise UsageError(f"{name} has no rows to route")
 
 
 def one_run_for(routing: RowRouting) -> str:
     """Return the message for an option that needs exactly one rows file."""
     if replace(routing, expect_rows=None, expect_samples=None) == RowRouting():
         return "--expect-rows and --expect-samples go with exactly one rows file (or - for stdin)"
-    return "where rows go can be said of exactly one rows file (or - for stdin)"
+    return "options that route rows go with exactly one rows file (or - for stdin)"
 
 
 def _refuse_missing(aggregate: str | None) -> None:
     """Raise UsageError if an aggregate to be sealed does not exist."""
     if aggregate is not None and not is_remote(aggregate) and not os.path.exists(aggregate):
         raise UsageError(
-            f"{printable(aggregate)}: the aggregate to be sealed is not there; --create begins a "
-            "new one"
+            f"{printable(aggregate)}: the aggregate to seal does not exist; --create writes one"
         )
 
 
@@ -89,7 +88,7 @@ def _refuse_another(sealed: str | None, aggregate: str | None) -> None:
     if not is_same_file(sealed, aggregate):
         raise UsageError(
             f"the rows would be checked against {printable(aggregate)} and sealed in "
-            f"{printable(sealed)}: name one aggregate, or a new one to be sealed"
+            f"{printable(sealed)}: name one aggregate, or a new one to seal"
         )
 
 
@@ -221,8 +220,8 @@ class RowRouter:
         self._rejects += len(lines)
         for located, finding in zip(result.violations, findings, strict=True):
             if located.line in numbers:
-                said = {"row": numbers[located.line], **finding.as_dict()}
-                sidecar(dumps(said) + b"\n")
+                entry = {"row": numbers[located.line], **finding.as_dict()}
+                sidecar(dumps(entry) + b"\n")
 
 
 def _until_stuck(sink: Sink) -> Sink:

@@ -194,7 +194,7 @@ class RowPass:
         """Report where an array of rows breaks; the rest cannot be checked."""
         message = (
             f"{error.message} (byte {error.offset:,} of the file); "
-            f"{counted(rows, 'whole row')} before, and what follows was not looked at"
+            f"{counted(rows, 'whole row')} before, and the rest was not checked"
         )
         rule = BREAKS[error.name]
         self.breaks.append(PlacedViolation(rule.violation(message, pointer=f"/{rows}"), error.line))
@@ -210,7 +210,7 @@ class RowPass:
             self.violations.append(ES008.violation(found.detail))
         else:
             self.violations.append(ES005.violation("this is an aggregate, not a file of rows"))
-        self._cannot(f"{self.name}: the rows were not looked at")
+        self._cannot(f"{self.name}: the rows were not checked")
         source.start_digest(self.algorithms)
         for _ in source.pieces() if isinstance(source, StreamSource) else ():
             pass

@@ -580,7 +580,7 @@ def test_a_schema_that_is_no_json_is_wrong_usage(tmp_path: Path) -> None:
 
 def test_a_file_without_rows_is_no_pass_even_when_its_rule_is_deselected(see: See) -> None:
     code, text = see(b"", select=("ES4",))
-    assert (code, "no row was looked at" in text) == (3, True)
+    assert (code, "no row was checked" in text) == (3, True)
 
 
 def test_a_file_whose_first_bytes_cannot_be_read_stops_no_other_input(

@@ -486,7 +486,7 @@ def test_rows_that_are_not_there_go_nowhere(tmp_path: Path) -> None:
     (tmp_path / AGGREGATE).write_text(json.dumps(document))
     copy = tmp_path / "copy.jsonl"
     copy.write_bytes(GOOD)
-    with pytest.raises(UsageError, match="has no rows that could go somewhere"):
+    with pytest.raises(UsageError, match="has no rows to route"):
         evalstream.check(tmp_path / AGGREGATE, tee=str(copy))
     assert copy.read_bytes() == GOOD
 

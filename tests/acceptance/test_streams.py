@@ -312,7 +312,7 @@ USAGE = [
         "would overwrite the input b.jsonl",
     ),
     (["-", "--seal-to", "c.json"], "name one with --tee"),
-    (["-", "--follow"], "a pipe is followed by itself"),
+    (["-", "--follow"], "a pipe is always read to its end"),
     (["none.jsonl", "--follow"], "a file that is there"),
     (["a.jsonl", "--noise", "("], "not a valid regular expression"),
     (["a.jsonl", "--idle-timeout", "0"], "more than 0 seconds"),

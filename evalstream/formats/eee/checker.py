@@ -54,7 +54,7 @@ RowCollector = Collector[RowContext]
 
 FILE_PATH: Final = "/detailed_evaluation_results/file_path"
 CHANGED: Final = "changed while it was checked"
-OUTSIDE: Final = "the path leads out of what was named; it was not opened"
+OUTSIDE: Final = "the path leads out of the inputs; it was not opened"
 
 JOINING: Final = ("ES6", "ES8")
 """The families of rules that compare rows with their aggregate."""
@@ -343,7 +343,7 @@ class RunCheck:
         if collector.tally.unread and not self._failed(collector):
             self._cannot(f"{collector.tally.unread:,} rows could not be read")
         if self._rows_name and not collector.tally.rows and not self._failed(collector):
-            self._cannot("no row was looked at")
+            self._cannot("no row was checked")
 
     def _aggregate_rule_violations(self, facts: RunFacts) -> Iterator[Violation]:
         """Check the aggregate alone, except results whose number is not a number (ES108)."""
@@ -368,9 +368,9 @@ class RunCheck:
             message = "no rows were checked, only the aggregate itself"
             yield ES506.violation(message, severity=Severity.INFO)
         for (code, message, pointer), count, line in facts.tally.notices:
-            said = f"{message} (first {place_in(facts.layout)(line)})"
+            text = f"{message} (first {place_in(facts.layout)(line)})"
             yield Violation(
-                code, said, pointer, severity=Severity.INFO, count=count, about_rows=True
+                code, text, pointer, severity=Severity.INFO, count=count, about_rows=True
             )
         enabled = facts.context.enabled
         unreadable = facts.aggregate is None and facts.aggregate_path is not None

@@ -141,8 +141,8 @@ class FastBlock:
 
     def _add_scope(self, number: int) -> None:
         """Find the group of a row whose ids differ from all before."""
-        said = zip(_IDS, self._scanner.new_ids(), strict=True)
-        ids = {name: json.fast(text) for name, text in said if text is not None}
+        texts = zip(_IDS, self._scanner.new_ids(), strict=True)
+        ids = {name: json.fast(text) for name, text in texts if text is not None}
         group = self._groups.of(ids, number)
         self._known.append(group)
         self._scanner.add_scope(
@@ -187,8 +187,8 @@ class FastBlock:
             group.rows += times
             if group.place != UNJOINED:
                 (score,) = _DOUBLE.unpack(_WORD.pack(word))
-                said = score, bool(flags & Flag.IS_CORRECT), bool(flags & Flag.FAILED)
-                group.scores[said] = group.scores.get(said, 0) + times
+                key = score, bool(flags & Flag.IS_CORRECT), bool(flags & Flag.FAILED)
+                group.scores[key] = group.scores.get(key, 0) + times
         if self._fast_path.compares_answers:
             rows.add_outputs(self._answers(rows))
         if self._fast_path.lists_samples:
@@ -222,8 +222,8 @@ class FastBlock:
         """Digest the model's output."""
         ends = map(rows.column, ("output", "output_end", "turns", "turns_end"))
         for output, output_end, turns, turns_end in zip(*ends, strict=True):
-            said = self._data[output:output_end], self._data[turns:turns_end]
-            yield answer_digest([json.fast(text) if text else None for text in said])
+            answer = self._data[output:output_end], self._data[turns:turns_end]
+            yield answer_digest([json.fast(text) if text else None for text in answer])
 
     def _link(self, rows: ScannedRows) -> None:
         """Add the words that link rows to those of other runs."""

@@ -207,14 +207,14 @@ class _Pass:
         count, first = data.count(b"\n", start, stop), self._tally.lines + 1
         self._tally.lines += count
         most = self._options.max_findings or count
-        told = min(count, most)
-        for number in range(first, first + told):
+        kept = min(count, most)
+        for number in range(first, first + kept):
             self._noted.add(number, base + start, None, [violation])
             start = data.find(b"\n", start) + 1
         if ES110.code in self._engine.context.enabled:
             key = (ES110.code, self._engine.context.selection.severity(violation))
             counts = self._noted.counts
-            counts[key] = counts.get(key, 0) + count - told
+            counts[key] = counts.get(key, 0) + count - kept
 
     def _check_rest(self, taken: AcceptedRows, first: int) -> None:
         """Check the lines that were not accepted, and put all row records in order."""
@@ -337,7 +337,7 @@ class _Pass:
 
     def _skip(self, number: int, offset: int) -> None:
         self._lose(number)
-        message = f"longer than {self._options.max_line_bytes:,} bytes; it was not looked at"
+        message = f"longer than {self._options.max_line_bytes:,} bytes; it was not checked"
         self._noted.add(number, offset, None, [ES003.violation(message)])
 
     def _note_fitting(self, violations: list[Violation], number: int) -> None:

@@ -145,11 +145,11 @@ class RowGroups:
 
     def _made(self, row: Row, line: int) -> RowGroup:
         group = RowGroup(row, line, self._context, self._join)
-        said = list(self._violations(row))
+        shared = list(self._violations(row))
         group.violations = tuple(
-            violation for violation in said if not is_aggregated_notice(violation)
+            violation for violation in shared if not is_aggregated_notice(violation)
         )
-        group.notices = tuple(violation for violation in said if is_aggregated_notice(violation))
+        group.notices = tuple(violation for violation in shared if is_aggregated_notice(violation))
         self._all.append((group, row.get("evaluation_name")))
         return group
 

@@ -91,7 +91,7 @@ COLUMNS: Final = (
     "reference",
     "end",
 )
-"""What is told of a line, in words of 64 bits; `scanner.h` says what each is."""
+"""The columns of results per line, in words of 64 bits; `scanner.h` describes them."""
 
 
 class RowConstraints(Structure):
@@ -275,7 +275,7 @@ class Scanner:
         self._library, self._handle = loaded, loaded.new_scanner()
         if not self._handle:
             raise MemoryError
-        # Threads that nobody waits for may still use it when the process ends.
+        # Daemon threads may still use it when the process ends.
         weakref.finalize(self, loaded.free_scanner, self._handle).atexit = False
         self._rows = (c_uint64 * (len(COLUMNS) * MOST_ROWS))()
         self._records = ctypes.create_string_buffer(RECORD_BYTES * MOST_ROWS)
@@ -316,7 +316,7 @@ class Scanner:
         self._setting, self._data, self._scan = None, b"", _Scan()
 
     def go_to(self, at: int, line: int) -> None:
-        """Forget what was looked at, and go on with a line: where it starts, and its number."""
+        """Drop the results so far, and continue with a line, given by its start and its number."""
         scan = self._scan
         scan.at, scan.line = at, line
         scan.row_count = scan.record_count = scan.byte_count = 0
