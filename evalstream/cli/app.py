@@ -1,4 +1,4 @@
-"""The program: how it starts, and which exit code each way to end has."""
+"""Start the program, and end it with the exit code of its outcome."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from evalstream.model.exit_codes import PIPE_CLOSED, ExitCode, of_signal
 from evalstream.model.signals import STOPPING, Stopped
 
 COMMANDS: Final = ("check", "seal", "merge", "rules", "formats", "ledger", "salvage", "schema")
-"""The commands in the order of the help; a module of the same name has each."""
+"""The commands in the order of the help; each is in the module of the same name."""
 
 
 class _Later(UserDict[str, Any]):
-    """The commands by name; the module of a command is loaded when it is asked for."""
+    """The commands by name; the module of a command is imported when it is needed."""
 
     def __getitem__(self, name: str) -> Any:
         """Return a command. Raises KeyError for an unknown name."""
@@ -36,16 +36,16 @@ class _Later(UserDict[str, Any]):
 
 
 class _Commands(TyperGroup):
-    """The group of all commands; none is loaded before it is asked for."""
+    """The group of all commands; each is loaded when it is needed."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        # Making all commands ready takes as long as a small check.
+        # Preparing all commands takes as long as a small check.
         self.commands = _Later(dict.fromkeys(COMMANDS))
 
 
 def command_group() -> typer.Typer:
-    """Return an object that takes the commands of one module."""
+    """Return an app for the commands of one module."""
     return typer.Typer(rich_markup_mode=None)
 
 
@@ -77,7 +77,7 @@ def main() -> NoReturn:
     except Stopped as stopped:
         stop(f"stopped by {stopped.name}; the check is not complete", of_signal(stopped.signal))
     except _PipeClosed:
-        # Buffered output has no reader; a second error on exit would show.
+        # Buffered output has no reader; a second error at exit would be printed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(PIPE_CLOSED)
     except OSError as error:

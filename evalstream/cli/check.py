@@ -1,6 +1,6 @@
 """The command `check`."""
 
-# The annotations are objects here, not text: typer would evaluate each text four times.
+# The annotations are objects, not text: typer would evaluate each text four times.
 
 import sys
 from collections.abc import Iterable
@@ -128,14 +128,14 @@ def check(
 
 
 def _only_read(aggregate: str | None, sealed: str | None) -> str | None:
-    """Return an aggregate that is not also the one that is sealed."""
+    """Return an aggregate unless it is also the one that is sealed."""
     if aggregate is None or (sealed is not None and is_same_file(aggregate, sealed)):
         return None
     return aggregate
 
 
 def _schema_text(path: str) -> str:
-    """Read a JSON Schema. Raises UsageError where it cannot be used."""
+    """Read a JSON Schema. Raises UsageError if it cannot be used."""
     try:
         text = Path(path).read_text(encoding="utf-8")
         compile_schema(fast(text.encode()), trusted=False)
@@ -149,7 +149,7 @@ def _schema_text(path: str) -> str:
 
 
 def _named(inputs: list[str], files_from: str | None) -> Iterable[str]:
-    """Return the inputs that were named on the command line, and those in a list."""
+    """Return the inputs that are named on the command line or in a list."""
     if files_from is None:
         return inputs
     if files_from == STDIN and STDIN in inputs:

@@ -1,4 +1,4 @@
-"""The parameters of commands: made from the options object, and those that several commands have.
+"""Command parameters: those made from the options object, and those that commands share.
 
 An option of a check is declared once, as a field of `model/options.py`.
 """
@@ -16,7 +16,7 @@ from evalstream.model.options import OPTIONS, Group, Option, OptionText
 from evalstream.reporters import REPORTERS
 
 Format = Enum("Format", {name: name for name in REPORTERS}, type=str)  # type: ignore[misc]
-"""The report formats, as typer takes choices."""
+"""The report formats as an enum, which typer needs for choices."""
 
 Inputs = Annotated[
     list[str] | None,
@@ -63,15 +63,15 @@ ShowProgress = Annotated[
 ]
 
 FORMER: Final = "former_"
-"""What the parameter of an option's former name begins with."""
+"""The prefix of the parameter for an option's former name."""
 
 
 def with_options(
     wanted: Callable[[OptionText], bool],
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command a parameter per wanted option, and hand them over as one object.
+    """Add a parameter per wanted option to a command, and pass them as one object.
 
-    The command takes the object as `options`. Its `schema` is still the name of a file.
+    The command receives the object as `options`. Its `schema` is still the name of a file.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -118,7 +118,7 @@ def _parameters(option: Option) -> Iterator[Parameter]:
 
 
 def _type(option: Option) -> Any:
-    """Return the type that typer reads an option as."""
+    """Return the type with which typer reads an option."""
     if option.text.choices:
         names = {name: name for name in option.text.choices}
         choice = Enum(option.name, names, type=str)  # type: ignore[misc]
@@ -136,7 +136,7 @@ def _default(option: Option) -> Any:
 
 
 def _value(option: Option, given: dict[str, Any]) -> Any:
-    """Take the value of an option out of what typer read."""
+    """Return the value of an option from the parameters that typer read."""
     value, former = given.pop(option.name), given.pop(FORMER + option.name, None)
     value = value if former is None else former
     if isinstance(value, Enum):
@@ -151,5 +151,5 @@ def _value(option: Option, given: dict[str, Any]) -> Any:
 
 
 def codes_of(given: list[str] | None) -> tuple[str, ...]:
-    """Return the codes between commas."""
+    """Return the codes, separated by commas."""
     return tuple(code.strip() for text in given or () for code in text.split(",") if code.strip())

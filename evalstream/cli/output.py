@@ -1,4 +1,4 @@
-"""Where the report of a command goes, and how the command ends."""
+"""Write the report of a command, and end the command."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from evalstream.reporters import REPORTERS, reporter_type
 from evalstream.reporters.base import Reporter
 
 TEXT: Final = "text"
-"""The report format that is written where none is named."""
+"""The default report format."""
 
 
 class Target(NamedTuple):
-    """The format of a report, and where it goes; with `force` it may replace any other file."""
+    """The format of a report, and its destination; with `force` it may replace any other file."""
 
     form: Format | None
     output: str | None
@@ -42,7 +42,7 @@ class Target(NamedTuple):
         return named if routing.passing is None else [STDOUT, *named]
 
     def check(self) -> None:
-        """Raise UsageError where the report would replace a file that evalstream did not write."""
+        """Raise UsageError if the report would replace a file that evalstream did not write."""
         if self.output is not None and not self.force:
             refuse_foreign(self.output, _is_report, "a report")
 
@@ -69,8 +69,8 @@ def report_of(
 ) -> NoReturn:
     """Make a call that reports, and exit with the report's code.
 
-    The report, routed rows and the ledger never replace a file that is `read`. The call compares
-    the files that it finds by itself.
+    The report, routed rows and the ledger never replace a file that is in `read`. The call checks
+    the files that it finds itself.
     """
     written = [*target.outputs(options.routing), *outputs_of(options.routing), *journaled(ledger)]
     refuse_overwriting(written, [name for name in read if name is not None])
@@ -95,7 +95,7 @@ def _reported(call: Callable[..., Report], routing: RowRouting, target: Target) 
 
 
 def _sealing(call: Callable[..., Report], routing: RowRouting, target: Target) -> Report:
-    """Make a call that seals; after a signal the exit code says whether it sealed."""
+    """Make a call that seals; after a signal the exit code shows whether it sealed."""
     outcomes: list[Report] = []
 
     def recorded(*, reporter: Reporter) -> Report:

@@ -1,4 +1,4 @@
-"""Which files an output may replace: empty ones, and those that evalstream wrote."""
+"""Decide which files an output may replace: empty files, and those that evalstream wrote."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEAD_BYTES: Final = 1 << 16
 
 
 def refuse_foreign(path: str, wrote: Callable[[bytes], bool], noun: str) -> None:
-    """Raise UsageError where a file that evalstream did not write would be replaced.
+    """Raise UsageError if an output would replace a file that evalstream did not write.
 
     `wrote` recognises a file by its first bytes, and `noun` names the expected file.
     """

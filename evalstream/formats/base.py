@@ -1,4 +1,4 @@
-"""What a format offers, as protocols: registry, discovery and batch know formats by these alone."""
+"""The protocols of a format: all that the registry, discovery and batch know about formats."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from evalstream.rules.base import Rule
 from evalstream.rules.cross_run import CrossRunRules
 
 Place = Literal["rows", "aggregate", "inputs"]
-"""The places that documents have in a run."""
+"""The roles of documents in a run."""
 
 
 class Kind(NamedTuple):
-    """What a file is: its format and its kind of document; for a harness log, what the log is."""
+    """The format and the kind of document of a file; for a harness log, what the log is."""
 
     format: str
     document: str
 
 
 Detector = Callable[[Beginning], Kind | None]
-"""Returns what a file shows to be, None where it shows none of the formats."""
+"""Returns the kind of a file, or None if it shows none of the formats."""
 
 Show = Callable[[Finding], None]
-"""Takes the findings of a run, in order."""
+"""Receives the findings of a run, in order."""
 
 
 class DeclaredRows(NamedTuple):
-    """The rows that an aggregate declares; `path` is None where it declares none."""
+    """The rows that an aggregate declares; `path` is None if it declares none."""
 
     path: str | None
 
 
 class RecordView(NamedTuple):
-    """One row or record in the terms that all formats share; None for what a format lacks.
+    """One row or record in the terms that all formats share; None for a value the format lacks.
 
-    `ids` are the members that name the record, by their names in the format. `input` is what the
-    model was given, and `input_identity` is equal for equal inputs. `hash` is the hash of the
-    input as the record declares it. `scores` holds one value per score, by name. `output` is what
-    the model said. Values are those of the document, of whatever JSON type.
+    `ids` are the members that name the record, by their names in the format. `input` is the
+    model's input, and `input_identity` is equal for equal inputs. `hash` is the hash of the input
+    as the record declares it. `scores` holds one value per score, by name. `output` is the model's
+    output. Values are those of the document, of any JSON type.
     """
 
     ids: Mapping[str, Any]
@@ -58,7 +58,7 @@ class RecordView(NamedTuple):
 
 
 class Format(Protocol):
-    """What every format offers. Its data never change, and reading them loads no rules."""
+    """What every format offers. Its data never change, and reading them imports no rules."""
 
     __slots__ = ()
 
@@ -68,7 +68,7 @@ class Format(Protocol):
 
     @property
     def label(self) -> str:
-        """The name that its publisher writes."""
+        """The name as its publisher writes it."""
 
     @property
     def title(self) -> str:
@@ -76,11 +76,11 @@ class Format(Protocol):
 
     @property
     def prefix(self) -> str:
-        """The letters that its codes begin with."""
+        """The prefix of its codes."""
 
     @property
     def noun(self) -> str:
-        """What is counted in its files, such as `row`."""
+        """The noun for what is counted in its files, such as `row`."""
 
     @property
     def versions(self) -> Mapping[str, Sequence[str]]:
@@ -88,7 +88,7 @@ class Format(Protocol):
 
     @property
     def places(self) -> Mapping[str, Place]:
-        """The place in a run of each kind of document."""
+        """The role in a run of each kind of document."""
 
     @property
     def options(self) -> Set[str]:
@@ -96,9 +96,9 @@ class Format(Protocol):
 
     @property
     def is_sure(self) -> bool:
-        """Whether its documents show it by members that no harness log has.
+        """Whether its documents have members that no harness log has.
 
-        Formats that documents show by their shape alone are asked after the harness logs.
+        Formats whose documents are recognised only by their shape are tried after the harness logs.
         """
         return True
 
@@ -126,12 +126,12 @@ class Format(Protocol):
         """Return its rules, without those that all formats share."""
 
     def recognised(self, file: Beginning) -> str | None:
-        """Return the kind of document that a file is, None for a file of another format."""
+        """Return the kind of document of a file, or None for a file of another format."""
 
     def recognised_late(self, _file: Beginning, /) -> str | None:
-        """Return the kind of a document whose beginning does not show it, None for none.
+        """Return the kind of a document whose beginning does not show it, or None.
 
-        It is asked only where no format recognises the file.
+        It is called only if no format recognises the file.
         """
         return None
 
@@ -146,7 +146,7 @@ class Format(Protocol):
     def find(self, path: str, aggregate: str | None, inputs: str | None) -> Iterator[Run | NoInput]:
         """Find the runs of one input and of the documents named beside it.
 
-        Raises UsageError where they do not go together.
+        Raises UsageError if they do not belong together.
         """
 
     def check(
@@ -154,15 +154,15 @@ class Format(Protocol):
     ) -> RunSummary:
         """Check one run and hand its findings to `show`, in order.
 
-        `detect` recognises files of all formats. Raises UsageError where options do not go with
-        the run, and CannotWrite.
+        `detect` recognises files of all formats. Raises UsageError if the options do not fit the
+        run, and CannotWrite.
         """
 
     def records(self, document: Any) -> Iterator[Any]:
         """Iterate over the records in a parsed document; a row is its own only record."""
 
     def record_view(self, record: Any, version: str) -> RecordView:
-        """Return the view of one record, which `records` gave, of a document of a version."""
+        """Return the view of one record from `records`, in a document of a version."""
 
 
 class RowFormat(Format, Protocol):
@@ -177,7 +177,7 @@ class RowFormat(Format, Protocol):
 
     @property
     def aggregate_signs(self) -> Set[str]:
-        """Members that an aggregate alone has."""
+        """Members that only an aggregate has."""
 
     @property
     def aggregate_members(self) -> Set[str]:
@@ -211,26 +211,26 @@ class RowFormat(Format, Protocol):
 
 
 class PairedFormat(Format, Protocol):
-    """A format whose documents belong together by what they say."""
+    """A format whose documents belong together by their content."""
 
     __slots__ = ()
 
     @property
     def grouping(self) -> Literal["documents"]:
-        """How its files go together: documents that name each other."""
+        """How its files belong together: documents that name each other."""
         return "documents"
 
     @property
     def companions(self) -> Mapping[str, Sequence[str]]:
-        """Kinds of document that count only beside one of other kinds in the same folder."""
+        """Kinds of document that count only if one of other kinds is in the same folder."""
         return {}
 
     def pair(
         self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
     ) -> Iterator[Run | NoInput]:
-        """Pair documents, given by kind and path as often as they are asked for.
+        """Pair documents, given by kind and path each time that `documents` is called.
 
-        Those that were `named` in one call go together although their ids differ.
+        With `named`, documents that were named in one call are paired although their ids differ.
         """
 
 
@@ -241,7 +241,7 @@ class FolderFormat(Format, Protocol):
 
     @property
     def grouping(self) -> Literal["folder"]:
-        """How its files go together: all below one folder."""
+        """How its files belong together: all below one folder."""
         return "folder"
 
     @property
@@ -257,13 +257,13 @@ class FolderFormat(Format, Protocol):
 
 
 AnyFormat = RowFormat | PairedFormat | FolderFormat
-"""A format of which `grouping` tells how its files go together."""
+"""A format; `grouping` says how its files belong together."""
 
 
 @cache
 def other_formats() -> str:
-    """Return the advice for a document that is not one of the format that was asked for."""
-    # The folders are the formats: so a format can list the others without knowing them.
+    """Return the advice for a document of another format than the requested one."""
+    # The folders are the formats, so a format can list the others without importing them.
     import pkgutil
 
     folders = pkgutil.iter_modules([os.path.dirname(__file__)])

@@ -1,4 +1,4 @@
-"""The formats that are known: the only module that names them.
+"""The known formats: the only module that names them.
 
 A new format is a folder with a `format.py`, and one line in `_PREFIXES`.
 """
@@ -31,14 +31,14 @@ NAMES: Final = tuple(_PREFIXES)
 """The formats as `--input-format` takes them."""
 
 MAIN: Final = MAIN_FORMAT
-"""The format of rows where nothing shows another."""
+"""The default format of rows."""
 
 UNKNOWN: Final = f"not a document of a known format ({', '.join(NAMES)}); --input-format names one"
 """The reason for a document that no format recognises."""
 
 
 class _Formats(Mapping[str, AnyFormat]):
-    """The formats by name; each is loaded when it is asked for."""
+    """The formats by name; each is imported when it is needed."""
 
     def __getitem__(self, name: str) -> AnyFormat:
         if name not in _PREFIXES:
@@ -63,29 +63,29 @@ FORMATS: Final[Mapping[str, AnyFormat]] = _Formats()
 
 
 def main_format() -> RowFormat:
-    """Return the format of rows where nothing shows another."""
+    """Return the default format of rows."""
     return cast("RowFormat", FORMATS[MAIN])
 
 
 def paired_format(name: str) -> PairedFormat | None:
-    """Return a format whose documents are paired by what they say, None for another one."""
+    """Return a format whose documents are paired by their content, or None for another format."""
     found = FORMATS.get(name)
     return found if found is not None and found.grouping == "documents" else None
 
 
 def folder_format(name: str) -> FolderFormat | None:
-    """Return a format whose documents are checked as one folder, None for another one."""
+    """Return a format whose documents are checked as one folder, or None for another format."""
     found = FORMATS.get(name)
     return found if found is not None and found.grouping == "folder" else None
 
 
 def kind_of(file: Beginning, formats: Collection[str] = NAMES) -> Kind | None:
-    """Return what a file shows to be, None where it shows none of the formats.
+    """Return the kind of a file, or None if it shows none of the formats.
 
-    The surest formats are asked first, then the signs of harness logs, and last the formats that
-    documents show by their shape alone.
+    Formats with certain signs are tried first, then harness logs, and last the formats whose
+    documents are recognised only by their shape.
     """
-    # Most files are of the main format, whose members are sure: then no other has to be loaded.
+    # Most files are of the main format, whose signs are certain: no other format need be loaded.
     if MAIN in formats and (kind := main_format().recognised(file)) is not None:
         return Kind(MAIN, kind)
     others = [FORMATS[name] for name in NAMES if name != MAIN and name in formats]
@@ -99,7 +99,7 @@ def kind_of(file: Beginning, formats: Collection[str] = NAMES) -> Kind | None:
 
 
 def kind_late(file: Beginning) -> Kind | None:
-    """Return what a file may be whose beginning shows none of the formats."""
+    """Return the kind of a file whose beginning shows none of the formats, or None."""
     found = ((one.name, one.recognised_late(file)) for one in FORMATS.values())
     return next((Kind(name, kind) for name, kind in found if kind is not None), None)
 
@@ -120,4 +120,4 @@ CATALOGUE: Final = Catalogue(
         for prefix, name in sorted(zip(_PREFIXES.values(), _PREFIXES, strict=True))
     }
 )
-"""The rules of all formats by code, with those that all share."""
+"""The rules of all formats by code, with those that all formats share."""
