@@ -8,14 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from evalstream.formats.base import (
-    DeclaredRows,
-    Detector,
-    Place,
-    RecordView,
-    RowFormat,
-    Show,
-)
+from evalstream.formats.base import DeclaredRows, Detector, Place, RecordView, RowFormat, Show
 from evalstream.formats.eee import documents
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress

@@ -9,13 +9,7 @@ from evalstream.formats.base import RecordView
 from evalstream.formats.eee.row_view import REPEAT_MARKS, answer, input_text
 from evalstream.parsing.json import member
 
-_IDS: Final = (
-    "evaluation_id",
-    "evaluation_name",
-    "evaluation_result_id",
-    "model_id",
-    "sample_id",
-)
+_IDS: Final = ("evaluation_id", "evaluation_name", "evaluation_result_id", "model_id", "sample_id")
 
 
 def record_view(row: Mapping[str, Any], version: str) -> RecordView:

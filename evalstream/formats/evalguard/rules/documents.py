@@ -15,13 +15,7 @@ from evalstream.formats.evalguard.documents import (
 )
 from evalstream.formats.evalguard.paths import leaving
 from evalstream.formats.evalguard.report import is_of_harness, results_of
-from evalstream.formats.evalguard.rules.references import (
-    EVG201,
-    EVG202,
-    EVG203,
-    EVG204,
-    EVG205,
-)
+from evalstream.formats.evalguard.rules.references import EVG201, EVG202, EVG203, EVG204, EVG205
 from evalstream.formats.evalguard.views import (
     Document,
     Subject,

@@ -24,12 +24,7 @@ from evalstream.formats.evalguard.report import (
     tasks_of,
     values_of,
 )
-from evalstream.formats.evalguard.views import (
-    Range,
-    Subject,
-    number_in,
-    ranges_of,
-)
+from evalstream.formats.evalguard.views import Range, Subject, number_in, ranges_of
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
