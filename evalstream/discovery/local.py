@@ -12,7 +12,7 @@ from evalstream.discovery.peek import AggregatePeek, peek_aggregate, peek_data
 from evalstream.discovery.walk import Met, Sort, joined, walk
 from evalstream.io import file_names
 from evalstream.io.containment import FolderBoundary, OutsideFolder
-from evalstream.io.exclusion import Exclusion
+from evalstream.io.file_names import Exclusion
 from evalstream.model.run import NoInput
 
 

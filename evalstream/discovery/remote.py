@@ -11,7 +11,7 @@ from evalstream.discovery.unrecognised import OTHER as OTHER_KIND
 from evalstream.discovery.unrecognised import ROWS_LIKE, Leftovers
 from evalstream.io import file_names
 from evalstream.io.beginning import Beginning
-from evalstream.io.exclusion import Exclusion
+from evalstream.io.file_names import Exclusion
 from evalstream.io.remote import Listed, as_prefix, exists, listed, read_each
 from evalstream.model.errors import CannotCheck
 from evalstream.model.run import NoInput

@@ -20,7 +20,7 @@ from evalstream.formats.base import Place
 from evalstream.formats.registry import FORMATS, MAIN, UNKNOWN, folder_format, paired_format
 from evalstream.io import file_names
 from evalstream.io.beginning import beginning_of
-from evalstream.io.exclusion import Exclusion
+from evalstream.io.file_names import Exclusion
 from evalstream.io.remote import is_remote
 from evalstream.io.spill_table import SpillTable, stored
 from evalstream.model.errors import CannotCheck

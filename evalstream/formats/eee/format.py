@@ -104,7 +104,7 @@ class EeeFormat(RowFormat):
         return (row for row in rows if isinstance(row, dict) and self.declared_in(row) is None)
 
     def record_view(self, record: Any, version: str) -> RecordView:
-        from evalstream.formats.eee.record_view import record_view
+        from evalstream.formats.eee.row_view import record_view
 
         return record_view(record, version)
 
