@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -31,7 +31,7 @@ class EeeFormat(RowFormat):
     title = documents.TITLE
     prefix = "ES"
     noun = "row"
-    places: Mapping[str, Place] = {"instance": "rows", "aggregate": "aggregate"}
+    places: ClassVar[Mapping[str, Place]] = {"instance": "rows", "aggregate": "aggregate"}
     options = frozenset(
         {
             "schema",
