@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from evalstream._version import __version__
@@ -189,12 +188,7 @@ class Ledger:
         """Return itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Close, also after an error, which takes precedence over an error of closing."""
         if kind is None:
             self.close()

@@ -74,9 +74,9 @@ class EeeFormat(RowFormat):
         return cross_run
 
     def rules(self) -> Iterable[Rule]:
-        from evalstream.formats.eee.catalogue import rules
+        from evalstream.formats.eee.catalogue import RULES
 
-        return rules()
+        return RULES
 
     def recognised(self, file: Beginning) -> str | None:
         return documents.recognised(file)

@@ -33,9 +33,9 @@ class EvalGuardFormat(FolderFormat):
     kept_logs = (LM_EVAL,)
 
     def rules(self) -> Iterable[Rule]:
-        from evalstream.formats.evalguard.catalogue import rules
+        from evalstream.formats.evalguard.catalogue import RULES
 
-        return rules()
+        return RULES
 
     def recognised(self, file: Beginning) -> str | None:
         return documents.recognised(file)

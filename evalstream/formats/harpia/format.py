@@ -38,9 +38,9 @@ class HarpiaFormat(PairedFormat):
     companions: ClassVar[Mapping[str, Sequence[str]]] = {UNSURE: (LOG, OUTPUT)}
 
     def rules(self) -> Iterable[Rule]:
-        from evalstream.formats.harpia.catalogue import rules
+        from evalstream.formats.harpia.catalogue import RULES
 
-        return rules()
+        return RULES
 
     def recognised(self, file: Beginning) -> str | None:
         kind = documents.recognised(file)

@@ -37,9 +37,9 @@ class InferevalFormat(PairedFormat):
     event_members = frozenset({"event"})
 
     def rules(self) -> Iterable[Rule]:
-        from evalstream.formats.infereval.catalogue import rules
+        from evalstream.formats.infereval.catalogue import RULES
 
-        return rules()
+        return RULES
 
     def recognised(self, file: Beginning) -> str | None:
         return documents.recognised(file)
