@@ -13,6 +13,7 @@ from paths import SHARED
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_reader import RowReader
+from evalstream.formats.eee.rules.version import MISSING
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options
@@ -81,7 +82,7 @@ def row_violations(line: bytes, version: str, engine: str) -> list[Violation]:
 def aggregate_violations(text: bytes, version: str, engine: str) -> list[Violation]:
     """Say everything that is wrong with an aggregate under one version."""
     violations = aggregate_validator(version, engine).errors(json.loads(text))
-    return explain(violations, own=True, version=version)
+    return explain(violations, own=True, version=version, missing=MISSING)
 
 
 def schema_errors_of(violations: Iterable[Violation | Finding]) -> Errors:
