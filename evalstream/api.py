@@ -18,8 +18,7 @@ from evalstream.io.overwriting import Outputs, journaled
 from evalstream.io.progress import Progress
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.exit_codes import exit_code
-from evalstream.model.finding import Finding, Severity
-from evalstream.model.finding_list import FindingList
+from evalstream.model.finding import Finding, FindingList, Severity
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import Report, RunSummary, Totals
 from evalstream.model.run import NoInput, Run

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from benchmarks.contenders.ajv import AJV
 from benchmarks.contenders.contract import Contender
-from benchmarks.contenders.evalstream import (
-    ALL_FINDINGS,
-    ONE_WORKER,
-    PORTABLE,
-    STDIN,
-    TWO_WORKERS,
-)
+from benchmarks.contenders.evalstream import ALL_FINDINGS, ONE_WORKER, PORTABLE, STDIN, TWO_WORKERS
 from benchmarks.contenders.openssl import FLOOR
 from benchmarks.contenders.python_jsonschema import PYTHON_JSONSCHEMA
 from benchmarks.contenders.sourcemeta import SOURCEMETA

@@ -45,10 +45,5 @@ def missing() -> str | None:
 
 
 UPSTREAM = Contender(
-    "upstream",
-    "every-eval-ever validate",
-    Checks.UPSTREAM,
-    command,
-    has_seen_all,
-    missing=missing,
+    "upstream", "every-eval-ever validate", Checks.UPSTREAM, command, has_seen_all, missing=missing
 )

@@ -12,15 +12,7 @@ from evalstream.model.options import Options, RowRouting
 from evalstream.parsing.json import canonical
 
 WITHOUT_EFFECT: Final = frozenset(
-    {
-        "jobs",
-        "memory_limit",
-        "executor",
-        "dask_address",
-        "dask_scheduler_file",
-        "links",
-        "exclude",
-    }
+    {"jobs", "memory_limit", "executor", "dask_address", "dask_scheduler_file", "links", "exclude"}
 )
 """Options that affect how the work is done or which runs there are, but no verdict."""
 

@@ -19,8 +19,7 @@ from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.errors import WorkerLost
-from evalstream.model.finding import Finding, Violation
-from evalstream.model.finding_list import FindingList
+from evalstream.model.finding import Finding, FindingList, Violation
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
 from evalstream.model.run import ForeignLog, NoInput, Run

@@ -40,8 +40,7 @@ def ledger(
         ),
     ] = None,
     force: Annotated[
-        bool,
-        typer.Option("--force", help="Replace an output file that evalstream did not write."),
+        bool, typer.Option("--force", help="Replace an output file that evalstream did not write.")
     ] = False,
 ) -> None:
     """List the runs that a ledger remembers, filtered or all, or export them as a table."""

@@ -102,10 +102,7 @@ def _parameters(option: Option) -> Iterator[Parameter]:
         rich_help_panel=text.group.value,
     )
     yield Parameter(
-        option.name,
-        Parameter.KEYWORD_ONLY,
-        default=default,
-        annotation=Annotated[kind, described],
+        option.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, described]
     )
     if text.former:
         hidden = typer.Option(*text.former, hidden=True)

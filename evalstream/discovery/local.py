@@ -6,29 +6,13 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from evalstream.discovery import unrecognised
 from evalstream.discovery.file_table import Entry, FileTable, KnownFile
 from evalstream.discovery.peek import AggregatePeek, peek_aggregate, peek_data
-from evalstream.discovery.unrecognised import (
-    DANGLING_LINK,
-    DOCUMENT_LINK,
-    HIDDEN,
-    HIDDEN_LINK,
-    LINK_OUT,
-    OTHER,
-    ROWS_LIKE,
-    SPECIAL,
-    Leftovers,
-)
 from evalstream.discovery.walk import Met, Sort, joined, walk
+from evalstream.io import file_names
 from evalstream.io.containment import FolderBoundary, OutsideFolder
-from evalstream.io.exclusion import Exclusion
-from evalstream.io.file_names import (
-    is_data_name,
-    is_hidden,
-    is_json_name,
-    is_like_rows,
-    is_yaml_name,
-)
+from evalstream.io.file_names import Exclusion
 from evalstream.model.run import NoInput
 
 
@@ -45,7 +29,7 @@ class Folder:
         # The parent of a link's target is not the parent in its path.
         self._base = plain if os.path.realpath(plain) == self.root else path
 
-    def fill(self, tree: FileTable, left: Leftovers) -> Iterator[NoInput]:
+    def fill(self, tree: FileTable, left: unrecognised.Leftovers) -> Iterator[NoInput]:
         """List files that may be data below the folder, and report folders that cannot be listed.
 
         All other files are counted in `left`.
@@ -83,28 +67,28 @@ class Folder:
 
     def is_met_anyway(self, below: str) -> bool:
         """Tell whether the walk reaches a file by its own name and the search reads it."""
-        return _is_shown(below) and is_data_name(below)
+        return _is_shown(below) and file_names.is_data_name(below)
 
     def looks(self, files: Iterable[KnownFile], _tree: FileTable) -> Iterator[AggregatePeek | None]:
         """Peek into listed files; None for files that no longer exist."""
         return (_look(self.path_of(file.path)) for file in files)
 
     def _enters(self, below: str) -> bool:
-        return not is_hidden(below) and not self._exclusion.covers(below)
+        return not file_names.is_hidden(below) and not self._exclusion.covers(below)
 
     def _taken(self, met: Met) -> Entry | str | None:
         """Return the entry to list, or the kind under which to count it, or None for neither."""
-        if is_hidden(met.path):
-            return HIDDEN
+        if file_names.is_hidden(met.path):
+            return unrecognised.HIDDEN
         if met.sort is Sort.FOLDER:
             return None
         if met.sort is Sort.SPECIAL:
-            return SPECIAL
+            return unrecognised.SPECIAL
         if met.sort is Sort.LINK:
             return self._link(met.path)
-        if is_data_name(met.path):
+        if file_names.is_data_name(met.path):
             return Entry(met.path)
-        return ROWS_LIKE if is_like_rows(met.path) else OTHER
+        return unrecognised.ROWS_LIKE if file_names.is_like_rows(met.path) else unrecognised.OTHER
 
     def _link(self, below: str) -> Entry | str | None:
         """Return the entry of a link, or the kind under which to count it, or None for neither."""
@@ -113,36 +97,44 @@ class Folder:
         except OutsideFolder:
             return _link_out(below)
         if target is None:
-            return DANGLING_LINK if _may_be_data(below) else OTHER
+            return unrecognised.DANGLING_LINK if _may_be_data(below) else unrecognised.OTHER
         if self._exclusion.covers_any(target):
             return None
         if os.path.isdir(os.path.join(self.root, target)):
-            return None if _is_shown(target) else HIDDEN_LINK
+            return None if _is_shown(target) else unrecognised.HIDDEN_LINK
         return self._link_to_file(below, target)
 
     def _link_to_file(self, below: str, target: str) -> Entry | str | None:
         if not os.path.isfile(os.path.join(self.root, target)):
-            return SPECIAL
-        if is_data_name(below):
+            return unrecognised.SPECIAL
+        if file_names.is_data_name(below):
             return Entry(below, target=target)
-        return ROWS_LIKE if is_like_rows(below) and not self.is_met_anyway(target) else None
+        return (
+            unrecognised.ROWS_LIKE
+            if file_names.is_like_rows(below) and not self.is_met_anyway(target)
+            else None
+        )
 
 
 def _look(path: str) -> AggregatePeek | None:
-    if is_json_name(path):
+    if file_names.is_json_name(path):
         return peek_aggregate(path)
     return peek_data(path)
 
 
 def _link_out(below: str) -> str:
-    if is_json_name(below) or is_yaml_name(below) or not os.path.splitext(below)[1]:
-        return DOCUMENT_LINK
-    return LINK_OUT if _may_be_data(below) else OTHER
+    if (
+        file_names.is_json_name(below)
+        or file_names.is_yaml_name(below)
+        or not os.path.splitext(below)[1]
+    ):
+        return unrecognised.DOCUMENT_LINK
+    return unrecognised.LINK_OUT if _may_be_data(below) else unrecognised.OTHER
 
 
 def _may_be_data(below: str) -> bool:
     """Tell whether a link may lead, by its name, to data or to a folder with data in it."""
-    return is_like_rows(below) or not below.lower().endswith(_NO_DATA)
+    return file_names.is_like_rows(below) or not below.lower().endswith(_NO_DATA)
 
 
 _NO_DATA: Final = (

@@ -13,8 +13,7 @@ from typing import Final
 from evalstream.discovery.file_table import Entry, FileTable
 from evalstream.discovery.patterns import WILD
 from evalstream.discovery.walk import Met, Sort, joined, walk
-from evalstream.io.exclusion import Exclusion
-from evalstream.io.file_names import NO_ENDING, is_data_name
+from evalstream.io.file_names import NO_ENDING, Exclusion, is_data_name
 from evalstream.io.names import split_root
 from evalstream.io.remote import is_remote, listed
 from evalstream.model.run import NoInput

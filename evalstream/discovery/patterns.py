@@ -51,7 +51,7 @@ def expanded(
         try:
             if isinstance(one, str) and is_pattern(one):
                 from evalstream.discovery.pattern_matches import matches
-                from evalstream.io.exclusion import Exclusion
+                from evalstream.io.file_names import Exclusion
 
                 yield from matches(one, Exclusion(exclude))
             else:

@@ -5,31 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import tee
 
+from evalstream.discovery import peek
 from evalstream.discovery.file_table import Entry, FileTable, KnownFile
-from evalstream.discovery.peek import (
-    AGGREGATE,
-    OTHER,
-    ROWS,
-    TOO_LARGE,
-    AggregatePeek,
-    peek_bytes,
-    peeked,
-)
 from evalstream.discovery.unrecognised import OTHER as OTHER_KIND
 from evalstream.discovery.unrecognised import ROWS_LIKE, Leftovers
+from evalstream.io import file_names
 from evalstream.io.beginning import Beginning
-from evalstream.io.exclusion import Exclusion
-from evalstream.io.file_names import (
-    ALL_ROWS_ENDINGS,
-    SAMPLES,
-    is_data_name,
-    is_json_name,
-    is_like_rows,
-    is_packed_json_name,
-    is_rows_name,
-    is_yaml_name,
-    without_ending,
-)
+from evalstream.io.file_names import Exclusion
 from evalstream.io.remote import Listed, as_prefix, exists, listed, read_each
 from evalstream.model.errors import CannotCheck
 from evalstream.model.run import NoInput
@@ -72,9 +54,11 @@ class Prefix:
 
     def is_met_anyway(self, below: str) -> bool:
         """Tell whether an object is listed under its own name and read."""
-        return is_data_name(below)
+        return file_names.is_data_name(below)
 
-    def looks(self, files: Iterable[KnownFile], tree: FileTable) -> Iterator[AggregatePeek | None]:
+    def looks(
+        self, files: Iterable[KnownFile], tree: FileTable
+    ) -> Iterator[peek.AggregatePeek | None]:
         """Peek into objects, several at a time.
 
         An object whose rows are beside it by name is not read: `x.json` is the aggregate of
@@ -91,10 +75,10 @@ class Prefix:
     def _taken(self, one: Listed, left: Leftovers) -> Entry | None:
         if self._exclusion.covers_any(one.path):
             left.excluded += 1
-        elif is_data_name(one.path):
+        elif file_names.is_data_name(one.path):
             return Entry(*one)
         else:
-            left.add(ROWS_LIKE if is_like_rows(one.path) else OTHER_KIND, one.path)
+            left.add(ROWS_LIKE if file_names.is_like_rows(one.path) else OTHER_KIND, one.path)
         return None
 
 
@@ -106,22 +90,28 @@ def is_readable(url: str) -> bool:
         return False
 
 
-def _looked(file: KnownFile, text: bytes | None) -> AggregatePeek:
+def _looked(file: KnownFile, text: bytes | None) -> peek.AggregatePeek:
     if text is None:
-        return AggregatePeek(AGGREGATE) if is_json_name(file.path) else AggregatePeek(OTHER)
-    if is_json_name(file.path):
-        return peeked(text, file.path)
-    return peek_bytes(Beginning(file.path, text[:PEEK_BYTES], lambda: text))
+        return (
+            peek.AggregatePeek(peek.AGGREGATE)
+            if file_names.is_json_name(file.path)
+            else peek.AggregatePeek(peek.OTHER)
+        )
+    if file_names.is_json_name(file.path):
+        return peek.peeked(text, file.path)
+    return peek.peek_bytes(Beginning(file.path, text[:PEEK_BYTES], lambda: text))
 
 
-def _known_by_list(file: KnownFile, tree: FileTable) -> AggregatePeek | None:
+def _known_by_list(file: KnownFile, tree: FileTable) -> peek.AggregatePeek | None:
     """Return the kind of an object as far as names and sizes show it; None if it must be read."""
-    if is_rows_name(file.path):
-        return AggregatePeek(ROWS)
-    if is_packed_json_name(file.path) or not (is_json_name(file.path) or is_yaml_name(file.path)):
-        return AggregatePeek(OTHER)
+    if file_names.is_rows_name(file.path):
+        return peek.AggregatePeek(peek.ROWS)
+    if file_names.is_packed_json_name(file.path) or not (
+        file_names.is_json_name(file.path) or file_names.is_yaml_name(file.path)
+    ):
+        return peek.AggregatePeek(peek.OTHER)
     if (file.size or 0) > MOST_JSON_BYTES:
-        return AggregatePeek(TOO_LARGE)
-    stem = without_ending(file.path)
-    named = (f"{stem}{SAMPLES}{ending}" for ending in ALL_ROWS_ENDINGS)
-    return AggregatePeek(AGGREGATE) if any(map(tree.known, named)) else None
+        return peek.AggregatePeek(peek.TOO_LARGE)
+    stem = file_names.without_ending(file.path)
+    named = (f"{stem}{file_names.SAMPLES}{ending}" for ending in file_names.ALL_ROWS_ENDINGS)
+    return peek.AggregatePeek(peek.AGGREGATE) if any(map(tree.known, named)) else None

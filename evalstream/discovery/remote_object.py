@@ -8,12 +8,7 @@ from evalstream.discovery.declared_rows import is_outside
 from evalstream.discovery.pairing import without_rows
 from evalstream.discovery.peek import AGGREGATE, BROKEN, LIKE_AGGREGATE, AggregatePeek, peeked
 from evalstream.discovery.remote import is_readable
-from evalstream.io.file_names import (
-    aggregate_candidates,
-    ends_like_ours,
-    is_json_name,
-    rows_named_like,
-)
+from evalstream.io import file_names
 from evalstream.io.remote import listed, read_whole
 from evalstream.model.run import Run
 from evalstream.parsing.limits import MOST_JSON_BYTES
@@ -31,7 +26,7 @@ def stands_for_prefix(url: str) -> bool:
         return False
     if url.endswith("/"):
         return True
-    if ends_like_ours(url) or "?" in url or is_readable(url):
+    if file_names.ends_like_ours(url) or "?" in url or is_readable(url):
         return False
     return any(listed(url))
 
@@ -44,13 +39,13 @@ def found_at(url: str) -> Run | AggregatePeek:
     MissingExtra.
     """
     is_signed = "?" in url and url.startswith(_WEB)
-    if not is_json_name(url.partition("?")[0]):
-        candidates = [] if is_signed else aggregate_candidates(url)
+    if not file_names.is_json_name(url.partition("?")[0]):
+        candidates = [] if is_signed else file_names.aggregate_candidates(url)
         return Run(url, next(filter(is_readable, candidates), None))
     look = peeked(read_whole(url, MOST_JSON_BYTES), url)
     if look.kind not in (AGGREGATE, BROKEN, LIKE_AGGREGATE):
         return look
-    named = [] if is_signed else [*_beside(url, look.declared), *rows_named_like(url)]
+    named = [] if is_signed else [*_beside(url, look.declared), *file_names.rows_named_like(url)]
     rows = next(filter(is_readable, named), None)
     if rows is not None:
         return Run(rows, url)

@@ -7,40 +7,20 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from typing import Final
 
+from evalstream.discovery import peek
 from evalstream.discovery.counterpart import Neighbourhood
 from evalstream.discovery.local import Folder
 from evalstream.discovery.named_files import NamedDocument
 from evalstream.discovery.pairing import FileTree, FoundRuns
-from evalstream.discovery.peek import (
-    AGGREGATE,
-    ASIDE,
-    BROKEN,
-    DOCUMENT,
-    LIKE_AGGREGATE,
-    LOG,
-    OTHER,
-    ROWS,
-    STRANGE,
-    TOO_LARGE,
-    AggregatePeek,
-    is_array,
-    peek_data,
-)
 from evalstream.discovery.remote import Prefix
 from evalstream.discovery.remote_object import found_at, stands_for_prefix
 from evalstream.discovery.search_folder import TOO_LARGE_REASON, identified, log_found, runs_in
 from evalstream.discovery.walk import real_path
 from evalstream.formats.base import Place
 from evalstream.formats.registry import FORMATS, MAIN, UNKNOWN, folder_format, paired_format
+from evalstream.io import file_names
 from evalstream.io.beginning import beginning_of
-from evalstream.io.exclusion import Exclusion
-from evalstream.io.file_names import (
-    NO_ENDING,
-    ends_like_ours,
-    is_json_name,
-    is_rows_name,
-    is_yaml_name,
-)
+from evalstream.io.file_names import Exclusion
 from evalstream.io.remote import is_remote
 from evalstream.io.spill_table import SpillTable, stored
 from evalstream.model.errors import CannotCheck
@@ -114,42 +94,46 @@ class Search:
         yield self._by_content(path)
 
     def _by_content(self, path: str) -> FoundRuns:
-        if not os.path.isfile(path) and (os.path.exists(path) or not ends_like_ours(path)):
+        if not os.path.isfile(path) and (
+            os.path.exists(path) or not file_names.ends_like_ours(path)
+        ):
             return self._of_main(Run(path, None))
-        if is_rows_name(path):
+        if file_names.is_rows_name(path):
             aggregate = self._near.aggregate_of(path)
             is_rows = aggregate is not None or self._any_rows
-            look = AggregatePeek(OTHER) if is_rows else peek_data(path)
-            if look.kind not in (LOG, DOCUMENT) or not self._knows(look):
+            look = peek.AggregatePeek(peek.OTHER) if is_rows else peek.peek_data(path)
+            if look.kind not in (peek.LOG, peek.DOCUMENT) or not self._knows(look):
                 return self._of_main(Run(path, aggregate))
         else:
-            json = self._near.look(path) if is_json_name(path) else peek_data(path)
-            look = json or AggregatePeek(BROKEN)
-        if look.kind == LOG:
+            json = self._near.look(path) if file_names.is_json_name(path) else peek.peek_data(path)
+            look = json or peek.AggregatePeek(peek.BROKEN)
+        if look.kind == peek.LOG:
             return log_found(path, look)._replace(row_records=(self._identity(path),))
-        if look.kind == DOCUMENT and self._knows(look):
+        if look.kind == peek.DOCUMENT and self._knows(look):
             return _document_at(path, look, self._identity(path))
         return self._of_look(path, look)
 
-    def _of_look(self, path: str, look: AggregatePeek) -> FoundRuns:
+    def _of_look(self, path: str, look: peek.AggregatePeek) -> FoundRuns:
         """Return the run of a file that is not a document of another format."""
-        is_aggregate = look.kind in (AGGREGATE, BROKEN, LIKE_AGGREGATE)
-        is_by_name = look.kind == OTHER and self._near.has_samples(path)
-        if is_json_name(path) and (is_aggregate or is_by_name):
+        is_aggregate = look.kind in (peek.AGGREGATE, peek.BROKEN, peek.LIKE_AGGREGATE)
+        is_by_name = look.kind == peek.OTHER and self._near.has_samples(path)
+        if file_names.is_json_name(path) and (is_aggregate or is_by_name):
             return self._of_main(self._near.run_of(path, look.declared))
-        if look.kind == TOO_LARGE:
+        if look.kind == peek.TOO_LARGE:
             return FoundRuns(NoInput(path, TOO_LARGE_REASON))
-        if not ends_like_ours(path) and look.kind == ROWS:
-            return FoundRuns(NoInput(path, NO_ENDING))
-        if look.kind in (OTHER, STRANGE, ASIDE) and not self._is_array(path):
+        if not file_names.ends_like_ours(path) and look.kind == peek.ROWS:
+            return FoundRuns(NoInput(path, file_names.NO_ENDING))
+        if look.kind in (peek.OTHER, peek.STRANGE, peek.ASIDE) and not self._is_array(path):
             whole = next(filter(None, map(folder_format, self._formats)), None)
-            if is_yaml_name(path) and whole is not None:
+            if file_names.is_yaml_name(path) and whole is not None:
                 return identified(Run(path, None, format=whole.name))
-            return FoundRuns(NoInput(path, UNKNOWN if ends_like_ours(path) else NO_ENDING))
+            return FoundRuns(
+                NoInput(path, UNKNOWN if file_names.ends_like_ours(path) else file_names.NO_ENDING)
+            )
         return self._of_main(Run(path, self._near.aggregate_of(path)))
 
-    def _knows(self, look: AggregatePeek) -> bool:
-        return look.kind == LOG or (look.detail or "").split(" ")[0] in self._formats
+    def _knows(self, look: peek.AggregatePeek) -> bool:
+        return look.kind == peek.LOG or (look.detail or "").split(" ")[0] in self._formats
 
     def _of_main(self, run: Run) -> FoundRuns:
         names = (name for name in (run.rows, run.aggregate) if name is not None)
@@ -166,17 +150,17 @@ class Search:
             return
         if isinstance(found, Run):
             yield identified(found)._replace(is_named=True)
-        elif found.kind == LOG:
+        elif found.kind == peek.LOG:
             yield log_found(url, found)
-        elif found.kind == DOCUMENT and self._knows(found):
+        elif found.kind == peek.DOCUMENT and self._knows(found):
             yield _document_at(url, found, url)._replace(is_named=True)
         else:
-            yield FoundRuns(Run(url, None) if found.kind == ROWS else NoInput(url, UNKNOWN))
+            yield FoundRuns(Run(url, None) if found.kind == peek.ROWS else NoInput(url, UNKNOWN))
 
     def _is_array(self, path: str) -> bool:
         """Tell whether a file holds a list of objects, which may be rows."""
         file = beginning_of(path)
-        return ends_like_ours(path) and is_array(file.head) and bool(file.seen.keys)
+        return file_names.ends_like_ours(path) and peek.is_array(file.head) and bool(file.seen.keys)
 
     def _identity(self, path: str) -> str:
         """Return the one path of a file, without resolving each parent folder again."""
@@ -189,7 +173,7 @@ class Search:
 _PLACES: Final[tuple[Place, ...]] = ("rows", "aggregate", "inputs")
 
 
-def _document_at(path: str, look: AggregatePeek, identity: str) -> FoundRuns:
+def _document_at(path: str, look: peek.AggregatePeek, identity: str) -> FoundRuns:
     """Return a named document; its pair is known when all inputs are."""
     name, _ = (look.detail or "").split(" ", maxsplit=1)
     if paired_format(name) is None:

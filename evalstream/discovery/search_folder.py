@@ -8,31 +8,10 @@ from contextlib import ExitStack, closing
 from functools import lru_cache
 from typing import Final
 
+from evalstream.discovery import peek, unrecognised
 from evalstream.discovery.document_sets import Gathered
 from evalstream.discovery.file_table import FileTable, KnownFile
 from evalstream.discovery.pairing import FileTree, FoundRuns, Pairing
-from evalstream.discovery.peek import (
-    AGGREGATES,
-    ASIDE,
-    BROKEN,
-    DOCUMENT,
-    LIKE_AGGREGATE,
-    LOG,
-    OTHER,
-    ROWS,
-    TOO_LARGE,
-    AggregatePeek,
-)
-from evalstream.discovery.unrecognised import (
-    AGGREGATE_LIKE,
-    DOCUMENT_LINK,
-    EVENTS,
-    JSON,
-    LINK_OUT,
-    ROWS_LIKE,
-    STORED_DOCUMENT,
-    Leftovers,
-)
 from evalstream.discovery.unrecognised import OTHER as OTHER_KIND
 from evalstream.discovery.walk import real_path
 from evalstream.engine.harness_logs import Log
@@ -71,7 +50,7 @@ def runs_in(
             yield FoundRuns(left)
 
 
-def log_found(path: str, look: AggregatePeek) -> FoundRuns:
+def log_found(path: str, look: peek.AggregatePeek) -> FoundRuns:
     """Return the message about a harness's log."""
     reason = Log(*(look.detail or "").split(": ", 1)).described(path)
     return FoundRuns(ForeignLog(path, reason))
@@ -99,7 +78,7 @@ class _Search:
         self._whole: FolderFormat | None = None
         self.any_rows = False
         self._holds_any = lru_cache(maxsize=1)(tree.holds_any)
-        self.left = Leftovers()
+        self.left = unrecognised.Leftovers()
 
     def found(self, path: str) -> Iterator[FoundRuns]:
         """List the files, and iterate over the runs, those of rows first."""
@@ -113,9 +92,9 @@ class _Search:
                 yield one
         yield from map(identified, self._gathered.runs())
         if self._whole is not None:
-            self.left.take_back(DOCUMENT_LINK)
+            self.left.take_back(unrecognised.DOCUMENT_LINK)
             yield from map(identified, self._whole.find(path, None, None))
-        self.left.join(DOCUMENT_LINK, LINK_OUT)
+        self.left.join(unrecognised.DOCUMENT_LINK, unrecognised.LINK_OUT)
 
     def _format_of_folder(self) -> FolderFormat | None:
         """Return the format that checks the folder as a whole, beside others, or None."""
@@ -125,11 +104,11 @@ class _Search:
         return next((one for one in wholes if self._is_of(one.name)), None)
 
     def _is_of(self, name: str) -> bool:
-        return self._formats == (name,) or self._tree.holds(DOCUMENT, name)
+        return self._formats == (name,) or self._tree.holds(peek.DOCUMENT, name)
 
     def _gather(self) -> None:
         """Collect the documents of other formats; they decide the kind of other files."""
-        for file in self._tree.of_kind(DOCUMENT):
+        for file in self._tree.of_kind(peek.DOCUMENT):
             look = file.look
             if look is not None and self._is_document(look) and self._pairing.speaks(file):
                 self._gather_one(file, look.detail or "")
@@ -139,16 +118,16 @@ class _Search:
         paired = paired_format(name)
         if paired is None:
             if self._place.kind != "folder":
-                self.left.add(STORED_DOCUMENT, file.path)
+                self.left.add(unrecognised.STORED_DOCUMENT, file.path)
             return
         beside = tuple(f"{name} {other}" for other in paired.companions.get(kind, ()))
         if beside and not self._holds_any(os.path.dirname(file.path), beside):
-            self.left.add(JSON, file.path)
+            self.left.add(unrecognised.JSON, file.path)
         else:
             self._gathered.add(detail, self._place.path_of(file.path))
 
-    def _is_document(self, look: AggregatePeek) -> bool:
-        return look.kind == DOCUMENT and _format_of(look) in self._formats
+    def _is_document(self, look: peek.AggregatePeek) -> bool:
+        return look.kind == peek.DOCUMENT and _format_of(look) in self._formats
 
     def _of(self, file: KnownFile) -> FoundRuns | None:
         """Return the run of a file, or a message about it, or None if it makes no run."""
@@ -157,54 +136,64 @@ class _Search:
             return None
         if self._whole is not None and self._is_within(self._whole, file, look):
             return None
-        is_log = look.kind == LOG and not (self.any_rows and is_rows_name(file.path))
+        is_log = look.kind == peek.LOG and not (self.any_rows and is_rows_name(file.path))
         found = self._log(file, look) if is_log else self._of_main(file, look)
         if found is None:
             self.left.add(self._kind_left(file, look), file.path)
         return found
 
-    def _of_main(self, file: KnownFile, look: AggregatePeek) -> FoundRuns | None:
+    def _of_main(self, file: KnownFile, look: peek.AggregatePeek) -> FoundRuns | None:
         """Return the run of an aggregate or of rows, or None for another file."""
         if MAIN not in self._formats:
             return None
-        if look.kind in AGGREGATES:
+        if look.kind in peek.AGGREGATES:
             return self._pairing.of_aggregate(file)
-        are_rows = is_rows_name(file.path) and (look.kind == OTHER or self.any_rows)
-        if look.kind == ROWS or are_rows:
+        are_rows = is_rows_name(file.path) and (look.kind == peek.OTHER or self.any_rows)
+        if look.kind == peek.ROWS or are_rows:
             return self._pairing.of_rows(file)
-        if look.kind == TOO_LARGE:
+        if look.kind == peek.TOO_LARGE:
             return FoundRuns(NoInput(self._place.path_of(file.path), TOO_LARGE_REASON))
         return None
 
-    def _log(self, file: KnownFile, look: AggregatePeek) -> FoundRuns:
+    def _log(self, file: KnownFile, look: peek.AggregatePeek) -> FoundRuns:
         one = log_found(self._place.path_of(file.path), look)
         return one._replace(row_records=(self._place.identity(file.true_path),))
 
-    def _is_within(self, whole: FolderFormat, file: KnownFile, look: AggregatePeek) -> bool:
+    def _is_within(self, whole: FolderFormat, file: KnownFile, look: peek.AggregatePeek) -> bool:
         """Tell whether the format that checks the whole folder reads a file."""
         if is_yaml_name(file.path):
             return True
         if not is_json_name(file.path):
             return False
-        if look.kind == DOCUMENT:
+        if look.kind == peek.DOCUMENT:
             return _format_of(look) == whole.name
-        if look.kind == LOG:
+        if look.kind == peek.LOG:
             return (look.detail or "").startswith(tuple(whole.kept_logs))
         folders = [os.path.basename(self._place.root), *file.path.split("/")[:-1]]
-        is_open = look.kind in (OTHER, LIKE_AGGREGATE, BROKEN) and look.detail != MAIN
+        is_open = (
+            look.kind in (peek.OTHER, peek.LIKE_AGGREGATE, peek.BROKEN) and look.detail != MAIN
+        )
         is_like = look.detail == whole.name or whole.kind_of_folder(folders) is not None
         return is_open and is_like
 
-    def _kind_left(self, file: KnownFile, look: AggregatePeek) -> str:
+    def _kind_left(self, file: KnownFile, look: peek.AggregatePeek) -> str:
         """Return the kind under which a file that no format takes is counted."""
-        if look.kind == ASIDE:
+        if look.kind == peek.ASIDE:
             return look.detail or ""
         if is_rows_name(file.path):
-            return EVENTS if look.detail == EVENTS and self._expects_events() else ROWS_LIKE
+            return (
+                unrecognised.EVENTS
+                if look.detail == unrecognised.EVENTS and self._expects_events()
+                else unrecognised.ROWS_LIKE
+            )
         if not is_json_name(without_packing(file.path)):
             return OTHER_KIND
         is_beside = self._gathered.has(_format_of(look))
-        return JSON if look.kind == OTHER and not is_beside else AGGREGATE_LIKE
+        return (
+            unrecognised.JSON
+            if look.kind == peek.OTHER and not is_beside
+            else unrecognised.AGGREGATE_LIKE
+        )
 
     def _expects_events(self) -> bool:
         """Tell whether the folder has documents of a format that writes a log of events."""
@@ -212,5 +201,5 @@ class _Search:
         return any(map(self._gathered.has, writers))
 
 
-def _format_of(look: AggregatePeek) -> str:
+def _format_of(look: peek.AggregatePeek) -> str:
     return (look.detail or "").split(" ")[0]

@@ -10,8 +10,7 @@ from typing import Generic, TypeVar
 from evalstream.engine.context import CheckContext
 from evalstream.engine.result import BlockResult, Counts, LocatedViolation, shorten_values
 from evalstream.io.line_index import LineIndex
-from evalstream.model.finding import Finding, Violation
-from evalstream.model.finding_list import FindingList
+from evalstream.model.finding import Finding, FindingList, Violation
 from evalstream.rules.base import place_in
 from evalstream.rules.catalogue import Selection
 from evalstream.rules.torn_line import HALF_WRITTEN, with_rows_before

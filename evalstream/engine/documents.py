@@ -36,11 +36,7 @@ class DocumentCheck:
     """
 
     def __init__(
-        self,
-        run: Run,
-        options: Options,
-        show: Callable[[Finding], None],
-        catalogue: Catalogue,
+        self, run: Run, options: Options, show: Callable[[Finding], None], catalogue: Catalogue
     ) -> None:
         self._started = time.perf_counter()
         self.run, self.options = run, options

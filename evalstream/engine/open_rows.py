@@ -15,20 +15,13 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from evalstream.engine import layout
 from evalstream.engine.layout import Layout
 from evalstream.engine.routing import Sink
+from evalstream.io import stream
 from evalstream.io.compression import DecompressingReader, compression_of
 from evalstream.io.digest import RunningDigest
 from evalstream.io.file import FileSource
 from evalstream.io.follow import FollowedFile
 from evalstream.io.remote import is_remote
 from evalstream.io.standard_input import STANDARD_INPUT
-from evalstream.io.stream import (
-    DescriptorReader,
-    FileReader,
-    PrefixedReader,
-    StoppableReader,
-    StreamSource,
-    TappedReader,
-)
 from evalstream.model.block import Block, ByteStream
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
@@ -38,7 +31,7 @@ from evalstream.model.signals import STOPPING, Stopped
 if TYPE_CHECKING:
     from evalstream.parsing.array_splitter import ArrayError, Element
 
-Source = FileSource | StreamSource
+Source = FileSource | stream.StreamSource
 
 MAGIC_BYTES: Final = 6
 """How many bytes show a compression; the longest signature is that of xz."""
@@ -87,15 +80,15 @@ class OpenRows:
 
     def rest(self, offset: int) -> IO[bytes] | None:
         """Return the bytes cut off the line at an offset, or None."""
-        return self.source.rest(offset) if isinstance(self.source, StreamSource) else None
+        return self.source.rest(offset) if isinstance(self.source, stream.StreamSource) else None
 
     def blocks(self, length: int, longest: int) -> Iterator[Block | None]:
         """Iterate over blocks of rows of about `length` bytes; None stands for a pause."""
-        if self.layout.kind == layout.JSON_ARRAY and isinstance(self.source, StreamSource):
+        if self.layout.kind == layout.JSON_ARRAY and isinstance(self.source, stream.StreamSource):
             return self._elements(self.source, length, longest)
         return self.source.blocks(length)
 
-    def _elements(self, source: StreamSource, length: int, longest: int) -> Iterator[Block]:
+    def _elements(self, source: stream.StreamSource, length: int, longest: int) -> Iterator[Block]:
         """Iterate over the elements of an array as if they were lines."""
         from evalstream.parsing.array_splitter import ArrayError, ArraySplitter
 
@@ -240,10 +233,10 @@ def _reader(path: str, options: Options) -> ByteStream:
     if options.routing.follow:
         return FollowedFile(path, options.routing.idle_timeout)
     if _is_regular(path):
-        return FileReader(path)
+        return stream.FileReader(path)
     # Opening a named pipe waits for a writer.
     with STOPPING.interruptible():
-        return DescriptorReader(os.open(path, os.O_RDONLY), owned=True)
+        return stream.DescriptorReader(os.open(path, os.O_RDONLY), owned=True)
 
 
 def _streamed(
@@ -256,16 +249,16 @@ def _streamed(
     of_aggregates: Collection[str],
 ) -> OpenRows:
     origin = reader
-    reader = StoppableReader(reader)
+    reader = stream.StoppableReader(reader)
     for tap in taps:
-        reader = TappedReader(reader, tap)
+        reader = stream.TappedReader(reader, tap)
     start = _start(reader)
     packed, stored = compression_of(start), None
-    reader = PrefixedReader(start, reader)
+    reader = stream.PrefixedReader(start, reader)
     if packed is not None:
         stored = RunningDigest(algorithms)
-        reader = DecompressingReader(TappedReader(reader, stored.update), packed)
-    source = StreamSource(
+        reader = DecompressingReader(stream.TappedReader(reader, stored.update), packed)
+    source = stream.StreamSource(
         reader,
         name,
         options.max_line_bytes,

@@ -14,22 +14,13 @@ from evalstream.model.finding import Violation
 from evalstream.model.row_record import RowRecords
 from evalstream.parsing import json
 from evalstream.parsing.json_schema import finite_check
+from evalstream.rules import syntax
 from evalstream.rules.inputs import ES003, noise_check
-from evalstream.rules.syntax import (
-    BEGINS_WITH_MARK,
-    ES102,
-    ES107,
-    ES108,
-    ES110,
-    ES113,
-    ObjectReading,
-    read_object,
-)
 from evalstream.rules.torn_line import last_line, newline_missing
 from evalstream.stats.tally import Tally
 
 JSON_BLANK: Final = b" \t\r"
-UNCERTAIN: Final = frozenset({ES107.code, ES108.code})
+UNCERTAIN: Final = frozenset({syntax.ES107.code, syntax.ES108.code})
 """After one of these violations the values of a record are uncertain."""
 
 
@@ -86,7 +77,7 @@ class RecordEngine:
     def expect(self, size: int) -> None:
         """Do nothing: there is nothing to prepare for `size` more bytes."""
 
-    def read(self, line: bytes, offset: int, *, torn: bool) -> ObjectReading:
+    def read(self, line: bytes, offset: int, *, torn: bool) -> syntax.ObjectReading:
         """Read a line that must hold a record."""
         if not self._shallow:
             try:
@@ -94,11 +85,13 @@ class RecordEngine:
             except ValueError:
                 value = None
             if value.__class__ is dict and self._finite(value):
-                return ObjectReading(value, [])
+                return syntax.ObjectReading(value, [])
         depth, noun = self.context.options.max_depth, self.record.noun
-        return read_object(line, depth, torn=torn, noun=noun, offset=offset)
+        return syntax.read_object(line, depth, torn=torn, noun=noun, offset=offset)
 
-    def judged(self, reading: ObjectReading) -> tuple[dict[str, Any] | None, list[Violation]]:
+    def judged(
+        self, reading: syntax.ObjectReading
+    ) -> tuple[dict[str, Any] | None, list[Violation]]:
         """Return the record of a line, or None, and all its violations."""
         violations = [violation for violation, _ in reading.violations]
         if reading.value is None:
@@ -107,7 +100,7 @@ class RecordEngine:
         try:
             said = list(self.record.violations(reading.value, certain=certain))
         except RecursionError:
-            return None, [*violations, ES113.violation("nested too deep to be checked")]
+            return None, [*violations, syntax.ES113.violation("nested too deep to be checked")]
         return reading.value, [*violations, *reading.concerned(said)]
 
 
@@ -133,7 +126,7 @@ class _Pass:
                 self._noted.add(number, offset, None, [ES003.violation(message)])
             elif not line.strip(JSON_BLANK):
                 self._end(line, number, torn=torn)
-                self._noted.add(number, offset, None, [ES110.violation("a blank line")])
+                self._noted.add(number, offset, None, [syntax.ES110.violation("a blank line")])
             else:
                 self._look(line, number, offset, torn=torn)
         self._noted.violations.sort(key=lambda located: (located.line, located.violation.code))
@@ -144,7 +137,7 @@ class _Pass:
         data, start, base, tail, final = self._lines[:5]
         if base + start == 0 and data.startswith(json.UTF8_MARK):
             start = len(json.UTF8_MARK)
-            self._noted.add(1, 0, None, [ES102.violation(BEGINS_WITH_MARK)])
+            self._noted.add(1, 0, None, [syntax.ES102.violation(syntax.BEGINS_WITH_MARK)])
         while start < len(data):
             stop = data.find(b"\n", start)
             if stop < 0:

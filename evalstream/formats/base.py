@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
@@ -62,45 +62,36 @@ class Format(Protocol):
 
     __slots__ = ()
 
-    @property
-    def name(self) -> str:
-        """The name of its folder, as `--input-format` takes it."""
+    name: ClassVar[str]
+    """The name of its folder, as `--input-format` takes it."""
 
-    @property
-    def label(self) -> str:
-        """The name as its publisher writes it."""
+    label: ClassVar[str]
+    """The name that its publisher writes."""
 
-    @property
-    def title(self) -> str:
-        """What its documents are, in one line."""
+    title: ClassVar[str]
+    """What its documents are, in one line."""
 
-    @property
-    def prefix(self) -> str:
-        """The prefix of its codes."""
+    prefix: ClassVar[str]
+    """The letters that its codes begin with."""
 
-    @property
-    def noun(self) -> str:
-        """The noun for what is counted in its files, such as `row`."""
+    noun: ClassVar[str]
+    """What is counted in its files, such as `row`."""
 
     @property
     def versions(self) -> Mapping[str, Sequence[str]]:
         """The documents that have a schema, by version."""
 
-    @property
-    def places(self) -> Mapping[str, Place]:
-        """The role in a run of each kind of document."""
+    places: ClassVar[Mapping[str, Place]]
+    """The place in a run of each kind of document."""
 
-    @property
-    def options(self) -> Set[str]:
-        """The options it understands, of those that `OPTIONS` in discovery lists."""
+    options: ClassVar[Set[str]]
+    """The options it understands, of those that `OPTIONS` in discovery lists."""
 
-    @property
-    def is_sure(self) -> bool:
-        """Whether its documents have members that no harness log has.
+    is_sure: ClassVar[bool] = True
+    """Whether its documents show it by members that no harness log has.
 
-        Formats whose documents are recognised only by their shape are tried after the harness logs.
-        """
-        return True
+    Formats that documents show by their shape alone are asked after the harness logs.
+    """
 
     @property
     def judging_versions(self) -> Sequence[str]:
@@ -112,15 +103,11 @@ class Format(Protocol):
         """The recipes that `--recipe` takes."""
         return ()
 
-    @property
-    def seals(self) -> Sequence[str]:
-        """The members that a seal writes; empty where a document has no place for a seal."""
-        return ()
+    seals: ClassVar[Sequence[str]] = ()
+    """The members that a seal writes; empty where a document has no place for a seal."""
 
-    @property
-    def event_members(self) -> Set[str]:
-        """Members that together show a line of its event log, which is not a document."""
-        return frozenset()
+    event_members: ClassVar[Set[str]] = frozenset()
+    """Members that together show a line of its event log, which is not a document."""
 
     def rules(self) -> Iterable[Rule]:
         """Return its rules, without those that all formats share."""
@@ -170,22 +157,17 @@ class RowFormat(Format, Protocol):
 
     __slots__ = ()
 
-    @property
-    def grouping(self) -> Literal["rows"]:
-        """How its files go together: rows with their aggregate."""
-        return "rows"
+    grouping: ClassVar[Literal["rows"]] = "rows"
+    """How its files go together: rows with their aggregate."""
 
-    @property
-    def aggregate_signs(self) -> Set[str]:
-        """Members that only an aggregate has."""
+    aggregate_signs: ClassVar[Set[str]]
+    """Members that an aggregate alone has."""
 
-    @property
-    def aggregate_members(self) -> Set[str]:
-        """Members that an aggregate has, and hardly any other document."""
+    aggregate_members: ClassVar[Set[str]]
+    """Members that an aggregate has, and hardly any other document."""
 
-    @property
-    def row_members(self) -> Set[str]:
-        """Members that a row has, and hardly any other line."""
+    row_members: ClassVar[Set[str]]
+    """Members that a row has, and hardly any other line."""
 
     @property
     def cross_run(self) -> CrossRunRules:
@@ -215,15 +197,11 @@ class PairedFormat(Format, Protocol):
 
     __slots__ = ()
 
-    @property
-    def grouping(self) -> Literal["documents"]:
-        """How its files belong together: documents that name each other."""
-        return "documents"
+    grouping: ClassVar[Literal["documents"]] = "documents"
+    """How its files go together: documents that name each other."""
 
-    @property
-    def companions(self) -> Mapping[str, Sequence[str]]:
-        """Kinds of document that count only if one of other kinds is in the same folder."""
-        return {}
+    companions: ClassVar[Mapping[str, Sequence[str]]] = {}
+    """Kinds of document that count only beside one of other kinds in the same folder."""
 
     def pair(
         self, documents: Callable[[], Iterator[tuple[str, str]]], *, named: bool
@@ -239,15 +217,11 @@ class FolderFormat(Format, Protocol):
 
     __slots__ = ()
 
-    @property
-    def grouping(self) -> Literal["folder"]:
-        """How its files belong together: all below one folder."""
-        return "folder"
+    grouping: ClassVar[Literal["folder"]] = "folder"
+    """How its files go together: all below one folder."""
 
-    @property
-    def kept_logs(self) -> Sequence[str]:
-        """The harnesses whose logs are documents of the format."""
-        return ()
+    kept_logs: ClassVar[Sequence[str]] = ()
+    """The harnesses whose logs are documents of the format."""
 
     def kind_of_folder(self, folders: Sequence[str]) -> str | None:
         """Return the kind of the documents in a folder, by the names of the folders above them."""

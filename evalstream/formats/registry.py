@@ -11,14 +11,7 @@ from importlib import import_module
 from typing import Final, cast
 
 from evalstream.engine.harness_logs import FOREIGN, log_of
-from evalstream.formats.base import (
-    AnyFormat,
-    FolderFormat,
-    Format,
-    Kind,
-    PairedFormat,
-    RowFormat,
-)
+from evalstream.formats.base import AnyFormat, FolderFormat, Format, Kind, PairedFormat, RowFormat
 from evalstream.io.beginning import Beginning
 from evalstream.model.run import MAIN_FORMAT
 from evalstream.rules.base import Rule

@@ -12,11 +12,7 @@ from evalstream.io.standard_input import STANDARD_INPUT
 from evalstream.io.stream import DescriptorReader
 from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
-from evalstream.parsing.limits import (
-    MOST_JSON_BYTES,
-    read_bounded,
-    read_regular,
-)
+from evalstream.parsing.limits import MOST_JSON_BYTES, read_bounded, read_regular
 
 
 def document_bytes(path: str, watch: Watch | None = None, *, most: int = MOST_JSON_BYTES) -> bytes:

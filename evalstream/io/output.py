@@ -9,7 +9,6 @@ import os
 import stat
 import sys
 import time
-from types import TracebackType
 from typing import IO, Final, Protocol
 
 from evalstream.io.temporary import TemporaryFile
@@ -70,12 +69,7 @@ class Output:
         """Return itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Finish: rename the complete file, or remove the incomplete one."""
         if self._path is None:
             with contextlib.suppress(*([] if kind is None else [OSError])):

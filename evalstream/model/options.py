@@ -115,20 +115,13 @@ class RowRouting:
         None, "Fail, and do not seal, unless there are N rows.", Group.RULES, "N", seals=True
     )
     expect_samples: int | None = _option(
-        None,
-        "Fail, and do not seal, unless rows score N samples.",
-        Group.RULES,
-        "N",
-        seals=True,
+        None, "Fail, and do not seal, unless rows score N samples.", Group.RULES, "N", seals=True
     )
     follow: bool = _option(
         False, "Continue reading while the file grows, with running counts.", Group.INPUT
     )
     idle_timeout: float = _option(
-        30.0,
-        "Stop following a file that has not grown for this time.",
-        Group.INPUT,
-        "SECONDS",
+        30.0, "Stop following a file that has not grown for this time.", Group.INPUT, "SECONDS"
     )
 
     @property
@@ -150,11 +143,7 @@ class Options:
     """
 
     select: tuple[str, ...] = _option(
-        (),
-        "Only these rules, by code or prefix (ES4,ES501).",
-        Group.RULES,
-        "CODES",
-        seals=True,
+        (), "Only these rules, by code or prefix (ES4,ES501).", Group.RULES, "CODES", seals=True
     )
     ignore: tuple[str, ...] = _option((), "Rules to skip.", Group.RULES, "CODES", seals=True)
     strict: bool = _option(False, "Treat warnings as errors.", Group.RULES, seals=True)
@@ -220,10 +209,7 @@ class Options:
         former=("--format-name",),
     )
     exclude: tuple[str, ...] = _option(
-        (),
-        "Skip files in folders whose path or name matches (repeatable).",
-        Group.INPUT,
-        "PATTERN",
+        (), "Skip files in folders whose path or name matches (repeatable).", Group.INPUT, "PATTERN"
     )
     executor: str = _option(
         "auto",
@@ -232,10 +218,7 @@ class Options:
         choices=("auto", "serial", "pool", "dask"),
     )
     dask_address: str | None = _option(
-        None,
-        "The scheduler of a Dask cluster (default: a local cluster).",
-        Group.EXECUTION,
-        "URL",
+        None, "The scheduler of a Dask cluster (default: a local cluster).", Group.EXECUTION, "URL"
     )
     dask_scheduler_file: str | None = _option(
         None, "The file that the scheduler of the Dask cluster wrote.", Group.EXECUTION, "FILE"

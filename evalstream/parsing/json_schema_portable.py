@@ -10,15 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from evalstream.model.errors import MissingExtra, UsageError
+from evalstream.parsing import schema_errors
 from evalstream.parsing.json import resolve
 from evalstream.parsing.linear_regex import bounded_search
-from evalstream.parsing.schema_errors import (
-    Path_,
-    SchemaError,
-    is_optional,
-    known_members,
-    payload_of,
-)
 
 
 class PortableValidator:
@@ -40,35 +34,35 @@ class PortableValidator:
         with _no_network():
             return bool(self._fits(value))
 
-    def errors(self, value: Any) -> Iterator[SchemaError]:
+    def errors(self, value: Any) -> Iterator[schema_errors.SchemaError]:
         """Iterate over all errors of `value`."""
-        seen: set[tuple[Path_, Path_]] = set()
+        seen: set[tuple[schema_errors.Path_, schema_errors.Path_]] = set()
         with _no_network():
             for error in self._reference.iter_errors(value):
                 yield from self._translate(error, value, seen)
 
     def _translate(
-        self, error: Any, root: Any, seen: set[tuple[Path_, Path_]]
-    ) -> Iterator[SchemaError]:
+        self, error: Any, root: Any, seen: set[tuple[schema_errors.Path_, schema_errors.Path_]]
+    ) -> Iterator[schema_errors.SchemaError]:
         path, route = tuple(error.absolute_path), tuple(error.absolute_schema_path)
         found = resolve(root, path)
-        translated = SchemaError(
+        translated = schema_errors.SchemaError(
             path=path,
             keyword=error.validator or "falseSchema",
             route=route,
-            expected=payload_of(error.validator, error.validator_value),
+            expected=schema_errors.payload_of(error.validator, error.validator_value),
             found=found,
-            optional=is_optional(self._schema, path),
+            optional=schema_errors.is_optional(self._schema, path),
         )
         if error.validator in ("required", "additionalProperties"):
             if (path, route) in seen:
                 return
             seen.add((path, route))
-            known = known_members(self._schema, path)
+            known = schema_errors.known_members(self._schema, path)
             for member in _members_of_error(error, found, trusted=self._trusted):
                 yield translated.about(member, resolve(found, (member,)), known)
         elif error.validator in ("oneOf", "anyOf"):
-            branches: list[list[SchemaError]] = [[] for _ in error.validator_value]
+            branches: list[list[schema_errors.SchemaError]] = [[] for _ in error.validator_value]
             for inner in error.context or ():
                 branches[inner.schema_path[0]].extend(self._translate(inner, root, set()))
             yield translated._replace(variants=tuple(map(tuple, branches)), expected=None)

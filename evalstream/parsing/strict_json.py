@@ -280,13 +280,7 @@ def _syntax(characters: str, error: json.JSONDecodeError) -> SyntaxIssue:
         message = f"{message}; a whole object begins again at byte {place} of the line"
         offset = place
     return SyntaxIssue(
-        name,
-        message,
-        offset=offset,
-        line=error.lineno,
-        excerpt=shown,
-        caret=caret,
-        at_end=at_end,
+        name, message, offset=offset, line=error.lineno, excerpt=shown, caret=caret, at_end=at_end
     )
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from evalstream.model.finding import Finding
-from evalstream.model.finding_list import FindingList
+from evalstream.model.finding import Finding, FindingList
 from evalstream.model.report import Report
 from evalstream.parsing.json import dumps
 from evalstream.reporters.base import Sink

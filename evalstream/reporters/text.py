@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from evalstream.model.finding import Excerpt, Finding
-from evalstream.model.finding_list import FindingList
+from evalstream.model.finding import Excerpt, Finding, FindingList
 from evalstream.model.report import Report
 from evalstream.model.text import on_one_line
 from evalstream.parsing.json import dumps

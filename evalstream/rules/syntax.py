@@ -9,9 +9,7 @@ from evalstream.model.finding import Excerpt, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.text import with_article
 from evalstream.parsing.json import UTF8_MARK, type_name
-from evalstream.parsing.limits import (
-    refuse_many_values,
-)
+from evalstream.parsing.limits import refuse_many_values
 from evalstream.parsing.strict_json import SyntaxIssue, parse_exactly
 from evalstream.rules import torn_line
 from evalstream.rules.base import FileFacts, Rule

@@ -26,10 +26,7 @@ class Spill:
     def __init__(self, capacity: int) -> None:
         self.coverage = Coverage()
         self._by_sample = Partitions(
-            capacity,
-            _SAMPLE,
-            self._search_samples,
-            partial(search_sample, capacity, self.coverage),
+            capacity, _SAMPLE, self._search_samples, partial(search_sample, capacity, self.coverage)
         )
         self._by_input = Partitions(
             capacity, _INPUT, _search_inputs, partial(search_input, capacity)

@@ -46,7 +46,7 @@ def titles_by_code_prefix() -> dict[str, str]:
 
 
 def _rules(name: str) -> Iterator[Rule]:
-    return iter(import_module(f"evalstream.formats.{name}.catalogue").rules())
+    return iter(import_module(f"evalstream.formats.{name}.catalogue").RULES)
 
 
 def page() -> str:

@@ -473,9 +473,7 @@ def test_a_streamed_file_that_changes_while_it_is_read_is_told(
     assert report.counts == {"ES004": 1}
 
 
-def test_rows_that_come_without_a_lull_do_not_wait_for_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_rows_that_come_without_a_lull_do_not_wait_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(1000))
     monkeypatch.setattr(stream.time, "monotonic", lambda: 0.3 * next(clock))
     source = StreamSource(Pieces(*[b"a\n"] * 20), "x", 100, idle_seconds=0.5)

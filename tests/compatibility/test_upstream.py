@@ -56,10 +56,7 @@ EDITS = [
     ('aggregate /evaluation_results/0/metric_config/score_type = "grades"', BOTH_REFUSE),
     ("aggregate /evaluation_results/0/score_details/score = 75", BOTH_REFUSE),
     ("aggregate /model_info/additional_details/deployment_type removed", BOTH_REFUSE),
-    (
-        'aggregate /detailed_evaluation_results/checksum = "' + 64 * "0" + '"',
-        "seal",
-    ),
+    ('aggregate /detailed_evaluation_results/checksum = "' + 64 * "0" + '"', "seal"),
     ('aggregate /detailed_evaluation_results/checksum = "n/a"', "seal"),
     ('row 2 /input/reference = ["another answer"]', "sample-hash"),
     ('row 2 /sample_hash = "not a digest"', "sample-hash"),

@@ -34,15 +34,7 @@ from fast_rows import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from rows import (
-    COVERED,
-    VERSIONS,
-    Row,
-    bounded,
-    bytes_of,
-    sample_hash,
-    sound_rows,
-)
+from rows import COVERED, VERSIONS, Row, bounded, bytes_of, sample_hash, sound_rows
 
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.context import RowContext

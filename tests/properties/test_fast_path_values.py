@@ -25,12 +25,7 @@ from fast_rows import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from rows import (
-    VERSIONS,
-    Row,
-    aggregate_of,
-    bounded,
-)
+from rows import VERSIONS, Row, aggregate_of, bounded
 
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.context import RowContext

@@ -100,9 +100,7 @@ def test_any_set_of_rules_is_judged_alike(row: Row, ignored: set[str], version: 
 
 
 WRONG: dict[str, list[Row]] = {
-    "ES301": [
-        changed(sound(), "answer_attribution/0/is_terminal", False),
-    ],
+    "ES301": [changed(sound(), "answer_attribution/0/is_terminal", False)],
     "ES302": [
         changed(sound(), "answer_attribution/0/turn_idx", 3),
         changed(sound(MULTI), "answer_attribution/0/turn_idx", 99),

@@ -9,16 +9,7 @@ from operator import itemgetter
 from typing import Any
 
 from paths import REPOSITORY
-from rows import (
-    PREFERRED,
-    VERSIONS,
-    Row,
-    aggregate_of,
-    at,
-    bytes_of,
-    sample_hash,
-    sound_rows,
-)
+from rows import PREFERRED, VERSIONS, Row, aggregate_of, at, bytes_of, sample_hash, sound_rows
 
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Aggregate

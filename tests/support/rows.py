@@ -130,10 +130,7 @@ def reported(
     place = folder / "the-report"
     with Output(os.fspath(place)) as output:
         report = evalstream.check(
-            path,
-            aggregate=aggregate,
-            options=Options(**named),
-            reporter=REPORTERS[form](output),
+            path, aggregate=aggregate, options=Options(**named), reporter=REPORTERS[form](output)
         )
     return report.exit_code, re.sub(rb'"seconds":[0-9.e-]+', b"", place.read_bytes())
 

@@ -6,32 +6,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from evalstream._version import __version__
 from evalstream.batch.fingerprint import fingerprint
-from evalstream.batch.ledger.database import (
-    SQLITE_ERRORS,
-    exclusive,
-    is_damage,
-    open_for_writing,
-    snapshot,
-    translate_sqlite_errors,
-)
-from evalstream.batch.ledger.records import (
-    COLUMNS,
-    FINDINGS,
-    LINKS,
-    ByteStore,
-    Damaged,
-    LedgerRecord,
-    copy_verified,
-    decode,
-    decode_all,
-    encode,
-    encode_all,
-)
+from evalstream.batch.ledger import database, records
 from evalstream.batch.ledger.run_state import RunState, state_of
 from evalstream.batch.serialize import decode_finding, decode_run, encode_finding, encode_run
 from evalstream.io.remote import is_remote
@@ -50,12 +29,11 @@ MOST_PENDING_SECONDS: Final = 1.0
 UNSETTLED: Final = frozenset({ES001.code, ES004.code, ES005.code})
 """Codes that mean that some files were not read in full."""
 
-_FIND: Final = f"SELECT {COLUMNS} FROM run WHERE key = ?"  # noqa: S608 - our own names
+_FIND: Final = f"SELECT {records.COLUMNS} FROM run WHERE key = ?"  # noqa: S608 - our own names
 _FIND_CHUNKS: Final = "SELECT data FROM chunk WHERE run = ? AND kind = ? ORDER BY number"
 _DELETE_CHUNKS: Final = "DELETE FROM chunk WHERE run = ?"
-_INSERT: Final = (
-    f"INSERT OR REPLACE INTO run ({COLUMNS}) VALUES ({', '.join('?' * len(LedgerRecord._fields))})"  # noqa: S608 - our own names
-)
+_PLACES: Final = ", ".join("?" * len(records.LedgerRecord._fields))
+_INSERT: Final = f"INSERT OR REPLACE INTO run ({records.COLUMNS}) VALUES ({_PLACES})"  # noqa: S608 - our own names
 _INSERT_CHUNK: Final = "INSERT INTO chunk (run, kind, number, data) VALUES (?, ?, ?, ?)"
 
 
@@ -89,9 +67,9 @@ class CachedRun(NamedTuple):
 class _Pending(NamedTuple):
     """A record that is not yet written, with its chunks."""
 
-    record: LedgerRecord
-    findings: ByteStore
-    links: ByteStore | None
+    record: records.LedgerRecord
+    findings: records.ByteStore
+    links: records.ByteStore | None
 
 
 class Ledger:
@@ -117,7 +95,7 @@ class Ledger:
         self._pending: list[_Pending] = []
         self._pending_bytes = 0
         self._written = time.monotonic()
-        self._connection = open_for_writing(path, overwrite=overwrite)
+        self._connection = database.open_for_writing(path, overwrite=overwrite)
 
     def find(self, run: Run) -> CachedRun | None:
         """Return the stored result of a run, or None where the run must be checked.
@@ -129,13 +107,13 @@ class Ledger:
         self._last = run, state
         if state is None:
             return None
-        with translate_sqlite_errors(self._path, CannotWrite):
+        with database.translate_sqlite_errors(self._path, CannotWrite):
             try:
-                return snapshot(self._connection, lambda: self._found(state))
-            except Damaged:
+                return database.snapshot(self._connection, lambda: self._found(state))
+            except records.Damaged:
                 return None
-            except SQLITE_ERRORS as error:
-                if is_damage(error):
+            except database.SQLITE_ERRORS as error:
+                if database.is_damage(error):
                     return None
                 raise
 
@@ -165,9 +143,9 @@ class Ledger:
         if state is None:
             return
         key = state.key
-        found = encode_all(map(encode_finding, findings), key, FINDINGS)
-        stored_links = None if links is None else encode_all(links, key, LINKS)
-        record = LedgerRecord(
+        found = records.encode_all(map(encode_finding, findings), key, records.FINDINGS)
+        stored_links = None if links is None else records.encode_all(links, key, records.LINKS)
+        record = records.LedgerRecord(
             key=key,
             name=summary.file or summary.aggregate or summary.inputs or "",
             place=state.place,
@@ -179,7 +157,7 @@ class Ledger:
             state=state.text,
             findings=len(found),
             links=None if stored_links is None else len(stored_links),
-            summary=encode(encode_run(summary), key),
+            summary=records.encode(encode_run(summary), key),
         )
         self._pending.append(_Pending(record.sealed(), found, stored_links))
         self._pending_bytes += found.size + (0 if stored_links is None else stored_links.size)
@@ -189,7 +167,10 @@ class Ledger:
     def flush(self) -> None:
         """Write all pending records in one transaction. Raises CannotWrite."""
         if self._pending:
-            with translate_sqlite_errors(self._path, CannotWrite), exclusive(self._connection):
+            with (
+                database.translate_sqlite_errors(self._path, CannotWrite),
+                database.exclusive(self._connection),
+            ):
                 for pending in self._pending:
                     self._write(pending)
             self._pending.clear()
@@ -207,12 +188,7 @@ class Ledger:
         """Return itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Close, also after an error, which takes precedence over an error of closing."""
         if kind is None:
             self.close()
@@ -233,35 +209,42 @@ class Ledger:
         row = self._connection.execute(_FIND, (key,)).fetchone()
         if row is None:
             return None
-        record = LedgerRecord(*row)
+        record = records.LedgerRecord(*row)
         if not (record.is_whole and record.settled):
             return None
         if (record.settings, record.state) != (self._settings, state.text):
             return None
         if self._wants_links and record.links is None:
             return None
-        found, stored_links = self._chunks(key, FINDINGS, record.findings), None
+        found, stored_links = self._chunks(key, records.FINDINGS, record.findings), None
         if self._wants_links and record.links is not None:
-            stored = self._chunks(key, LINKS, record.links)
-            stored_links = _Repeatable(lambda: decode_all(stored, key, LINKS))
+            stored = self._chunks(key, records.LINKS, record.links)
+            stored_links = _Repeatable(lambda: records.decode_all(stored, key, records.LINKS))
         try:
-            summary = decode_run(decode(record.summary, key))
+            summary = decode_run(records.decode(record.summary, key))
         except (AttributeError, KeyError, TypeError) as error:
-            raise Damaged from error
+            raise records.Damaged from error
         summary.unchanged = record.checked
-        findings = _Repeatable(lambda: map(decode_finding, decode_all(found, key, FINDINGS)))
+        findings = _Repeatable(
+            lambda: map(decode_finding, records.decode_all(found, key, records.FINDINGS))
+        )
         return CachedRun(summary, findings, stored_links)
 
-    def _chunks(self, key: bytes, kind: int, count: int) -> ByteStore:
+    def _chunks(self, key: bytes, kind: int, count: int) -> records.ByteStore:
         if not count:
-            return ByteStore()
-        return copy_verified(self._connection.execute(_FIND_CHUNKS, (key, kind)), count, key, kind)
+            return records.ByteStore()
+        return records.copy_verified(
+            self._connection.execute(_FIND_CHUNKS, (key, kind)), count, key, kind
+        )
 
     def _write(self, pending: _Pending) -> None:
         key = pending.record.key
         self._connection.execute(_DELETE_CHUNKS, (key,))
         self._connection.execute(_INSERT, pending.record)
-        for kind, stored in ((FINDINGS, pending.findings), (LINKS, pending.links or ())):
+        for kind, stored in (
+            (records.FINDINGS, pending.findings),
+            (records.LINKS, pending.links or ()),
+        ):
             rows = ((key, kind, number, data) for number, data in enumerate(stored))
             self._connection.executemany(_INSERT_CHUNK, rows)
 

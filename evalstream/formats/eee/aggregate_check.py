@@ -15,18 +15,12 @@ from evalstream.formats.eee.version_fit import versions_that_fit
 from evalstream.model.finding import PlacedViolation, Violation, one_of
 from evalstream.model.options import Options
 from evalstream.parsing.json import UTF8_MARK
-from evalstream.parsing.limits import (
-    limit_findings,
-)
+from evalstream.parsing.limits import limit_findings
 from evalstream.parsing.schema_errors_in_parts import error_parts
 from evalstream.parsing.schema_files import builtin_validator
 from evalstream.rules.profiles import PROFILES
 from evalstream.rules.schema import explain as explain_schema
-from evalstream.rules.syntax import (
-    ES108,
-    ES113,
-    read_document,
-)
+from evalstream.rules.syntax import ES108, ES113, read_document
 
 ABSORBING: Final = frozenset({ES502.code, ES503.code, ES505.code, ES702.code})
 """Rules that replace the schema's less specific finding at the same pointer."""

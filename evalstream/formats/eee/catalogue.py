@@ -41,14 +41,10 @@ _MODULES: Final = (
 )
 
 
-def rules() -> Iterator[Rule]:
-    """Iterate over the rules of rows, aggregates and runs."""
-    for module in _MODULES:
-        yield from module.RULES
+RULES: Final = tuple(rule for module in _MODULES for rule in module.RULES)
+"""The rules of rows, aggregates and runs."""
 
-
-CATALOGUE: Final = Catalogue({"ES": lambda: (*SHARED_RULES, *rules())})
-
+CATALOGUE: Final = Catalogue({"ES": lambda: (*SHARED_RULES, *RULES)})
 
 ROW_RULES: Final = tuple(rule for rule in CATALOGUE.values() if rule.row is not None)
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evalstream.formats.eee.facts import RunFacts
+from evalstream.formats.eee.facts import RunFacts, is_even
 from evalstream.formats.eee.rules.recompute import ES802
 from evalstream.formats.eee.rules.seal import ES503, LOOKED_AT, NO_ROWS
-from evalstream.formats.eee.sample_groups import is_even
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.row_record import UNJOINED
 from evalstream.model.text import counted

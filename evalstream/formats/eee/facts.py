@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.eee.aggregate import Aggregate, Result
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.recompute import Recomputed, recomputed
 from evalstream.rules.base import FileFacts
-from evalstream.stats.duplicates import Coverage
+from evalstream.stats.duplicates import Coverage, ResultCoverage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,3 +67,31 @@ class RunFacts(FileFacts):
     def names(self) -> Counter[str | None]:
         """How many results have each evaluation_name."""
         return Counter(result.name for result in self.context.results)
+
+
+def samples_beside(facts: RunFacts, result: Result) -> int:
+    """Return the least number of samples that the results over a result's dataset score."""
+    covers = _covers_beside(facts, result)
+    largest = max((cover.samples for cover in covers), default=0)
+    return max(largest, sum(cover.firsts for cover in covers))
+
+
+def is_even(facts: RunFacts, result: Result) -> bool:
+    """Return whether the results over a result's dataset all score the same or disjoint samples.
+
+    Disjoint ones are those over the splits of a dataset. Otherwise some results lack samples.
+    """
+    covers = _covers_beside(facts, result)
+    sets = {(cover.samples, cover.digest) for cover in covers if cover.samples}
+    return len(sets) < 2 or sum(samples for samples, _ in sets) == sum(
+        cover.firsts for cover in covers
+    )
+
+
+def _covers_beside(facts: RunFacts, result: Result) -> list[ResultCoverage]:
+    """Return the coverage of all results over a result's dataset, itself included."""
+    return [
+        facts.coverage.of(other.place)
+        for other in facts.context.results
+        if (other.name, other.dataset) == (result.name, result.dataset)
+    ]

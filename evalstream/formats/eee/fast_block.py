@@ -16,13 +16,7 @@ from evalstream.formats.eee.rules.row import FOREIGN_SOURCE, NO_ANSWER
 from evalstream.formats.eee.sample_hash import equivalent_recipes
 from evalstream.model.row_record import UNJOINED
 from evalstream.parsing import json
-from evalstream.parsing.native.binding import (
-    LINK_WORDS,
-    Flag,
-    Scanner,
-    ScannerConfig,
-    StopReason,
-)
+from evalstream.parsing.native.binding import LINK_WORDS, Flag, Scanner, ScannerConfig, StopReason
 from evalstream.rules.base import RowCheck
 from evalstream.stats.tally import Tally
 
@@ -56,11 +50,7 @@ class FastPath:
     """
 
     def __init__(
-        self,
-        context: RowContext,
-        loaded: CDLL,
-        setting: ScannerConfig,
-        others: Sequence[RowCheck],
+        self, context: RowContext, loaded: CDLL, setting: ScannerConfig, others: Sequence[RowCheck]
     ) -> None:
         self.context, self.setting, self.others = context, setting, others
         self.checks_hashes = bool(context.recipes) and not setting.checks_hashes

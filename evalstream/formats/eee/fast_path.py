@@ -12,12 +12,7 @@ from evalstream.formats.eee.catalogue import bound_rules
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.rules.row import common_bounds, timed_members
 from evalstream.parsing.json import FAST_DEPTH
-from evalstream.parsing.native.binding import (
-    RowConstraints,
-    ScannerConfig,
-    hasher,
-    library,
-)
+from evalstream.parsing.native.binding import RowConstraints, ScannerConfig, hasher, library
 from evalstream.parsing.native.binding import checks as known_checks
 from evalstream.parsing.native.binding import recipes as known_recipes
 from evalstream.parsing.native.binding import slots as known_slots

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from evalstream.formats.base import (
-    DeclaredRows,
-    Detector,
-    Place,
-    RecordView,
-    RowFormat,
-    Show,
-)
+from evalstream.formats.base import DeclaredRows, Detector, Place, RecordView, RowFormat, Show
 from evalstream.formats.eee import documents
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
@@ -36,7 +29,7 @@ class EeeFormat(RowFormat):
     title = documents.TITLE
     prefix = "ES"
     noun = "row"
-    places: Mapping[str, Place] = {"instance": "rows", "aggregate": "aggregate"}
+    places: ClassVar[Mapping[str, Place]] = {"instance": "rows", "aggregate": "aggregate"}
     options = frozenset(
         {
             "schema",
@@ -79,9 +72,9 @@ class EeeFormat(RowFormat):
         return cross_run
 
     def rules(self) -> Iterable[Rule]:
-        from evalstream.formats.eee.catalogue import rules
+        from evalstream.formats.eee.catalogue import RULES
 
-        return rules()
+        return RULES
 
     def recognised(self, file: Beginning) -> str | None:
         return documents.recognised(file)
@@ -109,7 +102,7 @@ class EeeFormat(RowFormat):
         return (row for row in rows if isinstance(row, dict) and self.declared_in(row) is None)
 
     def record_view(self, record: Any, version: str) -> RecordView:
-        from evalstream.formats.eee.record_view import record_view
+        from evalstream.formats.eee.row_view import record_view
 
         return record_view(record, version)
 

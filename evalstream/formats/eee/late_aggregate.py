@@ -10,8 +10,7 @@ from typing import Final
 from evalstream.formats.eee.checker import RunCheck
 from evalstream.formats.eee.rules.seal import ES506
 from evalstream.io.progress import Progress
-from evalstream.model.finding import Finding, Severity
-from evalstream.model.finding_list import FindingList
+from evalstream.model.finding import Finding, FindingList, Severity
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import RunSummary
 from evalstream.model.run import Run

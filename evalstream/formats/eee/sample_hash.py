@@ -55,11 +55,7 @@ _ESCAPING: Final = {
 
 Recipe = Callable[[str, Reference], bytes]
 
-RECIPES: Final[dict[str, Recipe]] = {
-    "concat": concat,
-    "concat-first": concat_first,
-    **_ESCAPING,
-}
+RECIPES: Final[dict[str, Recipe]] = {"concat": concat, "concat-first": concat_first, **_ESCAPING}
 """The ways in which converters compute sample_hash, by name."""
 
 _CONCATS: Final = frozenset({"concat", "concat-first"})

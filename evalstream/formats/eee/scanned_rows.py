@@ -9,11 +9,7 @@ from itertools import chain, compress, repeat
 from typing import TYPE_CHECKING, Final
 
 from evalstream.model.row_record import RECORD_BYTES
-from evalstream.parsing.native.binding import (
-    COLUMNS,
-    LINK_WORDS,
-    Scanner,
-)
+from evalstream.parsing.native.binding import COLUMNS, LINK_WORDS, Scanner
 
 if TYPE_CHECKING:
     pass

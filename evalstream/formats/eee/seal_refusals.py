@@ -7,13 +7,12 @@ from typing import Final
 
 from evalstream.formats.eee.aggregate import DETAILS, RESULTS, Aggregate, Result
 from evalstream.formats.eee.datastore import PATTERN
-from evalstream.formats.eee.facts import RunFacts
+from evalstream.formats.eee.facts import RunFacts, is_even, samples_beside
 from evalstream.formats.eee.file_violations import key_of
 from evalstream.formats.eee.rules.coverage import ES609
 from evalstream.formats.eee.rules.recompute import ES802
 from evalstream.formats.eee.rules.seal import ES503
 from evalstream.formats.eee.rules.version import ES216
-from evalstream.formats.eee.sample_groups import is_even, samples_beside
 from evalstream.model.finding import PlacedViolation, Severity, Violation
 from evalstream.model.row_record import UNJOINED
 from evalstream.model.text import counted

@@ -17,12 +17,7 @@ _INDIRECT: Final = frozenset({"$ref", "patternProperties"})
 
 
 def versions_that_fit(
-    value: Any,
-    version: str,
-    engine: str,
-    *,
-    instance: bool,
-    violations: Iterable[SchemaError] = (),
+    value: Any, version: str, engine: str, *, instance: bool, violations: Iterable[SchemaError] = ()
 ) -> list[str]:
     """Return the versions that a row or aggregate fits, the nearest to `version` first.
 

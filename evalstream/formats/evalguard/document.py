@@ -171,10 +171,7 @@ def _violation(issue: SyntaxIssue) -> Violation:
         severity = Severity.WARNING if issue.name == OLDER else None
         found = Excerpt(issue.excerpt or "", issue.caret)
         return EVG101.violation(
-            issue.message,
-            pointer=issue.pointer,
-            found=found,
-            severity=severity,
+            issue.message, pointer=issue.pointer, found=found, severity=severity
         )
     (violation,) = explain([issue], torn=False)
     if issue.name == "byte-order-mark":

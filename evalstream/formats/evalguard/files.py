@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from evalstream.formats.base import other_formats
 from evalstream.formats.evalguard.documents import ENDINGS, SCHEMA_ENDING, is_document_name, stem_of
 from evalstream.io.containment import FolderBoundary, OutsideFolder
-from evalstream.io.exclusion import Exclusion
+from evalstream.io.file_names import Exclusion
 from evalstream.io.remote import is_remote
 from evalstream.model.run import STDIN
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from evalstream.engine.harness_logs import LM_EVAL
 from evalstream.formats.base import Detector, FolderFormat, Place, RecordView, Show
@@ -28,14 +28,14 @@ class EvalGuardFormat(FolderFormat):
     prefix = "EVG"
     noun = "document"
     versions: Mapping[str, Sequence[str]] = {documents.VERSION: sorted(KINDS)}
-    places: Mapping[str, Place] = dict.fromkeys(KINDS, "rows")
-    options: Set[str] = frozenset()
+    places: ClassVar[Mapping[str, Place]] = dict.fromkeys(KINDS, "rows")
+    options = frozenset()
     kept_logs = (LM_EVAL,)
 
     def rules(self) -> Iterable[Rule]:
-        from evalstream.formats.evalguard.catalogue import rules
+        from evalstream.formats.evalguard.catalogue import RULES
 
-        return rules()
+        return RULES
 
     def recognised(self, file: Beginning) -> str | None:
         return documents.recognised(file)

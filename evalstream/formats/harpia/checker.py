@@ -13,13 +13,7 @@ from evalstream.formats.harpia.log_tally import Log, known_of
 from evalstream.formats.harpia.rules import input as about_input
 from evalstream.formats.harpia.rules.results import HAR201, HAR202
 from evalstream.formats.harpia.values import claimed_digits
-from evalstream.formats.harpia.views import (
-    Claim,
-    Input,
-    claims_of,
-    input_of,
-    outcome_of,
-)
+from evalstream.formats.harpia.views import Claim, Input, claims_of, input_of, outcome_of
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.errors import UsageError
@@ -31,14 +25,7 @@ from evalstream.parsing.json import UTF8_MARK, type_name
 from evalstream.parsing.strict_json import parse_exactly
 from evalstream.rules.base import Rule
 from evalstream.rules.inputs import ES002, ES005
-from evalstream.rules.syntax import (
-    BEGINS_WITH_MARK,
-    ES102,
-    ES109,
-    ES113,
-    ObjectReading,
-    explain,
-)
+from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ES109, ES113, ObjectReading, explain
 
 ABOUT_OUTPUT: Final = (HAR201, HAR202)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from evalstream.formats.base import Detector, PairedFormat, Place, RecordView, Show
 from evalstream.formats.harpia import documents
@@ -27,7 +27,7 @@ class HarpiaFormat(PairedFormat):
     prefix = "HAR"
     noun = "log line"
     versions: Mapping[str, Sequence[str]] = {}
-    places: Mapping[str, Place] = {
+    places: ClassVar[Mapping[str, Place]] = {
         LOG: "rows",
         OUTPUT: "aggregate",
         INPUT: "inputs",
@@ -35,12 +35,12 @@ class HarpiaFormat(PairedFormat):
     }
     options = frozenset({"routing", "skip_noise"})
     is_sure = False
-    companions: Mapping[str, Sequence[str]] = {UNSURE: (LOG, OUTPUT)}
+    companions: ClassVar[Mapping[str, Sequence[str]]] = {UNSURE: (LOG, OUTPUT)}
 
     def rules(self) -> Iterable[Rule]:
-        from evalstream.formats.harpia.catalogue import rules
+        from evalstream.formats.harpia.catalogue import RULES
 
-        return rules()
+        return RULES
 
     def recognised(self, file: Beginning) -> str | None:
         kind = documents.recognised(file)

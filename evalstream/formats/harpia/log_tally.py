@@ -9,12 +9,7 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.harpia.documents import Member, member
-from evalstream.formats.harpia.values import (
-    LONGEST_IDENTIFIER,
-    claim_at,
-    identifier,
-    numbers_in,
-)
+from evalstream.formats.harpia.values import LONGEST_IDENTIFIER, claim_at, identifier, numbers_in
 from evalstream.formats.harpia.views import Claim, Input, Metric, metric_in
 from evalstream.parsing.json import short_text
 from evalstream.stats.score_sums import ScoreSums

@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from evalstream.formats.harpia.documents import (
-    Listed,
-    Member,
-    Output,
-    lists_of,
-    member,
-    metric_of,
-    outputs_of,
-)
+from evalstream.formats.harpia import documents
 from evalstream.formats.harpia.values import identifier, parameters_key, shape_of
 from evalstream.parsing.json import pointer
 
@@ -36,7 +28,7 @@ class Metric(NamedTuple):
     pointer: str
     value: Any
     id: str | None
-    parameters: Member | None
+    parameters: documents.Member | None
     key: bytes | None
     enabled: bool | None
 
@@ -50,7 +42,7 @@ class Input(NamedTuple):
     """An input: its lists and their entries, or None for a list that was not found."""
 
     document: Mapping[str, Any]
-    listed: Listed
+    listed: documents.Listed
     instances: list[Instance] | None
     metrics: list[Metric] | None
 
@@ -62,7 +54,7 @@ class Claim(NamedTuple):
     """
 
     metric: Metric
-    score: Member | None
+    score: documents.Member | None
     shape: Any = None
 
 
@@ -84,7 +76,7 @@ class Outcome(NamedTuple):
 
 def input_of(document: Mapping[str, Any]) -> Input:
     """Return the view of an input. Raises RecursionError if parameters are nested too deep."""
-    listed = lists_of(document)
+    listed = documents.lists_of(document)
     instances = metrics = None
     if listed.instances is not None:
         instances = [
@@ -101,7 +93,7 @@ def input_of(document: Mapping[str, Any]) -> Input:
 
 def claims_of(document: Any) -> list[Claim]:
     """Return the claims of an output. Raises RecursionError if parameters are nested too deep."""
-    return [_claim(output) for output in outputs_of(document)]
+    return [_claim(output) for output in documents.outputs_of(document)]
 
 
 def outcome_of(claims: list[Claim], asked: list[Metric] | None) -> Outcome:
@@ -132,7 +124,7 @@ def outcome_of(claims: list[Claim], asked: list[Metric] | None) -> Outcome:
 
 def metric_in(record: Mapping[str, Any]) -> Metric:
     """Return the metric of a log record. Raises RecursionError if its values nest too deep."""
-    return _metric("", record, _text(metric_of(record)))
+    return _metric("", record, _text(documents.metric_of(record)))
 
 
 def _taken(some: list[Metric] | None) -> Metric | None:
@@ -170,33 +162,33 @@ def _explain_unrequested(
 def _requested_metric(place: str, value: Any) -> Metric:
     if not isinstance(value, dict):
         return Metric(place, value, None, None, None, None)
-    enable = member(value, "enable")
+    enable = documents.member(value, "enable")
     enabled = enable.value if enable is not None and isinstance(enable.value, bool) else None
-    return _metric(place, value, _text(member(value, "id")))._replace(enabled=enabled)
+    return _metric(place, value, _text(documents.member(value, "id")))._replace(enabled=enabled)
 
 
-def _claim(output: Output) -> Claim:
+def _claim(output: documents.Output) -> Claim:
     value = output.value
     if not isinstance(value, dict):
         return Claim(Metric(output.pointer, value, output.key, None, None, None), None)
-    named = metric_of(value)
+    named = documents.metric_of(value)
     name = output.key if named is None else _text(named)
-    score = member(value, "score")
+    score = documents.member(value, "score")
     shape = None if score is None else shape_of(score.value)
     return Claim(_metric(output.pointer, value, name), score, shape)
 
 
 def _metric(place: str, value: Mapping[str, Any], name: str | None) -> Metric:
-    parameters = member(value, "parameters")
+    parameters = documents.member(value, "parameters")
     sound = parameters is not None and isinstance(parameters.value, dict)
     key = parameters_key(parameters.value) if parameters is not None and sound else None
     return Metric(place, value, name or None, parameters, key, None)
 
 
 def _id_of(value: Any) -> str | None:
-    found = member(value, "id") if isinstance(value, dict) else None
+    found = documents.member(value, "id") if isinstance(value, dict) else None
     return None if found is None else identifier(found.value)
 
 
-def _text(found: Member | None) -> str | None:
+def _text(found: documents.Member | None) -> str | None:
     return found.value if found is not None and isinstance(found.value, str) else None

@@ -12,12 +12,7 @@ from typing import IO, Any, Final
 from xxhash import xxh3_128
 
 from evalstream.formats.base import other_formats
-from evalstream.formats.infereval.documents import (
-    ITEMS,
-    NAME,
-    kind_by_members,
-    kind_by_signs,
-)
+from evalstream.formats.infereval.documents import ITEMS, NAME, kind_by_members, kind_by_signs
 from evalstream.io.compression import DecompressingReader, compression_of
 from evalstream.io.file_state import Watch
 from evalstream.io.remote import RemoteReader, is_remote
@@ -28,12 +23,7 @@ from evalstream.model.options import Options
 from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
 from evalstream.parsing.json import UTF8_MARK, fast
-from evalstream.parsing.limits import (
-    MOST_JSON_BYTES,
-    is_device,
-    refuse_many_values,
-    too_many_bytes,
-)
+from evalstream.parsing.limits import MOST_JSON_BYTES, is_device, refuse_many_values, too_many_bytes
 from evalstream.parsing.object_splitter import ObjectSplitter
 from evalstream.parsing.peek import ARRAY, PEEK_BYTES, Peek, peek
 

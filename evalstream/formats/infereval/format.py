@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from evalstream.formats.base import Detector, PairedFormat, Place, RecordView, Show
 from evalstream.formats.infereval import documents
@@ -32,14 +32,14 @@ class InferevalFormat(PairedFormat):
     prefix = "INF"
     noun = "item"
     versions: Mapping[str, Sequence[str]] = {documents.VERSION: (BENCHMARK, EVALUATION)}
-    places: Mapping[str, Place] = {EVALUATION: "rows", BENCHMARK: "aggregate"}
-    options: Set[str] = frozenset()
+    places: ClassVar[Mapping[str, Place]] = {EVALUATION: "rows", BENCHMARK: "aggregate"}
+    options = frozenset()
     event_members = frozenset({"event"})
 
     def rules(self) -> Iterable[Rule]:
-        from evalstream.formats.infereval.catalogue import rules
+        from evalstream.formats.infereval.catalogue import RULES
 
-        return rules()
+        return RULES
 
     def recognised(self, file: Beginning) -> str | None:
         return documents.recognised(file)

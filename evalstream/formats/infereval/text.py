@@ -48,11 +48,7 @@ def read_item(text: bytes, offset: int, line: int, max_depth: int) -> Text:
     """Read an item whose first byte is at an offset and on a line of the document."""
     parsed = parse_exactly(text, max_depth)
     placed = [
-        _moved(
-            issue,
-            (issue.offset or 0) + offset,
-            (issue.line or 1) + line - 1,
-        )
+        _moved(issue, (issue.offset or 0) + offset, (issue.line or 1) + line - 1)
         for issue in parsed.issues
     ]
     return Text(parsed.value, parsed.readable, _explained(placed), _replaced(parsed))

@@ -200,9 +200,7 @@ def test_what_does_not_exist_is_unreadable_and_the_others_still_run(name: str) -
     assert report.runs[-1].rows == 1
 
 
-def test_a_folder_that_cannot_be_listed_is_not_passed_over(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_folder_that_cannot_be_listed_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     put("data/run.jsonl")
     put("data/locked/run.jsonl")
     monkeypatch.setattr(os, "scandir", _locked(os.scandir))

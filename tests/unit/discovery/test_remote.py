@@ -286,10 +286,7 @@ def test_patterns_match_objects(store: Place) -> None:
     assert store.found("/data/*/*.json") == [pair]
     assert store.found("/data/**/[yz].jsonl") == [y, z]
     assert store.found("/data/*") == store.found("/da*") == store.found("/*/") == [pair, y, z]
-    assert store.found("/data/b/*.*") == [
-        NO_ENDING,
-        y,
-    ]
+    assert store.found("/data/b/*.*") == [NO_ENDING, y]
     (reason,) = store.found("/data/*.json")
     assert "matches none" in reason
     store.put("data/b/[q].jsonl")

@@ -182,10 +182,7 @@ def test_pieces_may_be_tiny(kind: str, size: int) -> None:
 
 
 @within_a_test
-@given(
-    fields=st.sets(st.sampled_from(sorted(GZIP_FIELDS))),
-    size=st.integers(1, 40),
-)
+@given(fields=st.sets(st.sampled_from(sorted(GZIP_FIELDS))), size=st.integers(1, 40))
 @pytest.mark.parametrize("hidden", [False, True])
 def test_gzip_header_may_be_cut_anywhere(
     hidden: bool, fields: set[str], size: int, monkeypatch: pytest.MonkeyPatch

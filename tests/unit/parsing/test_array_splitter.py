@@ -265,12 +265,7 @@ def test_a_longer_element_than_allowed_ends_the_array(more: int, size: int) -> N
 def test_an_element_nested_too_deep_ends_the_array(size: int) -> None:
     deep = b"[" * 200_000
     found, issue, _ = split(b"[1,\n" + deep + b"1" + b"]" * 200_001, size)
-    assert issue == (
-        "an element is nested too deeply to parse",
-        4,
-        2,
-        "too-deep-or-too-big",
-    )
+    assert issue == ("an element is nested too deeply to parse", 4, 2, "too-deep-or-too-big")
     assert [(element.offset, element.whole) for element in found] == [(1, True), (4, False)]
     assert found[1].text.startswith(deep[:900])
 

@@ -98,11 +98,7 @@ def test_which_array_counts(text: bytes, elements: list[bytes], left: bytes) -> 
 def test_troubles_have_their_place_in_the_input(text: bytes, name: str, offset: int) -> None:
     _, _, issue = split(b"\n" + text, 4, longest=50)
     assert issue is not None
-    assert (issue.name, issue.offset, issue.line) == (
-        name,
-        offset + 1,
-        2,
-    )
+    assert (issue.name, issue.offset, issue.line) == (name, offset + 1, 2)
 
 
 @pytest.mark.parametrize("text", [b'{"a": "%b"}', b'{"items": [], "a": "%b"}'])

@@ -161,11 +161,7 @@ def test_what_yaml_1_2_does_not_know_is_refused(
     seen = read(text)
     (issue,) = seen.issues
     assert not seen.readable
-    assert (issue.name, issue.line, issue.pointer) == (
-        INVALID,
-        line,
-        place,
-    )
+    assert (issue.name, issue.line, issue.pointer) == (INVALID, line, place)
     assert words in issue.message
     assert issue.excerpt is not None
 

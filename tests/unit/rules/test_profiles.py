@@ -122,10 +122,7 @@ def test_a_profiles_severity_holds_in_rows_findings_and_totals(
     monkeypatch.setattr("evalstream.rules.catalogue.PROFILES", profiles)
     own = Catalogue({"ES": OF_ROWS.values})
     monkeypatch.setattr("evalstream.formats.eee.probe.CATALOGUE", own)
-    for profile, severity, code in (
-        (DEFAULT, Severity.WARNING, 0),
-        (DATASTORE, Severity.ERROR, 1),
-    ):
+    for profile, severity, code in ((DEFAULT, Severity.WARNING, 0), (DATASTORE, Severity.ERROR, 1)):
         report = evalstream.check("run.jsonl", select=("ES110",), profile=profile)
         assert [finding.severity for finding in report] == [severity] * 2
         assert report.runs[0].severities == {severity: 2}
@@ -174,12 +171,7 @@ PLACES = {
     "rows of another model": (
         "data/c/d/m/{0}.json",
         "data/c/d/n/{0}_samples.jsonl",
-        [
-            (
-                "data/c/d/n/{0}_samples.jsonl",
-                "the rows file is not in the folder of its aggregate",
-            )
-        ],
+        [("data/c/d/n/{0}_samples.jsonl", "the rows file is not in the folder of its aggregate")],
     ),
     "another UUID": (
         "data/c/d/m/{0}.json",

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Result
-from evalstream.formats.eee.facts import RunFacts
-from evalstream.formats.eee.sample_groups import samples_beside
+from evalstream.formats.eee.facts import RunFacts, samples_beside
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.text import counted
 from evalstream.rules.base import Rule, Where

@@ -6,17 +6,8 @@ import os
 from collections.abc import Iterator
 from typing import Any, Final
 
+from evalstream.formats.eee import datastore
 from evalstream.formats.eee.aggregate import DETAILS, Aggregate
-from evalstream.formats.eee.datastore import (
-    FOLDERS,
-    PATTERN,
-    Address,
-    DatastorePath,
-    Unaddressable,
-    address_of,
-    place_of,
-    unportable,
-)
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.io.names import printable
 from evalstream.model.finding import Severity, Violation
@@ -32,10 +23,10 @@ def _datastore_path(facts: RunFacts) -> Iterator[Violation]:
     """Check the path of the aggregate and of the rows, and a folder that they share only once."""
     aggregate = rows = None
     if facts.aggregate is not None and facts.aggregate_path is not None:
-        aggregate = place_of(facts.aggregate_path)
+        aggregate = datastore.place_of(facts.aggregate_path)
         yield from _check_path(aggregate, AGGREGATE)
     if facts.path is not None:
-        rows = place_of(facts.path)
+        rows = datastore.place_of(facts.path)
         if aggregate is None or rows.folder != aggregate.folder:
             yield from _check_path(rows, ROWS, about_rows=True)
         elif rows.inside:
@@ -45,28 +36,32 @@ def _datastore_path(facts: RunFacts) -> Iterator[Violation]:
 
 
 def _check_path(
-    place: DatastorePath, ending: str, *, about_rows: bool = False
+    place: datastore.DatastorePath, ending: str, *, about_rows: bool = False
 ) -> Iterator[Violation]:
     if not place.inside:
         # Folders further up belong to the machine and stay out of reports.
         message = "the file is not at a path of a datastore"
-        yield _violation(message, PATTERN + ending, None, about_rows=about_rows)
+        yield _violation(message, datastore.PATTERN + ending, None, about_rows=about_rows)
         return
-    for folder, name in zip(FOLDERS, place.folders[1:], strict=True):
-        reason = unportable(name)
+    for folder, name in zip(datastore.FOLDERS, place.folders[1:], strict=True):
+        reason = datastore.unportable(name)
         if reason:
             message = f"the name of the {folder} folder is not portable: {reason}"
             yield _violation(message, None, name, about_rows=about_rows)
     yield from _check_name(place, ending, about_rows=about_rows)
 
 
-def _check_name(place: DatastorePath, ending: str, *, about_rows: bool) -> Iterator[Violation]:
+def _check_name(
+    place: datastore.DatastorePath, ending: str, *, about_rows: bool
+) -> Iterator[Violation]:
     if place.uuid(ending) is None:
         message = f"the file name is not a version 4 UUID in lower case with the ending {ending}"
         yield _violation(message, f"<uuid4>{ending}", place.name, about_rows=about_rows)
 
 
-def _compare_paths(aggregate: DatastorePath, rows: DatastorePath) -> Iterator[Violation]:
+def _compare_paths(
+    aggregate: datastore.DatastorePath, rows: datastore.DatastorePath
+) -> Iterator[Violation]:
     """Compare the paths of aggregate and rows, if each of them is valid."""
     uuid = aggregate.uuid(AGGREGATE)
     if not aggregate.inside or not rows.inside or uuid is None or rows.uuid(ROWS) is None:
@@ -118,11 +113,11 @@ def _foreign_directory(facts: RunFacts) -> Iterator[Violation]:
     """Compare an aggregate's directory with the one that its model's identity stands for."""
     if facts.aggregate is None or facts.aggregate_path is None:
         return
-    place = place_of(facts.aggregate_path)
+    place = datastore.place_of(facts.aggregate_path)
     address = _address(facts.aggregate)
     if address is None or not _is_in_a_datastore(place, facts):
         return
-    if isinstance(address, Unaddressable):
+    if isinstance(address, datastore.Unaddressable):
         yield from _unaddressable(address, facts.aggregate)
         return
     *above, developer, model = place.folders
@@ -135,15 +130,15 @@ def _foreign_directory(facts: RunFacts) -> Iterator[Violation]:
         yield ES910.violation(message, expected=expected, found=found)
 
 
-def _address(aggregate: Aggregate) -> Address | Unaddressable | None:
+def _address(aggregate: Aggregate) -> datastore.Address | datastore.Unaddressable | None:
     """Return the directory for the model's identity, or None if the schema reports it first."""
     identity, developer = aggregate.model_id, aggregate.developer
     if identity is None or not ("/" in identity or developer is None or isinstance(developer, str)):
         return None
-    return address_of(identity, text_or_none(developer))
+    return datastore.address_of(identity, text_or_none(developer))
 
 
-def _is_in_a_datastore(place: DatastorePath, facts: RunFacts) -> bool:
+def _is_in_a_datastore(place: datastore.DatastorePath, facts: RunFacts) -> bool:
     """Return whether the folders of a path have the meaning that a datastore gives them.
 
     Without the profile only a UUID as file name shows this, since other folders are called data,
@@ -152,10 +147,10 @@ def _is_in_a_datastore(place: DatastorePath, facts: RunFacts) -> bool:
     context = facts.context
     enabled = PROFILES[context.options.profile].codes | context.enabled
     has_meaning = place.uuid(AGGREGATE) is not None or ES901.code in enabled
-    return place.inside and has_meaning and not any(map(unportable, place.folders[1:]))
+    return place.inside and has_meaning and not any(map(datastore.unportable, place.folders[1:]))
 
 
-def _unaddressable(address: Unaddressable, aggregate: Aggregate) -> Iterator[Violation]:
+def _unaddressable(address: datastore.Unaddressable, aggregate: Aggregate) -> Iterator[Violation]:
     found = aggregate.developer if address.member == "developer" else aggregate.model_id
     pointer = "/model_info" if found is None else f"/model_info/{address.member}"
     message = (

@@ -5,18 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from evalstream.formats.eee import claim_check
 from evalstream.formats.eee.aggregate import RESULTS
-from evalstream.formats.eee.claim_check import (
-    NOT_REPRODUCED,
-    NUM_SAMPLES,
-    RESAMPLED,
-    SCORE,
-    claims_made,
-    mismatches,
-    name_of,
-    open_claims,
-    without_verdict,
-)
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.recompute import Recomputed, fits
 from evalstream.model.finding import Severity, Violation
@@ -38,10 +28,10 @@ def summaries(facts: RunFacts) -> Iterator[ResultSummary]:
             claims.num_samples,
         )
         recomputed = None
-        if without_verdict(entry, facts) is None:
+        if claim_check.without_verdict(entry, facts) is None:
             score = as_float(entry.score())
             recomputed = Figures(score, entry.deviation, entry.error, entry.samples)
-        made = len(claims_made(claims))
+        made = len(claim_check.claims_made(claims))
         yield ResultSummary(
             name=entry.result.name,
             id=entry.result.id,
@@ -49,13 +39,15 @@ def summaries(facts: RunFacts) -> Iterator[ResultSummary]:
             claimed=claimed,
             recomputed=recomputed,
             claims=made,
-            claims_recomputed=made - len(open_claims(entry, facts)),
+            claims_recomputed=made - len(claim_check.open_claims(entry, facts)),
         )
 
 
 def _with_verdict(facts: RunFacts) -> Iterator[Recomputed]:
     """Iterate over the results whose claims the rows can confirm or refute."""
-    return (entry for entry in facts.recomputed if without_verdict(entry, facts) is None)
+    return (
+        entry for entry in facts.recomputed if claim_check.without_verdict(entry, facts) is None
+    )
 
 
 def _score_not_reproduced(facts: RunFacts) -> Iterator[Violation]:
@@ -68,7 +60,7 @@ def _score_not_reproduced(facts: RunFacts) -> Iterator[Violation]:
         else:
             message = f"{_value(entry)} is the claimed score only after rounding to the claim's few digits"
             violation = ES801.violation(message, severity=Severity.INFO)
-        yield _placed(facts, entry, SCORE, violation, as_float(score))
+        yield _placed(facts, entry, claim_check.SCORE, violation, as_float(score))
 
 
 def _not_reproduced(entry: Recomputed) -> str:
@@ -92,7 +84,9 @@ def _sample_count(facts: RunFacts) -> Iterator[Violation]:
         message = f"num_samples is {claimed:,}, but the result has {counted(scores.joined, 'row')}"
         if entry.samples != scores.joined:
             message += f", of {counted(entry.samples, 'sample')}"
-        yield _placed(facts, entry, NUM_SAMPLES, ES802.violation(message), scores.joined)
+        yield _placed(
+            facts, entry, claim_check.NUM_SAMPLES, ES802.violation(message), scores.joined
+        )
 
 
 def _is_without_errors(entry: Recomputed) -> bool:
@@ -106,7 +100,7 @@ def _is_without_errors(entry: Recomputed) -> bool:
 
 def _uncertainty_not_reproduced(facts: RunFacts) -> Iterator[Violation]:
     for entry in _with_verdict(facts):
-        for place, message, expected, is_rough in mismatches(entry, facts):
+        for place, message, expected, is_rough in claim_check.mismatches(entry, facts):
             violation = ES803.violation(message, severity=Severity.INFO if is_rough else None)
             yield _placed(facts, entry, place, violation, expected)
 
@@ -115,15 +109,15 @@ def _claim_not_recomputed(facts: RunFacts) -> Iterator[Violation]:
     if facts.tally.unread or not facts.tally.rows:
         return
     for entry in facts.recomputed:
-        left_open = open_claims(entry, facts)
+        left_open = claim_check.open_claims(entry, facts)
         if not left_open or entry.result.place in facts.rowless or _is_ambiguous(entry, facts):
             continue
-        if entry.is_partial or without_verdict(entry, facts) is not None:
+        if entry.is_partial or claim_check.without_verdict(entry, facts) is not None:
             yield _open_result(facts, entry, left_open)
             continue
         for place, reason in left_open.items():
-            if reason not in (RESAMPLED, NOT_REPRODUCED):
-                message = f"{name_of(place)} could not be recomputed: {reason}"
+            if reason not in (claim_check.RESAMPLED, claim_check.NOT_REPRODUCED):
+                message = f"{claim_check.name_of(place)} could not be recomputed: {reason}"
                 yield _placed(facts, entry, place, ES804.violation(message))
 
 
@@ -136,7 +130,7 @@ def _open_result(facts: RunFacts, entry: Recomputed, left_open: dict[str, str]) 
     """Return the violation for a result without recomputed claims; partial agreement is an info."""
     place, reason = next(iter(left_open.items()))
     claims = counted(len(left_open), "claim")
-    if without_verdict(entry, facts) is None:
+    if claim_check.without_verdict(entry, facts) is None:
         message = f"{claims} cannot be confirmed: {reason}"
     else:
         message = f"{claims} could not be recomputed: {reason}"

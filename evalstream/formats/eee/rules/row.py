@@ -819,16 +819,4 @@ NOT_A_CHOICE: Final = ES313.violation(
     "choices are given, but the reference is not one of them", pointer="/input/reference"
 )
 
-RULES: Final = (
-    ES301,
-    ES302,
-    ES303,
-    ES307,
-    ES308,
-    ES309,
-    ES310,
-    ES311,
-    ES313,
-    ES314,
-    ES317,
-)
+RULES: Final = (ES301, ES302, ES303, ES307, ES308, ES309, ES310, ES311, ES313, ES314, ES317)

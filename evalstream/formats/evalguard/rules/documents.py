@@ -5,32 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from evalstream.formats.evalguard.documents import (
-    LEGACY_IMPACT,
-    METRIC,
-    REPORT,
-    TASK,
-    THRESHOLD,
-    is_identifier,
-)
+from evalstream.formats.evalguard import documents, views
 from evalstream.formats.evalguard.paths import leaving
 from evalstream.formats.evalguard.report import is_of_harness, results_of
-from evalstream.formats.evalguard.rules.references import (
-    EVG201,
-    EVG202,
-    EVG203,
-    EVG204,
-    EVG205,
-)
-from evalstream.formats.evalguard.views import (
-    Document,
-    Subject,
-    is_legacy,
-    listed,
-    metrics_with_ranges,
-    number_in,
-    raw_ranges,
-)
+from evalstream.formats.evalguard.rules.references import EVG201, EVG202, EVG203, EVG204, EVG205
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
@@ -39,7 +17,7 @@ PATTERN: Final = "^[A-Za-z0-9_-]+$"
 """A valid identifier, as the specification defines it."""
 
 
-def _malformed(subject: Subject) -> Iterator[Violation]:
+def _malformed(subject: views.Subject) -> Iterator[Violation]:
     """Report what the schema cannot: invalid ids and legacy members."""
     document, folder = subject
     for place, name in _defined_names(document):
@@ -47,65 +25,65 @@ def _malformed(subject: Subject) -> Iterator[Violation]:
     if not folder.followed:
         for place, name in _names_of_others(document):
             yield from _identifier(place, name)
-    if document.kind == REPORT and is_of_harness(document):
+    if document.kind == documents.REPORT and is_of_harness(document):
         message = "the report is raw output of lm-evaluation-harness; its values are checked"
         yield EVG101.violation(message, pointer="", severity=Severity.INFO)
-    for place, item in raw_ranges(document) if document.kind == THRESHOLD else ():
-        if is_legacy(item):
-            message = f"{LEGACY_IMPACT} in place of impact, as in early documents"
+    for place, item in views.raw_ranges(document) if document.kind == documents.THRESHOLD else ():
+        if views.is_legacy(item):
+            message = f"{documents.LEGACY_IMPACT} in place of impact, as in early documents"
             yield EVG101.violation(
                 message,
-                pointer=f"{place}/{LEGACY_IMPACT}",
-                found=item[LEGACY_IMPACT],
+                pointer=f"{place}/{documents.LEGACY_IMPACT}",
+                found=item[documents.LEGACY_IMPACT],
                 severity=Severity.WARNING,
             )
 
 
-def _defined_names(document: Document) -> Iterator[tuple[str, str]]:
-    if document.kind in (TASK, METRIC) and document.id is not None:
+def _defined_names(document: views.Document) -> Iterator[tuple[str, str]]:
+    if document.kind in (documents.TASK, documents.METRIC) and document.id is not None:
         yield "/id", document.id
-    if document.kind == REPORT and not is_of_harness(document):
+    if document.kind == documents.REPORT and not is_of_harness(document):
         for index, item in enumerate(results_of(document)):
             for name in item if isinstance(item, dict) else ():
                 yield pointer(("results", index, name)), name
 
 
-def _names_of_others(document: Document) -> Iterator[tuple[str, str]]:
-    if document.kind == TASK:
-        for index, name in enumerate(listed(document.value.get("metrics"))):
+def _names_of_others(document: views.Document) -> Iterator[tuple[str, str]]:
+    if document.kind == documents.TASK:
+        for index, name in enumerate(views.listed(document.value.get("metrics"))):
             if isinstance(name, str):
                 yield pointer(("metrics", index)), name
-    if document.kind == THRESHOLD:
+    if document.kind == documents.THRESHOLD:
         if document.id is not None:
             yield "/task", document.id
-        for name in metrics_with_ranges(document):
+        for name in views.metrics_with_ranges(document):
             yield pointer(("thresholds", name)), name
 
 
 def _identifier(place: str, name: str) -> Iterator[Violation]:
-    if not is_identifier(name):
+    if not documents.is_identifier(name):
         message = "not an identifier: only letters, digits, underscores and hyphens are allowed"
         yield EVG101.violation(
             message, pointer=place, keyword="pattern", expected=PATTERN, found=name
         )
 
 
-def _empty_range(subject: Subject) -> Iterator[Violation]:
-    if subject.document.kind != THRESHOLD:
+def _empty_range(subject: views.Subject) -> Iterator[Violation]:
+    if subject.document.kind != documents.THRESHOLD:
         return
-    for place, item in raw_ranges(subject.document):
+    for place, item in views.raw_ranges(subject.document):
         if "min" not in item and "max" not in item:
             message = "the range has neither min nor max"
             yield EVG102.violation(message, pointer=place, keyword="anyOf")
             continue
-        low, high = number_in(item.get("min")), number_in(item.get("max"))
+        low, high = views.number_in(item.get("min")), views.number_in(item.get("max"))
         if low is not None and high is not None and low >= high:
             word = "is" if low == high else "is above"
             message = f"min {word} max, so no value is in the range"
             yield EVG102.violation(message, pointer=place, found=item)
 
 
-def _paths_outside(subject: Subject) -> Iterator[Violation]:
+def _paths_outside(subject: views.Subject) -> Iterator[Violation]:
     for place, path in leaving(subject.document):
         yield EVG502.violation("leads out of the folder", pointer=place, found=path)
 

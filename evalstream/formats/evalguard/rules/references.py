@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from evalstream.formats.evalguard.documents import (
-    METRIC,
-    TASK,
-    THRESHOLD,
-)
-from evalstream.formats.evalguard.views import (
-    Document,
-    Subject,
-    listed,
-    metrics_with_ranges,
-)
+from evalstream.formats.evalguard.documents import METRIC, TASK, THRESHOLD
+from evalstream.formats.evalguard.views import Document, Subject, listed, metrics_with_ranges
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule

@@ -6,30 +6,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from evalstream.formats.evalguard.documents import (
-    HIGHER_IS_BETTER,
-    IMPACTS,
-    METRIC,
-    REPORT,
-    TASK,
-    THRESHOLD,
-)
-from evalstream.formats.evalguard.report import (
-    Reported,
-    ReportedTask,
-    harness_tasks,
-    is_of_harness,
-    pairing,
-    results_of,
-    tasks_of,
-    values_of,
-)
-from evalstream.formats.evalguard.views import (
-    Range,
-    Subject,
-    number_in,
-    ranges_of,
-)
+from evalstream.formats.evalguard import documents, report
+from evalstream.formats.evalguard.views import Range, Subject, number_in, ranges_of
 from evalstream.model.finding import Severity, Violation, at_most
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
@@ -65,10 +43,12 @@ def _direction(subject: Subject) -> Iterator[Violation]:
         direction = subject.folder.direction(metric)
         if direction is None:
             continue
-        ranked = [one for one in ranges if one.impact in IMPACTS]
+        ranked = [one for one in ranges if one.impact in documents.IMPACTS]
         for lower, higher in pairwise(ranked):
-            steps = IMPACTS.index(higher.impact or "") - IMPACTS.index(lower.impact or "")
-            if steps > 0 if direction == HIGHER_IS_BETTER else steps < 0:
+            steps = documents.IMPACTS.index(higher.impact or "") - documents.IMPACTS.index(
+                lower.impact or ""
+            )
+            if steps > 0 if direction == documents.HIGHER_IS_BETTER else steps < 0:
                 message = (
                     f"{higher.text} has impact {higher.impact} and the lower {lower.text} has impact "
                     f"{lower.impact}, but the metric is {direction}"
@@ -82,17 +62,17 @@ def _direction(subject: Subject) -> Iterator[Violation]:
 
 def _ranges(subject: Subject) -> Iterator[tuple[str, list[Range]]]:
     document = subject.document
-    thresholds = document.value.get("thresholds") if document.kind == THRESHOLD else None
+    thresholds = document.value.get("thresholds") if document.kind == documents.THRESHOLD else None
     for metric in thresholds if isinstance(thresholds, dict) else ():
         yield metric, ranges_of(document, metric)
 
 
 def _check_report(subject: Subject) -> Iterator[Violation]:
     document, folder = subject
-    if document.kind != REPORT:
+    if document.kind != documents.REPORT:
         return
-    of_harness = is_of_harness(document)
-    entries = [list(harness_tasks(document))] if of_harness else tasks_of(document)
+    of_harness = report.is_of_harness(document)
+    entries = [list(report.harness_tasks(document))] if of_harness else report.tasks_of(document)
     if not folder.followed:
         message = (
             "its tasks and metrics were not looked up, so its values have no impact; "
@@ -102,17 +82,17 @@ def _check_report(subject: Subject) -> Iterator[Violation]:
     for entry in entries:
         for task in entry:
             yield from _check_task(task, subject)
-    if not of_harness and pairing(document) is None and results_of(document):
-        tasks, results = sum(map(len, entries)), len(results_of(document))
+    if not of_harness and report.pairing(document) is None and report.results_of(document):
+        tasks, results = sum(map(len, entries)), len(report.results_of(document))
         message = f"{tasks} tasks and {results} results cannot be matched"
         yield EVG401.violation(message, pointer="/results", severity=Severity.WARNING)
-    for reported in values_of(document):
+    for reported in report.values_of(document):
         yield from _check_value(reported, subject)
 
 
-def _check_task(task: ReportedTask, subject: Subject) -> Iterator[Violation]:
+def _check_task(task: report.ReportedTask, subject: Subject) -> Iterator[Violation]:
     folder = subject.folder
-    if folder.followed and task.id is not None and not folder.knows(TASK, task.id):
+    if folder.followed and task.id is not None and not folder.knows(documents.TASK, task.id):
         place = task.pointer + ("/task_ref" if "task_ref" in task.value else "")
         yield EVG401.violation("no task document has this id", pointer=place, found=task.id)
     samples = task.value.get("n_samples")
@@ -121,7 +101,7 @@ def _check_task(task: ReportedTask, subject: Subject) -> Iterator[Violation]:
     original, effective = (number_in(samples.get(name)) for name in ("original", "effective"))
     if original is not None and effective is not None and effective > original:
         place = f"{task.pointer}/n_samples"
-        if is_of_harness(subject.document):
+        if report.is_of_harness(subject.document):
             place = pointer(("n-samples", task.id))
         message = "more samples were used than the task has"
         yield EVG401.violation(
@@ -129,17 +109,17 @@ def _check_task(task: ReportedTask, subject: Subject) -> Iterator[Violation]:
         )
 
 
-def _check_value(reported: Reported, subject: Subject) -> Iterator[Violation]:
+def _check_value(reported: report.Reported, subject: Subject) -> Iterator[Violation]:
     folder = subject.folder
     if reported.error is not None and reported.error < 0:
         place = reported.pointer
-        place += "" if is_of_harness(subject.document) else "/stderr"
+        place += "" if report.is_of_harness(subject.document) else "/stderr"
         yield EVG401.violation(
             "the standard error is negative", pointer=place, found=reported.error
         )
     if not folder.followed:
         return
-    if not folder.knows(METRIC, reported.metric):
+    if not folder.knows(documents.METRIC, reported.metric):
         message = "no metric document has this id"
         yield EVG401.violation(message, pointer=reported.pointer, found=reported.metric)
     elif reported.task is not None and not folder.lists(reported.task, reported.metric):
@@ -150,16 +130,16 @@ def _check_value(reported: Reported, subject: Subject) -> Iterator[Violation]:
 def _impact(subject: Subject) -> Iterator[Violation]:
     """Report the range of each value of a report."""
     document, folder = subject
-    if document.kind != REPORT or not folder.followed:
+    if document.kind != documents.REPORT or not folder.followed:
         return
-    for reported in values_of(document):
+    for reported in report.values_of(document):
         if reported.value is None or reported.task is None:
             continue
         ranges = folder.ranges(reported.task, reported.metric)
         yield _impact_of(reported, reported.value, ranges)
 
 
-def _impact_of(reported: Reported, value: float, ranges: list[Range]) -> Violation:
+def _impact_of(reported: report.Reported, value: float, ranges: list[Range]) -> Violation:
     matching = [one for one in ranges if one.holds(value)]
     severity, expected = None, None
     what = f"{reported.metric[:80]} of {(reported.task or '')[:80]}"

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from evalstream.formats.infereval.views import (
-    Benchmark,
-    Item,
-)
+from evalstream.formats.infereval.views import Benchmark, Item
 from evalstream.model.finding import Severity, Violation, of_length, one_of
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule

@@ -6,10 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.infereval.benchmark_hash import PREFIX, ids, references
-from evalstream.formats.infereval.views import (
-    Evaluation,
-    Item,
-)
+from evalstream.formats.infereval.views import Evaluation, Item
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import shorten
 from evalstream.rules.base import Rule

@@ -8,13 +8,7 @@ from collections.abc import Iterator
 from itertools import islice, product
 from typing import Any, Final
 
-from evalstream.formats.infereval.views import (
-    Benchmark,
-    is_number,
-    object_or_empty,
-    texts,
-    texts_by_name,
-)
+from evalstream.formats.infereval import views
 from evalstream.model.finding import Severity, Violation, one_of
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule
@@ -23,10 +17,10 @@ CELLS_LISTED: Final = 20
 """The number of thin cells that a message lists."""
 
 
-def _factor_levels(benchmark: Benchmark) -> Iterator[Violation]:
+def _factor_levels(benchmark: views.Benchmark) -> Iterator[Violation]:
     factors = benchmark.factors
     for index, item in benchmark.items:
-        for factor, level in object_or_empty(item.get("factor_levels")).items():
+        for factor, level in views.object_or_empty(item.get("factor_levels")).items():
             place = pointer(("items", index, "factor_levels", factor))
             if factor not in factors:
                 message = f"{factor} is not a factor of the benchmark"
@@ -38,11 +32,11 @@ def _factor_levels(benchmark: Benchmark) -> Iterator[Violation]:
                 )
 
 
-def _thin_cells(benchmark: Benchmark) -> Iterator[Violation]:
-    constraints = object_or_empty(benchmark.document.get("factor_constraints"))
+def _thin_cells(benchmark: views.Benchmark) -> Iterator[Violation]:
+    constraints = views.object_or_empty(benchmark.document.get("factor_constraints"))
     least: Any = constraints.get("min_items_per_cell")
     names = sorted(benchmark.factors)
-    if not is_number(least) or not names:
+    if not views.is_number(least) or not names:
         return
     levels = [list(dict.fromkeys(benchmark.factors[name])) for name in names]
     held = _held(benchmark, names, levels)
@@ -60,13 +54,13 @@ def _thin_cells(benchmark: Benchmark) -> Iterator[Violation]:
 
 
 def _held(
-    benchmark: Benchmark, names: list[str], levels: list[list[str]]
+    benchmark: views.Benchmark, names: list[str], levels: list[list[str]]
 ) -> Counter[tuple[str, ...]]:
     """Count the items of each cell; an item that omits a factor belongs to no cell."""
     known = [frozenset(some) for some in levels]
     held: Counter[tuple[str, ...]] = Counter()
     for _, item in benchmark.items:
-        given = object_or_empty(item.get("factor_levels"))
+        given = views.object_or_empty(item.get("factor_levels"))
         cell = tuple(given.get(name) for name in names)
         if all(isinstance(one, str) and one in some for one, some in zip(cell, known, strict=True)):
             held[cell] += 1  # type: ignore[index]  # all of them are texts
@@ -78,15 +72,15 @@ def _cell(names: list[str], cell: tuple[str, ...], number: int) -> str:
     return f"{levels} ({number:,})"
 
 
-def _factor_kinds(benchmark: Benchmark) -> Iterator[Violation]:
-    for name in object_or_empty(benchmark.document.get("factor_kinds")):
+def _factor_kinds(benchmark: views.Benchmark) -> Iterator[Violation]:
+    for name in views.object_or_empty(benchmark.document.get("factor_kinds")):
         if name not in benchmark.factors:
             message, place = f"{name} is not a factor of the benchmark", ("factor_kinds", name)
             yield INF207.violation(message, pointer=pointer(place))
 
 
-def _vacuous(benchmark: Benchmark) -> Iterator[Violation]:
-    for name, levels in texts_by_name(benchmark.document.get("factors")).items():
+def _vacuous(benchmark: views.Benchmark) -> Iterator[Violation]:
+    for name, levels in views.texts_by_name(benchmark.document.get("factors")).items():
         if not levels:
             message = "the factor has no levels, so the design has no cells"
             yield INF211.violation(message, pointer=pointer(("factors", name)))
@@ -95,8 +89,8 @@ def _vacuous(benchmark: Benchmark) -> Iterator[Violation]:
         if premises == [] and conclusions == []:
             message = "the item has neither premises nor conclusions"
             yield INF211.violation(message, pointer=pointer(("items", index)))
-        stated = {text for _, text in texts(premises)}
-        for place, conclusion in texts(conclusions):
+        stated = {text for _, text in views.texts(premises)}
+        for place, conclusion in views.texts(conclusions):
             if conclusion in stated:
                 message = "the conclusion is a premise of the same item, so it always follows"
                 path = ("items", index, "conclusions", place)

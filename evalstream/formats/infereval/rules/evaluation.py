@@ -8,9 +8,7 @@ from typing import Final
 from evalstream.formats.infereval.dates import date_time
 from evalstream.formats.infereval.rules.copies import INF301, INF302
 from evalstream.formats.infereval.rules.samples import INF303, INF304, INF305, INF306
-from evalstream.formats.infereval.views import (
-    Evaluation,
-)
+from evalstream.formats.infereval.views import Evaluation
 from evalstream.model.finding import Severity, Violation
 from evalstream.rules.base import Rule
 

@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evalstream.formats.infereval.views import (
-    Benchmark,
-    is_number,
-    object_or_empty,
-    objects,
-    texts,
-)
+from evalstream.formats.infereval.views import Benchmark, is_number, object_or_empty, objects, texts
 from evalstream.model.finding import Severity, Violation, one_of
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule

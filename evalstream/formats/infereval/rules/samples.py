@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evalstream.formats.infereval.views import (
-    Item,
-    is_number,
-    object_or_empty,
-    objects,
-)
+from evalstream.formats.infereval.views import Item, is_number, object_or_empty, objects
 from evalstream.formats.infereval.votes import ABSTAIN, VERDICTS, Vote, vote, voting
 from evalstream.model.finding import Severity, Violation, of_length
 from evalstream.model.text import counted

@@ -6,12 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from evalstream.formats.infereval.dates import date_time, is_date
-from evalstream.formats.infereval.views import (
-    Benchmark,
-    Evaluation,
-    is_number,
-    object_or_empty,
-)
+from evalstream.formats.infereval.views import Benchmark, Evaluation, is_number, object_or_empty
 from evalstream.model.finding import Severity, Violation, one_of
 from evalstream.parsing.json import pointer
 from evalstream.rules.base import Rule

@@ -34,11 +34,7 @@ from evalstream.batch.ledger.run_state import RunState, state_of
 from evalstream.batch.single import check_any
 from evalstream.io.output import Output
 from evalstream.io.progress import Progress
-from evalstream.model.errors import (
-    CannotCheck,
-    CannotWrite,
-    UsageError,
-)
+from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import RunSummary

@@ -7,11 +7,7 @@ from typing import Any
 
 import pytest
 from fast_rows import BARE, HASHED, JOINED, context, mixed_rows, outcome, rehashed, slowly
-from rows import (
-    COVERED,
-    bytes_of,
-    sound_rows,
-)
+from rows import COVERED, bytes_of, sound_rows
 
 import evalstream
 from evalstream.formats.eee import fast_path, row_engine, sample_hash, versions

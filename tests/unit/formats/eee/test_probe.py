@@ -227,9 +227,7 @@ def test_hashes_of_no_known_recipe_are_not_called_checked(tmp_path: Path) -> Non
     assert (report.exit_code, report.runs[0].recipe) == (1, None)
 
 
-def test_a_known_recipe_after_the_probed_rows_still_leaves_the_others_wrong(
-    tmp_path: Path,
-) -> None:
+def test_a_known_recipe_after_the_probed_rows_still_leaves_the_others_wrong(tmp_path: Path) -> None:
     rows = sound_rows(count=PROBED_ROWS + 10)
     for row in rows[:PROBED_ROWS]:
         row["sample_hash"] = "0" * 64

@@ -406,9 +406,7 @@ def test_a_copy_that_reading_broke_off_is_not_sealed(
     assert DETAILS not in json.loads(aggregate.read_text())
 
 
-def test_an_aggregate_that_comes_late_to_rows_without_a_copy_is_not_sealed(
-    tmp_path: Path,
-) -> None:
+def test_an_aggregate_that_comes_late_to_rows_without_a_copy_is_not_sealed(tmp_path: Path) -> None:
     rows, aggregate = unsealed(tmp_path, sound_rows(), {"num_samples": 8})
     text = aggregate.read_text()
     aggregate.unlink()

@@ -19,10 +19,7 @@ from fast_rows import (
     sound,
     written,
 )
-from rows import (
-    COVERED,
-    Row,
-)
+from rows import COVERED, Row
 
 from evalstream.formats.eee import fast_block, fast_path, row_view
 from evalstream.model.row_record import RowRecord
