@@ -104,7 +104,7 @@ _IDS: Final = ("evaluation_id", "evaluation_name", "evaluation_result_id", "mode
 
 
 def record_view(row: Mapping[str, Any], version: str) -> RecordView:
-    """Return the view of a row; members of `metadata` that tell repeats apart are ids, too."""
+    """Return the view of a row; members of `metadata` that distinguish repeats are ids, too."""
     output, turns = answer(row, version)
     score = member(row.get("evaluation"), "score")
     marks = {name: member(row.get("metadata"), name) for name in REPEAT_MARKS}
