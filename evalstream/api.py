@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from evalstream.api_options import checked_options, chosen_options, options_from
 from evalstream.batch.single import check_any
 from evalstream.discovery.inputs import find_all
-from evalstream.discovery.overlap import apart
+from evalstream.discovery.overlap import without_overlap
 from evalstream.engine.routing import check_routing, outputs_of
 from evalstream.engine.salvage import Salvage, salvage
 from evalstream.formats.registry import CATALOGUE
@@ -264,7 +264,7 @@ def _runs(
         check_routing(options.routing, paths, beside)
     if options.dask_scheduler_file is not None:
         written.refuse(options.dask_scheduler_file)
-    return apart(find_all(paths, beside, inputs_file, options), written, options.routing)
+    return without_overlap(find_all(paths, beside, inputs_file, options), written, options.routing)
 
 
 def _check_alone(

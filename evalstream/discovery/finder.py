@@ -36,13 +36,13 @@ def find_runs(
     if not first:
         raise UsageError("no input given")
     # The search takes 0.02 s to import, and a pair that is named whole does not need it.
-    from evalstream.discovery.named_files import coupled
+    from evalstream.discovery.named_files import combined
     from evalstream.discovery.search import Search
 
     patterns = tuple(exclude)
     with closing(Search(formats, patterns, any_rows=any_rows)) as search:
         ones = expanded(chain(first, given), patterns)
-        for found in coupled(chain.from_iterable(map(partial(_found, search), ones))):
+        for found in combined(chain.from_iterable(map(partial(_found, search), ones))):
             yield found.what
 
 

@@ -37,7 +37,7 @@ class NamedDocument(NoInput):
     __slots__ = ()
 
 
-def coupled(found: Iterable[FoundRuns]) -> Iterator[FoundRuns]:
+def combined(found: Iterable[FoundRuns]) -> Iterator[FoundRuns]:
     """Combine what is named separately: rows and aggregates, and documents of other formats.
 
     The order is kept; a combined run takes the position of its first file. Runs that need no other

@@ -14,7 +14,7 @@ from evalstream.model.options import RowRouting
 from evalstream.model.run import STDIN, NoInput, Run
 
 
-def apart(
+def without_overlap(
     found: Iterable[Run | NoInput], outputs: Outputs, routing: RowRouting
 ) -> Iterator[Run | NoInput]:
     """Pass runs on once it is certain that the call does not write over their files.

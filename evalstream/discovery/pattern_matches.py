@@ -107,18 +107,18 @@ class _Parts:
 
     def _next(self, path: str) -> frozenset[int]:
         folder, slash, name = path.rpartition("/")
-        before = self._after(folder) if slash else self._and_none(frozenset({0}))
+        before = self._after(folder) if slash else self._with_empty(frozenset({0}))
         stay = {at for at in before if self._is_any_depth(at) and not name.startswith(".")}
-        return self._and_none(frozenset(stay | {at + 1 for at in before if self._fits(at, name)}))
+        return self._with_empty(frozenset(stay | {at + 1 for at in before if self._fits(at, name)}))
 
     def _reached(self, folder: str) -> frozenset[int]:
         """Return the numbers of pattern parts that a folder may have used."""
         return self._next(folder)
 
-    def _and_none(self, reached: frozenset[int]) -> frozenset[int]:
+    def _with_empty(self, reached: frozenset[int]) -> frozenset[int]:
         """Add the positions that are reached if `**` matches zero folders."""
         more = {at + 1 for at in reached if self._is_any_depth(at)}
-        return reached if more <= reached else self._and_none(reached | more)
+        return reached if more <= reached else self._with_empty(reached | more)
 
     def _is_any_depth(self, at: int) -> bool:
         return at < len(self._parts) and self._parts[at] == _ANY_DEPTH

@@ -313,7 +313,7 @@ USAGE = [
     ),
     (["-", "--seal-to", "c.json"], "name one with --tee"),
     (["-", "--follow"], "a pipe is always read to its end"),
-    (["none.jsonl", "--follow"], "a file that is there"),
+    (["none.jsonl", "--follow"], "needs an existing file"),
     (["a.jsonl", "--noise", "("], "not a valid regular expression"),
     (["a.jsonl", "--idle-timeout", "0"], "more than 0 seconds"),
 ]
