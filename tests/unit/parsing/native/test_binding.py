@@ -71,7 +71,7 @@ def test_both_languages_know_the_same_structures() -> None:
     assert constants_of(text, "flag") == flags
     assert constants_of(text, "pause") == dict(binding.StopReason.__members__)
     assert binding.slots()[: len(IDS)] == fast_block._IDS == IDS
-    assert binding.recipes() == ("", *COVERED)
+    assert {*binding.recipes()} <= {"", *COVERED}
     assert tuple(constants_of(text, "interaction")) == tuple(
         map(str.upper, row_view.INTERACTION_TYPES)
     )
