@@ -6,8 +6,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import msgspec
-
 from evalstream.formats.base import (
     DeclaredRows,
     Detector,
@@ -116,19 +114,16 @@ class EeeFormat(RowFormat):
         return record_view(record, version)
 
     def declared_in_text(self, text: bytes) -> DeclaredRows | None:
-        try:
-            top = _TOP.decode(text)
-        except _INVALID:
-            return None
-        details = top.detailed_evaluation_results
-        if top.evaluation_results is msgspec.UNSET and details is msgspec.UNSET:
-            return None
-        return _declared_by(details)
+        from evalstream.formats.eee.declared_rows import declared_in_text
+
+        return declared_in_text(text)
 
     def declared_in(self, document: Mapping[str, Any]) -> DeclaredRows | None:
         if documents.AGGREGATE_KEYS.isdisjoint(document):
             return None
-        return _declared_by(document.get("detailed_evaluation_results"))
+        from evalstream.formats.eee.declared_rows import declared_by
+
+        return declared_by(document.get("detailed_evaluation_results"))
 
     def run_id(self, document: Any) -> str | None:
         return text_or_none(member(document, "evaluation_id"))
@@ -148,22 +143,5 @@ class EeeFormat(RowFormat):
 
         prepare(options)
 
-
-class _Top(msgspec.Struct):
-    """The members of an aggregate that matter here; the others are skipped, not built."""
-
-    evaluation_results: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    detailed_evaluation_results: Any = msgspec.UNSET
-
-
-def _declared_by(details: Any) -> DeclaredRows:
-    declared = details.get("file_path") if isinstance(details, dict) else None
-    return DeclaredRows(declared if isinstance(declared, str) and declared else None)
-
-
-_INVALID: Final = (msgspec.MsgspecError, ValueError, RecursionError)
-"""What msgspec raises; before 0.21 its own errors are of another class."""
-
-_TOP: Final = msgspec.json.Decoder(_Top)
 
 FORMAT: Final[RowFormat] = EeeFormat()
