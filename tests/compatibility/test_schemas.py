@@ -71,8 +71,8 @@ def test_schema_equals_the_reference(version: str, kind: str) -> None:
     if not REFERENCES.is_dir():
         pytest.skip("the reference schemas are not kept in the repository")
     path = REFERENCES / f"{kind}-{REFERENCE_NAMES.get(version, version)}.json"
-    if not path.is_file():
-        pytest.skip(f"there is no reference of {version} to compare with")
+    if not path.is_file() and version > max(one.stem for one in REFERENCES.glob("*.json"))[-5:]:
+        pytest.skip(f"{version} is newer than every reference")
     reference = load(path)
     assert spelled(stripped(load(schema_path(version, kind)))) == spelled(reference)
 
