@@ -7,7 +7,7 @@ import lzma
 import zlib
 from collections.abc import Callable
 from importlib import import_module
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Final, NamedTuple, Protocol
 
 from evalstream.model.block import MEBIBYTE, Bytes
@@ -115,12 +115,31 @@ def _xz() -> Codec:
     return Codec(begin, (lzma.LZMAError,), XZ_MEMORY_BYTES)
 
 
-CODECS: Final[dict[str, Callable[[], Codec]]] = {
-    "gzip": _gzip,
-    "zstandard": _zstandard,
-    "bzip2": _bzip2,
-    "xz": _xz,
-}
+class Compression(NamedTuple):
+    """What a compression looks like, and the function that loads its library.
+
+    `magic` are the bytes that a member may begin with. `ending` is the extension of its files.
+    `padding_unit` counts the zero bytes that may follow a member, 0 where none may.
+    """
+
+    load: Callable[[], Codec]
+    ending: str
+    magic: tuple[bytes, ...]
+    padding_unit: int = 0
+
+
+_SKIPPABLE_FRAMES: Final = tuple(bytes([low]) + b"\x2a\x4d\x18" for low in range(0x50, 0x60))
+"""A skippable frame counts as a member (RFC 8878)."""
+
+COMPRESSIONS: Final = MappingProxyType(
+    {
+        "gzip": Compression(_gzip, ".gz", (b"\x1f\x8b",), padding_unit=1),
+        "zstandard": Compression(_zstandard, ".zst", (b"\x28\xb5\x2f\xfd", *_SKIPPABLE_FRAMES)),
+        "bzip2": Compression(_bzip2, ".bz2", (b"BZh",)),
+        "xz": Compression(_xz, ".xz", (b"\xfd7zXZ\x00",), padding_unit=4),
+    }
+)
+"""The compressions by name. No `magic` is longer than six bytes."""
 
 
 def _first_of(*modules: str) -> ModuleType | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from evalstream.io.codecs import CODECS, Codec
+from evalstream.io.codecs import COMPRESSIONS, Codec
 from evalstream.model.block import MEBIBYTE, Bytes, ByteStream
 from evalstream.model.errors import BrokenCompression, CannotCheck
 
@@ -24,25 +24,11 @@ REPLAY_BYTES: Final = MEBIBYTE
 HEAD_BYTES: Final = 4
 """Number of bytes of a member that are read before its decompressor is created."""
 
-_MAGIC: Final = {
-    "gzip": (b"\x1f\x8b",),
-    "zstandard": (
-        b"\x28\xb5\x2f\xfd",
-        *(bytes([low]) + b"\x2a\x4d\x18" for low in range(0x50, 0x60)),
-    ),
-    "bzip2": (b"BZh",),
-    "xz": (b"\xfd7zXZ\x00",),
-}
-"""Magic bytes of each compression; a skippable frame counts as a member (RFC 8878)."""
-
-_PADDING_UNIT: Final = {"gzip": 1, "xz": 4}
-"""The units, in zero bytes, of the padding after a member."""
-
 
 def compression_of(head: bytes) -> str | None:
     """Return the compression of an input from its first six bytes or more, or None."""
-    for kind, magic in _MAGIC.items():
-        if head.startswith(magic):
+    for kind, compression in COMPRESSIONS.items():
+        if head.startswith(compression.magic):
             return kind
     return None
 
@@ -57,7 +43,7 @@ class DecompressingReader:
     def __init__(self, compressed: ByteStream, kind: str) -> None:
         """Wrap a reader; `kind` is a name that `compression_of` returns. Raises MissingExtra."""
         self.members = 0
-        self._compressed, self._kind, self._codec = compressed, kind, CODECS[kind]()
+        self._compressed, self._kind, self._codec = compressed, kind, COMPRESSIONS[kind].load()
         self._member: _Member | None = None
         self._input = memoryview(b"")
         self._start, self._position = 0, 0
@@ -146,7 +132,7 @@ class DecompressingReader:
     def _begin(self) -> bool:
         """Begin the next member, or skip padding; tell whether enough bytes are available."""
         head = bytes(self._next(HEAD_BYTES))
-        if self.members and head[:1] == b"\0" and self._kind in _PADDING_UNIT:
+        if self.members and head[:1] == b"\0" and COMPRESSIONS[self._kind].padding_unit:
             self._skip_padding()
             return True
         if self.members and not _may_begin(head, self._kind):
@@ -169,7 +155,7 @@ class DecompressingReader:
 
     def _check_padding(self) -> bool:
         """Tell whether the padding is complete; record an error if not."""
-        if self._padding % _PADDING_UNIT.get(self._kind, 1):
+        if self._padding % (COMPRESSIONS[self._kind].padding_unit or 1):
             self._set_trailing_error(self._offset - self._padding)
         return self._error is None
 
@@ -248,4 +234,4 @@ class _Member:
 
 def _may_begin(head: bytes, kind: str) -> bool:
     """Tell whether a member may start with these bytes, of which there may be few."""
-    return any(magic.startswith(head[: len(magic)]) for magic in _MAGIC[kind])
+    return any(magic.startswith(head[: len(magic)]) for magic in COMPRESSIONS[kind].magic)

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator
 from fnmatch import translate
 from typing import Final
 
-PACKED_ENDINGS: Final = (".gz", ".zst", ".bz2", ".xz")
+from evalstream.io.codecs import COMPRESSIONS
+
+PACKED_ENDINGS: Final = tuple(one.ending for one in COMPRESSIONS.values())
 ROWS_ENDINGS: Final = (".jsonl", ".ndjson", ".jsonlines")
 ALL_ROWS_ENDINGS: Final = tuple(
     f"{ending}{packed}" for ending in ROWS_ENDINGS for packed in ("", *PACKED_ENDINGS)

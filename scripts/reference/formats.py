@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from importlib import import_module
 from typing import NamedTuple
 
+from evalstream.formats.registry import FORMATS
 from evalstream.rules.base import Rule
 from reference.markdown import code, table
 from reference.program import printed
@@ -46,7 +46,7 @@ def titles_by_code_prefix() -> dict[str, str]:
 
 
 def _rules(name: str) -> Iterator[Rule]:
-    return iter(import_module(f"evalstream.formats.{name}.catalogue").RULES)
+    return iter(FORMATS[name].rules())
 
 
 def page() -> str:

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from paths import EXAMPLES, REPOSITORY
 
+import evalstream
 from evalstream.batch.ledger.export import FORMS
-from evalstream.formats.registry import CATALOGUE
+from evalstream.formats.registry import CATALOGUE, FORMATS
 from evalstream.reporters import REPORTERS
 
 DOCS = REPOSITORY / "docs"
@@ -28,10 +29,16 @@ DECISIONS = "".join(text for path, text in TEXTS.items() if path.parent.name == 
 COMMANDS = ("check", "seal", "salvage", "merge", "rules", "formats", "ledger", "schema")
 FOREIGN_TOOLS = "cluster.md"
 """This page shows the options of Slurm, Dask and Kubernetes, too."""
+PACKAGE = REPOSITORY / "evalstream"
 EXAMPLE_CODE = "ES320"
 """The rule that CONTRIBUTING.md adds as an example."""
+EXAMPLE_PATHS = {"schemas/eee/0.4.0/", "reporters/csv.py"}
+"""The files that CONTRIBUTING.md adds as examples."""
 
 _CONSOLE = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
+_CODE = re.compile(rf"\b(?:{'|'.join(one.prefix for one in FORMATS.values())})\d{{3}}\b")
+_PATH = re.compile(r"`((?:[\w.+-]+/)+(?:[\w-]+\.(?:py|c|h|json|toml|txt|svg))?)`")
+_MODULE = re.compile(r"\bevalstream((?:\.[a-z_0-9]+)+)\b")
 _END = "--- end of this command ---"
 
 
@@ -131,7 +138,7 @@ def test_links_lead_somewhere(path: Path) -> None:
 @pytest.mark.parametrize("path", PAGES, ids=NAMES.get)
 def test_pages_name_only_what_exists(path: Path) -> None:
     text = TEXTS[path]
-    for code in re.findall(r"\b(?:ES|INF|HAR|EVG)\d{3}\b", text):
+    for code in _CODE.findall(text):
         assert code in CATALOGUE or (code == EXAMPLE_CODE and path.name == "CONTRIBUTING.md"), code
     for line in text.splitlines():
         known = FORMS if "evalstream ledger" in line else set(REPORTERS)
@@ -139,6 +146,37 @@ def test_pages_name_only_what_exists(path: Path) -> None:
             assert name in known, name
     for name in re.findall(r"`(tests/\w+\.py)`", text):
         assert (REPOSITORY / name).exists(), name
+
+
+@pytest.mark.parametrize("path", PAGES, ids=NAMES.get)
+def test_pages_name_only_paths_that_exist(path: Path) -> None:
+    """Paths of the repository and of the package; capitals stand for a name to choose."""
+    roots = (REPOSITORY, REPOSITORY / "evalstream", DOCS)
+    for name in _PATH.findall(TEXTS[path]):
+        is_ours = any((root / name.partition("/")[0]).is_dir() for root in roots)
+        is_example = name in EXAMPLE_PATHS or re.search(r"\b[A-Z]{4,}\b|_MODULE", name)
+        if is_ours and not (path.name == "CONTRIBUTING.md" and is_example):
+            assert any((root / name).exists() for root in roots), name
+
+
+def test_modules_that_texts_name_exist() -> None:
+    """Pages, and docstrings and comments of the package, name modules with their dots."""
+    sources = {one: one.read_text(encoding="utf-8") for one in PACKAGE.rglob("*.py")}
+    for path, text in {**TEXTS, **sources}.items():
+        for dotted in _MODULE.findall(text):
+            *parents, last = dotted[1:].split(".")
+            place = PACKAGE.joinpath(*parents)
+            if not parents or place.is_dir():
+                is_module = (place / last).is_dir() or (place / f"{last}.py").is_file()
+                assert is_module or hasattr(evalstream, last), (path, dotted)
+            else:
+                assert place.with_suffix(".py").is_file(), (path, dotted)
+
+
+def test_the_architecture_shows_every_package() -> None:
+    text = TEXTS[DOCS / "architecture.md"].partition("\n## Packages\n")[2]
+    shown = set(re.findall(r"^  ([a-z]+)/ ", text, re.MULTILINE))
+    assert shown == {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
 
 
 def test_pages_name_only_options_that_exist(environment: dict[str, str]) -> None:

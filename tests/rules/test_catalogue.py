@@ -8,7 +8,7 @@ from paths import CASES, PAIRS
 
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.context import RowContext
-from evalstream.formats.registry import CATALOGUE
+from evalstream.formats.registry import CATALOGUE, FORMATS
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options
 from evalstream.rules.base import Rule
@@ -16,6 +16,8 @@ from evalstream.rules.base import Rule
 HEADINGS = ["What it finds", "Why it matters", "How to fix", "Bad", "Good"]
 HEADINGS_BEFORE_FIXES = [heading for heading in HEADINGS if heading != "How to fix"]
 """What rules have until it is said how to fix what they find."""
+
+PREFIXES = [one.prefix for one in FORMATS.values()]
 
 VERBS_OF_CURES = {"check", "use", "verify"}
 WORDS_OF_DUTY = {"must", "should"}
@@ -51,7 +53,7 @@ def test_every_rule_is_documented_under_all_headings(rule: Rule) -> None:
 
 @every_rule
 def test_every_name_says_the_defect_in_kebab_case(rule: Rule) -> None:
-    assert re.fullmatch(r"(ES|INF|HAR|EVG)[0-9]{3}", rule.code)
+    assert re.fullmatch(rf"({'|'.join(PREFIXES)})[0-9]{{3}}", rule.code)
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.name)
     words = rule.name.split("-")
     assert words[0] not in VERBS_OF_CURES

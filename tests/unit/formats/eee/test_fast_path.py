@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 from fast_rows import BARE, HASHED, JOINED, context, mixed_rows, outcome, rehashed, slowly
-from rows import COVERED, bytes_of, sound_rows
+from rows import bytes_of, sound_rows
 
 import evalstream
 from evalstream.formats.eee import fast_path, row_engine, sample_hash, versions
 from evalstream.formats.eee.fast_path import fast_path_for
 from evalstream.formats.eee.row_engine import RowEngine
+from evalstream.parsing.native import binding
 from evalstream.parsing.native.schema_tables import NotTabled
 from evalstream.parsing.schema_files import builtin_schema
 
@@ -36,7 +37,7 @@ def test_without_the_library_the_same_is_found(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("algorithm", ["sha256", "md5"])
-@pytest.mark.parametrize("recipe", ["", *COVERED])
+@pytest.mark.parametrize("recipe", binding.recipes())
 def test_hashes_are_checked_without_openssl_too(
     monkeypatch: pytest.MonkeyPatch, recipe: str, algorithm: str
 ) -> None:

@@ -221,11 +221,6 @@ def test_the_border_of_each_rule(number: int, changes: dict[str, Any], expected:
     assert codes(changed(number, changes)) == set(expected.split())
 
 
-def test_every_rule_of_the_layer_has_its_border_drawn() -> None:
-    drawn = {mark.rstrip("WI") for _, _, expected in CASES for mark in expected.split()}
-    assert drawn == set(LAYER)
-
-
 @pytest.mark.parametrize(
     ("metric", "score", "correct", "expected"),
     [
