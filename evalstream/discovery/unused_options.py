@@ -30,7 +30,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
     "expect_samples": Option(
         "--expect-samples", lambda options: options.routing.expect_samples is not None
     ),
-    "routing": Option("a way for rows to go", lambda options: options.routing != RowRouting()),
+    "routing": Option("routing of rows", lambda options: options.routing != RowRouting()),
     "skip_noise": Option("--skip-noise", lambda options: options.skip_noise),
 }
 """The options that formats must list to support them, in the order of refusal."""
