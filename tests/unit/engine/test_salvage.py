@@ -131,7 +131,8 @@ def test_every_byte_is_in_a_row_or_in_the_rest(
     # The first row tells that these are lines, whatever bytes the others begin with.
     folder, data = tmp_path_factory.mktemp("salvage"), b"".join([LINES[0], *pieces])
     outcome = saved(folder, data)
-    rows = (folder / "good").read_bytes().splitlines(keepends=True)
+    # A row may begin with a carriage return, which splitlines takes for an end.
+    rows = [row + b"\n" for row in (folder / "good").read_bytes().split(b"\n") if row]
     assert outcome.rows == len(rows)
     assert all(isinstance(json.loads(row), dict) for row in rows)
     left = bytearray(data)
