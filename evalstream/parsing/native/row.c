@@ -343,6 +343,11 @@ static void write_literal(struct texts *texts, const char *literal) {
     write_bytes(texts, literal, strlen(literal));
 }
 
+/* Tell whether texts that are joined are not empty. */
+static bool says_something(const struct spans *spans) {
+    return spans->count > 1 || (spans->count && spans->span->length);
+}
+
 static void write_joined(struct texts *texts, const struct spans *spans) {
     for (size_t place = 0; place < spans->count; place++) {
         if (place)
@@ -482,7 +487,7 @@ bool write_row(
     at->reference = texts->size;
     if (demands->links) {
         write_joined(texts, &facts->references);
-        write_bytes(texts, &BEHIND, facts->choices.count > 0);
+        write_bytes(texts, &BEHIND, says_something(&facts->choices));
         write_joined(texts, &facts->choices);
     }
     at->end = texts->size;

@@ -64,6 +64,21 @@ def set_value(chance: random.Random, version: str) -> Edit:
     return lambda row, _: assign(row, place, value)
 
 
+def vary_value(chance: random.Random, version: str) -> Edit:
+    """Set a place to another value in each row; two or any number of them."""
+    place = some_place(chance, version)
+    some = [values.value(chance) for _ in range(chance.choice((2, 3, 30)))]
+    return lambda row, draw: assign(row, place, draw.choice(some))
+
+
+def vary_member(chance: random.Random, version: str) -> Edit:
+    """Add a member with another value in each row."""
+    owner = () if chance.random() < 0.5 else some_place(chance, version)
+    name = values.key(chance)
+    some = [values.value(chance) for _ in range(chance.choice((2, 3, 30)))]
+    return lambda row, draw: assign(row, (*owner, name), draw.choice(some))
+
+
 def set_null(chance: random.Random, version: str) -> Edit:
     place = some_place(chance, version)
     return lambda row, _: assign(row, place, None)
@@ -198,7 +213,7 @@ def set_id(chance: random.Random, version: str) -> Edit:
 
 
 GENERAL: Final[tuple[tuple[Maker, int], ...]] = (
-    (set_value, 6), (set_null, 6), (set_number, 4), (set_string, 4), (remove_value, 5),
+    (set_value, 6), (vary_value, 6), (vary_member, 3), (set_null, 6), (set_number, 4), (set_string, 4), (remove_value, 5),
     (rename, 3), (add_member, 5), (repeat_member, 1), (reorder, 1), (grow_list, 2), (nest, 1),
     (declare, 2), (set_id, 4),
 )  # fmt: skip

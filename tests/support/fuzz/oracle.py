@@ -24,6 +24,8 @@ from evalstream.reporters.json import JsonReporter
 from fuzz.cases import Case
 
 NEVER: Final = 1 << 60
+MOST_COMPARED: Final = 2000
+"""How many items of a list are compared with each of another one, to show what differs."""
 
 
 class Difference(NamedTuple):
@@ -130,12 +132,17 @@ def _links(links: Iterable[tuple[Any, bytes]]) -> dict[Any, list[tuple[int, ...]
 
 
 def _only_different(one: Any, other: Any) -> tuple[Any, Any]:
-    """Return what only one of two lists has; other values as they are."""
+    """Return what only one of two lists or mappings has; other values as they are."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        first, second = ({}, {})
+        for key in [*one, *(key for key in other if key not in one)]:
+            if one.get(key) != other.get(key):
+                first[key], second[key] = _only_different(one.get(key), other.get(key))
+        return first, second
     if not isinstance(one, list) or not isinstance(other, list):
         return one, other
-    first, second = set(one), set(other)
-    left = [item for item in one if item not in second]
-    right = [item for item in other if item not in first]
+    left = [item for item in one if item not in other[:MOST_COMPARED]]
+    right = [item for item in other if item not in one[:MOST_COMPARED]]
     return (left, right) if left or right else (one, other)
 
 
