@@ -213,8 +213,8 @@ def set_id(chance: random.Random, version: str) -> Edit:
 
 
 GENERAL: Final[tuple[tuple[Maker, int], ...]] = (
-    (set_value, 6), (vary_value, 6), (vary_member, 3), (set_null, 6), (set_number, 4), (set_string, 4), (remove_value, 5),
-    (rename, 3), (add_member, 5), (repeat_member, 1), (reorder, 1), (grow_list, 2), (nest, 1),
-    (declare, 2), (set_id, 4),
+    (set_value, 6), (vary_value, 6), (vary_member, 3), (set_null, 6), (set_number, 4),
+    (set_string, 4), (remove_value, 5), (rename, 3), (add_member, 5), (repeat_member, 1),
+    (reorder, 1), (grow_list, 2), (nest, 1), (declare, 2), (set_id, 4),
 )  # fmt: skip
 """Changes that know nothing of what members mean, and how often each is drawn."""
