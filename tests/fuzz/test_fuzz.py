@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fuzz import oracle
+from fuzz import native, oracle
 from fuzz.blocks import some_lines
 from fuzz.campaign import compare, described, kind_of
 from fuzz.cases import Case, as_json, case_of, from_json
@@ -80,6 +80,14 @@ def test_a_difference_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(small.lines) == 1
     assert len(small.lines[0]) < len(min(lines, key=len))
     assert any("violations" in line for line in described(small, kind_of(found)))
+
+
+def test_the_scanner_stays_in_its_memory(tmp_path: Path) -> None:
+    reason = native.compiled(tmp_path / "target")
+    if reason is not None:
+        pytest.skip(reason)
+    native.write_inputs(tmp_path, seed=5, count=40)
+    assert native.run(tmp_path, tmp_path / "failures", "-runs=500", workers=1) == 0
 
 
 def test_blocks_hold_many_kinds_of_lines() -> None:
