@@ -29,6 +29,7 @@ class Case(NamedTuple):
     `head` are the first bytes of the file, which settle version and recipe. `cuts` are the numbers
     of lines before which a new block begins, `tail` is how many bytes of the last line lie behind
     its block. With `is_array` the lines are elements of an array, whose places are told apart.
+    `rooms` are how many rows, and bytes of texts, the scanner has room for.
     """
 
     seed: int
@@ -40,6 +41,7 @@ class Case(NamedTuple):
     tail: int = 0
     is_array: bool = False
     is_run: bool = False
+    rooms: tuple[int, int] | None = None
 
     @property
     def data(self) -> bytes:
@@ -99,7 +101,12 @@ def case_of(seed: int, most: int) -> Case:
     cuts = sorted({chance.randrange(1, size) for _ in range(times)})
     tail = chance.randrange(200) if chance.random() < 0.2 else 0
     is_array, is_run = chance.random() < 0.05, chance.random() < 0.04
-    return Case(seed, settings, aggregate, tuple(lines), head, tuple(cuts), tail, is_array, is_run)
+    rooms = None
+    if chance.random() < 0.05:
+        rooms = chance.choice((1, 2, 7, 512)), chance.choice((1, 60, 300, 1000, 10_000))
+    return Case(
+        seed, settings, aggregate, tuple(lines), head, tuple(cuts), tail, is_array, is_run, rooms
+    )
 
 
 def as_json(case: Case) -> str:
@@ -127,5 +134,6 @@ def from_json(text: str) -> Case:
             "lines": lines,
             "head": members["head"].encode(errors="surrogateescape"),
             "cuts": tuple(members["cuts"]),
+            "rooms": None if members["rooms"] is None else tuple(members["rooms"]),
         }
     )

@@ -12,7 +12,8 @@ from fuzz.templates import transcript_key, with_hash
 CHOICES: Final = ("4", "5", "six", "Paris", "London ", "stra\u00dfe", "A", "1", "B", "", "0")
 REFERENCES: Final = (
     "5", "A", "b", "(C)", "D.", "Z", "0", "1", "2", "3", "4", "10", "01", "SIX", "STRASSE", "paris",
-    "London", "", " ", "1.0", "\u0661", "AA", "c)",
+    "London", "", " ", "1.0", "\u0661", "AA", "c)", "A\nfirst", "(b)\r\nx", "\x1c2 ", "00005", "[a",
+    "Z\n",
 )  # fmt: skip
 
 

@@ -6,20 +6,23 @@ import tempfile
 import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from unittest import mock
 
 import orjson
 
 import evalstream
 from evalstream.engine.result import BlockResult, LocatedViolation
 from evalstream.formats.eee import context as contexts
-from evalstream.formats.eee import row_engine
+from evalstream.formats.eee import fast_block, row_engine
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.model.block import Lines
 from evalstream.model.finding import Excerpt
+from evalstream.parsing.native import binding
 from evalstream.reporters.json import JsonReporter
 from fuzz.cases import Case
 
@@ -44,11 +47,27 @@ def differences(case: Case) -> list[Difference]:
     except Exception:  # noqa: BLE001 - a crash is what is looked for
         return [Difference("crash of the preparation", traceback.format_exc(), None)]
     found: list[Difference] = []
-    for lines in case.blocks():
-        found += _of_block(fast, exact, lines)
+    with _rooms(case.rooms):
+        for lines in case.blocks():
+            found += _of_block(fast, exact, lines)
     if case.is_run and not found:
         found += _of_run(case)
     return found
+
+
+@contextmanager
+def _rooms(rooms: tuple[int, int] | None) -> Iterator[None]:
+    """Let scanners have room for so many rows and bytes of their texts."""
+    if rooms is None:
+        yield
+        return
+    with (
+        mock.patch.object(binding, "MOST_ROWS", rooms[0]),
+        mock.patch.object(binding, "TEXT_BYTES", rooms[1]),
+        # Scanners of other sizes are idle there.
+        mock.patch.object(fast_block, "_IDLE", []),
+    ):
+        yield
 
 
 def _of_block(fast: RowEngine, exact: RowEngine, lines: Lines) -> Iterator[Difference]:

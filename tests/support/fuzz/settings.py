@@ -1,8 +1,6 @@
 """Options and aggregates that blocks of rows are checked with."""
 
-import json
 import random
-from functools import lru_cache
 from typing import Any, Final
 
 from rows import COVERED, Row
@@ -10,7 +8,7 @@ from rows import COVERED, Row
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.catalogue import ROW_RULES
 from evalstream.model.finding import Severity
-from evalstream.parsing.schema_files import builtin_schema
+from fuzz.schemas import some_schema
 from fuzz.templates import EVALUATION, MODEL, NAMES, RESULT_IDS
 
 Settings = dict[str, Any]
@@ -22,16 +20,6 @@ _CODES: Final = (
     "ES210", "ES212", "ES215", "ES216", "ES401", "ES402", "ES403", "ES404", "ES405", "ES406",
     "ES407", "ES408", "ES409", "ES6", "ES8",
 )  # fmt: skip
-
-_SMALL_SCHEMAS: Final = (
-    '{"type": "object"}',
-    "{}",
-    "true",
-    '{"required": ["sample_id"], "properties": {"sample_id": {"type": "string"}}}',
-    '{"type": "object", "properties": {"evaluation": {"properties": {"score": {"maximum": 1}}}}}',
-    '{"type": "object", "additionalProperties": false, "properties": {"schema_version": true}}',
-    '{"properties": {"model_id": {"pattern": "/"}, "sample_hash": {"minLength": 64}}}',
-)
 
 
 def some_settings(chance: random.Random) -> Settings:
@@ -53,14 +41,7 @@ def _selection(chance: random.Random) -> Settings:
 
 
 def _schema(chance: random.Random) -> Settings:
-    if chance.random() < 0.5:
-        return {"schema": chance.choice(_SMALL_SCHEMAS)}
-    return {"schema": _builtin(chance.choice(versions.INSTANCE_VERSIONS))}
-
-
-@lru_cache(maxsize=8)
-def _builtin(version: str) -> str:
-    return json.dumps(builtin_schema(versions.instance_schema_name(version)))
+    return {"schema": some_schema(chance)}
 
 
 def _version(chance: random.Random) -> Settings:
@@ -89,7 +70,7 @@ def _noise(chance: random.Random) -> Settings:
 
 _DRAWS: Final = (
     (0.2, _selection),
-    (0.04, _schema),
+    (0.07, _schema),
     (0.1, _version),
     (0.08, _recipe),
     (0.1, _limits),

@@ -31,6 +31,7 @@ def _simpler(case: Case, fails: Fails) -> Case:
         case._replace(is_run=False),
         case._replace(is_array=False),
         case._replace(tail=0),
+        case._replace(rooms=None),
         case._replace(cuts=()),
         case._replace(aggregate=None),
     ):
