@@ -145,7 +145,10 @@ def usage(chance: random.Random, version: str) -> Edit:
 
     def edit(row: Row, draw: random.Random) -> None:
         draw = draw if varied else random.Random(seed)
-        some = {name: draw.choice((0, 1, 2, 3, 5, 8)) for name in names[: draw.randrange(3, 7)]}
+        kinds = (0, 1, 2, 3, 5, 8) if draw.random() < 0.8 else (0.1, 0.7, 1.8, 2, 3.3, 7.3, 1e15)
+        some = {name: draw.choice(kinds) for name in names[: draw.randrange(3, 7)]}
+        if draw.random() < 0.5:
+            _sum_up(some, draw)
         clock = {name: draw.choice((0, 1, 2.5, 100, 100.00000001, None)) for name in times}
         for place, values_ in (("token_usage", some), ("performance", clock)):
             if draw.random() < 0.7:
@@ -154,6 +157,15 @@ def usage(chance: random.Random, version: str) -> Edit:
                     values_[draw.choice([*values_])] = values.value(draw)
 
     return edit
+
+
+def _sum_up(usage: dict[str, Any], draw: random.Random) -> None:
+    """Set the total to a sum, in an order of its own: sums of fractions depend on it."""
+    total = usage["input_tokens"] + usage["output_tokens"]
+    more = [*usage][3:]
+    for name in draw.sample(more, draw.randrange(len(more) + 1)):
+        total += usage[name]
+    usage["total_tokens"] = total
 
 
 def marks(chance: random.Random, version: str) -> Edit:

@@ -127,6 +127,20 @@ def add_member(chance: random.Random, version: str) -> Edit:
     return lambda row, _: assign(row, (*owner, name), value)
 
 
+def add_members(chance: random.Random, version: str) -> Edit:
+    """Add many members, or one with another name in each row."""
+    owner = () if chance.random() < 0.6 else some_place(chance, version)
+    count, length = chance.choice((1, 1, 3, 60, 64, 65, 200)), chance.choice((1, 9, 150))
+    spread = chance.choice((1, 3, 3000))
+
+    def edit(row: Row, draw: random.Random) -> None:
+        first = draw.randrange(spread)
+        for number in range(first, first + count):
+            assign(row, (*owner, f"k{number}".ljust(length, "_")), number)
+
+    return edit
+
+
 def repeat_member(chance: random.Random, version: str) -> Edit:
     place, first = some_place(chance, version), chance.random() < 0.5
     other = values.value(chance) if chance.random() < 0.5 else ...
@@ -166,6 +180,21 @@ def grow_list(chance: random.Random, version: str) -> Edit:
         inner = holder(row, (*place, 0))
         if inner.__class__ is list:
             inner += [inner[-1] if value is None and inner else value] * times
+
+    return edit
+
+
+def mix_list(chance: random.Random, version: str) -> Edit:
+    """Set a place to a list of many kinds of elements, the same or others in each row."""
+    lists = [place[:-1] for place in known_places(version) if place[-1].__class__ is int]
+    place, count = chance.choice(lists), chance.choice((1, 3, 9, 20))
+    some = [values.value(chance) for _ in range(count)]
+
+    def edit(row: Row, draw: random.Random) -> None:
+        inner: Any = holder(row, (*place, 0))
+        if inner.__class__ is list:
+            some_kept = [copy.deepcopy(inner[0])] if inner else []
+            assign(row, place, [*some_kept, *draw.sample(some, draw.randrange(count + 1))])
 
     return edit
 
@@ -215,6 +244,7 @@ def set_id(chance: random.Random, version: str) -> Edit:
 GENERAL: Final[tuple[tuple[Maker, int], ...]] = (
     (set_value, 6), (vary_value, 6), (vary_member, 3), (set_null, 6), (set_number, 4),
     (set_string, 4), (remove_value, 5), (rename, 3), (add_member, 5), (repeat_member, 1),
-    (reorder, 1), (grow_list, 2), (nest, 1), (declare, 2), (set_id, 4),
+    (reorder, 1), (grow_list, 2), (mix_list, 2), (nest, 1), (add_members, 2), (declare, 2),
+    (set_id, 4),
 )  # fmt: skip
 """Changes that know nothing of what members mean, and how often each is drawn."""
