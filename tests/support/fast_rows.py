@@ -11,6 +11,7 @@ from typing import Any
 from paths import REPOSITORY
 from rows import PREFERRED, VERSIONS, Row, aggregate_of, at, bytes_of, sample_hash, sound_rows
 
+from evalstream.engine.result import BlockFindings
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.context import RowContext
@@ -18,6 +19,7 @@ from evalstream.formats.eee.fast_block import FastPath
 from evalstream.formats.eee.fast_path import fast_path_for
 from evalstream.formats.eee.probe import probe_context
 from evalstream.formats.eee.row_engine import RowEngine
+from evalstream.formats.eee.row_reader import RowReader
 from evalstream.model.block import Lines
 from evalstream.model.options import Options
 from evalstream.model.row_record import RowRecord, RowRecords
@@ -87,7 +89,7 @@ def engine_of(within: RowContext) -> RowEngine:
 @lru_cache(maxsize=512)
 def fast_path_of(within: RowContext) -> FastPath:
     """Return what takes the usual rows of a context."""
-    found = fast_path_for(within)
+    found = fast_path_for(within, RowReader(within))
     assert found is not None
     return found
 
@@ -113,11 +115,11 @@ def passed_over(within: RowContext, line: bytes) -> Tally | None:
     """Return what is tallied of a line, None where the scanner does not take it."""
     tally = Tally()
     subject = fast_path_of(within).pass_over(
-        engine_of(within).groups(), tally, line + b"\n", 0, None
+        engine_of(within).groups(), tally, BlockFindings(within), Lines(line + b"\n"), None
     )
-    left = subject.take(0, 1).left
+    rows = subject.take(0, 1)
     subject.close()
-    return None if left else tally
+    return None if rows.left or rows.violations or rows.alike else tally
 
 
 def taken(within: RowContext, line: bytes) -> bool:
