@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -14,7 +14,8 @@ from evalstream.rules.syntax import ES110
 from evalstream.stats.link_keys import LinkKey
 from evalstream.stats.tally import Tally
 
-Counts = dict[tuple[str, Severity], int]
+CountKey = tuple[str, Severity]
+Counts = dict[CountKey, int]
 """Occurrences by code and severity."""
 
 
@@ -132,12 +133,9 @@ class BlockFindings:
                 shown = shorten_values(violation, show_values=show_values)
                 self.violations.append(LocatedViolation(number, offset, shown_sample, shown))
 
-    def room(self, violations: Sequence[Violation]) -> int | None:
-        """Return how many more lines with these violations are shown, None for all of them."""
-        if not self._most:
-            return None
-        shown = (self.counts.get(key, 0) for key in self._keys(violations))
-        return max(0, self._most - min(shown, default=self._most))
+    def room(self) -> Room:
+        """Return how many more violations are shown."""
+        return Room(self._most, {**self.counts}, self._keys)
 
     def count(self, lines: AlikeLines) -> None:
         """Count lines whose violations are not shown."""
@@ -146,7 +144,7 @@ class BlockFindings:
             if self._splits_rows and key[1] >= self._threshold:
                 self.fates.update(dict.fromkeys(lines.numbers, LineStatus.REJECTED))
 
-    def _keys(self, violations: Sequence[Violation]) -> list[tuple[str, Severity]]:
+    def _keys(self, violations: Sequence[Violation]) -> list[CountKey]:
         """Return code and severity of the violations that are reported."""
         enabled, severity = self._selection.enabled, self._selection.severity
         return [(one.code, severity(one)) for one in violations if one.code in enabled]
@@ -155,6 +153,27 @@ class BlockFindings:
         """Return the result of the block after all its lines are checked."""
         fates = self.fates if self._splits_rows else {}
         return BlockResult(self.violations, self.counts, tally, row_records, fates)
+
+
+class Room:
+    """How many more violations of each code and severity a block shows."""
+
+    def __init__(
+        self, most: int, counts: Counts, keys: Callable[[Sequence[Violation]], list[CountKey]]
+    ) -> None:
+        self._most, self._counts, self.keys = most, counts, keys
+
+    def of(self, keys: Sequence[CountKey]) -> int | None:
+        """Return for how many lines with these violations there is room; None if for all."""
+        if not self._most:
+            return None
+        shown = [self._counts.get(key, 0) for key in keys]
+        return max(0, self._most - min(shown, default=self._most))
+
+    def take(self, keys: Sequence[CountKey]) -> None:
+        """Count one line with these violations."""
+        for key in keys:
+            self._counts[key] = self._counts.get(key, 0) + 1
 
 
 def shorten_values(violation: Violation, *, show_values: bool) -> Violation:

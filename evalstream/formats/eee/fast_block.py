@@ -15,7 +15,7 @@ from evalstream.formats.eee.row_groups import RowGroup, RowGroups, notice_key
 from evalstream.formats.eee.row_reader import RowReader
 from evalstream.formats.eee.row_templates import RowTemplates
 from evalstream.formats.eee.rules.row import FOREIGN_SOURCE, NO_ANSWER, NOT_A_CHOICE
-from evalstream.formats.eee.rules.sample_hash import hash_check
+from evalstream.formats.eee.rules.sample_hash import UNEXPLAINED, hash_check, wrong_hash
 from evalstream.formats.eee.sample_hash import equivalent_recipes
 from evalstream.formats.eee.scanned_rows import ScannedRows
 from evalstream.formats.eee.taken_violations import TakenViolations
@@ -75,6 +75,7 @@ class FastPath:
     ) -> None:
         self.context, self.setting, self.checks = context, setting, checks
         self.templates, self.check_hash = RowTemplates(reader), hash_check(context)
+        self.wrong_hash = wrong_hash(context)
         self.id_doubts = id_doubts
         self.checks_hashes = bool(context.recipes) and not setting.checks_hashes
         self.compute: Callable[[bytes], Any] = getattr(hashlib, context.algorithm)
@@ -131,7 +132,7 @@ class FastBlock:
         self._data, self._base, self._offsets = lines.data, lines.base, offsets
         self._known: list[RowGroup] = []
         self._violations = TakenViolations(
-            fast_path, self._data, tally, findings, self._known, scanner.signature
+            fast_path, self._data, tally, findings, self._known, scanner
         )
         packed = None if offsets is None else array("Q", offsets).tobytes()
         longest = self._context.options.max_line_bytes
@@ -224,8 +225,11 @@ class FastBlock:
             ]
         known = frozenset(numbers)
         absent = frozenset(rows.having(Flag.UNHASHED))
-        several = known.intersection(rows.having(Flag.SEVERAL))
-        usual = known - absent - several
+        wrong = known.intersection(rows.having(Flag.WRONG_HASH))
+        several = known.intersection(rows.having(Flag.SEVERAL)) - wrong
+        usual = known - absent - several - wrong
+        if wrong:
+            self._tally.recipes.add(UNEXPLAINED, min(wrong), len(wrong))
         if absent:
             self._tally.hash_forms.add("absent", min(absent), len(absent))
         if several:

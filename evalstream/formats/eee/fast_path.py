@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Final
@@ -14,6 +14,8 @@ from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.fast_block import FastPath, lists_samples
 from evalstream.formats.eee.row_reader import RowReader
 from evalstream.formats.eee.rules.row import ES311, common_bounds, timed_members
+from evalstream.formats.eee.rules.sample_hash import tried_recipes
+from evalstream.formats.eee.rules.version import ES216
 from evalstream.formats.eee.taken_violations import doubt_of
 from evalstream.parsing import json
 from evalstream.parsing.json import FAST_DEPTH
@@ -72,14 +74,15 @@ def _constraints(context: RowContext, tables: Tables, found: Hasher | None) -> R
         highest=highest,
         wanted=tables.wanted,
         unwanted=tables.unwanted,
-        seed=_SEED,
+        seed=_SEED if _may_fit_others(context) else 0,
         recipe=known_recipes().index(_recipe_of(context)),
+        tried=_bits(known_recipes(), tried_recipes(context)),
         hash_digits=_HEX_DIGITS[context.algorithm],
         times_generation="generation_time_ms" in timed_members(context),
         keeps_texts=lists_samples(context) or found is None,
         links=context.links,
         compares=len(context.results) > 1,
-        checks=_checks(context),
+        checks=_bits(known_checks(), context.enabled),
         transcript=row_view.transcript_key(context.version).encode(),
     )
 
@@ -108,9 +111,15 @@ def _watched(rules: Iterable[Rule]) -> Iterator[tuple[str, ...]]:
         yield tuple(name.replace("~1", "/").replace("~0", "~") for name in names)
 
 
-def _checks(context: RowContext) -> int:
-    """Return, as bits, the rules that the scanner tests and the context enables."""
-    return sum(1 << bit for bit, code in enumerate(known_checks()) if code in context.enabled)
+def _may_fit_others(context: RowContext) -> bool:
+    """Tell whether it is reported which other versions fit a row."""
+    options = context.options
+    return ES216.code in context.enabled and options.schema is None and options.schema_version == "auto"
+
+
+def _bits(known: Sequence[str], chosen: Container[str]) -> int:
+    """Return, as bits, which of the known names are chosen."""
+    return sum(1 << bit for bit, name in enumerate(known) if name in chosen)
 
 
 @lru_cache(maxsize=16)

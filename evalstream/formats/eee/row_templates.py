@@ -49,18 +49,20 @@ class RowTemplates:
         self._templates: dict[Key, dict[int, Template]] = {}
         self._kept = 0
 
-    def of(self, key: Key, shape: int, row: Any) -> Template:
-        """Return the template of a row."""
-        by_shape, shape = self._templates.get(key, {}), shape or 1
-        found = by_shape.get(SHARED) or by_shape.get(shape)
-        if found is not None:
-            return found
+    def known(self, key: Key, shape: int) -> Template | None:
+        """Return the template of a row, None if no row like it was explained yet."""
+        by_shape = self._templates.get(key)
+        return None if by_shape is None else by_shape.get(SHARED) or by_shape.get(shape or 1)
+
+    def made(self, key: Key, shape: int, row: Any) -> Template:
+        """Explain a row, and return its template."""
         if self._kept == MOST_TEMPLATES:
             self._templates.clear()
             self._kept = 0
         violations, depends_on_shape = self._reader.schema_violations(row)
         template = Template(violations)
-        self._templates.setdefault(key, {})[shape if depends_on_shape else SHARED] = template
+        place = (shape or 1) if depends_on_shape else SHARED
+        self._templates.setdefault(key, {})[place] = template
         self._kept += 1
         return template
 

@@ -75,6 +75,7 @@ class Flag:
     UNCHECKED: Final = 4096
     UNCOVERED: Final = 8192
     NOT_CHOSEN: Final = 16384
+    WRONG_HASH: Final = 32768
 
 
 DOUBTFUL_HASH: Final = 1 << 30
@@ -117,13 +118,14 @@ class RowConstraints(Structure):
         ("unwanted", c_uint64 * _INTERACTIONS),
         ("seed", c_uint64),
         ("recipe", c_int32),
+        ("tried", c_int32),
         ("hash_digits", c_int32),
         ("times_generation", c_int32),
         ("keeps_texts", c_int32),
         ("links", c_int32),
         ("compares", c_int32),
         ("checks", c_uint32),
-        ("transcript", c_char * 20),
+        ("transcript", c_char * 16),
     )
 
 
@@ -223,6 +225,8 @@ def _declare(loaded: ctypes.CDLL) -> None:
     pointers = POINTER(_Tables), POINTER(RowConstraints), POINTER(Hasher)
     loaded.start_block.argtypes = c_void_p, *pointers
     loaded.add_scope.argtypes = c_void_p, POINTER(_Scope)
+    loaded.ignore_shapes.restype = None
+    loaded.ignore_shapes.argtypes = c_void_p, c_uint64
     loaded.scan_lines.argtypes = c_void_p, POINTER(_Scan)
     loaded.new_index.restype = c_void_p
     loaded.new_index.argtypes = ()
@@ -382,6 +386,10 @@ class Scanner:
         """Give the scope of the new ids the next number, from 0 on; see `scanner.h`."""
         scope = _Scope(usual, evaluation, name, result, doubts, place)
         self._library.add_scope(self._handle, byref(scope))
+
+    def ignore_shapes(self, signature: int) -> None:
+        """Let the shape of further rows with a signature be 0."""
+        self._library.ignore_shapes(self._handle, signature)
 
     def signature(self, number: int) -> bytes:
         """Return how rows of a signature deviate from the schema; equal rows have equal bytes."""

@@ -70,6 +70,10 @@ static inline bool has(const struct facts *facts, enum slot slot) {
     return facts->slot[slot].kind != ABSENT && facts->slot[slot].kind != NULL_KIND;
 }
 
+static inline bool is_a_number(const struct facts *facts, enum slot slot) {
+    return facts->slot[slot].kind == INTEGER || facts->slot[slot].kind == FRACTION;
+}
+
 /* Return the string in a slot, an empty one where there is none. */
 static inline const struct span *text_of(const struct facts *facts, enum slot slot) {
     static const struct span nothing = {.start = (const byte *)"\n", .ascii = true};
@@ -170,7 +174,7 @@ bool keep_fact(struct walk *walk, enum slot slot, const struct value *value) {
     }
 }
 
-enum interaction interaction_of(const struct facts *facts) {
+static enum interaction interaction_of(const struct facts *facts) {
 #define TEXT_OF_TYPE(name, text) text,
     static const char *const texts[] = {INTERACTION_TYPES(TEXT_OF_TYPE)};
 #undef TEXT_OF_TYPE
@@ -184,19 +188,18 @@ enum interaction interaction_of(const struct facts *facts) {
 static bool fits_interaction(
     const struct facts *facts, const struct demands *demands, enum interaction interaction
 ) {
-    for (int slot = 0; slot < SLOT_COUNT; slot++) {
-        const uint64_t bit = (uint64_t)1 << slot;
-        if (demands->wanted[interaction] & bit && !has(facts, (enum slot)slot))
-            return false;
-        if (demands->unwanted[interaction] & bit && has(facts, (enum slot)slot))
+    const uint64_t wanted = demands->wanted[interaction], unwanted = demands->unwanted[interaction];
+    for (uint64_t left = wanted | unwanted; left; left &= left - 1) {
+        const enum slot slot = (enum slot)__builtin_ctzll(left);
+        if (has(facts, slot) != (wanted >> slot & 1))
             return false;
     }
     return true;
 }
 
 void check_conditions(struct walk *walk, const struct demands *demands) {
-    const struct facts *const facts = walk->facts;
-    const enum interaction interaction = interaction_of(facts);
+    struct facts *const facts = walk->facts;
+    const enum interaction interaction = facts->interaction = interaction_of(facts);
     byte kinds[SLOT_COUNT + 1];
     size_t count = 0;
     const bool fits = interaction == NO_INTERACTION || fits_interaction(facts, demands, interaction);
@@ -278,8 +281,6 @@ static bool numbers_a_choice(struct span text, size_t choices) {
            (size_t)(folded(*text.start) - 'a') < choices;
 }
 
-enum answer { NO, YES, PERHAPS };
-
 enum { LONGEST_CHOICE = 1 << 12 };
 
 /* Tell whether a reference is one of the choices, its letter, or its number: whatever its case, and
@@ -331,7 +332,8 @@ static bool sums_up(const struct facts *facts) {
     static const enum slot others[] = {TOKENS_WRITTEN, TOKENS_READ, TOKENS_REASONED};
     enum { OTHERS = sizeof others / sizeof *others };
     const double sum = number_of(facts, TOKENS_TAKEN) + number_of(facts, TOKENS_GIVEN);
-    if (!has(facts, TOKENS))
+    if (!is_a_number(facts, TOKENS) || !is_a_number(facts, TOKENS_TAKEN) ||
+        !is_a_number(facts, TOKENS_GIVEN))
         return true;
     for (int chosen = 0; chosen < 1 << OTHERS; chosen++) {
         double more = sum;
@@ -346,7 +348,7 @@ static bool sums_up(const struct facts *facts) {
 
 /* Tell whether a time is not above the latency, where both are told. */
 static bool in_time(const struct facts *facts, enum slot slot) {
-    if (!has(facts, slot) || !has(facts, LATENCY))
+    if (!is_a_number(facts, slot) || !is_a_number(facts, LATENCY))
         return true;
     return number_of(facts, slot) <= number_of(facts, LATENCY);
 }
@@ -473,7 +475,7 @@ static bool is_recordable(const struct facts *facts) {
 bool judge(
     const struct facts *facts, const struct demands *demands, uint64_t *flags, uint32_t *doubts
 ) {
-    const enum interaction interaction = interaction_of(facts);
+    const enum interaction interaction = facts->interaction;
     const bool single = interaction == SINGLE_TURN;
     if (!is_recordable(facts))
         return false;
@@ -530,10 +532,10 @@ static void write_json(
     write_literal(texts, list ? "]}" : "\"}");
 }
 
-/* Write what sample_hash is the digest of. */
-static void write_covered(const struct facts *facts, enum recipe recipe, struct texts *texts) {
+void write_covered(const struct facts *facts, enum recipe recipe, struct texts *texts) {
     switch (recipe) {
     case NO_RECIPE:
+    case RECIPE_COUNT:
         break;
     case CONCAT:
     case CONCAT_FIRST:

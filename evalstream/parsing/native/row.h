@@ -32,7 +32,7 @@ enum interaction { INTERACTION_TYPES(NAME_OF_TYPE) NO_INTERACTION };
     recipe(JSON_LIST_SPACED, "json-list-spaced")
 
 #define NAME_OF_RECIPE(name, text) name,
-enum recipe { RECIPES(NAME_OF_RECIPE) };
+enum recipe { RECIPES(NAME_OF_RECIPE) RECIPE_COUNT };
 #undef NAME_OF_RECIPE
 
 /* The rules that are tested here, by their codes. */
@@ -50,6 +50,8 @@ enum check { NO_CHECK = 0, CHECKS(NAME_OF_CHECK) };
 
 enum { DOUBTFUL_HASH = 1 << 30 };
 
+enum answer { NO, YES, PERHAPS };
+
 /* What is demanded of rows beyond the shape of their values. */
 struct demands {
     double lowest, highest;          /* score */
@@ -57,13 +59,14 @@ struct demands {
     uint64_t unwanted[INTERACTIONS]; /* slots that must be null or absent */
     uint64_t seed;                   /* of the shapes of rows */
     int32_t recipe;
+    int32_t tried;                   /* recipes that the file may follow, as bits */
     int32_t hash_digits;             /* how long sample_hash is */
     int32_t times_generation;        /* whether generation_time_ms is within latency_ms */
     int32_t keeps_texts;             /* whether the texts of rows are wanted */
     int32_t links;                   /* whether it is wanted what ties rows to those of other runs */
     int32_t compares;                /* whether rows of one sample are compared: their choices, too */
     uint32_t checks;                 /* the rules that are enabled, as bits */
-    char transcript[20];             /* what the transcript is called */
+    char transcript[16];             /* what the transcript is called */
 };
 
 enum flag {
@@ -82,6 +85,7 @@ enum flag {
     UNCHECKED = 4096,    /* sample_hash is not a text, or there is no input */
     UNCOVERED = 8192,    /* there is no input that a hash covers */
     NOT_CHOSEN = 16384,  /* a reference is not one of the choices */
+    WRONG_HASH = 32768,  /* sample_hash is not what any recipe gives that is tried */
 };
 
 /* Where the texts of a row are: one behind the other, each ends where the next one starts. */
@@ -109,6 +113,7 @@ struct facts {
     size_t turns, assistants;
     size_t calls, calls_before;    /* in the whole row, and before this turn */
     size_t answers;
+    enum interaction interaction;
     bool odd_references;           /* one of them is not a string */
     uint32_t doubts;               /* rules that may have something to say, as bits */
     uint32_t generation;           /* of the entries in `bucket` that are this row's */
@@ -130,9 +135,6 @@ bool keep_fact(struct walk *walk, enum slot slot, const struct value *value);
 /* Return the score, of which true is 1 and false 0; NAN where it is not a number. */
 double score_of(const struct facts *facts);
 
-/* Return the type of interaction that a row names. */
-enum interaction interaction_of(const struct facts *facts);
-
 /* Add to the signature how a row deviates from the conditions of its schema; and, if it deviates at
    all, what conditions depend on. */
 void check_conditions(struct walk *walk, const struct demands *demands);
@@ -142,6 +144,9 @@ void check_conditions(struct walk *walk, const struct demands *demands);
 bool judge(
     const struct facts *facts, const struct demands *demands, uint64_t *flags, uint32_t *doubts
 );
+
+/* Write what a recipe makes sample_hash the digest of. */
+void write_covered(const struct facts *facts, enum recipe recipe, struct texts *texts);
 
 /* Write the texts of a row that is judged, and say where they are. Return false where that cannot
    be done exactly, or there is no room. */

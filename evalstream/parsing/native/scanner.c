@@ -27,6 +27,7 @@ struct scanner {
     byte letters[MOST_KEY_BYTES];
     size_t signatures, last_signature;
     struct key signature[MOST_SIGNATURES];
+    bool ignores_shapes[MOST_SIGNATURES];
     size_t signature_bytes; /* of known ones */
     byte signature_letters[MOST_SIGNATURES_BYTES + MOST_SIGNATURE_BYTES];
     struct facts facts;
@@ -159,8 +160,13 @@ static uint64_t signature_of(struct scanner *scanner, size_t length) {
         return 0;
     scanner->signature[scanner->signatures] = (struct key){scanner->signature_bytes, length, hash};
     scanner->signature_bytes += length;
+    scanner->ignores_shapes[scanner->signatures] = !scanner->demands.seed;
     scanner->last_signature = scanner->signatures++;
     return scanner->signatures;
+}
+
+void ignore_shapes(struct scanner *scanner, uint64_t signature) {
+    scanner->ignores_shapes[signature - 1] = true;
 }
 
 const byte *signature_at(const struct scanner *scanner, uint64_t signature, uint64_t *size) {
@@ -175,15 +181,36 @@ static void place(const struct scan *scan, const struct value *value, uint64_t *
     start_and_stop[1] = is_there ? (uint64_t)(value->stop - scan->bytes) : 0;
 }
 
-/* Tell whether the hash of a row is that of its input; where nothing can tell, others have to. */
-static bool is_rightly_hashed(
-    const struct scanner *scanner, const struct texts *texts, const struct row *row
+/* Tell whether a recipe gives the hash of a row; perhaps, without room. */
+static enum answer is_hash_of(
+    const struct scanner *scanner, const struct texts *texts, const struct row *row,
+    enum recipe recipe
 ) {
+    struct texts covered = *texts;
+    write_covered(&scanner->facts, recipe, &covered);
+    if (covered.full)
+        return PERHAPS;
+    return has_digest(&scanner->hasher, covered.data + texts->size, covered.size - texts->size,
+                      texts->data + row->texts.hash) ? YES : NO;
+}
+
+/* Check the hash of a row: where no recipe gives it that the file may follow, it is wrong; where
+   another one does, or nothing can tell, others have to look. */
+static void check_hash(const struct scanner *scanner, const struct texts *texts, struct row *row) {
     const struct row_texts *const at = &row->texts;
-    if (!scanner->hasher.start || row->flags & (UNHASHED | UNCHECKED) || row->doubts & DOUBTFUL_HASH)
-        return true;
-    return has_digest(&scanner->hasher, texts->data + at->covered, at->mark - at->covered,
-                      texts->data + at->hash);
+    const struct demands *const demands = &scanner->demands;
+    if (!scanner->hasher.start || row->flags & (UNHASHED | UNCHECKED) ||
+        row->doubts & DOUBTFUL_HASH ||
+        has_digest(&scanner->hasher, texts->data + at->covered, at->mark - at->covered,
+                   texts->data + at->hash))
+        return;
+    for (int recipe = 0; recipe < RECIPE_COUNT; recipe++)
+        if (demands->tried >> recipe & 1 && recipe != demands->recipe &&
+            is_hash_of(scanner, texts, row, (enum recipe)recipe) != NO) {
+            row->doubts |= DOUBTFUL_HASH;
+            return;
+        }
+    row->flags |= WRONG_HASH;
 }
 
 static void write_record(
@@ -241,14 +268,13 @@ static bool walk_line(struct scanner *scanner, struct walk *walk, const struct r
 /* Take a line whose row can be told of. Return whether its scope is known. */
 static bool look(struct scanner *scanner, struct scan *scan, struct texts *texts, struct row *row) {
     struct facts *const facts = &scanner->facts;
-    struct walk walk = {
-        .tables = &scanner->tables,
-        .end = scan->bytes + scan->size,
-        .keep = keep_fact,
-        .facts = facts,
-        .seed = scanner->demands.seed,
-        .shape = scanner->demands.seed,
-        .signature = {.data = new_signature(scanner), .capacity = MOST_SIGNATURE_BYTES},
+    struct walk walk;
+    walk.tables = &scanner->tables;
+    walk.end = scan->bytes + scan->size;
+    walk.keep = keep_fact;
+    walk.facts = facts;
+    walk.signature = (struct texts){
+        .data = new_signature(scanner), .capacity = MOST_SIGNATURE_BYTES
     };
     const bool returns = row->stop > row->start && scan->bytes[row->stop - 1] == '\r';
     uint64_t flags = returns ? TAKEN | CARRIAGE_RETURN : TAKEN;
@@ -272,10 +298,10 @@ static bool look(struct scanner *scanner, struct scan *scan, struct texts *texts
     row->flags = walk.watched ? flags | WATCHED : flags;
     row->doubts = doubts | scanner->scope[scope].doubts;
     row->scope = scope;
-    row->shape = walk.shape;
+    if (row->signature && !scanner->ignores_shapes[row->signature - 1])
+        row->shape = shape_of(&walk, scanner->demands.seed, skip_spaces(scan->bytes + row->start));
     row->score = score_of(facts);
-    if (!is_rightly_hashed(scanner, texts, row))
-        row->doubts |= DOUBTFUL_HASH;
+    check_hash(scanner, texts, row);
     place(scan, &facts->slot[OUTPUT], &row->output);
     place(scan, &facts->slot[TURNS], &row->turns);
     struct record *const record = &scan->records[scan->record_count];

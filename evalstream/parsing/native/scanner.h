@@ -17,7 +17,7 @@ struct row {
     uint64_t scope;
     uint64_t doubts;      /* rules that may find something, as bits */
     uint64_t signature;   /* of how it deviates from the schema, from 1; 0 if it does not */
-    uint64_t shape;
+    uint64_t shape;       /* 0 where shapes are ignored */
     double score;
     uint64_t output, output_end; /* where they stand in the bytes; both 0 where they do not */
     uint64_t turns, turns_end;
@@ -105,6 +105,9 @@ EXPORT void add_scope(struct scanner *scanner, const struct scope *scope);
 EXPORT const byte *signature_at(
     const struct scanner *scanner, uint64_t signature, uint64_t *size
 );
+
+/* Digest no more shapes of rows with this signature. */
+EXPORT void ignore_shapes(struct scanner *scanner, uint64_t signature);
 
 /* Look at more lines, and append their rows. */
 EXPORT int scan_lines(struct scanner *scanner, struct scan *scan);

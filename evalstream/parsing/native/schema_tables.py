@@ -167,6 +167,8 @@ class _Builder:
 
     def add(self, node: Any, path: str, watched: Paths = frozenset(), traits: int = 0) -> int:
         """Add a schema, and return the place of its node; the paths that are watched lead on."""
+        if node is True and not (watched or traits) and not self._is_kept(path):
+            return self._free
         place = len(self._nodes)
         if place == MOST_NODES or self._depth == MOST_LEVELS:
             raise NotTabled(path)
@@ -284,6 +286,10 @@ class _Builder:
         before = f"{path}." if path else ""
         below = (slot.removeprefix(before) for slot in self._slots if slot.startswith(before))
         return list(dict.fromkeys(rest.partition(".")[0].partition("[")[0] for rest in below))
+
+    def _is_kept(self, path: str) -> bool:
+        """Tell whether a value, or anything in it, has a slot."""
+        return path in self._slots or self._holds_slots(path)
 
     def _holds_slots(self, path: str) -> bool:
         """Tell whether anything in a value has a slot."""

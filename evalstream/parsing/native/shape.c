@@ -106,7 +106,7 @@ static const byte *key_at(
             return NULL;
         if (node->traits & CLOSED)
             deviate(walk, NOT_KNOWN_HERE, place, key.start, key.length);
-        if (!(node->traits & IS_MAP))
+        if (walk->digests && !(node->traits & IS_MAP))
             walk->shape = mixed_in(walk->shape, xxh64(key.start, key.length, walk->seed));
         walk->step[walk->steps++] = (struct step){key.start, key.length};
         *child = node->others;
@@ -189,7 +189,8 @@ static const byte *array_at(struct walk *walk, int32_t place, const byte *at, in
         at = value_at(walk, items, at, depth);
         if (!at)
             return NULL;
-        shape = with_element(&shapes, shape, walk->shape);
+        if (walk->digests)
+            shape = with_element(&shapes, shape, walk->shape);
         at = skip_spaces(at);
         if (*at == ']') {
             walk->shape = shape;
@@ -252,7 +253,10 @@ static inline bool is_number(const struct value *value) {
 }
 
 static bool is_integral(const struct value *value) {
-    return value->kind == INTEGER || value->number.value == floor(value->number.value);
+    const double number = value->number.value;
+    /* Above 2 ** 53 no double has a fraction. */
+    return value->kind == INTEGER || fabs(number) > 9007199254740992.0 ||
+           number == (double)(int64_t)number;
 }
 
 /* Return what decides, of a value without its members and elements, whether a schema accepts it:
@@ -316,7 +320,8 @@ static const byte *value_at(struct walk *walk, int32_t place, const byte *at, in
     if (!at || !compare_kinds(walk, place, &value))
         return NULL;
     value.stop = at;
-    walk->shape = mixed_in(walk->shape, class_of(&value) << 32 | (uint64_t)place);
+    if (walk->digests)
+        walk->shape = mixed_in(walk->shape, class_of(&value) << 32 | (uint64_t)place);
     walk->watched |= (node->traits & WATCHES) != 0;
     if (node->slot != NO_SLOT && !walk->keep(walk, (enum slot)node->slot, &value))
         return NULL;
@@ -324,6 +329,27 @@ static const byte *value_at(struct walk *walk, int32_t place, const byte *at, in
 }
 
 const byte *walk_value(struct walk *walk, const byte *at) {
+    walk->steps = 0;
+    walk->watched = walk->digests = false;
     at = value_at(walk, 0, at, 0);
     return walk->signature.full ? NULL : at;
+}
+
+static bool keep_nothing(struct walk *walk, enum slot slot, const struct value *value) {
+    (void)walk, (void)slot, (void)value;
+    return true;
+}
+
+uint64_t shape_of(const struct walk *walk, uint64_t seed, const byte *at) {
+    struct walk again;
+    again.tables = walk->tables;
+    again.end = walk->end;
+    again.keep = keep_nothing;
+    again.seed = again.shape = seed;
+    again.steps = 0;
+    again.watched = false;
+    again.digests = true;
+    again.signature = (struct texts){.capacity = 0};
+    value_at(&again, 0, at, 0);
+    return again.shape;
 }

@@ -145,19 +145,23 @@ struct walk {
     const byte *end; /* of the memory */
     keep keep;
     void *facts;
-    bool watched;    /* a value was there that is watched */
-    uint64_t seed;   /* of the shape */
-    uint64_t shape;  /* a digest of the names and kinds of all values */
+    bool watched;           /* a value was there that is watched */
+    bool digests;           /* whether to digest the shape */
+    uint64_t seed, shape;   /* a digest of the names and kinds of all values, and how it begins */
+    struct texts signature; /* all deviations, each with its node and its path */
     size_t steps;
     struct step step[DEEPEST];
-    struct texts signature; /* all deviations, each with its node and its path */
 };
 
 /* Check the value at `at` against the first node, and add how it deviates to the signature: two
-   values with the same signature and the same shape deviate from the schema alike. Return what
-   follows the value; NULL if it is not JSON, or if this cannot be decided: where a key has escapes
-   or comes twice, where an object has more than 64 keys without a node, and below 64 levels. */
+   values with the same signature deviate from this schema alike, and with the same shape from all
+   schemas of the format. Return what follows the value; NULL if it is not JSON, or if this cannot
+   be decided: where a key has escapes or comes twice, where an object has more than 64 keys without
+   a node, and below 64 levels. */
 const byte *walk_value(struct walk *walk, const byte *at);
+
+/* Return the shape of a value that was walked. */
+uint64_t shape_of(const struct walk *walk, uint64_t seed, const byte *at);
 
 /* Add a deviation of a value that `node` is the schema of. */
 void deviate(
