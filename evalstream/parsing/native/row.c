@@ -662,7 +662,7 @@ bool write_row(
     at->reference = texts->size;
     if (demands->links && has_input) {
         write_joined(texts, &facts->references);
-        write_bytes(texts, &BEHIND, facts->choices.count > 0);
+        write_bytes(texts, &BEHIND, at->covered > at->choices);
         write_joined(texts, &facts->choices);
     }
     at->end = texts->size;

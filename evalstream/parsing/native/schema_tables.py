@@ -113,8 +113,8 @@ def tables_of(
     in them. `watched` are values of which the scanner tells that a row holds one. Of the `strict`
     members of a row only null is decided. Raises NotTabled.
     """
-    if not isinstance(schema, Mapping):
-        raise NotTabled("")
+    if not isinstance(schema, Mapping) or not isinstance(schema.get("properties", {}), Mapping):
+        raise NotTabled("properties")
     conditions = list(_demands(schema, discriminator))
     undecided = {member for _, member, is_wanted in conditions if is_wanted is None}
     properties = {**schema.get("properties", {}), **{name: _Only.NOTHING for name in undecided}}
@@ -145,6 +145,24 @@ def _named_slots(slots: Sequence[str], aliases: Mapping[str, str]) -> dict[str, 
     return named
 
 
+def _kept_members(slots: Iterable[str]) -> dict[str, list[str]]:
+    """Return, by the path of each value in which something has a slot, the members that lead there."""
+    kept: dict[str, list[str]] = {"": []}
+    for slot in slots:
+        path = ""
+        for name in slot.split("."):
+            bare, *elements = name.split("[]")
+            if bare not in kept[path]:
+                kept[path].append(bare)
+            path = f"{path}.{bare}" if path else bare
+            for _ in elements:
+                kept.setdefault(path, [])
+                path += "[]"
+            if slot != path:
+                kept.setdefault(path, [])
+    return kept
+
+
 class _Only:
     """Schemas that no document holds: of members that the scanner decides in part."""
 
@@ -155,6 +173,7 @@ class _Only:
 class _Builder:
     def __init__(self, schema: Schema, slots: Mapping[str, int]) -> None:
         self._schema, self._slots = schema, slots
+        self._kept = _kept_members(slots)
         self._nodes: list[bytes] = []
         self._members: list[bytes] = []
         self._labels: list[bytes] = []
@@ -181,7 +200,7 @@ class _Builder:
     def _made(self, node: Any, path: str, watched: Paths, traits: int) -> bytes:
         """Return the packed node of a schema."""
         if node is True or _says_nothing(node):
-            if not self._holds_slots(path) and not watched - {()}:
+            if path not in self._kept and not watched - {()}:
                 traits |= Trait.WATCHES if () in watched else 0
                 return _free_node(self._free, self.slot(path), traits)
             node = {}
@@ -260,7 +279,7 @@ class _Builder:
         if not isinstance(properties, Mapping) or not isinstance(required, (list, tuple)):
             raise NotTabled(path)
         noticed = sorted({first for first, *_ in watched - {()}} - {_EACH})
-        names = dict.fromkeys((*properties, *self._kept_members(path), *required, *noticed))
+        names = dict.fromkeys((*properties, *self._kept.get(path, ()), *required, *noticed))
         if len(names) > MOST_MEMBERS:
             raise NotTabled(path)
         is_closed, traits = others is False, 0
@@ -281,19 +300,9 @@ class _Builder:
         bits = sum(1 << place for place, name in enumerate(names) if name in required)
         return self.add(others, f"{path}.*", _in_member(watched, _EACH)), members, bits, traits
 
-    def _kept_members(self, path: str) -> list[str]:
-        """Return the names of the members of an object that lead to a slot."""
-        before = f"{path}." if path else ""
-        below = (slot.removeprefix(before) for slot in self._slots if slot.startswith(before))
-        return list(dict.fromkeys(rest.partition(".")[0].partition("[")[0] for rest in below))
-
     def _is_kept(self, path: str) -> bool:
         """Tell whether a value, or anything in it, has a slot."""
-        return path in self._slots or self._holds_slots(path)
-
-    def _holds_slots(self, path: str) -> bool:
-        """Tell whether anything in a value has a slot."""
-        return any(slot.startswith((f"{path}.", f"{path}[")) for slot in self._slots)
+        return path in self._slots or path in self._kept
 
     @cached_property
     def _free(self) -> int:

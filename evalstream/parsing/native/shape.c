@@ -96,9 +96,9 @@ static const byte *key_at(
     if (member < node->members)
         behind = skip_label(walk, members[member].text, at);
     if (!behind) {
-        if (*at != '"' || !(behind = read_string(at + 1, walk->end, &key)) || key.escaped ||
-            !key.length)
+        if (*at != '"' || !(behind = read_string(at + 1, walk->end, &key)) || key.escaped)
             return NULL;
+        walk->nameless |= !key.length;
         member = member_named(walk->tables, node, &key);
     }
     if (member < 0) {
@@ -330,9 +330,9 @@ static const byte *value_at(struct walk *walk, int32_t place, const byte *at, in
 
 const byte *walk_value(struct walk *walk, const byte *at) {
     walk->steps = 0;
-    walk->watched = walk->digests = false;
+    walk->watched = walk->nameless = walk->digests = false;
     at = value_at(walk, 0, at, 0);
-    return walk->signature.full ? NULL : at;
+    return walk->signature.full || (walk->nameless && walk->signature.size) ? NULL : at;
 }
 
 static bool keep_nothing(struct walk *walk, enum slot slot, const struct value *value) {
