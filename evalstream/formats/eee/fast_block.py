@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.result import BlockFindings, TakenRows
@@ -170,13 +170,19 @@ class FastBlock:
         group = self._groups.of(ids, number)
         self._known.append(group)
         self._scanner.add_scope(
-            usual=group.is_named and self._context.version_of(ids) == self._context.version,
+            usual=self._is_usual(group, ids),
             evaluation=group.evaluation,
             name=group.name,
             result=group.result,
             doubts=0 if group.named else self._fast_path.id_doubts,
             place=group.place,
         )
+
+    def _is_usual(self, group: RowGroup, ids: Mapping[str, Any]) -> bool:
+        """Tell whether the scanner may take rows with some ids."""
+        if group.is_unknown and self._context.options.noise is not None:
+            return False
+        return group.is_named and self._context.version_of(ids) == self._context.version
 
     def _doubt_wrong_hashes(self, rows: ScannedRows) -> None:
         """Compute the hashes of rows whose hash is not that of their input, or not known to be."""

@@ -81,6 +81,8 @@ def _constraints(context: RowContext, tables: Tables, found: Hasher | None) -> R
         times_generation="generation_time_ms" in timed_members(context),
         keeps_texts=lists_samples(context) or found is None,
         links=context.links,
+        # A line that is not a valid row may be noise.
+        deviating=context.options.noise is None,
         compares=len(context.results) > 1,
         checks=_bits(known_checks(), context.enabled),
         transcript=row_view.transcript_key(context.version).encode(),

@@ -123,6 +123,7 @@ class RowConstraints(Structure):
         ("times_generation", c_int32),
         ("keeps_texts", c_int32),
         ("links", c_int32),
+        ("deviating", c_int32),
         ("compares", c_int32),
         ("checks", c_uint32),
         ("transcript", c_char * 16),

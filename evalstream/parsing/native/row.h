@@ -64,6 +64,7 @@ struct demands {
     int32_t times_generation;        /* whether generation_time_ms is within latency_ms */
     int32_t keeps_texts;             /* whether the texts of rows are wanted */
     int32_t links;                   /* whether it is wanted what ties rows to those of other runs */
+    int32_t deviating;               /* whether rows are taken that deviate from the schema */
     int32_t compares;                /* whether rows of one sample are compared: their choices, too */
     uint32_t checks;                 /* the rules that are enabled, as bits */
     char transcript[16];             /* what the transcript is called */

@@ -262,7 +262,7 @@ static bool walk_line(struct scanner *scanner, struct walk *walk, const struct r
     if (!at || skip_spaces(at) != stop)
         return false;
     check_conditions(walk, &scanner->demands);
-    return !walk->signature.full;
+    return !walk->signature.full && (scanner->demands.deviating || !walk->signature.size);
 }
 
 /* Take a line whose row can be told of. Return whether its scope is known. */
