@@ -268,9 +268,7 @@ def test_an_unknown_key_is_taken_where_the_schema_allows_it(version: str) -> Non
 
 
 def _is_open(version: str, place: Place) -> bool:
-    if version == "0.2.0" or place[-1:] in (
-        ("metadata",), ("arguments",), ("additional_details",)
-    ):
+    if version == "0.2.0" or place[-1:] in (("metadata",), ("arguments",), ("additional_details",)):
         return True
     # Only the row itself is closed in later versions.
     return place != ()

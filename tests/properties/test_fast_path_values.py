@@ -18,9 +18,9 @@ from fast_rows import (
     changed,
     claiming,
     context,
-    outcome,
     escaped,
     limit,
+    outcome,
     sound,
     taken,
     written,
@@ -195,6 +195,17 @@ def test_numbers_of_any_length_are_judged_alike(digits: int) -> None:
         longer = line.replace(place.encode(), f"{place.partition(' ')[0]} {number}".encode())
         lines.append(longer)
     agreed(BARE["0.2.0"], *lines)
+
+
+def test_sums_of_fractions_depend_on_their_order() -> None:
+    usage = {"input_tokens": 1.8, "output_tokens": 7.3, "total_tokens": 19.799999999999997}
+    more = {
+        "input_tokens_cache_write": 9.8,
+        "input_tokens_cache_read": 0.9,
+        "reasoning_tokens": 3.3,
+    }
+    for counts in ({**usage, **more}, {**usage, "total_tokens": 1.8 + 7.3}, usage):
+        agreed(BARE["0.3.0"], written({**bare(sound(SINGLE, "0.3.0")), "token_usage": counts}))
 
 
 @pytest.mark.parametrize(

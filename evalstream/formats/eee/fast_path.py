@@ -116,7 +116,11 @@ def _watched(rules: Iterable[Rule]) -> Iterator[tuple[str, ...]]:
 def _may_fit_others(context: RowContext) -> bool:
     """Tell whether it is reported which other versions fit a row."""
     options = context.options
-    return ES216.code in context.enabled and options.schema is None and options.schema_version == "auto"
+    return (
+        ES216.code in context.enabled
+        and options.schema is None
+        and options.schema_version == "auto"
+    )
 
 
 def _bits(known: Sequence[str], chosen: Container[str]) -> int:

@@ -10,7 +10,13 @@ from json import loads
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from evalstream.engine.result import BlockFindings, BlockResult, LineStatus, LineViolations, TakenRows
+from evalstream.engine.result import (
+    BlockFindings,
+    BlockResult,
+    LineStatus,
+    LineViolations,
+    TakenRows,
+)
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import Join
 from evalstream.formats.eee.catalogue import bound_rules

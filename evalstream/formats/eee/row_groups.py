@@ -28,10 +28,10 @@ class RowGroup:
     `violations` and `notices` are those of the rules that read nothing else. `evaluation` digests
     the evaluation_id, and `name` digests it with the evaluation_name: used as seeds, they make
     digests of inputs and samples differ. `place` is the place of the result that the rows belong
-    to. `named` says that all ids have text, `is_unknown` that they declare a version that is not known
-    (`declared`), which is a violation. `rows` counts them, `first` is the line of the first,
-    and `scores` counts their scores. `links` are the words of rows that can be compared with other
-    runs, None if they are not collected.
+    to. `named` says that all ids have text, `is_unknown` that the version that they declare
+    (`declared`) is not known, which is a violation. `rows` counts them, `first` is the line of the
+    first, and `scores` counts their scores. `links` are the words of rows that can be compared with
+    other runs, None if they are not collected.
     """
 
     __slots__ = (

@@ -95,16 +95,14 @@ class RowReader:
             return unknown + violations, False
         possible = possible_versions(version, found, instance=True)
         fitting = (
-            versions_that_fit(
-                row, version, options.engine, instance=True, violations=found
-            )
+            versions_that_fit(row, version, options.engine, instance=True, violations=found)
             if possible
             else []
         )
         return [*unknown, *fits_another(version, fitting), *violations], bool(possible)
 
     def _checked_version(self, row: Row) -> tuple[str, list[Violation]]:
-        """Return the version that checks a row, and a violation if the row declares an unknown one."""
+        """Return the version that checks a row, and a violation if the declared one is unknown."""
         declared = row.get("schema_version")
         if not isinstance(declared, str):
             return self._context.version, []

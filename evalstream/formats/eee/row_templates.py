@@ -12,7 +12,7 @@ from evalstream.parsing.json import resolve_pointer
 Key = tuple[Any, bytes]
 """The declared version of rows where it is unknown, and their signature."""
 
-MOST_TEMPLATES: Final = 1 << 14
+MOST_TEMPLATES: Final = 1 << 10
 """How many templates are kept; untrusted files may have any number of signatures."""
 
 SHARED: Final = 0

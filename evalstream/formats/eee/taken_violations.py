@@ -1,4 +1,4 @@
-"""Find the violations of the rows that the scanner took: of the schema, of ids, of doubtful rules."""
+"""Find the violations of rows that the scanner took: of the schema, of ids, of doubtful rules."""
 
 from __future__ import annotations
 
@@ -80,16 +80,14 @@ class TakenViolations:
             if likeness[1] or likeness[2] or group.violations or group.is_unknown:
                 by_likeness[likeness] = []
         if len(by_likeness) == 1 and by_likeness.keys() == {*likenesses}:
-            return dict.fromkeys(by_likeness, [*range(len(likenesses))])
+            return {likeness: [*range(len(likenesses))] for likeness in by_likeness}
         if by_likeness:
             for place, likeness in enumerate(likenesses):
                 if likeness in by_likeness:
                     by_likeness[likeness].append(place)
         return by_likeness
 
-    def _alike(
-        self, batch: _Batch, likeness: _Likeness, places: list[int]
-    ) -> Iterator[AlikeRows]:
+    def _alike(self, batch: _Batch, likeness: _Likeness, places: list[int]) -> Iterator[AlikeRows]:
         """Return rows of one likeness with the violations that they have in common."""
         shared = [*self._groups[likeness[0]].violations]
         if likeness[2]:
@@ -217,10 +215,7 @@ class _Batch:
     """Columns of taken rows."""
 
     def __init__(
-        self,
-        rows: ScannedRows,
-        offset: Callable[[int, int], int],
-        likenesses: list[_Likeness],
+        self, rows: ScannedRows, offset: Callable[[int, int], int], likenesses: list[_Likeness]
     ) -> None:
         self.numbers, self.offset, self.likenesses = rows.numbers, offset, likenesses
         self.starts, self.stops, self.shapes = map(rows.column, ("start", "stop", "shape"))

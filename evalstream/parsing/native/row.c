@@ -327,20 +327,28 @@ static enum answer chooses(const struct facts *facts) {
     return answer;
 }
 
-/* Tell whether total_tokens is the sum of input, output, and none, some or all of the others. */
+static inline bool is_whole(const struct facts *facts, enum slot slot) {
+    return facts->slot[slot].kind == INTEGER && facts->slot[slot].number.exact;
+}
+
+/* Tell whether total_tokens is surely the sum of input, output, and none, some or all of the others,
+   or one of the three is not a number. Sums of fractions depend on the order, and are for others. */
 static bool sums_up(const struct facts *facts) {
     static const enum slot others[] = {TOKENS_WRITTEN, TOKENS_READ, TOKENS_REASONED};
     enum { OTHERS = sizeof others / sizeof *others };
     const double sum = number_of(facts, TOKENS_TAKEN) + number_of(facts, TOKENS_GIVEN);
+    const double total = number_of(facts, TOKENS);
     if (!is_a_number(facts, TOKENS) || !is_a_number(facts, TOKENS_TAKEN) ||
-        !is_a_number(facts, TOKENS_GIVEN))
+        !is_a_number(facts, TOKENS_GIVEN) || sum == total)
         return true;
-    for (int chosen = 0; chosen < 1 << OTHERS; chosen++) {
+    if (!is_whole(facts, TOKENS) || !is_whole(facts, TOKENS_TAKEN) || !is_whole(facts, TOKENS_GIVEN))
+        return false;
+    for (int chosen = 1; chosen < 1 << OTHERS; chosen++) {
         double more = sum;
         for (int place = 0; place < OTHERS; place++)
-            if (chosen >> place & 1 && has(facts, others[place]))
-                more += number_of(facts, others[place]);
-        if (more == number_of(facts, TOKENS))
+            if (chosen >> place & 1)
+                more += is_whole(facts, others[place]) ? number_of(facts, others[place]) : NAN;
+        if (more == total)
             return true;
     }
     return false;

@@ -117,14 +117,17 @@ def tables_of(
         raise NotTabled("properties")
     conditions = list(_demands(schema, discriminator))
     undecided = {member for _, member, is_wanted in conditions if is_wanted is None}
-    properties = {**schema.get("properties", {}), **{name: _Only.NOTHING for name in undecided}}
+    properties = {**schema.get("properties", {}), **dict.fromkeys(undecided, _Only.NOTHING)}
     is_closed = schema.get("additionalProperties") is False
     for name in {*strict} - {*schema.get("properties", {})}:
         properties[name] = _Only.NOTHING if is_closed else _Only.NULL
     rest = {key: value for key, value in schema.items() if key != "allOf"}
     builder = _Builder(schema, _named_slots(slots, aliases))
     builder.add({**rest, "properties": properties}, "", frozenset(map(_sayable, watched)))
-    wanted, unwanted = dict.fromkeys(discriminator.values, 0), dict.fromkeys(discriminator.values, 0)
+    wanted, unwanted = (
+        dict.fromkeys(discriminator.values, 0),
+        dict.fromkeys(discriminator.values, 0),
+    )
     for value, member, is_wanted in conditions:
         if is_wanted is None:
             continue
@@ -146,7 +149,7 @@ def _named_slots(slots: Sequence[str], aliases: Mapping[str, str]) -> dict[str, 
 
 
 def _kept_members(slots: Iterable[str]) -> dict[str, list[str]]:
-    """Return, by the path of each value in which something has a slot, the members that lead there."""
+    """Return the members that lead to slots, by the path of the value that has them."""
     kept: dict[str, list[str]] = {"": []}
     for slot in slots:
         path = ""
