@@ -88,6 +88,19 @@ static void check_row(const struct scan *scan, const struct row *row) {
     demand(row->turns <= row->turns_end && row->turns_end <= row->stop, "turns are in the row");
 }
 
+/* Read a signature, as Python does where a row deviates, and now and then ignore its shapes. */
+static void check_signature(const struct row *row, uint64_t which) {
+    uint64_t size, sum = 0;
+    if (!row->flags || !row->signature)
+        return;
+    const byte *const signature = signature_at(scanner, row->signature, &size);
+    for (uint64_t place = 0; place < size; place++)
+        sum += signature[place];
+    demand(size && sum, "a signature says something");
+    if (which >> row->signature % 8 & 1)
+        ignore_shapes(scanner, row->signature);
+}
+
 static void check_ids(const struct scan *scan) {
     for (int id = 0; id < IDS; id++)
         demand(scan->ids[2 * id] <= scan->ids[2 * id + 1] && scan->ids[2 * id + 1] <= scan->size,
@@ -110,8 +123,10 @@ static void scan_all(struct scan *scan, const struct demands *demands, uint64_t 
         demand(scan->record_count <= scan->row_count && scan->row_count <= scan->most_rows,
                "there is a row for each record");
         demand(scan->byte_count == 0 || demands->keeps_texts, "texts are kept where they are wanted");
-        for (uint64_t row = 0; row < scan->row_count; row++)
+        for (uint64_t row = 0; row < scan->row_count; row++) {
             check_row(scan, &scan->rows[row]);
+            check_signature(&scan->rows[row], ~usual);
+        }
     }
 }
 

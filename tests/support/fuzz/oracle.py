@@ -18,7 +18,7 @@ import orjson
 import evalstream
 from evalstream.engine.result import BlockResult, LocatedViolation
 from evalstream.formats.eee import context as contexts
-from evalstream.formats.eee import fast_block, row_engine
+from evalstream.formats.eee import fast_block, row_engine, row_templates
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.model.block import Lines
 from evalstream.model.finding import Excerpt
@@ -57,13 +57,14 @@ def differences(case: Case) -> list[Difference]:
 
 @contextmanager
 def _rooms(rooms: tuple[int, int] | None) -> Iterator[None]:
-    """Let scanners have room for so many rows and bytes of their texts."""
+    """Let scanners have room for so many rows and bytes of their texts, and keep few templates."""
     if rooms is None:
         yield
         return
     with (
         mock.patch.object(binding, "MOST_ROWS", rooms[0]),
         mock.patch.object(binding, "TEXT_BYTES", rooms[1]),
+        mock.patch.object(row_templates, "MOST_TEMPLATES", rooms[0]),
         # Scanners of other sizes are idle there.
         mock.patch.object(fast_block, "_IDLE", []),
     ):
