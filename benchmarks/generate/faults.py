@@ -127,6 +127,13 @@ def drop_model_id(rows: Path, aggregate: Path) -> None:
     _rewrite(rows, aggregate, [*lines, json.dumps(row).encode() + b"\n"])
 
 
+def drop_source(aggregate: Path) -> None:
+    """Take the source_metadata out of an aggregate."""
+    document = json.loads(aggregate.read_bytes())
+    del document["source_metadata"]
+    aggregate.write_text(json.dumps(document), encoding="utf-8")
+
+
 def _rewrite(rows: Path, aggregate: Path, lines: Sequence[bytes]) -> None:
     """Write other rows and seal them."""
     data = b"".join(lines)

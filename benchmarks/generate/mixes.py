@@ -9,6 +9,8 @@ Interaction = Literal["single_turn", "multi_turn", "agentic"]
 Writer = Literal["generator", "lm-eval", "inspect"]
 Flaw = Literal["other choice", "no answer"]
 
+ERRORS = {"ES204", "ES601"}
+
 
 @dataclass(frozen=True)
 class Part:
@@ -47,6 +49,11 @@ class Mix:
     codes: tuple[str, ...] = ()
     run_codes: tuple[str, ...] = ()
     has_file_ids: bool = False
+
+    @property
+    def has_errors(self) -> bool:
+        """Tell whether a check must refuse the rows as they are."""
+        return not ERRORS.isdisjoint(self.codes)
 
     def mean_bytes(self) -> int:
         """Return about how many bytes a row has."""
