@@ -23,7 +23,7 @@ class Checks(StrEnum):
     UPSTREAM = "schema and some rules"
     SOME_RULES = "schema and syntax"
     EVERYTHING = "every rule"
-    MORE = "optional rules, too"
+    MORE = "more rules"
 
 
 @dataclass(frozen=True)
