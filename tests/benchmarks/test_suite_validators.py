@@ -14,8 +14,9 @@ import pytest
 import evalstream
 from benchmarks import __main__ as command_line
 from benchmarks.contenders import CONTENDERS, FLOOR
-from benchmarks.contenders.contract import Command, Material
+from benchmarks.contenders.contract import ROOT, Command, Material
 from benchmarks.generate import blocks
+from benchmarks.generate.mixes import MIXES
 from benchmarks.generate.runs import Run, generate, generate_small
 from benchmarks.harness.budgets import BUDGETS, Budget, Figure, State, Verdict, verdicts
 from benchmarks.harness.chart import chart
@@ -76,6 +77,12 @@ def test_each_budget_is_held_and_missed(budget: Budget, figure: Figure) -> None:
 def test_the_names_of_budgets_differ() -> None:
     names = {budget.name for budget, _ in BUDGETS}
     assert len(names) == len(BUDGETS)
+
+
+def test_the_readme_names_every_workload_contender_and_mix() -> None:
+    text = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    names = {*WORKLOADS, *CONTENDERS, *MIXES}
+    assert {name for name in names if f"`{name}`" not in text} == set()
 
 
 def test_what_was_not_measured_is_not_held() -> None:
