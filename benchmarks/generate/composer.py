@@ -71,6 +71,19 @@ class Composer(ABC):
     ) -> Document:
         """Compose a row with about `size` bytes of long texts."""
 
+    def _head(self) -> Document:
+        """Begin a row: the version, and what it says about the run."""
+        identity, dialect = self._identity, self._dialect
+        row: Document = {
+            "schema_version": dialect.version,
+            "evaluation_id": identity.evaluation_id,
+            "model_id": identity.model_id,
+            "evaluation_name": identity.evaluation_name,
+        }
+        if dialect.has_result_ids:
+            row["evaluation_result_id"] = identity.result_id
+        return row
+
     def _chosen(self, choices: list[str], right: str, *, is_correct: bool) -> str:
         """Choose what the model answers: the right choice, or another one."""
         others = [text for text in choices if text != right]

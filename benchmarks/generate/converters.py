@@ -24,22 +24,14 @@ class LmEvalComposer(Composer):
         self, index: int, interaction: Interaction, size: int, *, is_correct: bool
     ) -> Document:
         """Compose a row whose reference is the number of the right choice, counted from 0."""
-        identity, dialect, random = self._identity, self._dialect, self._random
+        dialect, random = self._dialect, self._random
         choices = self._pool.phrases(random, 3)
         right = random.choice(choices)
         reference = str(choices.index(right))
         size = max(size, SHORTEST_QUESTION)
         raw = f"Question {index}: {self._pool.text(random, size)[:size]}\nAnswer:"
         answer = self._chosen(choices, right, is_correct=is_correct)
-        row: Document = {
-            "schema_version": dialect.version,
-            "evaluation_id": identity.evaluation_id,
-            "model_id": identity.model_id,
-            "evaluation_name": identity.evaluation_name,
-        }
-        if dialect.has_result_ids:
-            row["evaluation_result_id"] = identity.result_id
-        return row | {
+        return self._head() | {
             "sample_id": str(index) if dialect.is_current else index,
             "sample_hash": json_str(raw, reference),
             "interaction_type": interaction,
@@ -87,21 +79,13 @@ class InspectComposer(Composer):
         self, index: int, interaction: Interaction, size: int, *, is_correct: bool
     ) -> Document:
         """Compose a row; the result has no id yet, which some versions write as null."""
-        identity, dialect, random = self._identity, self._dialect, self._random
+        random = self._random
         choices = self._pool.phrases(random, 4)
         right = random.choice(choices)
         reference = "ABCD"[choices.index(right)]
         raw = f"Sample {index}. {self._pool.text(random, max(size // 4, 200))}"
-        row: Document = {
-            "schema_version": dialect.version,
-            "evaluation_id": identity.evaluation_id,
-            "model_id": identity.model_id,
-            "evaluation_name": identity.evaluation_name,
-        }
-        if dialect.has_result_ids:
-            row["evaluation_result_id"] = None
-        row |= {
-            "sample_id": f"{identity.evaluation_name}_{index * HASH_STEP % HASHES:08x}",
+        row = self._head() | {
+            "sample_id": f"{self._identity.evaluation_name}_{index * HASH_STEP % HASHES:08x}",
             "sample_hash": concat(raw, reference),
             "interaction_type": interaction,
             "input": {
@@ -111,7 +95,7 @@ class InspectComposer(Composer):
                 "choices": choices if random.random() < SHARE_WITH_CHOICES else None,
             },
             "output": None,
-            dialect.transcript: None,
+            self._dialect.transcript: None,
             "answer_attribution": [],
         }
         self._fill(row, size - len(raw.encode()), is_correct=is_correct)

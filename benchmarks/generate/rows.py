@@ -21,7 +21,7 @@ class GeneratorComposer(Composer):
         self, index: int, interaction: Interaction, size: int, *, is_correct: bool
     ) -> Document:
         """Compose a row of any interaction type."""
-        row = self._head(index, interaction, min(size // 2, 6_000))
+        row = self._question(index, interaction, min(size // 2, 6_000))
         answer = self._answer(row, is_correct=is_correct)
         row["evaluation"] = {"score": 1.0 if is_correct else 0.0, "is_correct": is_correct}
         left = size - len(row["input"]["raw"].encode())
@@ -36,22 +36,15 @@ class GeneratorComposer(Composer):
         self._add_flaw(row)
         return row
 
-    def _head(self, index: int, interaction: Interaction, size: int) -> Document:
+    def _question(self, index: int, interaction: Interaction, size: int) -> Document:
         """Begin a row: who, what, and the input with its hash."""
-        identity, dialect = self._identity, self._dialect
+        dialect = self._dialect
         choices = self._pool.phrases(self._random, 4)
         reference = self._random.choice(choices)
         listed = "\n".join(map("{}) {}".format, "ABCD", choices))
         raw = f"Task {index + 1}. {self._pool.text(self._random, size)}\n\n{listed}\n\nAnswer:"
-        row: Document = {
-            "schema_version": dialect.version,
-            "evaluation_id": identity.evaluation_id,
-            "model_id": identity.model_id,
-            "evaluation_name": identity.evaluation_name,
-        }
-        if dialect.has_result_ids:
-            row["evaluation_result_id"] = identity.result_id
-        row["sample_id"] = f"{identity.evaluation_name}-{index:07d}"
+        row = self._head()
+        row["sample_id"] = f"{self._identity.evaluation_name}-{index:07d}"
         row["sample_hash"] = dialect.preferred(raw, reference)
         row["interaction_type"] = interaction
         row["input"] = {"raw": raw, "reference": dialect.texts(reference), "choices": choices}
