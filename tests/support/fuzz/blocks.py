@@ -2,15 +2,16 @@
 
 import math
 import random
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import orjson
-from rows import COVERED, Row
+from rows import COVERED, Place, Row
 
 from evalstream.formats.eee import versions
 from fuzz import lines
 from fuzz.meaningful import MEANINGFUL
-from fuzz.mutators import GENERAL, Edit, Maker
+from fuzz.mutators import GENERAL, Edit, Maker, thin_object, vary_value
 from fuzz.templates import EVALUATION, MODEL, NAMES, NEW, RESULT_IDS, templates, with_hash
 
 _MAKERS: Final = [maker for maker, times in (*GENERAL, *MEANINGFUL) for _ in range(times)]
@@ -33,12 +34,18 @@ class Style(NamedTuple):
     several_results: bool
 
 
-def some_lines(chance: random.Random, most: int = MOST_ROWS) -> list[bytes]:
-    """Return the lines of a block, each with its line end."""
+def some_lines(
+    chance: random.Random, most: int = MOST_ROWS, places: Sequence[Place] = ()
+) -> list[bytes]:
+    """Return the lines of a block, each with its line end; at some places their values vary."""
     count = max(1, round(math.exp(chance.uniform(0, math.log(most)))))
-    styles = [_style(chance)]
+    varied = [
+        (chance.choice((vary_value, thin_object))(chance, "", place), chance.choice((1, 0.5)))
+        for place in places
+    ]
+    styles = [_style(chance, varied)]
     if chance.random() < 0.15:
-        styles.append(_style(chance))
+        styles.append(_style(chance, varied))
     end = b"\r\n" if chance.random() < 0.1 else b"\n"
     found = [_line(chance.choice(styles), number, chance) + end for number in range(count)]
     _repeat(found, chance)
@@ -49,7 +56,7 @@ def some_lines(chance: random.Random, most: int = MOST_ROWS) -> list[bytes]:
     return found
 
 
-def _style(chance: random.Random) -> Style:
+def _style(chance: random.Random, varied: Sequence[tuple[Edit, float]]) -> Style:
     version = chance.choice(_TEMPLATE_VERSIONS)
     bodies = templates(version)
     if chance.random() < 0.7:
@@ -57,15 +64,15 @@ def _style(chance: random.Random) -> Style:
     preferred = versions.VERSIONS[version].preferred_recipe
     recipe = chance.choice((preferred, preferred, preferred, "", *COVERED))
     clean = chance.random() < 0.1
+    times = 0 if clean else chance.choice((0, 1, 1, 2, 3))
+    defects = (*varied, *(_defect(chance, version) for _ in range(times)))
     return Style(
         version,
         recipe,
         "md5" if chance.random() < 0.07 else "sha256",
         bodies,
         chance.choice(lines.WRITERS),
-        tuple(
-            _defect(chance, version) for _ in range(chance.choice((0, 1, 1, 2, 3)) * (not clean))
-        ),
+        defects,
         0 if clean else chance.choice((0, 0.003, 0.05, 0.4, 1)),
         0 if clean else chance.choice((0, 0, 0, 0.01, 0.2)),
         0 if clean else chance.choice((0, 0, 0, 0.01, 0.1)),

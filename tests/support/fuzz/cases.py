@@ -88,10 +88,10 @@ class Case(NamedTuple):
 def case_of(seed: int, most: int) -> Case:
     """Return the case of a seed, of at most so many rows."""
     chance = random.Random(seed)
-    lines = some_lines(chance, most)
     settings = some_settings(chance)
     if "schema" in settings:
         settings.pop("schema_version", None)
+    lines = some_lines(chance, most, settings.pop("places", ()))
     aggregate = some_aggregate(chance, lines)
     head = b"".join(lines[:PROBED])
     if chance.random() < 0.05:

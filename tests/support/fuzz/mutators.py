@@ -64,11 +64,24 @@ def set_value(chance: random.Random, version: str) -> Edit:
     return lambda row, _: assign(row, place, value)
 
 
-def vary_value(chance: random.Random, version: str) -> Edit:
-    """Set a place to another value in each row; two or any number of them."""
-    place = some_place(chance, version)
+def vary_value(chance: random.Random, version: str, place: Place = ()) -> Edit:
+    """Set a place, any by default, to another value in each row; two or any number of them."""
+    place = place or some_place(chance, version)
     some = [values.value(chance) for _ in range(chance.choice((2, 3, 30)))]
     return lambda row, draw: assign(row, place, draw.choice(some))
+
+
+def thin_object(chance: random.Random, version: str, place: Place = ()) -> Edit:
+    """Remove other members of an object in each row."""
+    place = place or some_place(chance, version)[:-1]
+
+    def edit(row: Row, draw: random.Random) -> None:
+        inner: Any = holder(row, (*place, ""))
+        if inner.__class__ is dict and inner:
+            for name in draw.sample([*inner], draw.randrange(len(inner) + 1)):
+                del inner[name]
+
+    return edit
 
 
 def vary_member(chance: random.Random, version: str) -> Edit:
@@ -242,9 +255,9 @@ def set_id(chance: random.Random, version: str) -> Edit:
 
 
 GENERAL: Final[tuple[tuple[Maker, int], ...]] = (
-    (set_value, 6), (vary_value, 6), (vary_member, 3), (set_null, 6), (set_number, 4),
-    (set_string, 4), (remove_value, 5), (rename, 3), (add_member, 5), (repeat_member, 1),
-    (reorder, 1), (grow_list, 2), (mix_list, 2), (nest, 1), (add_members, 2), (declare, 2),
-    (set_id, 4),
+    (set_value, 6), (vary_value, 6), (vary_member, 3), (thin_object, 2), (set_null, 6),
+    (set_number, 4), (set_string, 4), (remove_value, 5), (rename, 3), (add_member, 5),
+    (repeat_member, 1), (reorder, 1), (grow_list, 2), (mix_list, 2), (nest, 1), (add_members, 2),
+    (declare, 2), (set_id, 4),
 )  # fmt: skip
 """Changes that know nothing of what members mean, and how often each is drawn."""

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final
 
+from rows import Place
+
 from evalstream.formats.eee import versions
 from evalstream.parsing.schema_files import builtin_schema
 
@@ -27,14 +29,13 @@ _SMALL: Final = (
 _TYPES: Final = ("null", "boolean", "integer", "number", "string", "array", "object")
 
 
-def some_schema(chance: random.Random) -> str:
-    """Return a schema as a text."""
+def some_schema(chance: random.Random) -> tuple[str, list[Place]]:
+    """Return a schema as a text, and the places of a row that it judges in another way."""
     if chance.random() < 0.25:
-        return json.dumps(chance.choice(_SMALL))
+        return json.dumps(chance.choice(_SMALL)), []
     schema = copy.deepcopy(_builtin(chance.choice(versions.INSTANCE_VERSIONS)))
-    for _ in range(chance.choice((0, 1, 2, 4))):
-        _change(schema, chance)
-    return json.dumps(schema)
+    places = [_change(schema, chance) for _ in range(chance.choice((0, 1, 2, 4)))]
+    return json.dumps(schema), [place for place in places if place]
 
 
 @lru_cache(maxsize=8)
@@ -49,19 +50,20 @@ def _builtin(version: str) -> Any:
     return bare(builtin_schema(versions.instance_schema_name(version)))
 
 
-def _nodes(node: Any) -> Iterator[dict[str, Any]]:
-    """Iterate over a schema and all schemas in it, conditions aside."""
+def _nodes(node: Any, place: Place = ()) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """Iterate over a schema and all schemas in it, conditions aside, with their places in a row."""
     if not isinstance(node, dict):
         return
-    yield node
-    for inner in (*node.get("properties", {}).values(), node.get("items")):
-        yield from _nodes(inner)
-    yield from _nodes(node.get("additionalProperties"))
+    yield place, node
+    for name, inner in node.get("properties", {}).items():
+        yield from _nodes(inner, (*place, name))
+    yield from _nodes(node.get("items"), (*place, 0))
+    yield from _nodes(node.get("additionalProperties"), (*place, "epoch"))
 
 
-def _change(schema: Any, chance: random.Random) -> None:
-    """Change one of the schemas in a schema."""
-    node = chance.choice([*_nodes(schema)])
+def _change(schema: Any, chance: random.Random) -> Place:
+    """Change one of the schemas in a schema, and return its place in a row."""
+    place, node = chance.choice([*_nodes(schema)])
     names = [*node.get("properties", {}), "sample_id", "score", "x", "a/b", "epoch"]
     changes: tuple[dict[str, Any], ...] = (
         {"type": chance.choice(_TYPES)},
@@ -89,9 +91,11 @@ def _change(schema: Any, chance: random.Random) -> None:
     chosen = chance.choice(changes)
     if "oneOf" in chosen or "$ref" in chosen:
         if node is schema:
-            return
+            return place
         node.clear()
     node |= chosen
     if node.get("properties") and chance.random() < 0.3:
         name = chance.choice([*node["properties"]])
         node["properties"][name] = chance.choice((True, False, {}, {"type": "string"}))
+        place = (*place, name)
+    return place

@@ -12,7 +12,7 @@ from fuzz.schemas import some_schema
 from fuzz.templates import EVALUATION, MODEL, NAMES, RESULT_IDS
 
 Settings = dict[str, Any]
-"""Options by name, with those of the routing of rows among them."""
+"""Options by name, with those of the routing of rows and the places of a schema among them."""
 
 _CODES: Final = (
     *(rule.code for rule in ROW_RULES), "ES101", "ES102", "ES103", "ES107", "ES108", "ES110",
@@ -41,7 +41,8 @@ def _selection(chance: random.Random) -> Settings:
 
 
 def _schema(chance: random.Random) -> Settings:
-    return {"schema": some_schema(chance)}
+    schema, places = some_schema(chance)
+    return {"schema": schema, "places": places}
 
 
 def _version(chance: random.Random) -> Settings:
