@@ -182,7 +182,7 @@ def limit(name: str) -> int:
 
 
 SLOTS_WITHOUT_USE = {
-    "0.2.0": {"evaluation_result_id", "input.reference[]"},
+    "0.2.0": {"evaluation_result_id", "input.reference[]", "output.raw[]"},
     "0.2.0+list": {"evaluation_result_id"},
     "0.2.1": {"evaluation_result_id"},
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -14,6 +14,7 @@ from evalstream.formats.eee.rules.row import common_bounds, timed_members
 from evalstream.parsing.json import FAST_DEPTH
 from evalstream.parsing.native.binding import RowConstraints, ScannerConfig, hasher, library
 from evalstream.parsing.native.binding import checks as known_checks
+from evalstream.parsing.native.binding import prefilters as known_prefilters
 from evalstream.parsing.native.binding import recipes as known_recipes
 from evalstream.parsing.native.binding import slots as known_slots
 from evalstream.parsing.native.schema_tables import NotTabled, Tables, pinned, tables_of
@@ -43,7 +44,7 @@ def fast_path_for(context: RowContext) -> FastPath | None:
         context.version,
         declared=context.options.schema_version == "auto",
         one_transcript="ES319" in context.enabled,
-        watched=frozenset(_watched(rule for rule, _ in others)),
+        watched=frozenset(_watched(rule for rule, _ in others if not rule.has_prefilter)),
     )
     if shape is None:
         return None
@@ -66,7 +67,8 @@ def _constraints(context: RowContext, shape: _Shape, found: Hasher | None) -> Ro
         keeps_texts=lists_samples(context) or found is None,
         links=context.links,
         compares=len(context.results) > 1,
-        checks=_checks(context),
+        checks=_bits(known_checks(), context.enabled),
+        prefilters=_bits(known_prefilters(), context.enabled),
         transcript=shape.transcript.encode(),
     )
 
@@ -101,9 +103,9 @@ def _watched(rules: Iterable[Rule]) -> Iterator[tuple[str, ...]]:
         yield tuple(name.replace("~1", "/").replace("~0", "~") for name in names)
 
 
-def _checks(context: RowContext) -> int:
-    """Return, as bits, the rules that the scanner tests and the context enables."""
-    return sum(1 << bit for bit, code in enumerate(known_checks()) if code in context.enabled)
+def _bits(known: Iterable[str], enabled: Container[str]) -> int:
+    """Return, as bits, the rules of the scanner that a context enables."""
+    return sum(1 << bit for bit, code in enumerate(known) if code in enabled)
 
 
 class _Shape(NamedTuple):

@@ -109,6 +109,7 @@ class RowConstraints(Structure):
         ("links", c_int32),
         ("compares", c_int32),
         ("checks", c_uint32),
+        ("prefilters", c_uint32),
         ("transcript", c_char * 16),
     )
 
@@ -198,7 +199,7 @@ def _declare(loaded: ctypes.CDLL) -> None:
     """Declare the functions. Raises AttributeError where one is missing."""
     loaded.tell_sizes.argtypes = (POINTER(c_uint64),)
     loaded.tell_sizes.restype = None
-    for name in ("slot_paths", "recipe_names", "check_codes", "sources_digest"):
+    for name in ("slot_paths", "recipe_names", "check_codes", "prefilter_codes", "sources_digest"):
         getattr(loaded, name).restype = c_char_p
     loaded.new_scanner.restype = c_void_p
     loaded.new_scanner.argtypes = ()
@@ -249,6 +250,11 @@ def recipes() -> tuple[str, ...]:
 def checks() -> tuple[str, ...]:
     """Return the codes of the rules that the scanner tests, in the order of their bits."""
     return _listed("check_codes")
+
+
+def prefilters() -> tuple[str, ...]:
+    """Return the codes of the rules that have a prefilter, in the order of their bits."""
+    return _listed("prefilter_codes")
 
 
 def _listed(function: str) -> tuple[str, ...]:

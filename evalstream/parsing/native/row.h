@@ -11,6 +11,8 @@ enum {
     MOST_CHOICES = 256,
     MOST_ANSWERED = 64,
     MOST_CALLS = 4096,
+    MOST_OUTPUTS = 64,
+    MOST_SAID = 1024,
     CALL_BUCKETS = 2 * MOST_CALLS,
     INTERACTIONS = 3,
 };
@@ -56,6 +58,7 @@ struct demands {
     int32_t links;                   /* whether it is wanted what ties rows to those of other runs */
     int32_t compares;                /* whether rows of one sample are compared: their choices, too */
     uint32_t checks;                 /* the rules that are enabled, as bits */
+    uint32_t prefilters;             /* those that have a prefilter, as bits; see `leak.h` */
     char transcript[16];             /* what the transcript is called */
 };
 
@@ -68,7 +71,7 @@ enum flag {
     SEVERAL = 32,        /* references, which recipes write differently */
     IS_CORRECT = 64,
     FAILED = 128,        /* error is not empty */
-    WATCHED = 256,       /* it holds what a rule looks at that is not tested here */
+    WATCHED = 256,       /* a rule that is not tested here has to look at it */
 };
 
 /* Where the texts of a row are: one behind the other, each ends where the next one starts. */
@@ -93,6 +96,8 @@ struct spans {
 struct facts {
     struct value slot[SLOT_COUNT]; /* ABSENT ones too */
     struct spans references, choices, answered;
+    struct spans outputs, said;    /* texts of the output, and of the assistant's turns */
+    bool says_more;                /* there are more of those than there is room for */
     size_t turns, assistants;
     size_t calls, calls_before;    /* in the whole row, and before this turn */
     size_t answers;
@@ -100,6 +105,7 @@ struct facts {
     uint32_t generation;           /* of the entries in `bucket` that are this row's */
     struct span reference_room[MOST_REFERENCES], choice_room[MOST_CHOICES];
     struct span answered_room[MOST_ANSWERED], call[MOST_CALLS];
+    struct span output_room[MOST_OUTPUTS], said_room[MOST_SAID];
     struct {
         uint32_t generation, call;
     } bucket[CALL_BUCKETS];

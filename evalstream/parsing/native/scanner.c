@@ -1,5 +1,7 @@
 #include "scanner.h"
 
+#include "leak.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +37,7 @@ void tell_sizes(uint64_t sizes[7]) {
 
 #define PATH_OF_SLOT(name, path) path "\n"
 #define TEXT_OF_RECIPE(name, text) text "\n"
-#define CODE_OF_CHECK(code) #code "\n"
+#define CODE_OF_RULE(code) #code "\n"
 
 #ifndef SOURCES_DIGEST
 #define SOURCES_DIGEST ""
@@ -45,7 +47,9 @@ const char *slot_paths(void) { return SLOTS(PATH_OF_SLOT); }
 
 const char *recipe_names(void) { return RECIPES(TEXT_OF_RECIPE); }
 
-const char *check_codes(void) { return CHECKS(CODE_OF_CHECK); }
+const char *check_codes(void) { return CHECKS(CODE_OF_RULE); }
+
+const char *prefilter_codes(void) { return PREFILTERS(CODE_OF_RULE); }
 
 const char *sources_digest(void) { return SOURCES_DIGEST; }
 
@@ -199,7 +203,9 @@ static bool look(struct scanner *scanner, struct scan *scan, struct texts *texts
         !write_row(facts, &scanner->demands, texts, &row->texts, &flags) ||
         !is_rightly_hashed(scanner, texts, &row->texts))
         return true;
-    row->flags = walk.watched ? flags | WATCHED : flags;
+    if (walk.watched || may_leak(facts, &scanner->demands, line, stop, *texts))
+        flags |= WATCHED;
+    row->flags = flags;
     row->scope = scope;
     row->score = facts->slot[SCORE].number.value;
     place(scan, &facts->slot[OUTPUT], &row->output);

@@ -74,11 +74,12 @@ struct scan {
    `hasher`, `scope`, `scan`, `row` and `record`. */
 EXPORT void tell_sizes(uint64_t sizes[7]);
 
-/* Return the paths of all slots, the names of all recipes and the codes of all rules that are
-   tested, in their order, each with a newline. */
+/* Return the paths of all slots, the names of all recipes, and the codes of all rules that are
+   tested and of those that have a prefilter, in their order, each with a newline. */
 EXPORT const char *slot_paths(void);
 EXPORT const char *recipe_names(void);
 EXPORT const char *check_codes(void);
+EXPORT const char *prefilter_codes(void);
 
 /* Return the digest of the sources that this was compiled from. */
 EXPORT const char *sources_digest(void);

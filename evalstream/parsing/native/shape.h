@@ -21,10 +21,13 @@
     slot(A_REFERENCE, "input.reference[]")                                                         \
     slot(A_CHOICE, "input.choices[]")                                                              \
     slot(OUTPUT, "output")                                                                         \
+    slot(OUTPUT_TEXT, "output.raw")                                                                \
+    slot(AN_OUTPUT_TEXT, "output.raw[]")                                                           \
     slot(TURNS, "turns")                                                                           \
     slot(A_TURN, "turns[]")                                                                        \
     slot(TURN_PLACE, "turns[].turn_idx")                                                           \
     slot(TURN_ROLE, "turns[].role")                                                                \
+    slot(TURN_CONTENT, "turns[].content")                                                          \
     slot(TURN_ANSWERS, "turns[].tool_call_id")                                                     \
     slot(TURN_ANSWERS_ONE, "turns[].tool_call_id[]")                                               \
     slot(CALL_ID, "turns[].tool_calls[].id")                                                       \

@@ -42,7 +42,11 @@ _SECRET = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-"""Key formats that issuers publish for secret scanners."""
+"""Key formats that issuers publish for secret scanners.
+
+The prefilter in `parsing/native/secret.c` knows these forms, and the names below; `leak.c` knows
+what `_answer_leak` looks for.
+"""
 
 _SHORTEST: Final = 15
 """The length of the shortest of these forms."""
@@ -264,6 +268,7 @@ ES312: Final = Rule(
     """,
     row=_answer_leak,
     reads=("/input/raw",),
+    has_prefilter=True,
     optional=True,
 )
 
@@ -294,6 +299,7 @@ ES316: Final = Rule(
     """,
     row=_credential,
     reads=("",),
+    has_prefilter=True,
     optional=True,
     former_names=("credential",),
 )
