@@ -81,6 +81,16 @@ def base(number: int = OPEN) -> Row:
     return bare(sound(number, VERSION))
 
 
+def assistants(row: Row) -> list[int]:
+    """Return the places of the assistant's turns."""
+    return [place for place, turn in enumerate(row["messages"]) if turn["role"] == "assistant"]
+
+
+def hex_of(one: str) -> str:
+    """Name a character in the names of tests."""
+    return f"{ord(one):04x}"
+
+
 @pytest.fixture
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[RowContext, bytes], list[Row]]:
     """Return a function that returns the rows of a block which the rules look at in Python."""
@@ -142,10 +152,13 @@ def test_a_token_is_found_in_a_name(token: str) -> None:
 def test_a_secret_is_found_under_its_name(name: str, value: str) -> None:
     row = base()
     row["metadata"] = {**row["metadata"], name: "@value"}
+    key = spelled(name, set()).encode()
     for escaped in (set(), {0}, {len(value) - 1}):
         line = line_with(row, escaped, value=value)
         for separator in (b'": "', b'"\t :  "', b'":"'):
-            assert not agreed(SECRETS, line.replace(b'": "', separator))
+            apart = line.replace(b'": "', separator)
+            assert not agreed(SECRETS, apart)
+            assert not agreed(SECRETS, apart.replace(json.dumps(name)[1:-1].encode(), key))
 
 
 SOUND_TEXTS = (
@@ -238,13 +251,72 @@ def test_no_answer_is_overlooked(
             line = line_with(changed(row, place, value), more, said=answer)
             agreed(ANSWERS, line.replace(b'"@raw"', f'"{spelled(raw, escaped)}"'.encode()))
         row = changed(base(MULTI), "input/raw", "@raw")
-        (place, *_) = [
-            place for place, turn in enumerate(row["messages"]) if turn["role"] == "assistant"
-        ]
-        line = line_with(changed(row, f"messages/{place}/content", "@said"), more, said=answer)
+        turn = assistants(row)[0]
+        line = line_with(changed(row, f"messages/{turn}/content", "@said"), more, said=answer)
         line = line.replace(b'"@raw"', f'"{spelled(raw, escaped)}"'.encode())
         agreed(ANSWERS, line)
         agreed(ANSWERS, line.replace(b'"assistant"', b'"\\u0061ssistant"'))
+
+
+SPACES = "".join(filter(str.isspace, map(chr, range(0x3001))))
+
+
+@pytest.mark.parametrize("space", SPACES, ids=hex_of)
+def test_white_space_around_an_answer_does_not_hide_it(space: str) -> None:
+    for ascii_alone in (True, False):
+        for raw in (f"What is it?\n{ANSWER}{space}", f"What is it?\n{ANSWER}{space}\t"):
+            row = changed(base(), "input/raw", raw)
+            row = changed(row, "output/raw", [f"{space}{ANSWER} {space}"])
+            assert not agreed(ANSWERS, json.dumps(row, ensure_ascii=ascii_alone).encode())
+        row = changed(base(), "input/raw", f"What is it? 42{space}")
+        row = changed(row, "input/reference", [f"{space}42{space}"])
+        assert not agreed(ANSWERS, json.dumps(row, ensure_ascii=ascii_alone).encode())
+
+
+BEFORE = (
+    "",
+    "\n",
+    ": ",
+    "Bob:\t",
+    "a",
+    "a ",
+    " " * 8,
+    "a" + " " * 9,
+    "a" + " " * 8,
+    "\u4e2d",
+    "\r",
+)
+AFTER = ("", "\n", " \t\r\n", "a", " a", " " * 8 + "a", " " * 9 + "a", "\u4e2d", "\u2003\n")
+
+
+@pytest.mark.parametrize("before", BEFORE)
+@pytest.mark.parametrize("after", AFTER)
+def test_an_answer_is_looked_for_on_lines_of_its_own(
+    looked_at: Callable[[RowContext, bytes], list[Row]], before: str, after: str
+) -> None:
+    row = base(MULTI)
+    turn = assistants(row)[0]
+    for filler in ("", "a", "\n", f"\n{ANSWER} not"):
+        for answer in (ANSWER, 5 * ANSWER):
+            single = changed(base(), "input/raw", f"{filler}{before}{answer}{after}")
+            single = changed(single, "output/raw", ["x", answer])
+            several = changed(row, "input/raw", single["input"]["raw"])
+            several = changed(several, f"messages/{turn}/content", f" {answer}\n")
+            for one in (single, several):
+                line = line_with(one, set())
+                finds = outcome(slowly(ANSWERS), line + b"\n").violations != []
+                assert agreed(ANSWERS, line) != finds
+                assert finds or not looked_at(ANSWERS, line + b"\n")
+
+
+def test_an_answer_that_begins_like_many_lines_is_found() -> None:
+    start = "a" * 64
+    row = changed(base(MULTI), "input/raw", f"{start} b\n" * 40 + f"{start} c")
+    for end in ("c", "d"):
+        line = line_with(
+            changed(row, f"messages/{assistants(row)[0]}/content", f"{start} {end}"), set()
+        )
+        assert agreed(ANSWERS, line) == (end == "d")
 
 
 @pytest.mark.parametrize("number", [0, 19, 63, 64, 65])
@@ -258,7 +330,7 @@ def test_an_answer_is_found_among_many(number: int) -> None:
 def test_an_answer_is_found_in_one_of_many_turns() -> None:
     row = changed(base(MULTI), "input/raw", f"What is it?\n{ANSWER}\nWhat else?")
     many = limit("MOST_SAID")
-    (turn, *_) = [turn for turn in row["messages"] if turn["role"] == "assistant"]
+    turn = row["messages"][assistants(row)[0]]
     for number in (1, many - 1, many):
         row["messages"] = [
             {**turn, "turn_idx": place, "content": ANSWER if place == number else "No."}
