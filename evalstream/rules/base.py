@@ -102,10 +102,9 @@ class Rule(NamedTuple):
 
     `reads` names the members of a row that a `row` rule reads, as JSON Pointers, with `*` for each
     element of an array: in a row without any of them the rule finds nothing. If it is empty, the
-    rule may find something in every row. `in_scanner` says that the scanner tests the rule: it
-    rejects a row in which the rule finds more than an info, and flags an info. `has_prefilter` says
-    that the scanner flags every row in which the rule may find something: the rule runs over these
-    rows alone. A rule without both runs over the accepted rows that have a member of `reads`.
+    rule may find something in every row. `in_scanner` says that the scanner knows the
+    rule: the rule runs only over rows about which the scanner has a doubt. Otherwise it runs over
+    the rows that have a member of `reads`.
     """
 
     code: str
@@ -124,7 +123,6 @@ class Rule(NamedTuple):
     by_ids: bool = False
     reads: tuple[str, ...] = ()
     in_scanner: bool = False
-    has_prefilter: bool = False
     since: str = "0.1.0"
     former_names: tuple[str, ...] = ()
 

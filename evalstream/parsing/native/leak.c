@@ -196,12 +196,18 @@ static bool may_end_in_reference(struct question *question, const struct span *r
     return !decode_both(question, reference, &text) || may_end_in(&question->ending, &text);
 }
 
+/* Tell whether an array may have texts that are not kept, where the schema wants none. */
+static bool has_more(const struct value *value, const struct spans *kept) {
+    return value->kind == ARRAY && !kept->count && value->stop - value->start > 2;
+}
+
 /* Tell whether the rule ES312 may find something. */
 static bool may_show_answer(const struct facts *facts, struct texts *room) {
     struct question question = {.span = &facts->slot[RAW].span, .room = room};
     if (facts->slot[RAW].kind != STRING)
         return false;
-    if (facts->says_more)
+    if (facts->says_more || has_more(&facts->slot[OUTPUT_TEXT], &facts->outputs) ||
+        has_more(&facts->slot[REFERENCE], &facts->references))
         return true;
     for (size_t place = 0; place < facts->outputs.count; place++)
         if (may_end_in_output(&question, &facts->outputs.span[place]))
@@ -218,10 +224,14 @@ static bool may_show_answer(const struct facts *facts, struct texts *room) {
     return false;
 }
 
-bool may_leak(
+uint32_t doubts_of_leaks(
     const struct facts *facts, const struct demands *demands, const byte *line, const byte *stop,
     struct texts room
 ) {
-    return (demands->prefilters & PREFILTER_ES312 && may_show_answer(facts, &room)) ||
-           (demands->prefilters & PREFILTER_ES316 && may_hold_secret(line, stop));
+    uint32_t doubts = NO_CHECK;
+    if (demands->checks & ES312 && may_show_answer(facts, &room))
+        doubts |= ES312;
+    if (demands->checks & ES316 && may_hold_secret(line, stop))
+        doubts |= ES316;
+    return doubts;
 }

@@ -44,8 +44,7 @@ _SECRET = re.compile(
 )
 """Key formats that issuers publish for secret scanners.
 
-The prefilter in `parsing/native/secret.c` knows these forms, and the names below; `leak.c` knows
-what `_answer_leak` looks for.
+The scanner doubts a row by these forms and by the names below (`parsing/native/secret.c`).
 """
 
 _SHORTEST: Final = 15
@@ -268,7 +267,7 @@ ES312: Final = Rule(
     """,
     row=_answer_leak,
     reads=("/input/raw",),
-    has_prefilter=True,
+    in_scanner=True,
     optional=True,
 )
 
@@ -299,7 +298,7 @@ ES316: Final = Rule(
     """,
     row=_credential,
     reads=("",),
-    has_prefilter=True,
+    in_scanner=True,
     optional=True,
     former_names=("credential",),
 )

@@ -1,4 +1,4 @@
-"""The prefilters of rules about leaks flag every row in which a rule finds something."""
+"""The scanner doubts every row in which a rule about leaks finds something, and few others."""
 
 import json
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from corpus import CORPUS, needs_corpus
 from fast_rows import MULTI, OPEN, agreed, bare, changed, context, limit, outcome, slowly, sound
 from hypothesis import example, given
 from hypothesis import strategies as st
-from rows import PREFERRED, Row, bounded
+from rows import PREFERRED, VERSIONS, Row, bounded
 
 import evalstream
 from benchmarks.generate.runs import generate
@@ -20,7 +20,6 @@ from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.formats.eee.rules import leak
 from evalstream.model.block import Lines
-from evalstream.parsing.native import binding
 
 VERSION = "0.3.0"
 SECRETS = context(VERSION, select=("ES316",))
@@ -81,9 +80,9 @@ def base(number: int = OPEN) -> Row:
     return bare(sound(number, VERSION))
 
 
-def assistants(row: Row) -> list[int]:
+def assistants(row: Row, key: str = "messages") -> list[int]:
     """Return the places of the assistant's turns."""
-    return [place for place, turn in enumerate(row["messages"]) if turn["role"] == "assistant"]
+    return [place for place, turn in enumerate(row[key]) if turn["role"] == "assistant"]
 
 
 def hex_of(one: str) -> str:
@@ -101,7 +100,7 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[RowContext, bytes], 
             check = rule.row(within)
             return lambda row: seen.append(row) or check(row)
 
-        return rule._replace(row=bind) if rule.has_prefilter else rule
+        return rule._replace(row=bind) if rule.code in {"ES312", "ES316"} else rule
 
     monkeypatch.setattr(catalogue, "ROW_RULES", tuple(map(watched, ROW_RULES)))
 
@@ -111,12 +110,6 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[RowContext, bytes], 
         return [*seen]
 
     return look
-
-
-def test_the_rules_that_say_so_have_a_prefilter() -> None:
-    declared = {rule.code for rule in ROW_RULES if rule.has_prefilter}
-    assert declared == {*binding.prefilters()}
-    assert not any(rule.in_scanner or rule.by_ids for rule in ROW_RULES if rule.code in declared)
 
 
 @pytest.mark.parametrize("token", TOKENS)
@@ -313,10 +306,22 @@ def test_an_answer_that_begins_like_many_lines_is_found() -> None:
     start = "a" * 64
     row = changed(base(MULTI), "input/raw", f"{start} b\n" * 40 + f"{start} c")
     for end in ("c", "d"):
-        line = line_with(
-            changed(row, f"messages/{assistants(row)[0]}/content", f"{start} {end}"), set()
-        )
-        assert agreed(ANSWERS, line) == (end == "d")
+        content = f"messages/{assistants(row)[0]}/content"
+        assert not agreed(ANSWERS, line_with(changed(row, content, f"{start} {end}"), set()))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("value", [ANSWER, [ANSWER], ["x", ANSWER], [1, ANSWER], [[ANSWER]], [], 1])
+def test_an_answer_is_found_where_the_schema_wants_another_kind(version: str, value: Any) -> None:
+    within = context(version, select=("ES312",))
+    key = "interactions" if version == "0.2.0" else "messages"
+    for number, place in ((OPEN, "output/raw"), (OPEN, "input/reference"), (MULTI, "content")):
+        row = changed(bare(sound(number, version)), "input/raw", f"What is it?\n{ANSWER}")
+        path = f"{key}/{assistants(row, key)[0]}/{place}" if number == MULTI else place
+        line = line_with(changed(row, path, value), set())
+        agreed(within, line)
+        finds = outcome(slowly(within), line + b"\n").violations != []
+        assert finds == (ANSWER == value or (isinstance(value, list) and ANSWER in value))
 
 
 @pytest.mark.parametrize("number", [0, 19, 63, 64, 65])
