@@ -10,11 +10,12 @@ from rows import COVERED, Place, Row
 
 from evalstream.formats.eee import versions
 from fuzz import lines
+from fuzz.leaks import LEAKS
 from fuzz.meaningful import MEANINGFUL
 from fuzz.mutators import GENERAL, Edit, Maker, thin_object, vary_value
 from fuzz.templates import EVALUATION, MODEL, NAMES, NEW, RESULT_IDS, templates, with_hash
 
-_MAKERS: Final = [maker for maker, times in (*GENERAL, *MEANINGFUL) for _ in range(times)]
+_MAKERS: Final = [maker for maker, times in (*GENERAL, *MEANINGFUL, *LEAKS) for _ in range(times)]
 MOST_ROWS: Final = 2000
 _TEMPLATE_VERSIONS: Final = versions.INSTANCE_VERSIONS
 

@@ -70,6 +70,7 @@ def _noise(chance: random.Random) -> Settings:
 
 
 _DRAWS: Final = (
+    (0.15, lambda _: {"select": ("ES",)}),
     (0.2, _selection),
     (0.07, _schema),
     (0.1, _version),
