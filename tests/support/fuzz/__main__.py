@@ -10,6 +10,7 @@ from fuzz.blocks import MOST_ROWS
 from fuzz.campaign import described, kind_of, run
 from fuzz.cases import case_of, from_json
 from fuzz.oracle import differences
+from fuzz.templates import use_rows
 
 
 def main() -> int:
@@ -20,12 +21,13 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--most", type=int, default=MOST_ROWS, help="rows of a block, at most")
     parser.add_argument("--failures", type=Path, default=Path("fuzz-failures"))
+    parser.add_argument("--rows", nargs="*", type=Path, default=[], help="files of rows to change")
     parser.add_argument("--replay", default=None, help="check this file or seed again")
     given = parser.parse_args()
     if given.replay is not None:
         return replay(given.replay, given.most)
     seed = int(time.time()) * 1000 if given.seed is None else given.seed
-    print(f"fuzz: first seed {seed}", flush=True)
+    print(f"fuzz: first seed {seed}, {use_rows(given.rows)} rows of files", flush=True)
     outcome = run(given.minutes, seed, given.failures, given.workers, given.most)
     print(f"fuzz: {outcome.cases:,} cases of {outcome.rows:,} lines in all were compared")
     for kind, times in outcome.failures.most_common():

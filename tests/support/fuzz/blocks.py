@@ -13,7 +13,16 @@ from fuzz import lines
 from fuzz.leaks import LEAKS
 from fuzz.meaningful import MEANINGFUL
 from fuzz.mutators import GENERAL, Edit, Maker, thin_object, vary_value
-from fuzz.templates import EVALUATION, MODEL, NAMES, NEW, RESULT_IDS, templates, with_hash
+from fuzz.templates import (
+    EVALUATION,
+    MODEL,
+    NAMES,
+    NEW,
+    RESULT_IDS,
+    real_rows,
+    templates,
+    with_hash,
+)
 
 _MAKERS: Final = [maker for maker, times in (*GENERAL, *MEANINGFUL, *LEAKS) for _ in range(times)]
 MOST_ROWS: Final = 2000
@@ -62,6 +71,9 @@ def _style(chance: random.Random, varied: Sequence[tuple[Edit, float]]) -> Style
     bodies = templates(version)
     if chance.random() < 0.7:
         bodies = tuple(chance.sample(bodies, chance.randrange(1, 4)))
+    real = real_rows(version)
+    if real and chance.random() < 0.7:
+        bodies = tuple(chance.choices(real, k=chance.randrange(1, 6)))
     preferred = versions.VERSIONS[version].preferred_recipe
     recipe = chance.choice((preferred, preferred, preferred, "", *COVERED))
     clean = chance.random() < 0.1
@@ -115,12 +127,11 @@ def _line(style: Style, number: int, chance: random.Random) -> bytes:
 def _name(row: Row, style: Style, number: int, chance: random.Random) -> None:
     """Give a row its sample, its question and its result."""
     row["evaluation_id"], row["model_id"] = EVALUATION, MODEL
-    if row["sample_id"].__class__ is str:
-        row["sample_id"] = f"s{number}"
-    else:
-        row["sample_id"] = number
-    sample: Any = row["input"]
-    sample["raw"] = f"{number}: {sample['raw']}"
+    row["sample_id"] = number if row.get("sample_id").__class__ is int else f"s{number}"
+    sample: Any = row.get("input")
+    if sample.__class__ is not dict:
+        sample = row["input"] = {"raw": "", "reference": ""}
+    sample["raw"] = f"{number}: {sample.get('raw')}"
     if style.several_results:
         place = number % 3
         row["evaluation_name"] = NAMES[place]

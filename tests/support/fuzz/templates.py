@@ -3,7 +3,9 @@
 import copy
 import hashlib
 import json
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from rows import COVERED, Row
@@ -22,6 +24,31 @@ NEW = ("0.2.2", "0.2.3", "0.3.0")
 def transcript_key(version: str) -> str:
     """Return what a version calls the transcript."""
     return "interactions" if version in versions.OLDEST else "messages"
+
+
+MOST_REAL_BYTES = 20_000
+"""The longest line that is used as a template."""
+
+_REAL: dict[str, list[bytes]] = {}
+"""Rows of files, by the version that checks them."""
+
+
+def use_rows(paths: Iterable[Path]) -> int:
+    """Use the rows of files as templates, too; return how many there are."""
+    for path in paths:
+        for line in path.read_bytes().split(b"\n"):
+            if not line or len(line) > MOST_REAL_BYTES:
+                continue
+            row = json.loads(line)
+            if isinstance(row, dict) and isinstance(declared := row.get("schema_version"), str):
+                version = versions.nearest_version(declared, instance=True)
+                _REAL.setdefault(version, []).append(json.dumps(row).encode())
+    return sum(map(len, _REAL.values()))
+
+
+def real_rows(version: str) -> Sequence[bytes]:
+    """Return the rows of files that a version checks."""
+    return _REAL.get(version, ())
 
 
 @lru_cache(maxsize=32)
