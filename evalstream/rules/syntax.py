@@ -411,9 +411,16 @@ def read_document(
     a document with too many values.
     """
     refuse_many_values(text)
-    parsed = parse_document(text.removeprefix(UTF8_MARK), options.max_depth, accepts)
-    reading = _object_of(parsed, torn=False, noun=noun, offset=None)
+    reading = read_whole(text.removeprefix(UTF8_MARK), options.max_depth, noun, accepts)
     if not text.startswith(UTF8_MARK):
         return reading
     mark = ES102.violation(BEGINS_WITH_MARK), 1
     return reading._replace(violations=[mark, *reading.violations])
+
+
+def read_whole(
+    text: bytes, max_depth: int, noun: str, accepts: Callable[[Any], bool] | None = None
+) -> ObjectReading:
+    """Read a document as `read_object` does, many times faster if it has no violation."""
+    parsed = parse_document(text, max_depth, accepts)
+    return _object_of(parsed, torn=False, noun=noun, offset=None)

@@ -24,6 +24,10 @@ from evalstream.parsing.json_schema import finite_check
 ID_DIGEST_BYTES: Final = 16
 """The kept length of an item's id: about 150 bytes with its number, 1.5 GB for ten million."""
 
+_CHECKS: Final = tuple(
+    rule.record for rule in (INF201, INF202, *OF_ITEMS) if rule.record is not None
+)
+
 Placed = tuple[int, Violation]
 """A line, and a violation on it."""
 
@@ -100,9 +104,8 @@ class ItemPass:
         if self._verdicts is None and isinstance(verdicts, list):
             self._verdicts = len(verdicts)
         item = Item(self.count, value, self._evaluation, self._verdicts)
-        for rule in (INF201, INF202, *OF_ITEMS):
-            if rule.record is not None:
-                yield from rule.record(item)
+        for check in _CHECKS:
+            yield from check(item)
         yield from self._repeated(value)
 
     def _repeated(self, value: dict[str, Any]) -> Iterator[Violation]:
