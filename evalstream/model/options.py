@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from evalstream.model.block import MEBIBYTE
 from evalstream.model.finding import Severity
@@ -23,19 +23,18 @@ class Group(str, Enum):
     EXECUTION = "Execution"
 
 
-@dataclass(frozen=True, slots=True)
-class OptionText:
+class OptionText(NamedTuple):
     """What the command line, the Python API and settings files share about an option.
 
     `flags` are the names on the command line, by default made from the field's name; `former`
     are names that still work and are not listed. `choices` are the values that are allowed,
     where they are known here; `{choices}` in `help` stands for them in any case. `negates` says
     that the flag turns the option off. `seals` says that `seal` takes the option, too, and
-    `checks` that `check` takes it on the command line.
+    `checks` that `check` takes it on the command line. Without a group help lists the option last.
     """
 
     help: str
-    group: Group
+    group: Group | None = None
     metavar: str | None = None
     flags: tuple[str, ...] = ()
     former: tuple[str, ...] = ()
@@ -236,8 +235,7 @@ class Options:
         return min(self.fail_on, Severity.WARNING) if self.strict else self.fail_on
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """One option: the name, type and default of its field, and what users read of it."""
 
     name: str
