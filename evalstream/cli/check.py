@@ -4,7 +4,6 @@
 
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -15,6 +14,7 @@ from evalstream.cli.command import command
 from evalstream.cli.options import Inputs, ReportFile, ReportFormat, ShowProgress
 from evalstream.cli.output import Target, report_of
 from evalstream.io.overwriting import is_same_file
+from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Group, Options, OptionText
 from evalstream.model.run import STDIN

@@ -1,7 +1,6 @@
 """The command `seal`."""
 
 import sys
-from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
@@ -9,6 +8,7 @@ from evalstream.api import check as run_check
 from evalstream.cli.command import command
 from evalstream.cli.options import ReportFile, ReportFormat, Rows, ShowProgress
 from evalstream.cli.output import Target, report_of
+from evalstream.model.data_class import replace
 from evalstream.model.options import OPTIONS, Group, Options, OptionText
 
 

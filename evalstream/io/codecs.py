@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
-import lzma
 import zlib
 from collections.abc import Callable
 from importlib import import_module
@@ -105,10 +103,14 @@ def _zstandard() -> Codec:
 
 
 def _bzip2() -> Codec:
+    import bz2
+
     return Codec(lambda _: bz2.BZ2Decompressor(), (OSError, ValueError), 0)
 
 
 def _xz() -> Codec:
+    import lzma
+
     def begin(_: bytes) -> Decompressor:
         return lzma.LZMADecompressor(lzma.FORMAT_XZ, XZ_MEMORY_BYTES)
 

@@ -1,12 +1,12 @@
 """All options of a check in one frozen object, each declared once with what users read of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from enum import Enum
 from types import MappingProxyType
 from typing import Final, NamedTuple, TypeVar
 
 from evalstream.model.block import MEBIBYTE
+from evalstream.model.data_class import DataClass, field
 from evalstream.model.finding import Severity
 
 Value = TypeVar("Value")
@@ -61,11 +61,11 @@ def _option(
     text = OptionText(
         help, group, metavar, flags, former, choices, negates=negates, seals=seals, checks=checks
     )
-    return field(default=default, metadata={"option": text})
+    declared: Value = field(default=default, description=text)
+    return declared
 
 
-@dataclass(frozen=True, slots=True)
-class RowRouting:
+class RowRouting(DataClass, frozen=True):
     """Where the rows of one input go while they are checked, and how the input is read."""
 
     tee: str | None = _option(
@@ -134,8 +134,7 @@ class RowRouting:
         return self.passing is not None or self.splits_rows
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(DataClass, frozen=True):
     """Everything that steers a check, in one frozen object that is handed down whole.
 
     Sizes are in bytes. `links` is set by a batch: a run then collects what relates it to others.
@@ -146,7 +145,7 @@ class Options:
     )
     ignore: tuple[str, ...] = _option((), "Rules to skip.", Group.RULES, "CODES", seals=True)
     strict: bool = _option(False, "Treat warnings as errors.", Group.RULES, seals=True)
-    fail_on: Severity = _option(  # noqa: RUF009 - a function that returns a field
+    fail_on: Severity = _option(
         Severity.ERROR,
         "The lowest severity that fails the check.",
         Group.RULES,
@@ -247,9 +246,9 @@ class Option(NamedTuple):
 def _declared(holder: type[Options] | type[RowRouting]) -> dict[str, Option]:
     """Return the options that are fields of one of the two classes."""
     return {
-        one.name: Option(one.name, one.type, one.default, one.metadata["option"])
-        for one in fields(holder)
-        if "option" in one.metadata
+        name: Option(name, one.type, one.default, one.description)
+        for name, one in holder.__data_fields__.items()
+        if one.description is not None
     }
 
 

@@ -30,12 +30,12 @@ def test_the_package_is_loaded_without_a_break() -> None:
         "import os, signal, sys\n"
         "class Loader:\n"
         "    def find_spec(self, name, *rest):\n"
-        "        if name == 'orjson': os.kill(os.getpid(), signal.SIGINT)\n"
+        "        if name == 'jiter': os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.meta_path.insert(0, Loader())\n"
         "try:\n"
         "    import evalstream\n"
         "except KeyboardInterrupt:\n"
-        "    print('orjson' in sys.modules)\n"
+        "    print('jiter' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
