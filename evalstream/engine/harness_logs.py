@@ -5,8 +5,6 @@ The members are those that the harnesses write: Inspect (inspect_ai, also older 
 OpenAI evals 1 to 3 and simple-evals. The commands are those of the package every-eval-ever 0.3.0.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from typing import Final, NamedTuple

@@ -1,7 +1,5 @@
 """The result of a block: its violations in order and counted, its tally, its lines' status."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple

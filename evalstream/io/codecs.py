@@ -1,7 +1,5 @@
 """Decompressors of gzip, zstandard, bzip2 and xz behind one interface."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable
 from importlib import import_module

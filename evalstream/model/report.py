@@ -1,7 +1,5 @@
 """Reports of a check: run summaries, what was verified, and totals."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 

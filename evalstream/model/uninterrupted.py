@@ -22,5 +22,13 @@ def uninterrupted() -> Iterator[None]:
         yield
     finally:
         if collects:
+            _age()
             gc.enable()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _age() -> None:
+    """Count all objects as old, so that the next collection does not look through them."""
+    if not gc.get_freeze_count():
+        gc.freeze()
+        gc.unfreeze()

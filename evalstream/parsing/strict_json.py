@@ -1,7 +1,5 @@
 """The exact JSON parser: RFC 8259 to the letter, with all violations in a text."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

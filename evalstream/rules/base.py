@@ -1,7 +1,5 @@
 """The `Rule` type, and the facts about a file that the rules of all formats use."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """A typed view of the aggregate: what it claims about its rows."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

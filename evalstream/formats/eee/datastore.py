@@ -1,7 +1,5 @@
 """The paths of a datastore's files, and the directory that a model's identity stands for."""
 
-from __future__ import annotations
-
 import os
 import re
 import unicodedata
