@@ -51,6 +51,8 @@ class DataClass:
 
     __data_fields__: ClassVar[Mapping[str, Field]] = {}
     _by_position: ClassVar[tuple[str, ...]] = ()
+    _required: ClassVar[frozenset[str]] = frozenset()
+    _defaults: ClassVar[tuple[tuple[str, Any, Callable[[], Any] | None], ...]] = ()
     _compared: ClassVar[Any]
 
     def __init_subclass__(cls, *, frozen: bool = False, kw_only: bool = False) -> None:
@@ -65,6 +67,14 @@ class DataClass:
             fields[name] = declared._replace(type=kind)
         cls.__data_fields__ = fields
         cls._by_position = () if kw_only else tuple(fields)
+        cls._required = frozenset(
+            name
+            for name, one in fields.items()
+            if one.default is REQUIRED and one.default_factory is None
+        )
+        cls._defaults = tuple(
+            (name, one.default, one.default_factory) for name, one in fields.items()
+        )
         cls._compared = attrgetter(*(name for name, one in fields.items() if one.compare))
         if frozen:
             cls.__setattr__ = cls.__delattr__ = _refuse  # type: ignore[assignment]
@@ -75,18 +85,13 @@ class DataClass:
         """Take the values of the fields. Raises TypeError for a missing or unknown one."""
         if values:
             self._name(values, named)
-        for name, one in self.__data_fields__.items():
-            if name in named:
-                value = named.pop(name)
-            elif one.default_factory is not None:
-                value = one.default_factory()
-            else:
-                value = one.default
-                if value is REQUIRED:
-                    raise TypeError(f"{self.__class__.__name__}: {name} is missing")
-            object.__setattr__(self, name, value)
-        if named:
-            raise TypeError(f"{self.__class__.__name__}: unknown {', '.join(named)}")
+        if not self._required <= named.keys() <= self.__data_fields__.keys():
+            wrong = named.keys() ^ (self._required | named.keys() & self.__data_fields__.keys())
+            raise TypeError(f"{self.__class__.__name__}: missing or unknown {', '.join(sorted(wrong))}")
+        # Set one by one, as the objects of a class then share the table of their names.
+        for name, default, make in self._defaults:
+            value = named[name] if name in named else default if make is None else make()
+            _set(self, name, value)
 
     def __eq__(self, other: object) -> bool:
         if other.__class__ is not self.__class__:
@@ -120,6 +125,9 @@ def values_of(value: DataClass) -> dict[str, Any]:
 def replace(value: Kind, **changes: Any) -> Kind:
     """Return a copy with some values changed. Raises TypeError for the name of no field."""
     return value.__replace__(**changes)
+
+
+_set: Final = object.__setattr__
 
 
 def _refuse(value: DataClass, name: str, *_: Any) -> NoReturn:
