@@ -87,7 +87,9 @@ class DataClass:
             self._name(values, named)
         if not self._required <= named.keys() <= self.__data_fields__.keys():
             wrong = named.keys() ^ (self._required | named.keys() & self.__data_fields__.keys())
-            raise TypeError(f"{self.__class__.__name__}: missing or unknown {', '.join(sorted(wrong))}")
+            raise TypeError(
+                f"{self.__class__.__name__}: missing or unknown {', '.join(sorted(wrong))}"
+            )
         # Set one by one, as the objects of a class then share the table of their names.
         for name, default, make in self._defaults:
             value = named[name] if name in named else default if make is None else make()
