@@ -6,6 +6,7 @@ import hashlib
 import struct
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.result import BlockFindings, TakenRows
@@ -130,7 +131,8 @@ class FastBlock:
         self._fast_path, self._context = fast_path, fast_path.context
         self._groups, self._tally, self._scanner = groups, tally, scanner
         self._data, self._base, self._offsets = lines.data, lines.base, offsets
-        self._known: list[RowGroup] = []
+        self._known: dict[int, RowGroup] = {}
+        self._scopes = count()
         self._violations = TakenViolations(
             fast_path, self._data, tally, findings, self._known, scanner
         )
@@ -167,10 +169,14 @@ class FastBlock:
         """Find the group of a row whose ids differ from all before."""
         texts = zip(_IDS, self._scanner.new_ids(), strict=True)
         ids = {name: json.fast(text) for name, text in texts if text is not None}
+        scope = next(self._scopes)
+        if self._may_be_noise(ids):
+            self._scanner.add_scope(usual=False, evaluation=0, name=0, result=0, doubts=0, place=0)
+            return
         group = self._groups.of(ids, number)
-        self._known.append(group)
+        self._known[scope] = group
         self._scanner.add_scope(
-            usual=self._is_usual(group, ids),
+            usual=group.is_named and self._context.version_of(ids) == self._context.version,
             evaluation=group.evaluation,
             name=group.name,
             result=group.result,
@@ -178,11 +184,12 @@ class FastBlock:
             place=group.place,
         )
 
-    def _is_usual(self, group: RowGroup, ids: Mapping[str, Any]) -> bool:
-        """Tell whether the scanner may take rows with some ids."""
-        if group.is_unknown and self._context.options.noise is not None:
-            return False
-        return group.is_named and self._context.version_of(ids) == self._context.version
+    def _may_be_noise(self, ids: Mapping[str, Any]) -> bool:
+        """Tell whether a row with some ids may be noise: then it is not a row of any group."""
+        declared = ids.get("schema_version")
+        return self._context.options.noise is not None and self._context.finds_unknown_version(
+            declared
+        )
 
     def _doubt_wrong_hashes(self, rows: ScannedRows) -> None:
         """Compute the hashes of rows whose hash is not that of their input, or not known to be."""
@@ -264,7 +271,8 @@ class FastBlock:
         """Add the words that link rows to those of other runs."""
         links = rows.links()
         if len(self._known) == 1:
-            self._add_links(0, links)
+            (scope,) = self._known
+            self._add_links(scope, links)
             return
         for row, place in enumerate(rows.column("scope")):
             self._add_links(place, links[row * LINK_WORDS : (row + 1) * LINK_WORDS])

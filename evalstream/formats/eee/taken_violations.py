@@ -39,7 +39,7 @@ class TakenViolations:
         data: bytes,
         tally: Tally,
         findings: BlockFindings,
-        groups: Sequence[RowGroup],
+        groups: Mapping[int, RowGroup],
         scanner: Scanner,
     ) -> None:
         self._fast_path, self._data, self._tally = fast_path, data, tally

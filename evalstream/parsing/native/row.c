@@ -12,12 +12,18 @@ void start_facts(struct facts *facts) {
     facts->choices.most = MOST_CHOICES;
     facts->answered.span = facts->answered_room;
     facts->answered.most = MOST_ANSWERED;
+    facts->outputs.span = facts->output_room;
+    facts->outputs.most = MOST_OUTPUTS;
+    facts->said.span = facts->said_room;
+    facts->said.most = MOST_SAID;
 }
 
 void clear_facts(struct facts *facts) {
     for (int slot = 0; slot < SLOT_COUNT; slot++)
         facts->slot[slot].kind = ABSENT;
     facts->references.count = facts->choices.count = facts->answered.count = 0;
+    facts->outputs.count = facts->said.count = 0;
+    facts->says_more = false;
     facts->turns = facts->assistants = facts->calls = facts->calls_before = facts->answers = 0;
     facts->odd_references = false;
     facts->doubts = NO_CHECK;
@@ -105,6 +111,12 @@ static bool answers_calls(struct facts *facts, const struct span *role) {
     return true;
 }
 
+/* Keep a text of the output, or of the assistant. */
+static void add_text(struct facts *facts, struct spans *texts, const struct value *value) {
+    if (value->kind == STRING && !add(texts, &value->span))
+        facts->says_more = true;
+}
+
 enum { OF_TRANSCRIPTS = ES302 | ES303 | ES304 | ES305 | ES306 | ES315 };
 
 static void end_turn(struct facts *facts, const struct value *turn) {
@@ -118,6 +130,11 @@ static void end_turn(struct facts *facts, const struct value *turn) {
     if (!answers_calls(facts, role))
         facts->doubts |= ES305;
     facts->assistants += is(role, "assistant");
+    if (role->escaped || is(role, "assistant")) {
+        add_text(facts, &facts->said, &facts->slot[TURN_CONTENT]);
+        facts->says_more |= facts->slot[TURN_CONTENT].kind == ARRAY;
+    }
+    facts->slot[TURN_CONTENT].kind = ABSENT;
     facts->turns++;
     facts->calls_before = facts->calls;
     facts->answered.count = 0;
@@ -163,6 +180,13 @@ bool keep_fact(struct walk *walk, enum slot slot, const struct value *value) {
         return true;
     case AN_ANSWER:
         facts->answers++;
+        return true;
+    case AN_OUTPUT_TEXT:
+        add_text(facts, &facts->outputs, value);
+        return true;
+    case OUTPUT_TEXT:
+        add_text(facts, &facts->outputs, value);
+        facts->slot[slot] = *value;
         return true;
     case REFERENCE:
         if (value->kind == OBJECT || (value->kind == STRING && !add_reference(facts, value)))

@@ -11,6 +11,8 @@ enum {
     MOST_CHOICES = 256,
     MOST_ANSWERED = 64,
     MOST_CALLS = 4096,
+    MOST_OUTPUTS = 64,
+    MOST_SAID = 1024,
     CALL_BUCKETS = 2 * MOST_CALLS,
     INTERACTIONS = 3,
 };
@@ -38,7 +40,8 @@ enum recipe { RECIPES(NAME_OF_RECIPE) RECIPE_COUNT };
 /* The rules that are tested here, by their codes. */
 #define CHECKS(check)                                                                              \
     check(ES301) check(ES302) check(ES303) check(ES304) check(ES305) check(ES306) check(ES307)     \
-    check(ES308) check(ES309) check(ES310) check(ES311) check(ES313) check(ES314) check(ES315)
+    check(ES308) check(ES309) check(ES310) check(ES311) check(ES312) check(ES313) check(ES314)     \
+    check(ES315) check(ES316)
 
 #define NAME_OF_CHECK(code) PLACE_OF_##code,
 enum check_place { CHECKS(NAME_OF_CHECK) };
@@ -111,6 +114,8 @@ struct spans {
 struct facts {
     struct value slot[SLOT_COUNT]; /* ABSENT ones too */
     struct spans references, choices, answered;
+    struct spans outputs, said;    /* texts of the output, and of the assistant's turns */
+    bool says_more;                /* there are more of those than are kept */
     size_t turns, assistants;
     size_t calls, calls_before;    /* in the whole row, and before this turn */
     size_t answers;
@@ -120,6 +125,7 @@ struct facts {
     uint32_t generation;           /* of the entries in `bucket` that are this row's */
     struct span reference_room[MOST_REFERENCES], choice_room[MOST_CHOICES];
     struct span answered_room[MOST_ANSWERED], call[MOST_CALLS];
+    struct span output_room[MOST_OUTPUTS], said_room[MOST_SAID];
     struct {
         uint32_t generation, call;
     } bucket[CALL_BUCKETS];

@@ -1,5 +1,7 @@
 #include "scanner.h"
 
+#include "leak.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -296,6 +298,9 @@ static bool look(struct scanner *scanner, struct scan *scan, struct texts *texts
     if (!write_row(facts, &scanner->demands, texts, &row->texts, &flags, &doubts))
         return true;
     row->flags = walk.watched ? flags | WATCHED : flags;
+    doubts |= doubts_of_leaks(
+        facts, &scanner->demands, scan->bytes + row->start, scan->bytes + row->stop, *texts
+    );
     row->doubts = doubts | scanner->scope[scope].doubts;
     row->scope = scope;
     if (row->signature && !scanner->ignores_shapes[row->signature - 1])

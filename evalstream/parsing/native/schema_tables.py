@@ -239,14 +239,9 @@ class _Builder:
 
     def _packed(self, node: Schema, path: str, watched: Paths, traits: int) -> bytes:
         kinds = _kinds(node, path)
-        items = self.add(
-            node.get("items", True) if kinds & _KINDS["array"] else True,
-            f"{path}[]",
-            _in_elements(watched),
-        )
-        others, members, required, more = self._object(
-            node if kinds & _KINDS["object"] else {}, path, watched
-        )
+        # Keywords apply side by side: a string may be wanted, and an object lack what it requires.
+        items = self.add(node.get("items", True), f"{path}[]", _in_elements(watched))
+        others, members, required, more = self._object(node, path, watched)
         first_member = self._add_members(members)
         choices = _choices(node, path)
         if choices and None not in node["enum"]:

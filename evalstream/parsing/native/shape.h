@@ -22,10 +22,13 @@
     slot(CHOICES, "input.choices")                                                                 \
     slot(A_CHOICE, "input.choices[]")                                                              \
     slot(OUTPUT, "output")                                                                         \
+    slot(OUTPUT_TEXT, "output.raw")                                                                \
+    slot(AN_OUTPUT_TEXT, "output.raw[]")                                                           \
     slot(TURNS, "turns")                                                                           \
     slot(A_TURN, "turns[]")                                                                        \
     slot(TURN_PLACE, "turns[].turn_idx")                                                           \
     slot(TURN_ROLE, "turns[].role")                                                                \
+    slot(TURN_CONTENT, "turns[].content")                                                          \
     slot(TURN_ANSWERS, "turns[].tool_call_id")                                                     \
     slot(TURN_ANSWERS_ONE, "turns[].tool_call_id[]")                                               \
     slot(A_CALL, "turns[].tool_calls[]")                                                           \
