@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -36,6 +35,7 @@ from evalstream.io.overwriting import is_device
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.block import Lines
+from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, PlacedViolation, Severity, Violation
 from evalstream.model.options import Options
@@ -159,12 +159,13 @@ class RunCheck:
             rows.close()
 
     def _context(self, head: bytes) -> RowContext:
-        """Return the context of the rows, and compile the row checks if there are rows."""
-        options = self._options
-        if self._run.rows is None and options.schema is None and options.routing.seal_to is None:
+        """Return the context of the rows, if there are any. Raises UsageError for a bad schema."""
+        options, is_rowless = self._options, self._run.rows is None
+        if is_rowless and options.schema is None and options.routing.seal_to is None:
             return rowless_context(options)
         context = probe_context(options, self._aggregate, head)
-        context.checker()
+        if is_rowless:
+            context.checker()
         return context
 
     def _algorithms(self) -> tuple[str, ...]:
