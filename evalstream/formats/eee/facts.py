@@ -6,12 +6,31 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Final, NamedTuple
 
+from evalstream.formats.eee import sample_hash
 from evalstream.formats.eee.aggregate import Aggregate, Result
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.recompute import Recomputed, recomputed
 from evalstream.rules.base import FileFacts
 from evalstream.stats.duplicates import Coverage, ResultCoverage
+
+Explained = tuple[frozenset[str], int, int]
+"""The recipes that give the hashes of some rows, the number of rows, and the first line."""
+
+MIXED_FROM: Final = 4
+"""A file is mixed if one row in this many follows another recipe than most rows."""
+
+
+class Followed(NamedTuple):
+    """The recipe that most rows follow, and the rows that only other recipes explain.
+
+    `is_mixture` says that too many rows follow other recipes than the file's.
+    """
+
+    recipe: str | None
+    others: list[Explained]
+    is_mixture: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +41,8 @@ class RunFacts(FileFacts):
     the rows files beside the aggregate that have its name, and `missing` names declared rows that
     do not exist. `checksums` holds the digests of the stored bytes by algorithm; `diagnose`
     returns why a checksum differs, if the reason can be found; `coverage` says which samples the
-    rows score. `packed` names the compression of the file, None for none.
+    rows score. `packed` names the compression of the file, None for none. `left_open` keeps what
+    `open_claims` found, by the place of the result.
     """
 
     context: RowContext
@@ -35,6 +55,7 @@ class RunFacts(FileFacts):
     beside: tuple[str, ...] = ()
     missing: str | None = None
     packed: str | None = None
+    left_open: dict[int, dict[str, str]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def recomputed(self) -> list[Recomputed]:
@@ -57,6 +78,30 @@ class RunFacts(FileFacts):
             and self.ids[result.id] == 1
             and result.place not in tally.scores
         )
+
+    @cached_property
+    def followed(self) -> Followed:
+        """The recipe that the rows follow.
+
+        A recipe that only few rows require is not the file's, even if it explains all others as
+        well.
+        """
+        explained = [entry for entry in self.tally.recipes if entry[0]]
+        if not explained:
+            return Followed(None, [], is_mixture=False)
+        rows = sum(count for _, count, _ in explained)
+        recipe = self.context.options.recipe
+        if recipe == "auto":
+            counts = {
+                name: sum(count for names, count, _ in explained if name in names)
+                for name in sample_hash.RECIPES
+            }
+            recipe = sample_hash.likely_recipe(
+                counts, rows, self.context.version, self.context.library
+            )
+        others = [entry for entry in explained if recipe not in entry[0]]
+        of_others = sum(count for _, count, _ in others)
+        return Followed(recipe, others, is_mixture=others != [] and MIXED_FROM * of_others >= rows)
 
     @cached_property
     def ids(self) -> Counter[str | None]:
