@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 from evalstream.model.finding import Excerpt, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.text import with_article
-from evalstream.parsing.json import UTF8_MARK, type_name
+from evalstream.parsing.json import FAST_DEPTH, UTF8_MARK, fast, type_name
+from evalstream.parsing.json_schema import finite_check
 from evalstream.parsing.limits import refuse_many_values
 from evalstream.parsing.strict_json import SyntaxIssue, parse_exactly
 from evalstream.rules import torn_line
@@ -396,12 +397,29 @@ RULES: Final = (
 _BY_NAME: Final = {rule.name: rule for rule in RULES}
 
 
+def _read_at_once(text: bytes, options: Options) -> dict[str, Any] | None:
+    """Return the object of a text without any violation, or None where only a slow look can tell.
+
+    The fast parser refuses everything that the exact parser reports, but numbers above a double's.
+    """
+    if options.max_depth < FAST_DEPTH:
+        return None
+    try:
+        value = fast(text)
+    except ValueError:
+        return None
+    return value if value.__class__ is dict and finite_check(options.engine)(value) else None
+
+
 def read_document(text: bytes, options: Options, noun: str) -> ObjectReading:
     """Read a document, which may begin with a byte order mark; `noun` names it in messages.
 
     Raises CannotCheck for a document with too many values.
     """
     refuse_many_values(text)
+    value = _read_at_once(text, options)
+    if value is not None:
+        return ObjectReading(value, [])
     reading = read_object(text.removeprefix(UTF8_MARK), options.max_depth, torn=False, noun=noun)
     if not text.startswith(UTF8_MARK):
         return reading
