@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -37,6 +36,7 @@ from evalstream.io.overwriting import is_device
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.block import Lines
+from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, PlacedViolation, Severity, Violation
 from evalstream.model.options import Options
@@ -150,7 +150,6 @@ class RunCheck:
         try:
             head = rows.open(self._run.rows) if self._run.rows else b""
             context = context_of_rows(self._options, self._aggregate, rows.opened, head)
-            context.checker()
             collector = Collector(context, rows.name, self._show)
             try:
                 rows.run(collector)

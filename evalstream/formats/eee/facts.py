@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -12,6 +11,7 @@ from evalstream.formats.eee import sample_hash
 from evalstream.formats.eee.aggregate import Aggregate, Result
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.recompute import Recomputed, recomputed
+from evalstream.model.data_class import field
 from evalstream.rules.base import FileFacts
 from evalstream.stats.duplicates import Coverage, ResultCoverage
 
@@ -33,16 +33,14 @@ class Followed(NamedTuple):
     is_mixture: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunFacts(FileFacts):
+class RunFacts(FileFacts, frozen=True, kw_only=True):
     """The facts of a run after all its rows are read.
 
     `path` is None for a stream, `aggregate_path` is None without a readable aggregate; `beside` are
     the rows files beside the aggregate that have its name, and `missing` names declared rows that
     do not exist. `checksums` holds the digests of the stored bytes by algorithm; `diagnose`
     returns why a checksum differs, if the reason can be found; `coverage` says which samples the
-    rows score. `packed` names the compression of the file, None for none. `left_open` keeps what
-    `open_claims` found, by the place of the result.
+    rows score. `packed` names the compression of the file, None for none.
     """
 
     context: RowContext
@@ -55,7 +53,11 @@ class RunFacts(FileFacts):
     beside: tuple[str, ...] = ()
     missing: str | None = None
     packed: str | None = None
-    left_open: dict[int, dict[str, str]] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def left_open(self) -> dict[int, dict[str, str]]:
+        """The claims that `open_claims` found open so far, by the place of the result."""
+        return {}
 
     @cached_property
     def recomputed(self) -> list[Recomputed]:

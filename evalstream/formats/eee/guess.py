@@ -8,7 +8,6 @@ the same, and is not needed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from evalstream.engine.context import BlockChecker
 from evalstream.engine.layout import JSONL
@@ -55,8 +54,7 @@ class Guess:
         self._checker.expect(size)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GuessedContext(RowContext):
+class GuessedContext(RowContext, frozen=True, kw_only=True):
     """The context while rows are read; afterwards `guess` has the one that the rows follow."""
 
     guess: Guess
