@@ -27,6 +27,7 @@ def backend(workers: int) -> Backend:
         start=partial(_start, workers),
         look_ahead=4,
         broken=(BrokenExecutor,),
+        inherit_modules=_start_method() == "fork",
     )
 
 

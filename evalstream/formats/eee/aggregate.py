@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.eee.claims import Claims, claims_of
-from evalstream.io.digest import ALGORITHMS, is_hex_digest, normalised
+from evalstream.io.digest import ALGORITHM_OF_LENGTH, ALGORITHMS, is_hex_digest, normalised
 from evalstream.model.data_class import DataClass
 from evalstream.parsing.json import member, text_or_none
 from evalstream.stats.agreement import NOTHING, ROUNDING
@@ -15,6 +15,8 @@ from evalstream.stats.agreement import NOTHING, ROUNDING
 DETAILS: Final = "/detailed_evaluation_results"
 RESULTS: Final = "/evaluation_results"
 
+USUAL_ALGORITHMS: Final = ("sha256",)
+"""The digests of a rows file whose aggregate declares none."""
 
 LEVELS: Final = "levels"
 UNKNOWN_LEVEL: Final = -1
@@ -129,6 +131,16 @@ class Aggregate(DataClass, frozen=True):
             return None
         bare = normalised(declared)
         return bare if is_hex_digest(bare) else None
+
+    @cached_property
+    def checksum_algorithms(self) -> tuple[str, ...]:
+        """The digest algorithms that the rows file needs, the declared one first.
+
+        A checksum with the length of another algorithm needs that algorithm, too.
+        """
+        by_length = ALGORITHM_OF_LENGTH[len(self.checksum)] if self.checksum else None
+        wanted = [name for name in (self.hash_algorithm, by_length) if name]
+        return tuple(dict.fromkeys(wanted)) or USUAL_ALGORITHMS
 
     @property
     def file_path(self) -> str | None:
@@ -270,5 +282,7 @@ def _whole(value: Any) -> int | None:
 
 def _unambiguous(pairs: Iterator[tuple[str | None, Result]]) -> dict[str, Result]:
     known = [(key, result) for key, result in pairs if key is not None]
+    if len(known) < 2:
+        return dict(known)
     times = Counter(key for key, _ in known)
     return {key: result for key, result in known if times[key] == 1}

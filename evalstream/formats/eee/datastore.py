@@ -4,6 +4,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
@@ -116,6 +117,7 @@ def uuid_of(path: str) -> str | None:
     return stem.lower() if stem != name and _UUID.fullmatch(stem) else None
 
 
+@lru_cache(maxsize=1024)
 def address_of(identity: str, developer: str | None) -> Address | Unaddressable:
     """Return the directory of a model, from its id, and its developer if the id names none.
 
@@ -154,6 +156,7 @@ def _directory(part: str) -> str:
     return part.strip().replace(":", "_")
 
 
+@lru_cache(maxsize=1024)
 def unportable(name: str) -> str | None:
     """Return why some file systems cannot hold a name unchanged, or None if all can."""
     return next((reason for applies, reason in _UNPORTABLE if applies(name)), None)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
 from evalstream.formats.eee.aggregate import Aggregate, Result
@@ -93,7 +93,7 @@ class Recomputed(DataClass, frozen=True):
         values = [*self._by_name(), self.scores.mean() if self.scores is not None else None]
         known = [value for value in values if value is not None]
         claimed = self.claims.score
-        if claimed is None or not known:
+        if claimed is None or len(known) < 2:
             return next(iter(known), None)
         return max(known, key=lambda value: agreement(claimed, value))
 
@@ -184,8 +184,9 @@ class Recomputed(DataClass, frozen=True):
             Agreement.ROUGH if abs(Fraction(claimed) - Fraction(score)) <= Fraction(1, 2) else found
         )
 
+    @cached_property
     def scale(self) -> int | None:
-        """Return the factor from the rows' score to the claim: 1, 100, or None for neither."""
+        """The factor from the rows' score to the claim: 1, 100, or None for neither."""
         claimed, score = self.claims.score, self.score()
         if claimed is None or score is None:
             return 1
@@ -200,9 +201,7 @@ class Recomputed(DataClass, frozen=True):
         mean = None if self.scores is None else as_float(self.scores.mean())
         if mean is None or not 0 < level < 1:
             return
-        from statistics import NormalDist
-
-        quantiles = [NormalDist().inv_cdf((1 + level) / 2)]
+        quantiles = [_normal_quantile((1 + level) / 2)]
         quantiles += [USUAL_QUANTILE] if level == USUAL_LEVEL else []
         for quantile in quantiles:
             for spread in self.spreads:
@@ -250,6 +249,13 @@ def recomputed(
 def fits(claimed: Decimal, value: Fraction | float | None, scale: int) -> bool:
     """Return whether a claim agrees with a recomputed value on the claim's scale."""
     return value is not None and agrees(claimed, value * scale)
+
+
+@lru_cache(maxsize=16)
+def _normal_quantile(share: float) -> float:
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf(share)
 
 
 def _root(variance: Fraction | None) -> float | None:
