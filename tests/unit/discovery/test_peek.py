@@ -26,7 +26,7 @@ LARGE: dict[str, tuple[Any, peek.AggregatePeek]] = {
     "late member": ({"data": ROWS, "model_info": {}}, peek.AggregatePeek(peek.LIKE_AGGREGATE)),
     "input of harpia": (
         {
-            "data": [{"id": "1", "input": "x", "actual_output": "y"}] * 5_000,
+            "data": [{"id": "1", "input": "x", "actual_output": "y"}] * 9_000,
             "list": [{"enable": 1}],
         },
         peek.AggregatePeek(peek.DOCUMENT, detail="harpia input"),
