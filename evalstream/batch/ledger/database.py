@@ -187,10 +187,13 @@ def _refuse_journal(path: str, kind: type[EvalstreamError], *, is_left: bool = F
     With `is_left` the journal may be one that SQLite left next to an incomplete ledger.
     """
     journal = _journal_of(path)
-    if not os.path.lexists(journal):
-        return
     try:
-        head = _head(journal) if os.path.isfile(journal) else b"no file"
+        head = _head(journal) if stat.S_ISREG(os.stat(journal).st_mode) else b"no file"
+    except FileNotFoundError:
+        # Another process may have removed its journal just now, as each of its commits does.
+        if not os.path.islink(journal):
+            return
+        head = b"no file"
     except OSError:
         head = b"not readable"
     is_sqlites = head.startswith(_JOURNAL_MAGIC) or not head.strip(b"\0")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from tempfile import SpooledTemporaryFile
 from typing import Any, Final, NamedTuple
 
+import msgspec
 from xxhash import xxh3_128_digest
 
 CHUNK: Final = 500
@@ -114,7 +115,12 @@ def decode(data: Any, bound_to: bytes) -> Any:
     """Decode a value. Raises Damaged."""
     _verify(data, bound_to)
     try:
-        return json.loads(zlib.decompress(data[_DIGEST_BYTES:]))
+        text = zlib.decompress(data[_DIGEST_BYTES:])
+        try:
+            return msgspec.json.decode(text)
+        except (msgspec.DecodeError, ValueError):
+            # It has a lone surrogate or an infinity, which only this parser reads.
+            return json.loads(text)
     except (ValueError, zlib.error, RecursionError) as error:
         raise Damaged from error
 
