@@ -708,6 +708,15 @@ def test_processes_share_a_ledger(path: str) -> None:
     assert whole(path) == list(range(180))
 
 
+@pytest.mark.parametrize("start", [bytes(12) + b"\1" * 16, bytes(28)])
+def test_a_journal_that_another_process_is_writing_is_accepted(path: str, start: bytes) -> None:
+    """SQLite writes the magic number of a journal last."""
+    Path(path).touch()
+    Path(f"{path}-journal").write_bytes(start.ljust(512, b"\0"))
+    Ledger(path, Options()).close()
+    assert not list(entries(path))
+
+
 def test_a_ledger_that_stays_locked_is_told(
     path: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
