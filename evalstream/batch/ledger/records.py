@@ -60,11 +60,11 @@ class LedgerRecord(NamedTuple):
         return self.digest == self._digest()
 
     def _digest(self) -> bytes:
-        fields = (
+        fields = [
             field if isinstance(field, bytes) else str(field).encode(errors="replace")
             for field in self[:-1]
-        )
-        return xxh3_128_digest(b"".join(b"%d:%b" % (len(field), field) for field in fields))
+        ]
+        return xxh3_128_digest(b"".join([b"%d:%b" % (len(field), field) for field in fields]))
 
 
 COLUMNS: Final = ", ".join(LedgerRecord._fields)
