@@ -1,4 +1,4 @@
-"""Evalstream itself: one worker, two, on standard input, with every finding, and portable."""
+"""Evalstream itself: with one worker and two, in other ways, and with other rules."""
 
 from __future__ import annotations
 
@@ -22,12 +22,15 @@ def inputs(material: Material) -> list[str]:
     if len(material.runs) > 1:
         return [str(material.folder)]
     (run,) = material.runs
+    if material.is_searched:
+        return [str(run.rows_path)]
     return [str(run.rows_path), "--aggregate", str(run.aggregate_path)]
 
 
 def command(material: Material, *, extra: tuple[str, ...]) -> Command:
     """Check the files, all default rules on."""
-    return Command([*CHECK, *inputs(material), *REPORT, *extra])
+    ledger = [] if material.ledger is None else ["--ledger", str(material.ledger)]
+    return Command([*CHECK, *inputs(material), *REPORT, *ledger, *extra])
 
 
 def command_on_stdin(material: Material) -> Command:
@@ -35,6 +38,12 @@ def command_on_stdin(material: Material) -> Command:
     (run,) = material.runs
     words = [*CHECK, "-", "--aggregate", str(run.aggregate_path), *REPORT, "--jobs", "2"]
     return Command(words, stdin=run.rows_path)
+
+
+def command_for_schema(material: Material) -> Command:
+    """Check the rows against a schema that is named, as a user's own one is."""
+    chosen = ["--schema", material.schema_path, "--select", "ES1,ES2", "--jobs", "1"]
+    return Command([*CHECK, *material.rows_paths, *REPORT, *chosen])
 
 
 def findings_path(material: Material) -> Path:
@@ -49,7 +58,7 @@ def command_for_all_findings(material: Material) -> Command:
 
 
 def has_seen_all(material: Material, measurement: Measurement) -> bool:
-    """Require a report that ends in the totals of all runs and all rows."""
+    """Require a report that ends in the totals of all runs, all rows and the right findings."""
     return sums_up(material, measurement.stdout)
 
 
@@ -67,13 +76,22 @@ def has_written_all(material: Material, measurement: Measurement) -> bool:
 
 
 def sums_up(material: Material, report: str) -> bool:
-    """Tell whether a report's last line counts all runs and all rows."""
+    """Tell whether a report's last line counts all runs, all rows and each known finding.
+
+    A ledger must have answered for each run.
+    """
     try:
-        totals = json.loads(report.rstrip().rpartition("\n")[2])["summary"]["totals"]
+        summary = json.loads(report.rstrip().rpartition("\n")[2])["summary"]
+        totals, total = summary["totals"], summary["total"]
         counted = totals["runs"], totals["rows"]
     except (JSONDecodeError, KeyError, TypeError):
         return False
-    return counted == (len(material.runs), material.rows)
+    if counted != (len(material.runs), material.rows):
+        return False
+    if material.ledger is not None and totals.get("unchanged") != len(material.runs):
+        return False
+    known = material.findings
+    return known is None or (totals["counts"] == known and total == sum(known.values()))
 
 
 def missing_portable() -> str | None:
@@ -109,6 +127,20 @@ ALL_FINDINGS = Contender(
     command_for_all_findings,
     has_written_all,
 )
+OPTIONAL = Contender(
+    "evalstream-optional",
+    "evalstream, 2 workers, ES312 and ES316, too",
+    Checks.MORE,
+    partial(command, extra=("--jobs", "2", "--select", "ES", "--ignore", "ES901,ES902")),
+    has_seen_all,
+)
+SCHEMA = Contender(
+    "evalstream-schema",
+    "evalstream --schema, 1 worker",
+    Checks.SOME_RULES,
+    command_for_schema,
+    has_seen_all,
+)
 PORTABLE = Contender(
     "evalstream-portable",
     "evalstream, portable engine, 2 workers",
@@ -117,3 +149,4 @@ PORTABLE = Contender(
     has_seen_all,
     missing=missing_portable,
 )
+CONTENDERS = (ONE_WORKER, TWO_WORKERS, STDIN, ALL_FINDINGS, OPTIONAL, SCHEMA, PORTABLE)
