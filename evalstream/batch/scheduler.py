@@ -133,21 +133,19 @@ class BatchScheduler:
                 STOPPING.check()
                 if item.number in cached:
                     self._count(_cached_result(item, cached.pop(item.number)), item.size)
-                else:
-                    yield item
+                    continue
+                if self._ledger is not None and isinstance(item.found, Run):
+                    self._states[item.number] = self._ledger.begin(item.found)
+                yield item
 
     def _cached(self, planned: Sequence[PlannedRun]) -> dict[int, CachedRun]:
-        """Look some runs up in the ledger; return their results, and keep the state of others."""
-        ledger, cached = self._ledger, {}
-        if ledger is not None:
-            runs = [(item.number, item.found) for item in planned if isinstance(item.found, Run)]
-            found = ledger.find_each([run for _, run in runs])
-            for (number, run), result in zip(runs, found, strict=True):
-                if result is None:
-                    self._states[number] = ledger.begin(run)
-                else:
-                    cached[number] = result
-        return cached
+        """Look some runs up in the ledger, and return the results that are valid, by number."""
+        if self._ledger is None:
+            return {}
+        runs = [(item.number, item.found) for item in planned if isinstance(item.found, Run)]
+        found = self._ledger.find_each([run for _, run in runs])
+        results = zip(runs, found, strict=True)
+        return {number: result for (number, _), result in results if result is not None}
 
     def _check_here(self, planned: PlannedRun) -> None:
         """Check a run in this process, with workers for its blocks where that pays off."""

@@ -27,6 +27,9 @@ MOST_PENDING_BYTES: Final = 4 << 20
 MOST_PENDING_SECONDS: Final = 1.0
 """Limits of records in memory; a further record then triggers a write."""
 
+FRESH_NANOSECONDS: Final = 1_000_000_000
+"""How long the state of a run that was looked up is used for its check."""
+
 UNSETTLED: Final = frozenset({ES001.code, ES004.code, ES005.code})
 """Codes that mean that some files were not read in full."""
 
@@ -120,13 +123,15 @@ class Ledger:
     def begin(self, run: Run) -> RunState | None:
         """Return the state of a run's files; call this before its check begins.
 
-        The state is that of the last `find` or `find_each`, once. None where a run cannot be
-        identified later, such as a stream.
+        The state is that of the last `find` or `find_each`, once, if that was just now. None where
+        a run cannot be identified later, such as a stream.
         """
         if self._is_due():
             self.flush()
         known = self._looked_up.pop(id(run), None)
-        return state_of(run, self._companions) if known is None else known[1]
+        if known is None or _is_outdated(known[1]):
+            return state_of(run, self._companions)
+        return known[1]
 
     def record(
         self,
@@ -258,6 +263,11 @@ class Ledger:
         ):
             rows = ((key, kind, number, data) for number, data in enumerate(stored))
             self._connection.executemany(_INSERT_CHUNK, rows)
+
+
+def _is_outdated(state: RunState | None) -> bool:
+    """Tell whether files may well have changed since their state was taken."""
+    return state is not None and time.time_ns() - state.taken > FRESH_NANOSECONDS
 
 
 def _is_settled(summary: RunSummary) -> bool:

@@ -708,6 +708,21 @@ def test_processes_share_a_ledger(path: str) -> None:
     assert whole(path) == list(range(180))
 
 
+def test_a_state_that_was_looked_up_long_ago_is_taken_again(
+    path: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Ledger(path, Options()) as ledger:
+        ledger.find(run)
+        looked_up = ledger.begin(run)
+        ledger.find(run)
+        monkeypatch.setattr("evalstream.batch.ledger.ledger.FRESH_NANOSECONDS", -1)
+        os.utime(run.rows or "", (1, 1))
+        later = ledger.begin(run)
+    assert looked_up is not None
+    assert later is not None
+    assert later.text != looked_up.text
+
+
 @pytest.mark.parametrize("start", [bytes(12) + b"\1" * 16, bytes(28)])
 def test_a_journal_that_another_process_is_writing_is_accepted(path: str, start: bytes) -> None:
     """SQLite writes the magic number of a journal last."""
