@@ -8,7 +8,6 @@ import sys
 from array import array
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -23,6 +22,7 @@ from evalstream.io.follow import FollowedFile
 from evalstream.io.remote import is_remote
 from evalstream.io.standard_input import STANDARD_INPUT
 from evalstream.model.block import Block, ByteStream
+from evalstream.model.data_class import DataClass
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN
@@ -42,8 +42,7 @@ SORTING_IDLE_SECONDS: Final = 0.005
 _FLAT: Final = bytes.maketrans(b"\r\n", b"  ")
 
 
-@dataclass(slots=True)
-class OpenRows:
+class OpenRows(DataClass):
     """The opened rows of a run: their source, and what was recognised.
 
     `head` holds the first rows, line by line; `packed` names their compression; `stored` digests

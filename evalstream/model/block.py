@@ -1,7 +1,5 @@
 """Blocks of whole lines, and the byte streams that they are cut from."""
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple, Protocol
 
 MEBIBYTE: Final = 1 << 20

@@ -1,16 +1,14 @@
 """A typed view of the aggregate: what it claims about its rows."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.eee.claims import Claims
 from evalstream.io.digest import ALGORITHMS, is_hex_digest, normalised
+from evalstream.model.data_class import DataClass, field
 from evalstream.parsing.json import member, text_or_none
 from evalstream.stats.agreement import NOTHING, ROUNDING
 
@@ -53,8 +51,7 @@ class Result(NamedTuple):
     has_unknown_level: bool = False
 
 
-@dataclass(frozen=True)
-class Aggregate:
+class Aggregate(DataClass, frozen=True):
     """An aggregate and the claims that rows can confirm or refute.
 
     A claim is None if the document does not make it, or gives it the wrong type, which the schema

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -36,6 +35,7 @@ from evalstream.io.overwriting import is_device
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.block import Lines
+from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, PlacedViolation, Severity, Violation
 from evalstream.model.options import Options
@@ -135,7 +135,6 @@ class RunCheck:
         try:
             head = rows.open(self._run.rows) if self._run.rows else b""
             context = probe_context(self._options, self._aggregate, head)
-            context.checker()
             collector = Collector(context, rows.name, self._show)
             try:
                 rows.run(collector)

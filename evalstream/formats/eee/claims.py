@@ -1,7 +1,5 @@
 """The claims of an aggregate about each result, with their digits as written."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from decimal import Decimal, localcontext

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final
@@ -21,13 +20,14 @@ from evalstream.formats.eee.aggregate import (
 from evalstream.formats.eee.claims import Claims
 from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import counted
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import Rule
 
 PLACEHOLDER: Final = -1
 """The value that some leaderboards write for a missing score."""
 
 DEPLOYMENT: Final = ("deployment_type", "model_availability")
-_EPOCH = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE]\+?[0-9]+)?")
+_EPOCH = LazyPattern(r"[0-9]+(?:\.[0-9]+)?(?:[eE]\+?[0-9]+)?")
 """A Unix time as the schema requires it; its precision and age do not matter."""
 
 Place = dict[str, Any]
