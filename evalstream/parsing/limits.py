@@ -56,8 +56,9 @@ def too_many_bytes(most: int) -> TooLarge:
 
 def refuse_many_values(text: bytes | bytearray) -> None:
     """Raise TooLarge for JSON text with too many values."""
+    fewest = min(MOST_JSON_VALUES, MOST_JSON_TEXTS)
     # Every value but the first follows a comma or an opening bracket.
-    if _separators(text) < min(MOST_JSON_VALUES, MOST_JSON_TEXTS):
+    if len(text) < fewest or _separators(text) < fewest:
         return
     without_strings = _STRING.sub(b'"', text)
     texts = sum(1 for _ in _LISTED.finditer(without_strings))

@@ -47,12 +47,14 @@ class Parsed(NamedTuple):
     """The result of the exact parser: a value, if there is one, and all violations.
 
     In the value, infinities are replaced by the largest float, NaN by 0 and lone surrogates by
-    U+FFFD, so that other rules can check it.
+    U+FFFD, so that other rules can check it. `accepted` says that the value passed the check that
+    `parse_document` was given.
     """
 
     value: Any
     readable: bool
     issues: list[SyntaxIssue]
+    accepted: bool = False
 
 
 def parse_exactly(text: bytes, max_depth: int) -> Parsed:

@@ -51,6 +51,11 @@ def probe_context(options: Options, aggregate: Aggregate | None, head: bytes) ->
     )
 
 
+def rowless_context(options: Options) -> RowContext:
+    """Return the context for a run without rows: the rules that hold, and nothing about rows."""
+    return RowContext(options=options, selection=CATALOGUE.selection(options), links=options.links)
+
+
 class _Rows:
     """The rows at the head of a file; each is read once, when it is first needed.
 
