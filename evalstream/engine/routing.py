@@ -142,9 +142,9 @@ class RowRouter:
         self, block: Block, result: BlockResult, findings: Sequence[Finding], rest: IO[bytes] | None
     ) -> None:
         """Write the rows of a block to their outputs; `rest` was cut off its only line."""
-        if block.data is None:
+        if block.data is None or not self._takes_rows:
             return
-        runs, tally = _runs(block.data, result.fates), result.tally
+        runs, tally = _runs(block.content, result.fates), result.tally
         has_blanks = tally.lines > tally.rows + tally.noise.total()
         if self._skips:
             for fate, data in runs:
@@ -160,6 +160,11 @@ class RowRouter:
         if rest is not None:
             rest.close()
         self._flush()
+
+    @property
+    def _takes_rows(self) -> bool:
+        """Whether an output depends on the result of a block."""
+        return self._skips or bool(self._accepted) or self._rejected is not None
 
     def finish(self) -> None:
         """Finish all files; each appears complete."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +22,8 @@ from evalstream.io.block_digests import digest_of_lines
 from evalstream.io.file import FileSource, read_lines
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
-from evalstream.io.stream import StreamSource
+from evalstream.io.shared_slots import SharedSlots
+from evalstream.io.stream import READ_BYTES, StreamSource
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, Lines
 from evalstream.model.errors import BrokenCompression, CannotCheck, ExecutorLost, MissingExtra
 from evalstream.model.finding import PlacedViolation, Severity, Violation
@@ -149,6 +151,7 @@ class RowPass:
                 findings = collector.add(result, block.places)
                 if isinstance(opened.source, StreamSource):
                     self.outlets.take(block, result, findings, opened.rest(block.offset))
+                    opened.source.release(block)
                 self.size += block.length
                 count = sum(collector.counts.values())
                 self.progress.advance(block.length, collector.tally.rows, count)
@@ -168,6 +171,8 @@ class RowPass:
             blocks = self._ranges(source, backend, length)
         else:
             source.start_digest(self.algorithms)
+            if backend.name == "pool":
+                _share(source, backend, length)
             blocks = opened.blocks(length, self.options.max_line_bytes)
         under_way: deque[Block] = deque()
         check = partial(check_block, context)
@@ -229,7 +234,7 @@ def check_block(context: CheckContext, block: Block) -> BlockResult:
         lines = read_lines(block, context.options.max_line_bytes)
         return context.checker().run(lines)._replace(read=digest_of_lines(lines))
     lines = Lines(
-        block.data,
+        block.content,
         base=block.offset,
         final=block.final,
         places=block.places,
@@ -258,6 +263,12 @@ def _how_far(opened: OpenRows, collector: Collector[Any]) -> str:
     return f"after {lines}{more}: the verdict is partial"
 
 
+def _share(source: StreamSource, backend: Backend, length: int) -> None:
+    """Place the blocks of a stream in memory that workers share, if there is enough of it."""
+    with suppress(OSError):
+        source.share(SharedSlots(backend.window + 1, length + READ_BYTES))
+
+
 def _noted(blocks: Iterable[Block | None], under_way: deque[Block]) -> Iterator[Block | None]:
     """Yield blocks, and add them to the blocks in progress, for the reader of their results."""
     for block in blocks:
@@ -265,7 +276,7 @@ def _noted(blocks: Iterable[Block | None], under_way: deque[Block]) -> Iterator[
             under_way.append(block)
         if block is not None and block.data is not None and block.overlong:
             # It is only searched for a byte order mark, and so need not be sent.
-            yield block._replace(data=block.data[:TOO_LONG_BY])
+            yield block._replace(data=block.content[:TOO_LONG_BY])
         else:
             yield block
 

@@ -9,12 +9,16 @@ import signal
 import sys
 import threading
 import time
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from functools import partial
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from evalstream.executors.base import Backend
+from evalstream.model.block import Block
 from evalstream.model.exit_codes import ExitCode
+
+Result = TypeVar("Result")
 
 WATCH_SECONDS: Final = 1.0
 
@@ -30,12 +34,25 @@ def backend(workers: int) -> Backend:
     )
 
 
+class _Pool(ProcessPoolExecutor):
+    """Sends shared memory as a reference to workers that inherit it by fork, else as bytes."""
+
+    def __init__(self, workers: int, start_method: str) -> None:
+        self._is_forked = start_method == "fork"
+        context = multiprocessing.get_context(start_method)
+        super().__init__(workers, mp_context=context, initializer=_prepare_worker)
+
+    def submit(
+        self, fn: Callable[..., Result], /, *args: Any, **keywords: Any
+    ) -> Future[Result]:
+        """Run a function over its arguments in a worker."""
+        if not self._is_forked:
+            args = tuple(arg.unshared() if isinstance(arg, Block) else arg for arg in args)
+        return super().submit(fn, *args, **keywords)
+
+
 def _start(workers: int) -> Executor:
-    return ProcessPoolExecutor(
-        workers,
-        mp_context=multiprocessing.get_context(_start_method()),
-        initializer=_prepare_worker,
-    )
+    return _Pool(workers, _start_method())
 
 
 def _start_method() -> str:

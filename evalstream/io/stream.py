@@ -12,8 +12,11 @@ from typing import IO, Final
 
 from evalstream.io.digest import RunningDigest
 from evalstream.io.file_state import describe_change
+from evalstream.io.line_buffer import LineBuffer
+from evalstream.io.shared_slots import SharedSlots
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, ByteStream
 from evalstream.model.errors import CannotCheck
+from evalstream.model.shared_bytes import SharedBytes
 from evalstream.model.signals import STOPPING, Stopped
 
 READ_BYTES: Final = MEBIBYTE
@@ -162,6 +165,7 @@ class StreamSource:
         self._error: OSError | CannotCheck | Stopped | None = None
         self._digest: RunningDigest | None = None
         self._rests: dict[int, IO[bytes]] | None = {} if keep_rests else None
+        self._slots: SharedSlots | None = None
         self.unfinished = b""
 
     @property
@@ -202,37 +206,45 @@ class StreamSource:
         Of a line above the limit only the beginning is kept, one byte or more above the limit.
         Raises the error that ended the input after all whole lines were yielded.
         """
-        buffer, offset = self._head, 0
-        self._head = bytearray()
+        buffer, offset = LineBuffer(self._slots), 0
         while True:
-            deadline = self._deadline() if b"\n" in buffer else None
-            while len(buffer) < (length if deadline else max(length, self._kept_bytes)):
-                if deadline is None and not self._ended and not self._wait(0):
-                    yield None
-                if self._ended or not self._should_read_on(deadline):
-                    break
-                data = self._read()
-                buffer += data
-                if deadline is None and b"\n" in data:
+            deadline = self._deadline() if buffer.whole else None
+            while buffer.size < (length if deadline else max(length, self._kept_bytes)):
+                if not self._head:
+                    if deadline is None and not self._ended and not self._wait(0):
+                        yield None
+                    if self._ended or not self._should_read_on(deadline):
+                        break
+                buffer.extend(self._next(length))
+                if deadline is None and buffer.whole:
                     deadline = self._deadline()
-            block_length = self._block_length(buffer, length)
-            if not buffer or (self._error and not block_length):
+            is_final = self._is_over and not self._error
+            taken = buffer.size if is_final else buffer.whole
+            if not buffer.size or (self._is_over and not taken):
                 break
-            kept = self._kept_bytes if self._rests is not None else TOO_LONG_BY
-            with memoryview(buffer) as view:
-                data = bytes(view[: block_length or kept])
-            taken = block_length or self._skip_line(buffer, offset)
-            if block_length:
-                del buffer[:block_length]
-            final = self._ended and not buffer and not self._error
-            yield Block(
-                self.path, offset, taken, 0, data=data, final=final, overlong=not block_length
-            )
-            if deadline is not None and len(data) < length and not self._ended:
+            data: bytes | SharedBytes
+            if taken:
+                data, is_overlong = buffer.take(taken), False
+            else:
+                kept = self._kept_bytes if self._rests is not None else TOO_LONG_BY
+                data, is_overlong = buffer.read(0, kept), True
+                taken = self._skip_line(buffer, offset)
+            final = self._is_over and not buffer.size and not self._error
+            yield Block(self.path, offset, taken, 0, data=data, final=final, overlong=is_overlong)
+            if deadline is not None and len(data) < length and not self._is_over:
                 yield None
             offset += taken
-        self.unfinished = bytes(buffer)
+        self.unfinished = buffer.read(0, buffer.size)
         self._fail()
+
+    def share(self, slots: SharedSlots) -> None:
+        """Place blocks in these slots, which `close` closes; call `release` for each block."""
+        self._slots = slots
+
+    def release(self, block: Block) -> None:
+        """Take back the memory of a block that is done with."""
+        if isinstance(block.data, SharedBytes) and self._slots is not None:
+            self._slots.give_back(block.data.start)
 
     def rest(self, offset: int) -> IO[bytes] | None:
         """Return the rest of an overlong line by its offset, or None; the caller closes it."""
@@ -256,6 +268,9 @@ class StreamSource:
         """Close the reader, and delete the rests on disk."""
         for rest in (self._rests or {}).values():
             rest.close()
+        if self._slots is not None:
+            self._slots.close()
+            self._slots = None
         self._reader.close()
 
     def _deadline(self) -> float:
@@ -276,6 +291,19 @@ class StreamSource:
         except Stopped:
             return True
 
+    @property
+    def _is_over(self) -> bool:
+        """Whether `_next` has no more bytes."""
+        return self._ended and not self._head
+
+    def _next(self, most: int) -> bytes:
+        """Return bytes of the head, at most `most`, or read more bytes."""
+        if not self._head:
+            return self._read()
+        data = bytes(self._head[:most])
+        del self._head[:most]
+        return data
+
     def _read(self) -> bytes:
         """Read more bytes; an error ends the input, and is raised after the lines before it."""
         try:
@@ -292,33 +320,22 @@ class StreamSource:
         if self._error is not None:
             raise self._error
 
-    def _block_length(self, buffer: bytearray, length: int) -> int:
-        """Return the length of the next block of whole lines in the buffer."""
-        if len(buffer) > 2 * length:
-            newline = buffer.rfind(b"\n", 0, length)
-            newline = buffer.find(b"\n", length) if newline < 0 else newline
-            if newline >= 0:
-                return newline + 1
-        if self._ended and not self._error:
-            return len(buffer)
-        return buffer.rfind(b"\n") + 1
-
-    def _skip_line(self, buffer: bytearray, offset: int) -> int:
+    def _skip_line(self, buffer: LineBuffer, offset: int) -> int:
         """Remove everything through the next newline; return the number of removed bytes."""
-        dropped, rest = 0, self._new_rest(offset)
-        start = self._kept_bytes
-        while (newline := buffer.find(b"\n")) < 0 and not self._ended:
-            dropped += len(buffer)
-            if rest is not None:
-                rest.write(buffer[start:])
-            start = 0
-            buffer.clear()
-            buffer += self._read()
-        block_length = newline + 1 if newline >= 0 else len(buffer)
+        dropped, rest = buffer.size, self._new_rest(offset)
         if rest is not None:
-            rest.write(buffer[start:block_length])
-        del buffer[:block_length]
-        return dropped + block_length
+            rest.write(buffer.read(self._kept_bytes, dropped))
+        buffer.clear()
+        while not self._is_over:
+            data = self._next(READ_BYTES)
+            taken = data.find(b"\n") + 1 or len(data)
+            if rest is not None:
+                rest.write(data[:taken])
+            dropped += taken
+            if data.endswith(b"\n", 0, taken):
+                buffer.extend(data[taken:])
+                break
+        return dropped
 
     def _new_rest(self, offset: int) -> IO[bytes] | None:
         if self._rests is None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple, Protocol
 
+from evalstream.model.shared_bytes import SharedBytes
+
 MEBIBYTE: Final = 1 << 20
 
 
@@ -23,7 +25,7 @@ class Block(NamedTuple):
 
     `size` is the number of bytes of the whole file when it was opened. `inode` identifies the file
     among later ones of the same name; for blocks that other machines read, `modified` does, its
-    time in nanoseconds. In a block with `data`, `final` means that the input ends with it. `places`
+    time in nanoseconds. In a block with `data`, which forked workers may share, `final` means that the input ends with it. `places`
     are the lines and offsets of its rows, alternating and packed as 64-bit numbers, where they are
     not the lines of `data`. An `overlong` block is one line above the length limit; its `data` need
     only hold the first bytes.
@@ -34,11 +36,23 @@ class Block(NamedTuple):
     length: int
     size: int
     inode: int = 0
-    data: bytes | None = None
+    data: bytes | SharedBytes | None = None
     final: bool = False
     places: bytes | None = None
     overlong: bool = False
     modified: int = 0
+
+    @property
+    def content(self) -> bytes:
+        """The bytes of a block with `data`; a copy of them if they are shared."""
+        data = self.data or b""
+        return bytes(data.view) if isinstance(data, SharedBytes) else data
+
+    def unshared(self) -> Block:
+        """Return the block with bytes of its own, for processes that do not share them."""
+        if isinstance(self.data, SharedBytes):
+            return self._replace(data=self.content)
+        return self
 
     def described(self) -> str:
         """Describe the position of the block."""
