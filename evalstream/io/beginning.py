@@ -119,7 +119,7 @@ def _read_pieces(reader: ByteStream, most: int) -> Iterator[bytes]:
         yield piece
 
 
-class _Plain:
+class _Plain(ByteStream):
     """The bytes of a regular file, in small pieces."""
 
     def __init__(self, descriptor: int) -> None:

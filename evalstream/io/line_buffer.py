@@ -41,6 +41,19 @@ class LineBuffer:
             self.whole = self.size + newline
         self.size = size
 
+    def room(self, least: int) -> memoryview | None:
+        """Return the room that is left in a slot, for `add`; None if it is below `least` bytes."""
+        if self._slot is None or self._slots is None or self._slots.size - self.size < least:
+            return None
+        return self._slot.view(self.size, self._slots.size)
+
+    def add(self, count: int) -> None:
+        """Add the first bytes of the room."""
+        size = self.size + count
+        if self._slot is not None:
+            self.whole = self._slot.last_newline(self.size, size) or self.whole
+        self.size = size
+
     def take(self, length: int) -> bytes | SharedBytes:
         """Remove and return the first bytes; `length` is at least `whole`."""
         slot = self._slot

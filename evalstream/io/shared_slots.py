@@ -48,6 +48,15 @@ class Slot:
         """Return a copy of some bytes of the slot."""
         return self._memory[self.start + start : self.start + stop]
 
+    def view(self, start: int, stop: int) -> memoryview:
+        """Return some bytes of the slot to write to."""
+        return memoryview(self._memory)[self.start + start : self.start + stop]
+
+    def last_newline(self, start: int, stop: int) -> int:
+        """Return the index after the last newline among some bytes, 0 if there is none."""
+        place = self._memory.rfind(b"\n", self.start + start, self.start + stop)
+        return place - self.start + 1 if place >= 0 else 0
+
     def shared(self, length: int) -> SharedBytes:
         """Return the first bytes of the slot, not copied."""
         return SharedBytes(self._key, self.start, self.start + length)

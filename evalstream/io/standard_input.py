@@ -52,7 +52,7 @@ class StandardInput:
         return self._reader
 
 
-class _Buffered:
+class _Buffered(ByteStream):
     """A replacement of sys.stdin without a file descriptor."""
 
     def read(self) -> bytes:

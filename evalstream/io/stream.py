@@ -14,7 +14,7 @@ from evalstream.io.digest import RunningDigest
 from evalstream.io.file_state import describe_change
 from evalstream.io.line_buffer import LineBuffer
 from evalstream.io.shared_slots import SharedSlots
-from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, ByteStream
+from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, Bytes, ByteStream
 from evalstream.model.errors import CannotCheck
 from evalstream.model.shared_bytes import SharedBytes
 from evalstream.model.signals import STOPPING, Stopped
@@ -46,6 +46,12 @@ class DescriptorReader:
             self._poll.poll()
         return os.read(self._descriptor, READ_BYTES)
 
+    def read_into(self, buffer: memoryview) -> int:
+        """Write the available bytes into a buffer, waiting until there are some."""
+        with STOPPING.interruptible():
+            self._poll.poll()
+        return os.readv(self._descriptor, [buffer])
+
     def wait(self, seconds: float) -> bool:
         """Tell whether bytes can be read within some seconds."""
         with STOPPING.interruptible():
@@ -68,6 +74,10 @@ class FileReader:
     def read(self) -> bytes:
         """Return the next bytes."""
         return self._file.read(READ_BYTES) or b""
+
+    def read_into(self, buffer: memoryview) -> int:
+        """Write the next bytes into a buffer."""
+        return self._file.readinto(buffer) or 0
 
     def wait(self, _seconds: float) -> bool:
         """Return True: reading a file does not block."""
@@ -98,6 +108,14 @@ class StoppableReader:
             STOPPING.check_again()
         return data
 
+    def read_into(self, buffer: memoryview) -> int:
+        """Write the next bytes into a buffer. Raises Stopped."""
+        STOPPING.check_again()
+        count = self._reader.read_into(buffer)
+        if not count:
+            STOPPING.check_again()
+        return count
+
     def wait(self, seconds: float) -> bool:
         """Tell whether `read` would return or raise within some seconds, Stopped included."""
         return STOPPING.received is not None or self._reader.wait(seconds)
@@ -106,7 +124,7 @@ class StoppableReader:
 class TappedReader:
     """Wraps a reader, and passes its bytes to a function as they are read."""
 
-    def __init__(self, reader: ByteStream, tap: Callable[[bytes], object]) -> None:
+    def __init__(self, reader: ByteStream, tap: Callable[[Bytes], object]) -> None:
         self._reader, self._tap = reader, tap
         self.wait, self.close = reader.wait, reader.close
 
@@ -116,6 +134,13 @@ class TappedReader:
         if data:
             self._tap(data)
         return data
+
+    def read_into(self, buffer: memoryview) -> int:
+        """Write the next bytes into a buffer, and pass them to the function."""
+        count = self._reader.read_into(buffer)
+        if count:
+            self._tap(buffer[:count])
+        return count
 
 
 class PrefixedReader:
@@ -129,6 +154,14 @@ class PrefixedReader:
         """Return the bytes that were already read, then those of the reader."""
         data, self._data = self._data, b""
         return data or self._reader.read()
+
+    def read_into(self, buffer: memoryview) -> int:
+        """Write the bytes that were already read into a buffer, then those of the reader."""
+        if not self._data:
+            return self._reader.read_into(buffer)
+        data, self._data = self._data[: len(buffer)], self._data[len(buffer) :]
+        buffer[: len(data)] = data
+        return len(data)
 
     def wait(self, seconds: float) -> bool:
         """Tell whether bytes can be read within some seconds."""
@@ -215,7 +248,7 @@ class StreamSource:
                         yield None
                     if self._ended or not self._should_read_on(deadline):
                         break
-                buffer.extend(self._next(length))
+                self._fill(buffer, length)
                 if deadline is None and buffer.whole:
                     deadline = self._deadline()
             is_final = self._is_over and not self._error
@@ -304,17 +337,39 @@ class StreamSource:
         del self._head[:most]
         return data
 
+    def _fill(self, buffer: LineBuffer, most: int) -> None:
+        """Add more bytes to a buffer, without a copy where it has room for them."""
+        room = None if self._head else buffer.room(READ_BYTES)
+        if room is None:
+            buffer.extend(self._next(most))
+        else:
+            with room:
+                buffer.add(self._read_into(room))
+
     def _read(self) -> bytes:
         """Read more bytes; an error ends the input, and is raised after the lines before it."""
         try:
             data = self._reader.read()
         except (OSError, CannotCheck, Stopped) as error:
             self._error, data = error, b""
+        self._note(data)
+        return data
+
+    def _read_into(self, buffer: memoryview) -> int:
+        """Read more bytes into a buffer, as `_read` does, and return their number."""
+        try:
+            count = self._reader.read_into(buffer)
+        except (OSError, CannotCheck, Stopped) as error:
+            self._error, count = error, 0
+        self._note(buffer[:count])
+        return count
+
+    def _note(self, data: Bytes) -> None:
+        """Count and digest bytes; without any, the input has ended."""
         self._ended = not data
         self.size += len(data)
         if self._digest is not None:
             self._digest.update(data)
-        return data
 
     def _fail(self) -> None:
         if self._error is not None:

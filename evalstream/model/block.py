@@ -60,13 +60,25 @@ class Block(NamedTuple):
 
 
 class ByteStream(Protocol):
-    """Bytes that arrive once and in order: a pipe, a file, an object in a store."""
+    """Bytes that arrive once and in order: a pipe, a file, an object in a store.
+
+    A class that derives from it need not define `read_into`.
+    """
 
     def read(self) -> bytes:
         """Return the next bytes that arrive, about 1 MiB at most; empty at the end.
 
         Raises OSError where they cannot be read, and CannotCheck where they are not valid.
         """
+
+    def read_into(self, buffer: memoryview) -> int:
+        """Write the next bytes into a buffer and return their number, 0 at the end.
+
+        The buffer must have room for what `read` returns. Raises what `read` raises.
+        """
+        data = self.read()
+        buffer[: len(data)] = data
+        return len(data)
 
     def wait(self, seconds: float) -> bool:
         """Tell whether `read` would return within some seconds, the end included."""
