@@ -21,9 +21,10 @@ from evalstream.executors.base import Backend, run_in_order
 from evalstream.io.block_digests import digest_of_lines
 from evalstream.io.file import FileSource, read_lines
 from evalstream.io.progress import Progress
+from evalstream.io.readers import READ_BYTES
 from evalstream.io.remote import is_remote
 from evalstream.io.shared_slots import SharedSlots
-from evalstream.io.stream import READ_BYTES, StreamSource
+from evalstream.io.stream import StreamSource
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, Lines
 from evalstream.model.errors import BrokenCompression, CannotCheck, ExecutorLost, MissingExtra
 from evalstream.model.finding import PlacedViolation, Severity, Violation
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES: Final = 2 * MEBIBYTE
 """Block size in this process, and a quarter of the size that workers read themselves."""
+
+STREAM_LOOK_AHEAD: Final = 3
+"""Blocks of a stream in memory for each worker; more do not make it faster."""
 
 CLUSTER_BLOCK_BYTES: Final = 64 * MEBIBYTE
 """Large enough that the transfer to another machine does not matter."""
@@ -97,7 +101,7 @@ class RowPass:
             self._fail(ES001, f"cannot be opened: {reason_of(error)}")
         except Stopped as stopped:
             self._cannot(f"stopped by {stopped.name} before any row came")
-        return b"" if self.opened is None else self.opened.head
+        return b"" if self.opened is None else self.opened.take_head()
 
     @property
     def source(self) -> Source | None:
@@ -303,7 +307,7 @@ def backend_for(opened: OpenRows, context: CheckContext) -> tuple[Backend, int]:
     from evalstream.executors import pool
 
     if isinstance(source, StreamSource):
-        return pool.backend(jobs), BLOCK_BYTES
+        return pool.backend(jobs)._replace(look_ahead=STREAM_LOOK_AHEAD), BLOCK_BYTES
     # A range of a file is sent as two numbers, and fewer ranges cost less.
     length = max(SMALLEST_BLOCK_BYTES, min(4 * BLOCK_BYTES, source.size // (4 * jobs)))
     return pool.backend(jobs), length

@@ -48,9 +48,7 @@ class _Pool(ProcessPoolExecutor):
         context = multiprocessing.get_context(start_method)
         super().__init__(workers, mp_context=context, initializer=_prepare_worker)
 
-    def submit(
-        self, fn: Callable[..., Result], /, *args: Any, **keywords: Any
-    ) -> Future[Result]:
+    def submit(self, fn: Callable[..., Result], /, *args: Any, **keywords: Any) -> Future[Result]:
         """Run a function over its arguments in a worker."""
         if not self._is_forked:
             args = tuple(arg.unshared() if isinstance(arg, Block) else arg for arg in args)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from evalstream.io.compression import DecompressingReader, compression_of
 from evalstream.io.file_names import is_rows_name
-from evalstream.io.stream import PrefixedReader
+from evalstream.io.readers import PrefixedReader
 from evalstream.model.block import ByteStream
 from evalstream.model.errors import CannotCheck
 from evalstream.parsing.json import UTF8_MARK, fast

@@ -135,6 +135,7 @@ class RunCheck:
         try:
             head = rows.open(self._run.rows) if self._run.rows else b""
             context = probe_context(self._options, self._aggregate, head)
+            del head  # it may have 8 MiB
             context.checker()
             collector = Collector(context, rows.name, self._show)
             try:
