@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from array import array
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ from evalstream.io.digest import RunningDigest
 from evalstream.io.file import FileSource
 from evalstream.io.follow import FollowedFile
 from evalstream.io.readers import (
-    READ_BYTES,
     DescriptorReader,
     FileReader,
     PrefixedReader,
@@ -37,6 +35,7 @@ from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING, Stopped
 
 if TYPE_CHECKING:
+    from evalstream.engine.array_rows import ArrayRemainder
     from evalstream.parsing.array_splitter import ArrayError, Element
 
 Source = FileSource | StreamSource
@@ -46,11 +45,6 @@ MAGIC_BYTES: Final = 6
 
 SORTING_IDLE_SECONDS: Final = 0.005
 """Pause in the input after which rows are checked if a consumer waits for them."""
-
-JOINED_BYTES: Final = 1 << 18
-"""Bytes of array elements that are joined at once."""
-
-_FLAT: Final = bytes.maketrans(b"\r\n", b"  ")
 
 
 @dataclass(slots=True)
@@ -107,15 +101,16 @@ class OpenRows:
 
     def _elements(self, source: StreamSource, length: int, longest: int) -> Iterator[Block]:
         """Iterate over the elements of an array as if they were lines."""
+        from evalstream.engine.array_rows import ElementBlocks, flat
         from evalstream.parsing.array_splitter import ArrayError, ArraySplitter
 
-        elements, gathered = ArraySplitter(longest), _Gathered(source)
+        elements, gathered = ArraySplitter(longest), ElementBlocks(source)
         try:
             for data in chain(source.pieces(), [b""]):
                 found = elements.feed(data) if data else elements.end()
                 for element in found:
                     if element.whole:
-                        gathered.add(_flat(element), element.line, element.offset)
+                        gathered.add(flat(element), element.line, element.offset)
                         if gathered.size >= length:
                             yield gathered.block()
                 self.array_error = elements.issue
@@ -137,61 +132,6 @@ class OpenRows:
     def _follow(self, data: bytes, elements: Sequence[Element]) -> None:
         if self.left is not None:
             self.left.follow(data, elements, breaks=self.array_error is not None)
-
-
-class ArrayRemainder:
-    """The bytes that follow the last whole element of a broken array, for a consumer."""
-
-    def __init__(self, take: Callable[[bytes, int], object]) -> None:
-        self._take = take
-        self._held = bytearray()
-        self._offset = 0
-
-    def follow(self, data: bytes, elements: Sequence[Element], *, breaks: bool) -> None:
-        """Keep more bytes of the array, and drop those of elements that are complete."""
-        self._held += data
-        whole = [element for element in elements if element.whole]
-        if whole:
-            done = whole[-1].offset + len(whole[-1].text) - self._offset
-            del self._held[:done]
-            self._offset += done
-        if breaks:
-            if self._held.strip():
-                self._take(bytes(self._held), self._offset)
-            self._offset += len(self._held)
-            self._held.clear()
-
-
-class _Gathered:
-    """Collects elements for a block."""
-
-    def __init__(self, source: StreamSource) -> None:
-        self._path, self._buffer = source.path, source.buffer()
-        self._lines: list[bytes] = []
-        self._places = array("Q")
-        self.size = self._waiting = 0
-
-    def add(self, line: bytes, number: int, offset: int) -> None:
-        """Add an element by its line and its offset."""
-        self._lines.append(line)
-        self._places.extend((number, offset))
-        self.size += len(line) + 1
-        self._waiting += len(line)
-        if self._waiting >= JOINED_BYTES:
-            self._join()
-
-    def block(self) -> Block:
-        """Return the elements so far as a block, and start the next."""
-        self._join()
-        offset, places, size = self._places[1], self._places.tobytes(), self.size
-        self._places, self.size = array("Q"), 0
-        data = self._buffer.take(size)
-        return Block(self._path, offset, size, 0, data=data, places=places)
-
-    def _join(self) -> None:
-        """Move lines to the buffer: many at a time, and still in the processor's caches."""
-        self._buffer.extend(b"\n".join([*self._lines, b""]))
-        self._lines, self._waiting = [], 0
 
 
 def open_rows(
@@ -300,21 +240,12 @@ def _streamed(
     size, any_rows = source.size if source.ended else sys.maxsize, options.schema is not None
     found = layout.layout_of(head, size, shown, any_rows=any_rows, of_aggregates=of_aggregates)
     if found.kind == layout.JSON_ARRAY:
-        lines = list(_lines_of_array(head, options.max_line_bytes))
+        from evalstream.engine.array_rows import lines_of_array
+
+        lines = list(lines_of_array(head, options.max_line_bytes))
         head = b""  # released before the lines are joined: it may have 8 MiB
         head = b"\n".join(lines)
     return OpenRows(source, head, found, packed, stored, origin=origin)
-
-
-def _lines_of_array(head: bytes, longest: int) -> Iterator[bytes]:
-    """Iterate over the first elements of an array, several lines at a time."""
-    from evalstream.parsing.array_splitter import ArraySplitter
-
-    elements = ArraySplitter(longest)
-    for start in range(0, len(head), READ_BYTES):
-        found = elements.feed(head[start : start + READ_BYTES])
-        if found:
-            yield b"\n".join(map(_flat, found))
 
 
 def _start(reader: ByteStream) -> bytes:
@@ -325,13 +256,6 @@ def _start(reader: ByteStream) -> bytes:
         while len(start) < MAGIC_BYTES and (data := reader.read()):
             start += data
     return start
-
-
-def _flat(element: Element) -> bytes:
-    """Return an element on one line: line ends occur only in white space between its tokens."""
-    text = element.text
-    # Looking for line ends is fifty times faster than translating.
-    return text.translate(_FLAT) if b"\n" in text or b"\r" in text else text
 
 
 def _head(source: Source) -> bytes:

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import IO, Any, Final
 
-from evalstream.engine.open_rows import ArrayRemainder, OpenRows, Source, open_rows
+from evalstream.engine.array_rows import ArrayRemainder
+from evalstream.engine.open_rows import OpenRows, Source, open_rows
 from evalstream.engine.routing import line_ends
 from evalstream.io.names import printable
 from evalstream.io.output import Output
