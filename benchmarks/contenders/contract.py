@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -16,20 +17,31 @@ ROOT = Path(__file__).resolve().parents[2]
 class Checks(StrEnum):
     """How much a contender looks at."""
 
+    NOTHING = "nothing"
     BYTES = "bytes"
     SCHEMA = "schema"
     UPSTREAM = "schema and some rules"
+    SOME_RULES = "schema and syntax"
     EVERYTHING = "every rule"
+    MORE = "more rules"
 
 
 @dataclass(frozen=True)
 class Material:
-    """Generated runs below a folder, their version, and whether every row is faulty."""
+    """Generated runs below a folder, their version, and whether a check must refuse them.
+
+    A user's own `schema` takes the place of the built-in one. A `ledger` remembers all runs, and
+    none of them has changed. With `is_searched` the aggregate is not named, so that a check looks
+    for it beside the rows.
+    """
 
     folder: Path
     runs: tuple[Run, ...]
     version: str
     is_faulty: bool = False
+    schema: Path | None = None
+    ledger: Path | None = None
+    is_searched: bool = False
 
     @property
     def rows(self) -> int:
@@ -42,6 +54,16 @@ class Material:
         return sum(run.bytes for run in self.runs)
 
     @property
+    def findings(self) -> Mapping[str, int] | None:
+        """Return the exact numbers of findings by code, None where they are not known."""
+        total = Counter[str]()
+        for run in self.runs:
+            if run.findings is None:
+                return None
+            total.update(run.findings)
+        return total
+
+    @property
     def rows_paths(self) -> list[str]:
         """Return the paths of all rows files."""
         return [str(run.rows_path) for run in self.runs]
@@ -49,6 +71,8 @@ class Material:
     @property
     def schema_path(self) -> str:
         """Return the path of the schema that the rows belong to."""
+        if self.schema is not None:
+            return str(self.schema)
         return str(ROOT / "schemas" / "eee" / self.version / "instance.schema.json")
 
 

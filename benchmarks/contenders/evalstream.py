@@ -1,9 +1,10 @@
-"""Evalstream itself: one worker, two, on standard input, with every finding, and portable."""
+"""Evalstream itself: with one worker and two, in other ways, and with other rules."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from functools import partial
 from importlib.util import find_spec
 from json import JSONDecodeError
@@ -22,12 +23,15 @@ def inputs(material: Material) -> list[str]:
     if len(material.runs) > 1:
         return [str(material.folder)]
     (run,) = material.runs
+    if material.is_searched:
+        return [str(run.rows_path)]
     return [str(run.rows_path), "--aggregate", str(run.aggregate_path)]
 
 
 def command(material: Material, *, extra: tuple[str, ...]) -> Command:
     """Check the files, all default rules on."""
-    return Command([*CHECK, *inputs(material), *REPORT, *extra])
+    ledger = [] if material.ledger is None else ["--ledger", str(material.ledger)]
+    return Command([*CHECK, *inputs(material), *REPORT, *ledger, *extra])
 
 
 def command_on_stdin(material: Material) -> Command:
@@ -35,6 +39,12 @@ def command_on_stdin(material: Material) -> Command:
     (run,) = material.runs
     words = [*CHECK, "-", "--aggregate", str(run.aggregate_path), *REPORT, "--jobs", "2"]
     return Command(words, stdin=run.rows_path)
+
+
+def command_for_schema(material: Material) -> Command:
+    """Check the rows against a schema that is named, as a user's own one is."""
+    chosen = ["--schema", material.schema_path, "--select", "ES1,ES2", "--jobs", "1"]
+    return Command([*CHECK, *material.rows_paths, *REPORT, *chosen])
 
 
 def findings_path(material: Material) -> Path:
@@ -49,7 +59,7 @@ def command_for_all_findings(material: Material) -> Command:
 
 
 def has_seen_all(material: Material, measurement: Measurement) -> bool:
-    """Require a report that ends in a summary of all runs and all rows."""
+    """Require a report that ends in a summary of all runs, all rows and the right findings."""
     return sums_up(material, measurement.stdout)
 
 
@@ -67,12 +77,25 @@ def has_written_all(material: Material, measurement: Measurement) -> bool:
 
 
 def sums_up(material: Material, report: str) -> bool:
-    """Tell whether a report's last line counts all runs and all rows."""
+    """Tell whether a report's last line counts all runs, all rows and each known finding.
+
+    A ledger must have answered for each run.
+    """
     try:
-        runs = json.loads(report.rstrip().rpartition("\n")[2])["summary"]["runs"]
+        summary = json.loads(report.rstrip().rpartition("\n")[2])["summary"]
+        runs, total = summary["runs"], summary["total"]
     except (JSONDecodeError, KeyError, TypeError):
         return False
-    return (len(runs), sum(run["rows"] for run in runs)) == (len(material.runs), material.rows)
+    if (len(runs), sum(run["rows"] for run in runs)) != (len(material.runs), material.rows):
+        return False
+    if material.ledger is not None and not all("unchanged" in run for run in runs):
+        return False
+    counts = Counter[str]()
+    for run in runs:
+        counts.update(run["counts"])
+    # The total counts findings about no single run, too.
+    known = material.findings
+    return known is None or (counts == known and total == sum(known.values()))
 
 
 def missing_portable() -> str | None:
@@ -108,6 +131,20 @@ ALL_FINDINGS = Contender(
     command_for_all_findings,
     has_written_all,
 )
+OPTIONAL = Contender(
+    "evalstream-optional",
+    "evalstream, 2 workers, ES312 and ES316, too",
+    Checks.MORE,
+    partial(command, extra=("--jobs", "2", "--select", "ES", "--ignore", "ES901,ES902")),
+    has_seen_all,
+)
+SCHEMA = Contender(
+    "evalstream-schema",
+    "evalstream --schema, 1 worker",
+    Checks.SOME_RULES,
+    command_for_schema,
+    has_seen_all,
+)
 PORTABLE = Contender(
     "evalstream-portable",
     "evalstream, portable engine, 2 workers",
@@ -116,3 +153,4 @@ PORTABLE = Contender(
     has_seen_all,
     missing=missing_portable,
 )
+CONTENDERS = (ONE_WORKER, TWO_WORKERS, STDIN, ALL_FINDINGS, OPTIONAL, SCHEMA, PORTABLE)

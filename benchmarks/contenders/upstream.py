@@ -20,18 +20,19 @@ def python() -> Path:
 
 
 def command(material: Material) -> Command:
-    """Check the rows alone: beside an aggregate it tears rows at line separators."""
+    """Check rows alone: beside an aggregate it tears rows at line separators."""
     words = [str(python()), "-m", "every_eval_ever", "validate", "--format", "json"]
     return Command([*words, *material.rows_paths])
 
 
 def has_seen_all(material: Material, measurement: Measurement) -> bool:
-    """Require its count of lines."""
+    """Require its count of files and lines."""
     try:
         reports = json.loads(measurement.stdout)
     except JSONDecodeError:
         return False
-    return bool(sum(report["line_count"] for report in reports) == material.rows)
+    lines = sum(report["line_count"] for report in reports)
+    return (len(reports), lines) == (len(material.runs), material.rows)
 
 
 @lru_cache(maxsize=1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from benchmarks.generate.composer import Identity
 from benchmarks.generate.dialect import Dialect, Document
-from benchmarks.generate.rows import Identity
 
 RETRIEVED = 1_750_000_000
 COLLECTION = "synthetic-reasoning"
@@ -99,7 +99,8 @@ def _result(dialect: Dialect, identity: Identity, written: Written) -> Document:
         },
         "generation_config": {"generation_args": {"temperature": 0.0, "max_tokens": 4096}},
     }
-    if dialect.is_current:
+    if dialect.has_result_ids:
         metric |= {"metric_id": "accuracy", "metric_name": "Accuracy", "metric_kind": "accuracy"}
+    if dialect.has_result_ids and identity.result_id is not None:
         result["evaluation_result_id"] = identity.result_id
     return result

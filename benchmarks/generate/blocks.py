@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import count
 
+from benchmarks.generate.composer import Composer, Identity
+from benchmarks.generate.converters import InspectComposer, LmEvalComposer
 from benchmarks.generate.dialect import DIALECTS
 from benchmarks.generate.faults import spoil_row
-from benchmarks.generate.rows import MIXES, Identity, RowComposer
+from benchmarks.generate.mixes import MIXES, Writer
+from benchmarks.generate.rows import GeneratorComposer
 
 BLOCK_BYTES = 4_000_000
 """About how many bytes of rows a block holds."""
@@ -20,10 +23,19 @@ BLOCK_BYTES = 4_000_000
 WORTH_WORKERS = 5 * BLOCK_BYTES
 """From how many bytes of rows on worker processes save more than their start takes."""
 
+COMPOSERS: Mapping[Writer, type[Composer]] = {
+    "generator": GeneratorComposer,
+    "lm-eval": LmEvalComposer,
+    "inspect": InspectComposer,
+}
+
 
 @dataclass(frozen=True)
 class Plan:
-    """Which rows to write; the same plan gives the same rows for any number of workers."""
+    """Which rows to write; the same plan gives the same rows for any number of workers.
+
+    `identity` is what the rows say about their run.
+    """
 
     mix: str
     version: str
@@ -34,10 +46,11 @@ class Plan:
 
 @dataclass(frozen=True)
 class Line:
-    """An encoded row, its line feed included, and its score."""
+    """An encoded row, its line feed included, its score, and the codes of its findings."""
 
     data: bytes
     score: float
+    codes: tuple[str, ...] = ()
 
 
 def lines(plan: Plan, size: int) -> Generator[Line]:
@@ -54,14 +67,16 @@ def block_of(plan: Plan, number: int, length: int) -> list[Line]:
     escaped, raw = json.JSONEncoder(), json.JSONEncoder(ensure_ascii=False)
     dialect = DIALECTS[plan.version]
     source = f"{plan.seed} {number}"
-    composer = RowComposer(MIXES[plan.mix], dialect, plan.identity, plan.seed, source)
+    mix = MIXES[plan.mix]
+    composer = COMPOSERS[mix.writer](mix, dialect, plan.identity, plan.seed, source)
     encoded = []
     for index in range(number * length, (number + 1) * length):
         row, score, is_escaped = composer.compose(index)
+        codes = mix.codes
         if plan.is_faulty:
-            spoil_row(row, index, dialect)
+            codes += spoil_row(row, index, dialect)
         encoder = escaped if is_escaped else raw
-        encoded.append(Line(encoder.encode(row).encode() + b"\n", score))
+        encoded.append(Line(encoder.encode(row).encode() + b"\n", score, codes))
     return encoded
 
 

@@ -4,20 +4,48 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 Document = dict[str, Any]
 
+Recipe = Callable[[str, str], str]
+"""Computes the sample_hash of an input text and its one reference."""
+
+
+def concat(raw: str, reference: str) -> str:
+    """Digest the input text and the reference, with nothing between them."""
+    return digest(f"{raw}{reference}")
+
+
+def json_str(raw: str, reference: str) -> str:
+    """Digest both in a JSON object, as lm-eval's converter does."""
+    return digest(json.dumps({"raw": raw, "reference": reference}))
+
+
+def json_list(raw: str, reference: str) -> str:
+    """Digest both in a compact JSON object, the reference in a list."""
+    return digest(json.dumps({"raw": raw, "reference": [reference]}, separators=(",", ":")))
+
+
+def digest(text: str) -> str:
+    """Return the SHA-256 of a text in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
 
 @dataclass(frozen=True)
 class Dialect:
-    """One version of the format, seen by a writer."""
+    """One version of the format, seen by a writer; `preferred` is its recipe of sample_hash."""
 
     version: str
     transcript: str
+    preferred: Recipe
     is_current: bool
-    """Texts come in lists, mappings hold strings only, and results have ids."""
+    """Texts come in lists, and mappings hold strings only."""
+
+    has_result_ids: bool
+    """Results have ids, and metrics have names."""
 
     def texts(self, text: str) -> str | list[str]:
         """Spell a reference, an output or a reasoning trace."""
@@ -33,16 +61,11 @@ class Dialect:
         """Spell the tool_call_id of a turn that answers these calls."""
         return call_ids if self.is_current or len(call_ids) > 1 else call_ids[0]
 
-    def sample_hash(self, raw: str, reference: str) -> str:
-        """Digest the input under the recipe that the version prefers."""
-        if not self.is_current:
-            return hashlib.sha256(f"{raw}{reference}".encode()).hexdigest()
-        content = {"raw": raw, "reference": [reference]}
-        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
 
-
-DIALECTS = {
-    "0.2.0": Dialect("0.2.0", "interactions", is_current=False),
-    "0.3.0": Dialect("0.3.0", "messages", is_current=True),
-}
+_ALL = (
+    Dialect("0.2.0", "interactions", concat, is_current=False, has_result_ids=False),
+    Dialect("0.2.1", "messages", concat, is_current=True, has_result_ids=False),
+    Dialect("0.2.2", "messages", concat, is_current=True, has_result_ids=True),
+    Dialect("0.3.0", "messages", json_list, is_current=True, has_result_ids=True),
+)
+DIALECTS = {dialect.version: dialect for dialect in _ALL}

@@ -21,24 +21,36 @@ REQUIRED = [
 NUMBERS = ["evaluation/score", "token_usage/total_tokens", "performance/latency_ms"]
 NOT_NULLABLE = ["input/formatted", "input/choices", "evaluation/num_turns", "metadata"]
 NOT_NULLABLE_SINCE_RESULT_IDS = ["evaluation_result_id"]
+RUN_CODES = ("ES609", "ES804")
+"""What a run of faulty rows adds: samples that have no name, and claims without a score."""
 
 
-def spoil_row(row: Document, index: int, dialect: Dialect) -> None:
-    """Put one to four faults into the row: which ones depends on its index alone."""
+def spoil_row(row: Document, index: int, dialect: Dialect) -> tuple[str, ...]:
+    """Put one to four faults into the row, and return the codes of the findings.
+
+    Which ones depends on the index of the row alone.
+    """
     combinations = 2**KINDS_OF_ROW_FAULTS - 1
     combination, variant = index % combinations + 1, index // combinations
+    codes = []
     if combination & 1:
         holder, key = _place(row, NUMBERS, variant)
         holder[key] = str(holder[key])
+        codes.append("ES202")
     if combination & 2:
-        optional = NOT_NULLABLE_SINCE_RESULT_IDS if dialect.is_current else NOT_NULLABLE
+        optional = NOT_NULLABLE_SINCE_RESULT_IDS if dialect.has_result_ids else NOT_NULLABLE
         holder, key = _place(row, optional, variant)
         holder[key] = None
-    if combination & 4:
-        row["sample_hash"] = hashlib.sha256(b"another sample").hexdigest()
+        codes.append("ES204")
     if combination & 8:
         holder, key = _place(row, REQUIRED, variant)
         del holder[key]
+        codes.append("ES201")
+    if combination & 4:
+        row["sample_hash"] = hashlib.sha256(b"another sample").hexdigest()
+        # A row without a reference has no hash to compare with.
+        codes += ["ES401"] if "reference" in row["input"] else []
+    return tuple(codes)
 
 
 def _place(row: Document, paths: Sequence[str], variant: int) -> tuple[Document, str]:
@@ -113,6 +125,13 @@ def drop_model_id(rows: Path, aggregate: Path) -> None:
     row = json.loads(last)
     del row["model_id"]
     _rewrite(rows, aggregate, [*lines, json.dumps(row).encode() + b"\n"])
+
+
+def drop_source(aggregate: Path) -> None:
+    """Take the source_metadata out of an aggregate."""
+    document = json.loads(aggregate.read_bytes())
+    del document["source_metadata"]
+    aggregate.write_text(json.dumps(document), encoding="utf-8")
 
 
 def _rewrite(rows: Path, aggregate: Path, lines: Sequence[bytes]) -> None:

@@ -1,117 +1,31 @@
-"""Composes valid instance rows of every interaction type, mix by mix."""
+"""Composes sound rows of every interaction type, with every field that the format has."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from random import Random
-from typing import Literal, NamedTuple
-
-from benchmarks.generate.dialect import Dialect, Document
-from benchmarks.generate.text import text_pool
-
-Interaction = Literal["single_turn", "multi_turn", "agentic"]
-
-FRAME_BYTES = 1_200
-"""About how many bytes of a row are not its long texts."""
+from benchmarks.generate.composer import Composer, attribution
+from benchmarks.generate.dialect import Document
+from benchmarks.generate.mixes import Interaction
 
 TURN_BYTES = 60
-SHARE_CORRECT = 0.62
 SHARE_WITH_TRACE = 0.4
 TOOLS = ("bash", "python", "web_search", "read_file")
+METHOD = "regex: Answer: (.+)$"
 
 
-@dataclass(frozen=True)
-class Part:
-    """A share of the rows: one interaction type and the sizes of its rows in bytes."""
+class GeneratorComposer(Composer):
+    """Composes rows that are complete, and sound but for the flaw of a mix."""
 
-    weight: float
-    interaction: Interaction
-    smallest: int
-    largest: int
+    frame_bytes = 1_200
 
-
-@dataclass(frozen=True)
-class Mix:
-    """A mixture of rows: its parts, and how often and how densely text is not ASCII."""
-
-    parts: tuple[Part, ...]
-    foreign_rows: float
-    foreign_sentences: float
-    escaped: float
-
-    def mean_bytes(self) -> int:
-        """Return about how many bytes a row has."""
-        weights = sum(part.weight for part in self.parts)
-        sizes = sum(part.weight * (part.smallest + part.largest) / 2 for part in self.parts)
-        return round(sizes / weights)
-
-
-USUAL = (
-    Part(0.925, "single_turn", 2_000, 3_700),
-    Part(0.07, "multi_turn", 3_000, 6_000),
-    Part(0.005, "agentic", 20_000, 45_000),
-)
-SINGLE = (Part(1, "single_turn", 2_900, 3_100),)
-AGENTIC = (Part(1, "agentic", 110_000, 470_000),)
-UNICODE = (Part(0.95, "single_turn", 2_000, 4_000), Part(0.05, "multi_turn", 3_000, 6_000))
-MIXES = {
-    "mixed": Mix(USUAL, foreign_rows=0.1, foreign_sentences=0.2, escaped=0.5),
-    "single": Mix(SINGLE, foreign_rows=0.1, foreign_sentences=0.2, escaped=0.5),
-    "agentic": Mix(AGENTIC, foreign_rows=0.05, foreign_sentences=0.2, escaped=0.0),
-    "unicode": Mix(UNICODE, foreign_rows=1.0, foreign_sentences=0.85, escaped=0.0),
-}
-
-
-@dataclass(frozen=True)
-class Identity:
-    """What every row of a run says about the run."""
-
-    evaluation_id: str
-    evaluation_name: str
-    model_id: str
-    result_id: str
-
-
-class Composed(NamedTuple):
-    """A row before it is written, its score, and whether to escape non-ASCII text."""
-
-    row: Document
-    score: float
-    is_escaped: bool
-
-
-class RowComposer:
-    """Composes rows of one run in order; the same arguments give the same rows.
-
-    The seed chooses the pools of text, the source what is drawn from them.
-    """
-
-    def __init__(
-        self, mix: Mix, dialect: Dialect, identity: Identity, seed: int, source: str
-    ) -> None:
-        self._mix = mix
-        self._weights = [part.weight for part in mix.parts]
-        self._dialect = dialect
-        self._identity = identity
-        self._random = Random(f"rows {source}")
-        self._plain = text_pool(seed, 0.0)
-        self._foreign = text_pool(seed, mix.foreign_sentences)
-        self._pool = self._plain
-
-    def compose(self, index: int) -> Composed:
-        """Compose the row with this index, which counts from 0."""
-        random = self._random
-        part = random.choices(self._mix.parts, self._weights)[0]
-        size = random.randint(part.smallest, part.largest) - FRAME_BYTES
-        is_foreign = random.random() < self._mix.foreign_rows
-        self._pool = self._foreign if is_foreign else self._plain
-        is_correct = random.random() < SHARE_CORRECT
-        score = 1.0 if is_correct else 0.0
-        row = self._head(index, part.interaction, min(size // 2, 6_000))
+    def _row(
+        self, index: int, interaction: Interaction, size: int, *, is_correct: bool
+    ) -> Document:
+        """Compose a row of any interaction type."""
+        row = self._question(index, interaction, min(size // 2, 6_000))
         answer = self._answer(row, is_correct=is_correct)
-        row["evaluation"] = {"score": score, "is_correct": is_correct}
+        row["evaluation"] = {"score": 1.0 if is_correct else 0.0, "is_correct": is_correct}
         left = size - len(row["input"]["raw"].encode())
-        match part.interaction:
+        match interaction:
             case "single_turn":
                 self._fill_single_turn(row, answer, left)
             case "multi_turn":
@@ -119,25 +33,19 @@ class RowComposer:
             case "agentic":
                 self._fill_agentic(row, answer, left)
         self._add_accounts(row, size)
-        return Composed(row, score, is_foreign and random.random() < self._mix.escaped)
+        self._add_flaw(row)
+        return row
 
-    def _head(self, index: int, interaction: Interaction, size: int) -> Document:
+    def _question(self, index: int, interaction: Interaction, size: int) -> Document:
         """Begin a row: who, what, and the input with its hash."""
-        identity, dialect = self._identity, self._dialect
+        dialect = self._dialect
         choices = self._pool.phrases(self._random, 4)
         reference = self._random.choice(choices)
         listed = "\n".join(map("{}) {}".format, "ABCD", choices))
         raw = f"Task {index + 1}. {self._pool.text(self._random, size)}\n\n{listed}\n\nAnswer:"
-        row: Document = {
-            "schema_version": dialect.version,
-            "evaluation_id": identity.evaluation_id,
-            "model_id": identity.model_id,
-            "evaluation_name": identity.evaluation_name,
-        }
-        if dialect.is_current:
-            row["evaluation_result_id"] = identity.result_id
-        row["sample_id"] = f"{identity.evaluation_name}-{index:07d}"
-        row["sample_hash"] = dialect.sample_hash(raw, reference)
+        row = self._head()
+        row["sample_id"] = f"{self._identity.evaluation_name}-{index:07d}"
+        row["sample_hash"] = dialect.preferred(raw, reference)
         row["interaction_type"] = interaction
         row["input"] = {"raw": raw, "reference": dialect.texts(reference), "choices": choices}
         return row
@@ -146,8 +54,7 @@ class RowComposer:
         """Choose what the model answers: the reference, or another choice."""
         reference = row["input"]["reference"]
         right = str(reference[0] if isinstance(reference, list) else reference)
-        others = [str(text) for text in row["input"]["choices"] if text != right]
-        return right if is_correct else self._random.choice(others)
+        return self._chosen(row["input"]["choices"], right, is_correct=is_correct)
 
     def _fill_single_turn(self, row: Document, answer: str, size: int) -> None:
         """Give the row one output, sometimes with a reasoning trace."""
@@ -159,7 +66,7 @@ class RowComposer:
         row["output"] = {"raw": self._dialect.texts(text), "reasoning_trace": trace}
         row[self._dialect.transcript] = None
         row["evaluation"] |= {"num_turns": 1, "tool_calls_count": 0}
-        row["answer_attribution"] = [_attribution(0, "output.raw", answer)]
+        row["answer_attribution"] = [attribution(0, "output.raw", answer, METHOD)]
 
     def _fill_multi_turn(self, row: Document, answer: str, size: int) -> None:
         """Give the row a dialogue of two to four questions and answers."""
@@ -213,7 +120,7 @@ class RowComposer:
         row["output"] = None
         row[key] = [{"turn_idx": index} | turn for index, turn in enumerate(turns)]
         row["evaluation"] |= {"num_turns": len(turns), "tool_calls_count": calls}
-        row["answer_attribution"] = [_attribution(last, f"{key}[{last}].content", answer)]
+        row["answer_attribution"] = [attribution(last, f"{key}[{last}].content", answer, METHOD)]
 
     def _add_accounts(self, row: Document, size: int) -> None:
         """End the row: tokens, times, error and metadata."""
@@ -233,13 +140,13 @@ class RowComposer:
             {"epoch": 1, "stop_reason": "stop", "subset": random.choice(("law", "physics"))}
         )
 
-
-def _attribution(turn: int, source: str, answer: str) -> Document:
-    """Point at the scored answer."""
-    return {
-        "turn_idx": turn,
-        "source": source,
-        "extracted_value": answer,
-        "extraction_method": "regex: Answer: (.+)$",
-        "is_terminal": True,
-    }
+    def _add_flaw(self, row: Document) -> None:
+        """Give the row what costs it an info, where the mix has one."""
+        if self._mix.flaw == "no answer":
+            row["answer_attribution"] = []
+        if self._mix.flaw == "other choice":
+            choices, reference = row["input"]["choices"], row["input"]["reference"]
+            right = reference[0] if isinstance(reference, list) else reference
+            row["input"]["choices"] = [
+                f"{text}, too" if text == right else text for text in choices
+            ]

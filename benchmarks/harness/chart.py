@@ -13,12 +13,17 @@ Bar = tuple[Contender, float]
 
 WIDTH, LEFT, RIGHT, TOP, FOOT = 900, 290, 60, 62, 46
 BAR, GROUP_HEAD, GROUP_GAP = 18, 22, 10
+LEGEND_STEP = 172
 COLOURS = {
+    Checks.NOTHING: "#cccccc",
     Checks.BYTES: "#9a9a9a",
     Checks.SCHEMA: "#d08c34",
     Checks.UPSTREAM: "#a0558f",
+    Checks.SOME_RULES: "#7fb0dd",
     Checks.EVERYTHING: "#2f6db3",
+    Checks.MORE: "#1b3f66",
 }
+LEGEND = (Checks.EVERYTHING, Checks.MORE, Checks.SCHEMA, Checks.SOME_RULES, Checks.UPSTREAM)
 
 
 class Axis:
@@ -58,8 +63,8 @@ def heading(height: int) -> Iterator[str]:
     )
     yield f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>'
     yield text(16, 22, "Time of a check as a multiple of openssl dgst -sha256", size=15)
-    for number, checks in enumerate((Checks.EVERYTHING, Checks.SCHEMA, Checks.UPSTREAM)):
-        x = 16 + 160 * number
+    for number, checks in enumerate(LEGEND):
+        x = 16 + LEGEND_STEP * number
         yield f'<rect x="{x}" y="34" width="12" height="12" fill="{COLOURS[checks]}"/>'
         yield text(x + 18, 44, f"checks {checks}")
 

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("evalstream", "sourcemeta-jsonschema", "jsonschema")
+PACKAGES = ("evalstream", "sourcemeta-jsonschema", "jsonschema", "isal", "backports.zstd")
 PROGRAMS = (("openssl", "version"), ("node", "--version"))
 
 

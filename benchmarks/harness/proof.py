@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -14,6 +16,18 @@ from benchmarks.harness.measure import Measurement
 from benchmarks.harness.rounds import ROWS_LEFT_OUT, Task, WrongAnswer, answer
 
 ROWS = 20
+
+Trial = Callable[[Path, str, bool], Material]
+"""Makes a small sound input of a version in a folder, or one that must be refused."""
+
+
+def rows_trial(folder: Path, version: str, is_faulty: bool) -> Material:
+    """Make a run; in the faulty one the last row lacks a required property."""
+    run = generate_small(folder, number=0, rows=ROWS, version=version, seed=1)
+    if is_faulty:
+        drop_model_id(run.rows_path, run.aggregate_path)
+        run = replace(run, findings=None)
+    return Material(folder, (run,), version, is_faulty)
 
 
 def task_of(contender: Contender, material: Material, floor: Task | None = None) -> Task:
@@ -36,8 +50,8 @@ def task_of(contender: Contender, material: Material, floor: Task | None = None)
 
 
 @lru_cache
-def require_proof(contender: Contender, version: str) -> None:
-    """Let a contender check a sound run and one whose last row lacks a required property.
+def require_proof(contender: Contender, version: str, trial: Trial = rows_trial) -> None:
+    """Let a contender check a sound input and one that it must refuse.
 
     Raises WrongAnswer where it takes one for the other. A contender that passes is not tried
     again.
@@ -46,12 +60,8 @@ def require_proof(contender: Contender, version: str) -> None:
         return
     for is_faulty in (False, True):
         with tempfile.TemporaryDirectory(prefix="evalstream-proof-") as folder:
-            run = generate_small(Path(folder), number=0, rows=ROWS, version=version, seed=1)
-            if is_faulty:
-                drop_model_id(run.rows_path, run.aggregate_path)
-            material = Material(Path(folder), (run,), version, is_faulty)
             try:
-                answer(task_of(contender, material))
+                answer(task_of(contender, trial(Path(folder), version, is_faulty)))
             except WrongAnswer as error:
                 kind = "a faulty" if is_faulty else "a sound"
-                raise WrongAnswer(f"tried on {kind} run: {error}") from error
+                raise WrongAnswer(f"tried on {kind} input: {error}") from error

@@ -8,12 +8,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.harness.budgets import Budget, State, Verdict
+from benchmarks.harness.budgets import PEAK_MEGABYTES, Budget, State, Verdict
 from benchmarks.harness.rounds import MEGABYTE, Numbers, Task, WrongAnswer, measured
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
-PEAK_MEGABYTES = 300
-"""How much memory a check may use."""
 
 
 @dataclass

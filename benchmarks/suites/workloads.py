@@ -1,17 +1,18 @@
-"""The workloads of the validators: the runs that are made and the contenders that check them."""
+"""The workloads of the validators: the input of each and the contenders that check it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
-from benchmarks.contenders.contract import Material
-from benchmarks.generate.runs import Run, generate, generate_small
+from benchmarks.contenders import FLOOR, PYTHON_START, UNPACK, Contender
+from benchmarks.contenders.contract import never_missing
+from benchmarks.generate.repack import can_compress
+from benchmarks.harness.proof import Trial, rows_trial
+from benchmarks.suites import materials
+from benchmarks.suites.materials import Make, one_file
 
-SMALL_ROWS = 20
 SLOW_SHARE = 10
 """How many times smaller the file is that slow contenders get."""
 
@@ -20,24 +21,13 @@ LARGE_TIMES = 4
 
 
 @dataclass(frozen=True)
-class Scale:
-    """How large the workloads are, in bytes and in small runs."""
-
-    size: int
-    memory_size: int
-    many: int
-    seed: int
-
-
-Make = Callable[[Path, Scale], Material]
-
-
-@dataclass(frozen=True)
 class Workload:
-    """A kind of input, and the names of the contenders beside the floor.
+    """A kind of input, the names of the contenders beside the floor, and the floor.
 
     `least_pairs` is more than usual where one check is too short to be measured well, 0 where
-    nothing is timed against the floor and only memory counts.
+    nothing is timed against the floor and only memory counts. The `trial` makes the small inputs
+    on which each contender must first prove that it refuses. `missing` says what the input needs
+    that is not installed, or None.
     """
 
     name: str
@@ -45,48 +35,28 @@ class Workload:
     make: Make
     contenders: tuple[str, ...]
     least_pairs: int = 1
+    floor: Contender = FLOOR
+    trial: Trial = rows_trial
+    missing: Callable[[], str | None] = never_missing
 
 
-def one_file(
-    *,
-    mix: str = "mixed",
-    version: str = "0.2.0",
-    faulty: bool = False,
-    size: Callable[[Scale], int] = lambda scale: scale.size,
-) -> Make:
-    """Return what makes one run of the usual size, or of another."""
-
-    def make(folder: Path, scale: Scale) -> Material:
-        run = generate(
-            folder, size=size(scale), mix=mix, version=version, faulty=faulty, seed=scale.seed
-        )
-        return Material(folder, (run,), version, faulty)
-
-    return make
+def compressed(name: str, kind: str) -> Workload:
+    """Return the workload of the mixed rows in a compression, beside decompressing alone."""
+    change = partial(materials.compressed, kind=kind)
+    return Workload(
+        name,
+        f"mixed rows in a {name} file",
+        materials.changed(one_file(), change),
+        ("evalstream-2", name),
+        floor=UNPACK,
+        trial=materials.changed_trial(change),
+        missing=lambda: None if can_compress(kind) else f"no library for {kind} is installed",
+    )
 
 
-def small_run(folder: Path, scale: Scale) -> Material:
-    """Make one run of a few rows."""
-    run = generate_small(folder, number=0, rows=SMALL_ROWS, version="0.3.0", seed=scale.seed)
-    return Material(folder, (run,), "0.3.0")
-
-
-def many_runs(folder: Path, scale: Scale) -> Material:
-    """Make many small runs, each in a folder of its own."""
-    make = partial(_numbered, folder, scale.seed)
-    with ProcessPoolExecutor() as pool:
-        runs = tuple(pool.map(make, range(scale.many), chunksize=50))
-    return Material(folder, runs, "0.2.0")
-
-
-def _numbered(folder: Path, seed: int, number: int) -> Run:
-    """Make the small run with this number."""
-    own = folder / f"run-{number:05d}"
-    return generate_small(own, number=number, rows=SMALL_ROWS, version="0.2.0", seed=seed)
-
-
+TWO = ("evalstream-2",)
 OURS = ("evalstream-1", "evalstream-2")
-USUAL = (*OURS, "evalstream-stdin", "sourcemeta", "ajv")
+USUAL = (*OURS, "evalstream-stdin", "evalstream-optional", "evalstream-schema", "sourcemeta", "ajv")
 BEST = ("evalstream-2", "sourcemeta")
 EVERYONE = (
     "evalstream-2",
@@ -100,22 +70,76 @@ EVERYONE = (
 LARGE = one_file(size=lambda scale: LARGE_TIMES * scale.size)
 SLOW = one_file(version="0.3.0", size=lambda scale: scale.size // SLOW_SHARE)
 MEMORY = one_file(size=lambda scale: scale.memory_size)
+OWN = materials.with_own_schema
+ARRAY = materials.as_array
 
 _ALL = (
     Workload("mixed", "mixed rows of 3 kB, some agentic", one_file(), USUAL),
     Workload("large", "the same, four times as large", LARGE, OURS),
     Workload("slow", "mixed rows, version 0.3.0, a tenth of the size", SLOW, EVERYONE),
-    Workload("single", "single-turn rows of 3 kB", one_file(mix="single"), BEST),
-    Workload("agentic", "agentic rows of 100 to 500 kB", one_file(mix="agentic"), BEST),
-    Workload("unicode", "rows of mostly non-ASCII text", one_file(mix="unicode"), BEST),
+    Workload("single", "single-turn rows of 3 kB", one_file("single"), BEST),
+    Workload("short", "rows of 1.2 kB as from lm-eval", one_file("lm-eval"), BEST),
+    Workload("agentic", "agentic rows of 100 to 500 kB", one_file("agentic"), BEST),
+    Workload("unicode", "rows of mostly non-ASCII text", one_file("unicode"), BEST),
+    Workload("other-choice", "an info in every row: ES313", one_file("other-choice"), TWO),
+    Workload("no-answer", "an info in every row: ES301", one_file("no-answer"), TWO),
+    Workload("one-null", "a null in every row, as from Inspect", one_file("inspect-0.2.3rc1"), TWO),
+    Workload(
+        "three-nulls", "three nulls in every row, as from lm-eval", one_file("lm-eval-0.2.0"), TWO
+    ),
+    Workload(
+        "foreign-id", "a foreign id in every row, as from Inspect", one_file("inspect-0.2.1"), TWO
+    ),
     Workload(
         "faulty",
-        "mixed rows, every one faulty",
+        "one to four errors in every row",
         one_file(faulty=True),
         ("evalstream-2", "evalstream-all"),
     ),
-    Workload("small", "one run of 20 rows, version 0.3.0", small_run, EVERYONE, least_pairs=11),
-    Workload("many", "many runs of 20 rows in one call", many_runs, (*OURS, "sourcemeta")),
-    Workload("memory", "mixed rows, for memory alone", MEMORY, ("evalstream-2",), least_pairs=0),
+    Workload(
+        "own-schema",
+        "mixed rows and a user's schema",
+        materials.changed(one_file(), OWN),
+        ("evalstream-schema", "sourcemeta", "ajv"),
+        trial=materials.changed_trial(OWN),
+    ),
+    compressed("gzip", "gz"),
+    compressed("zstd", "zst"),
+    Workload(
+        "small",
+        "one run of 20 rows, version 0.3.0",
+        materials.small_run,
+        EVERYONE,
+        least_pairs=11,
+        floor=PYTHON_START,
+    ),
+    Workload(
+        "many", "many runs of 20 rows in one call", materials.many_runs, (*OURS, "sourcemeta")
+    ),
+    Workload("unchanged", "the same, with a ledger that knows them", materials.unchanged_runs, TWO),
+    Workload("wide", "runs of 1,000 rows in one call", materials.wide_runs, TWO),
+    Workload(
+        "aggregates",
+        "aggregates without rows",
+        materials.leaderboards,
+        ("evalstream-2", "upstream"),
+        trial=materials.leaderboards_trial,
+    ),
+    Workload(
+        "array",
+        "mixed rows as one JSON array, for memory alone",
+        materials.changed(one_file(), ARRAY),
+        TWO,
+        least_pairs=0,
+        trial=materials.changed_trial(ARRAY),
+    ),
+    Workload(
+        "neighbour",
+        "mixed rows beside a large JSON document, for memory alone",
+        materials.beside_document,
+        TWO,
+        least_pairs=0,
+    ),
+    Workload("memory", "mixed rows, for memory alone", MEMORY, TWO, least_pairs=0),
 )
 WORKLOADS = {workload.name: workload for workload in _ALL}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -14,7 +14,8 @@ from evalstream.rules.syntax import ES110
 from evalstream.stats.link_keys import LinkKey
 from evalstream.stats.tally import Tally
 
-Counts = dict[tuple[str, Severity], int]
+CountKey = tuple[str, Severity]
+Counts = dict[CountKey, int]
 """Occurrences by code and severity."""
 
 
@@ -34,17 +35,36 @@ class LineStatus(IntEnum):
     NOISE = 2
 
 
-class AcceptedRows(NamedTuple):
-    """Lines of a block up to the one that starts at `stop`, and which of them were accepted.
+class LineViolations(NamedTuple):
+    """The violations of one line: its number, its offset and its sample_id, of any type."""
 
-    `records` holds the records of the accepted rows, in order. `left` holds, for each other line,
-    its index among all lines (from 0), its start and its end.
+    number: int
+    offset: int
+    sample: Any
+    violations: Sequence[Violation]
+
+
+class AlikeLines(NamedTuple):
+    """Lines with the same violations, but for the values in them, none of which is shown."""
+
+    numbers: Sequence[int]
+    violations: Sequence[Violation]
+
+
+class TakenRows(NamedTuple):
+    """Lines of a block up to the one that starts at `stop`, and which of them were taken.
+
+    `records` holds the records of the taken rows, in order. `left` holds, for each other line, its
+    index among all lines (from 0), its start and its end. `violations` are those of taken rows that
+    may be shown, in the order of lines, `alike` those of the other taken rows.
     """
 
     stop: int
     lines: int
     records: bytes
     left: Sequence[tuple[int, int, int]]
+    violations: Sequence[LineViolations] = ()
+    alike: Sequence[AlikeLines] = ()
 
 
 class BlockResult(NamedTuple):
@@ -89,6 +109,7 @@ class BlockFindings:
         self._selection, self._options = context.selection, context.options
         self._most = 0 if self._options.routing.rejected else self._options.max_findings
         self._threshold = self._options.threshold
+        self._splits_rows = self._options.routing.splits_rows or self._options.skip_noise
         self.violations: list[LocatedViolation] = []
         self.counts: Counts = {}
         self.fates: dict[int, LineStatus] = {}
@@ -112,12 +133,47 @@ class BlockFindings:
                 shown = shorten_values(violation, show_values=show_values)
                 self.violations.append(LocatedViolation(number, offset, shown_sample, shown))
 
+    def room(self) -> Room:
+        """Return how many more violations are shown."""
+        return Room(self._most, {**self.counts}, self._keys)
+
+    def count(self, lines: AlikeLines) -> None:
+        """Count lines whose violations are not shown."""
+        for key in self._keys(lines.violations):
+            self.counts[key] = self.counts.get(key, 0) + len(lines.numbers)
+            if self._splits_rows and key[1] >= self._threshold:
+                self.fates.update(dict.fromkeys(lines.numbers, LineStatus.REJECTED))
+
+    def _keys(self, violations: Sequence[Violation]) -> list[CountKey]:
+        """Return code and severity of the violations that are reported."""
+        enabled, severity = self._selection.enabled, self._selection.severity
+        return [(one.code, severity(one)) for one in violations if one.code in enabled]
+
     def result(self, tally: Tally, row_records: RowRecords) -> BlockResult:
         """Return the result of the block after all its lines are checked."""
-        splits_rows = self._options.routing.splits_rows or self._options.skip_noise
-        return BlockResult(
-            self.violations, self.counts, tally, row_records, self.fates if splits_rows else {}
-        )
+        fates = self.fates if self._splits_rows else {}
+        return BlockResult(self.violations, self.counts, tally, row_records, fates)
+
+
+class Room:
+    """How many more violations of each code and severity a block shows."""
+
+    def __init__(
+        self, most: int, counts: Counts, keys: Callable[[Sequence[Violation]], list[CountKey]]
+    ) -> None:
+        self._most, self._counts, self.keys = most, counts, keys
+
+    def of(self, keys: Sequence[CountKey]) -> int | None:
+        """Return for how many lines with these violations there is room; None if for all."""
+        if not self._most:
+            return None
+        shown = [self._counts.get(key, 0) for key in keys]
+        return max(0, self._most - min(shown, default=self._most))
+
+    def take(self, keys: Sequence[CountKey]) -> None:
+        """Count one line with these violations."""
+        for key in keys:
+            self._counts[key] = self._counts.get(key, 0) + 1
 
 
 def shorten_values(violation: Violation, *, show_values: bool) -> Violation:

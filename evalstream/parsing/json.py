@@ -59,6 +59,18 @@ def resolve(value: Any, path: Any) -> Any:
     return value
 
 
+def resolve_pointer(value: Any, pointer: str) -> Any:
+    """Return the part of `value` at a JSON Pointer (RFC 6901), or None if it does not exist."""
+    for token in pointer.split("/")[1:]:
+        if value.__class__ is list:
+            if not token.isdecimal() or int(token) >= len(value):
+                return None
+            value = value[int(token)]
+        else:
+            value = member(value, token.replace("~1", "/").replace("~0", "~"))
+    return value
+
+
 def member(holder: Any, name: str) -> Any:
     """Return a member of an object, or None where it is missing or `holder` is not an object."""
     return holder.get(name) if isinstance(holder, dict) else None

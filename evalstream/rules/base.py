@@ -102,9 +102,9 @@ class Rule(NamedTuple):
 
     `reads` names the members of a row that a `row` rule reads, as JSON Pointers, with `*` for each
     element of an array: in a row without any of them the rule finds nothing. If it is empty, the
-    rule may find something in every row. `in_scanner` says that the scanner tests the rule: it
-    rejects a row in which the rule finds more than an info, and flags an info. Otherwise the rule
-    runs over the accepted rows that have a member of `reads`.
+    rule may find something in every row. `in_scanner` says that the scanner knows the
+    rule: the rule runs only over rows about which the scanner has a doubt. Otherwise it runs over
+    the rows that have a member of `reads`.
     """
 
     code: str

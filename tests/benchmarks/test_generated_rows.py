@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import evalstream
-from benchmarks.generate.runs import generate
+from benchmarks.generate.mixes import MIXES
+from benchmarks.generate.runs import generate, main
 
 SIZE = {"mixed": 400_000, "single": 200_000, "unicode": 200_000, "agentic": 1_200_000}
 
@@ -21,6 +22,41 @@ def test_sound_rows_pass_every_rule(tmp_path: Path, mix: str, version: str) -> N
     assert report.passed
     assert report.runs[0].rows == run.rows
     assert report.runs[0].bytes == run.bytes <= SIZE[mix]
+
+
+@pytest.mark.parametrize("mix", sorted(MIXES.keys() - SIZE.keys()))
+def test_each_finding_of_other_rows_is_known(tmp_path: Path, mix: str) -> None:
+    run = generate(tmp_path, size=400_000, mix=mix, seed=1)
+    report = evalstream.check(run.rows_path, aggregate=run.aggregate_path)
+    assert report.counts == run.findings
+    assert report.runs[0].rows == run.rows
+    assert {code: run.rows * MIXES[mix].codes.count(code) for code in MIXES[mix].codes}.items() <= (
+        report.counts.items()
+    )
+    assert abs(run.bytes / run.rows / MIXES[mix].mean_bytes() - 1) < 0.15
+
+
+def test_the_exact_findings_of_faulty_rows_are_known(tmp_path: Path) -> None:
+    run = generate(tmp_path, size=1_000_000, mix="mixed", faulty=True, seed=1)
+    report = evalstream.check(run.rows_path, aggregate=run.aggregate_path)
+    assert report.counts == run.findings
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--mix", "lm-eval", "--version", "0.2.0"), "rows exist in 0.3.0 only"),
+        (("--version", "0.2.1"), "rows exist in 0.2.0 and 0.3.0 only"),
+        (("--mix", "inspect-0.2.1", "--faulty"), "cannot be made faulty"),
+        (("--size", "1K"), "no room for one row"),
+    ],
+)
+def test_rows_that_do_not_exist_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], reason: str
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["--out", str(tmp_path), *arguments])
+    assert reason in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("version", ["0.2.0", "0.3.0"])

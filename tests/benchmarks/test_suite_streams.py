@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import evalstream
+from benchmarks.generate.repack import SPELLINGS, write_array
 from benchmarks.generate.runs import generate
 from benchmarks.harness.budgets import State
 from benchmarks.harness.rounds import WrongAnswer
 from benchmarks.harness.tables import Section
 from benchmarks.suites.streams import latency
-from benchmarks.suites.streams.arrays import SPELLINGS, write_array
 from benchmarks.suites.streams.compressed import check_bomb
 from benchmarks.suites.streams.latency import delays, timed_lines
 from benchmarks.suites.streams.runs import QUICK

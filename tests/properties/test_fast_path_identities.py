@@ -202,12 +202,13 @@ def test_wrongly_hashed_rows_are_not_taken(recipe: str, algorithm: str, listed: 
     within = context("0.3.0", recipe, algorithm)
     row = asking(sound(OPEN, "0.3.0"), within, raw="q\u00fc\n\x7f", reference=listed)
     lines = [
-        written({**row, "sample_hash": digest}) for digest in other_hashes(row, recipe, algorithm)
+        written({**row, "sample_hash": digest})
+        for digest in other_hashes(row, recipe, algorithm)
+        if isinstance(digest, str)
     ]
-    lines.append(written(bare(row)))
     lines += [line.replace(b"\\u00fc", b"u") for line in [written(row)]]
     assert not any(taken(within, line) for line in lines)
-    agreed(within, *lines, written(row))
+    agreed(within, *lines, written(row), written(bare(row)))
     for line in lines:
         assert not agreed(replace(within, options=replace(within.options, recipe=recipe)), line)
 

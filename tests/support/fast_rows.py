@@ -11,6 +11,7 @@ from typing import Any
 from paths import REPOSITORY
 from rows import PREFERRED, VERSIONS, Row, aggregate_of, at, bytes_of, sample_hash, sound_rows
 
+from evalstream.engine.result import BlockFindings
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.context import RowContext
@@ -18,9 +19,11 @@ from evalstream.formats.eee.fast_block import FastPath
 from evalstream.formats.eee.fast_path import fast_path_for
 from evalstream.formats.eee.probe import probe_context
 from evalstream.formats.eee.row_engine import RowEngine
+from evalstream.formats.eee.row_reader import RowReader
 from evalstream.model.block import Lines
 from evalstream.model.options import Options
 from evalstream.model.row_record import RowRecord, RowRecords
+from evalstream.parsing.native import binding
 from evalstream.stats.tally import Tally
 
 SOURCES = REPOSITORY / "evalstream" / "parsing" / "native"
@@ -69,7 +72,7 @@ CONTEXTS = [
     *((version, HASHED[version]) for version in VERSIONS),
     *((version, BARE[version]) for version in VERSIONS),
     *((version, JOINED[version]) for version in VERSIONS),
-    ("0.2.0", context("0.2.0", "concat-first", schema_version="0.2.0+list", links=True)),
+    ("0.2.0", context("0.2.0+list", "concat-first", schema_version="0.2.0+list", links=True)),
 ]
 
 
@@ -87,7 +90,7 @@ def engine_of(within: RowContext) -> RowEngine:
 @lru_cache(maxsize=512)
 def fast_path_of(within: RowContext) -> FastPath:
     """Return what takes the usual rows of a context."""
-    found = fast_path_for(within)
+    found = fast_path_for(within, RowReader(within))
     assert found is not None
     return found
 
@@ -110,18 +113,19 @@ def rows_of(words: bytes) -> list[tuple[int, ...]]:
 
 
 def passed_over(within: RowContext, line: bytes) -> Tally | None:
-    """Return what is tallied of a line, None where the scanner does not take it."""
+    """Return what is tallied of a line, None where the scanner alone does not find it sound."""
     tally = Tally()
     subject = fast_path_of(within).pass_over(
-        engine_of(within).groups(), tally, line + b"\n", 0, None
+        engine_of(within).groups(), tally, BlockFindings(within), Lines(line + b"\n"), None
     )
-    left = subject.take(0, 1).left
+    rows = subject.take(0, 1)
+    doubts = subject._scanner.words().tolist()[binding.COLUMNS.index("doubts")]
     subject.close()
-    return None if left else tally
+    return None if doubts or rows.left or rows.violations or rows.alike else tally
 
 
 def taken(within: RowContext, line: bytes) -> bool:
-    """Tell whether the scanner takes a line."""
+    """Tell whether the scanner alone finds a line sound."""
     return passed_over(within, line) is not None
 
 
@@ -180,13 +184,6 @@ def limit(name: str) -> int:
     (found,) = {match for text in texts for match in re.findall(rf"\b{name} = (\d+)\b", text)}
     return int(found)
 
-
-SLOTS_WITHOUT_USE = {
-    "0.2.0": {"evaluation_result_id", "input.reference[]"},
-    "0.2.0+list": {"evaluation_result_id"},
-    "0.2.1": {"evaluation_result_id"},
-}
-"""What the scanner looks at, and a version does not have."""
 
 IDS = ("schema_version", "evaluation_id", "model_id", "evaluation_name", "evaluation_result_id")
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import orjson
-
+from benchmarks.generate.repack import SPELLINGS, write_array
 from benchmarks.generate.runs import Run
 from benchmarks.harness.budgets import Budget
 from benchmarks.harness.rounds import MEGABYTE, Task
 from benchmarks.harness.tables import Section, speed_columns
-from benchmarks.suites.streams.runs import CHUNK_BYTES, Scale, check_of, mixed, resealed, sees_all
+from benchmarks.suites.streams.runs import Scale, check_of, mixed, sees_all
 
 APART_PERCENT = 5
-SPELLINGS = ("compact", "indented")
 
 
 def arrays(folder: Path, scale: Scale) -> Section:
@@ -47,21 +45,3 @@ def measure_arrays(
         if numbers is not None and numbers.peak_megabytes:
             peaks[spelling].append(numbers.peak_megabytes)
         array.rows_path.unlink()
-
-
-def write_array(run: Run, path: Path, spelling: str) -> Run:
-    """Write the rows of a run as one array, and an aggregate that seals it."""
-    with run.rows_path.open("rb") as rows, path.open("wb", buffering=CHUNK_BYTES) as file:
-        before = b"["
-        for row in rows:
-            file.write(before)
-            file.write(row.rstrip(b"\n") if spelling == "compact" else indented(row))
-            before = b","
-        file.write(b"]" if spelling == "compact" else b"\n]\n")
-    return resealed(run, path, "json")
-
-
-def indented(row: bytes) -> bytes:
-    """Spell a row over many lines, as an element of an array."""
-    text = orjson.dumps(orjson.loads(row), option=orjson.OPT_INDENT_2)
-    return b"\n  " + text.replace(b"\n", b"\n  ")

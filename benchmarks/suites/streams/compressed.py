@@ -2,44 +2,26 @@
 
 from __future__ import annotations
 
-import bz2
 import json
-import lzma
 import shutil
-import sys
-import zlib
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
-from importlib import import_module
-from importlib.util import find_spec
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from benchmarks.contenders.evalstream import CHECK, REPORT
+from benchmarks.generate.repack import (
+    CHUNK_BYTES,
+    COMPRESSORS,
+    can_compress,
+    compress,
+    compress_run,
+)
 from benchmarks.harness.budgets import Budget
 from benchmarks.harness.measure import Measurement, measure, warm
 from benchmarks.harness.rounds import MEGABYTE, Task, WrongAnswer, megabytes, require_exit
 from benchmarks.harness.tables import Section, peak_cell, speed_columns
-from benchmarks.suites.streams.runs import (
-    CHUNK_BYTES,
-    TWO_WORKERS,
-    Scale,
-    check_of,
-    mixed,
-    resealed,
-    sees_all,
-)
+from benchmarks.suites.streams.runs import TWO_WORKERS, Scale, check_of, mixed, sees_all
 
-ZSTANDARD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 WITHOUT_ZSTANDARD = "skipped: no library for zst is installed"
-COMPRESSORS: dict[str, tuple[str, int, Callable[[int], Any]]] = {
-    "gz": ("gzip", 6, lambda level: zlib.compressobj(level, wbits=31)),
-    "zst": ("zstd", 3, lambda level: import_module(ZSTANDARD).ZstdCompressor(level=level)),
-    "xz": ("xz", 2, lambda level: lzma.LZMACompressor(preset=level)),
-    "bz2": ("bzip2", 9, bz2.BZ2Compressor),
-}
-"""By ending: the program that decompresses alone with -dc, the usual level, the compressor."""
-
 TIMED_OUT = 124
 """The exit code of `timeout` when the time was up."""
 
@@ -54,8 +36,8 @@ def compressed(folder: Path, scale: Scale) -> Section:
         if not can_compress(kind):
             section.skip(kind, WITHOUT_ZSTANDARD)
             continue
-        path = compress_file(run.rows_path, kind)
-        file = resealed(run, path, "jsonl")
+        file = compress_run(run, kind)
+        path = file.rows_path
         warm(path)
         alone = ["bash", "-c", f'{program} -dc "$1" > /dev/null', "bash", str(path)]
         floor = Task(f"{kind}, by {program} alone", alone, run.bytes)
@@ -80,29 +62,6 @@ def bombs(folder: Path, scale: Scale) -> Section:
             check_bomb(section, path, scale)
             path.unlink()
     return section
-
-
-def can_compress(kind: str) -> bool:
-    """Tell whether a compression is installed here."""
-    package = ZSTANDARD.partition(".")[0]
-    return kind != "zst" or (find_spec(package) and find_spec(ZSTANDARD)) is not None
-
-
-def compress(path: Path, kind: str, pieces: Iterable[bytes], *, level: int | None = None) -> Path:
-    """Write pieces compressed, as one member, and return the path."""
-    _, usual, compressor_of = COMPRESSORS[kind]
-    compressor = compressor_of(usual if level is None else level)
-    with path.open("wb") as file:
-        file.writelines(map(compressor.compress, pieces))
-        file.write(compressor.flush())
-    return path
-
-
-def compress_file(rows_path: Path, kind: str) -> Path:
-    """Compress a file beside itself."""
-    with rows_path.open("rb") as file:
-        pieces = iter(partial(file.read, CHUNK_BYTES), b"")
-        return compress(rows_path.with_name(f"packed.jsonl.{kind}"), kind, pieces)
 
 
 def repeated(byte: bytes, size: int) -> Iterator[bytes]:

@@ -19,11 +19,12 @@ from time import perf_counter, sleep
 from benchmarks.contenders.evalstream import CHECK
 from benchmarks.generate.aggregates import identity_of
 from benchmarks.generate.blocks import Line, Plan, block_of
+from benchmarks.generate.repack import CHUNK_BYTES
 from benchmarks.generate.runs import write_run
 from benchmarks.harness.budgets import Budget
 from benchmarks.harness.rounds import MILLISECONDS, WrongAnswer, first_difference, require_exit
 from benchmarks.harness.tables import Section
-from benchmarks.suites.streams.runs import CHUNK_BYTES, VERSION, Scale
+from benchmarks.suites.streams.runs import VERSION, Scale
 
 LATENCY_MILLISECONDS = 50
 LONG_ROW_BYTES = 300_000

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
-
-import orjson
 
 from benchmarks.contenders.contract import Material
 from benchmarks.contenders.evalstream import CHECK, REPORT, sums_up
@@ -17,7 +14,6 @@ from benchmarks.harness.measure import Measurement, warm
 from benchmarks.harness.rounds import ROWS_LEFT_OUT, WrongAnswer
 
 VERSION = "0.2.0"
-CHUNK_BYTES = 1 << 20
 TWO_WORKERS = ["--jobs", "2"]
 
 
@@ -64,21 +60,3 @@ def sees_all(run: Run) -> Callable[[Measurement], None]:
             raise WrongAnswer(ROWS_LEFT_OUT)
 
     return proves
-
-
-def resealed(run: Run, path: Path, layout: str) -> Run:
-    """Write an aggregate that seals the rows of a run as another file holds them."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        for piece in iter(partial(file.read, CHUNK_BYTES), b""):
-            digest.update(piece)
-    aggregate = orjson.loads(run.aggregate_path.read_bytes())
-    aggregate["detailed_evaluation_results"] |= {
-        "format": layout,
-        "file_path": path.name,
-        "checksum": digest.hexdigest(),
-        "total_rows": run.rows,
-    }
-    aggregate_path = path.with_name(f"{path.name}.aggregate.json")
-    aggregate_path.write_bytes(orjson.dumps(aggregate))
-    return Run(path, aggregate_path, run.rows, path.stat().st_size)

@@ -46,6 +46,12 @@ class RowContext(CheckContext):
             return versions.nearest_version(declared, instance=True)
         return self.version
 
+    def finds_unknown_version(self, declared: object) -> bool:
+        """Tell whether rows that declare this version have it reported as unknown."""
+        if self.options.schema is not None or self.options.schema_version != "auto":
+            return False
+        return isinstance(declared, str) and not versions.is_known(declared, instance=True)
+
     def checker(self) -> RowEngine:
         """Return the row engine of this context, compiled once per process."""
         return _compiled(self)

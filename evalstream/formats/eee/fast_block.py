@@ -1,31 +1,47 @@
-"""The fast path: accept, hash and record ordinary rows in the C scanner, many at a time."""
+"""The fast path: check, hash and record rows in the C scanner, many at a time."""
 
 from __future__ import annotations
 
 import hashlib
 import struct
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from evalstream.engine.result import AcceptedRows
+from evalstream.engine.result import BlockFindings, TakenRows
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.row_digests import answer_digest
 from evalstream.formats.eee.row_groups import RowGroup, RowGroups, notice_key
-from evalstream.formats.eee.rules.row import FOREIGN_SOURCE, NO_ANSWER
+from evalstream.formats.eee.row_reader import RowReader
+from evalstream.formats.eee.row_templates import RowTemplates
+from evalstream.formats.eee.rules.row import FOREIGN_SOURCE, NO_ANSWER, NOT_A_CHOICE
+from evalstream.formats.eee.rules.sample_hash import UNEXPLAINED, hash_check, wrong_hash
 from evalstream.formats.eee.sample_hash import equivalent_recipes
+from evalstream.formats.eee.scanned_rows import ScannedRows
+from evalstream.formats.eee.taken_violations import TakenViolations
+from evalstream.model.block import Lines
 from evalstream.model.row_record import UNJOINED
 from evalstream.parsing import json
-from evalstream.parsing.native.binding import LINK_WORDS, Flag, Scanner, ScannerConfig, StopReason
+from evalstream.parsing.native.binding import (
+    DOUBTFUL_HASH,
+    LINK_WORDS,
+    Flag,
+    Scanner,
+    ScannerConfig,
+    StopReason,
+)
 from evalstream.rules.base import RowCheck
 from evalstream.stats.tally import Tally
 
 if TYPE_CHECKING:
     from ctypes import CDLL
 
-from evalstream.formats.eee.scanned_rows import ScannedRows
-
-_NOTICES: Final = ((Flag.UNANSWERED, NO_ANSWER), (Flag.FOREIGN, FOREIGN_SOURCE))
+_NOTICES: Final = (
+    (Flag.UNANSWERED, NO_ANSWER),
+    (Flag.FOREIGN, FOREIGN_SOURCE),
+    (Flag.NOT_CHOSEN, NOT_A_CHOICE),
+)
 _IDS: Final = (
     "schema_version",
     "evaluation_id",
@@ -44,15 +60,24 @@ _IDLE: Final[list[Scanner]] = []
 
 
 class FastPath:
-    """Accepts rows in which every rule finds nothing, or only notices that are counted.
+    """Takes rows whose record the scanner makes, and explains what is wrong with them.
 
-    `others` are the checks of rules that the scanner does not test.
+    `checks` are the checks of rows beyond the schema, each with the doubt in which it runs.
     """
 
     def __init__(
-        self, context: RowContext, loaded: CDLL, setting: ScannerConfig, others: Sequence[RowCheck]
+        self,
+        context: RowContext,
+        loaded: CDLL,
+        setting: ScannerConfig,
+        reader: RowReader,
+        checks: Sequence[tuple[int, RowCheck]],
+        id_doubts: int,
     ) -> None:
-        self.context, self.setting, self.others = context, setting, others
+        self.context, self.setting, self.checks = context, setting, checks
+        self.templates, self.check_hash = RowTemplates(reader), hash_check(context)
+        self.wrong_hash = wrong_hash(context)
+        self.id_doubts = id_doubts
         self.checks_hashes = bool(context.recipes) and not setting.checks_hashes
         self.compute: Callable[[bytes], Any] = getattr(hashlib, context.algorithm)
         self.compares_answers = len(context.results) > 1
@@ -60,14 +85,29 @@ class FastPath:
         self._loaded = loaded
 
     def pass_over(
-        self, groups: RowGroups, tally: Tally, data: bytes, base: int, offsets: Sequence[int] | None
+        self,
+        groups: RowGroups,
+        tally: Tally,
+        findings: BlockFindings,
+        lines: Lines,
+        offsets: Sequence[int] | None,
     ) -> FastBlock:
-        """Start a block."""
+        """Start a block; `offsets` are those of its lines, if they are not contiguous."""
         try:
             scanner = _IDLE.pop()
         except IndexError:
             scanner = Scanner(self._loaded)
-        return FastBlock(self, scanner, groups, tally, data, base, offsets)
+        return FastBlock(self, scanner, groups, tally, findings, lines, offsets)
+
+
+def _score_key(word: int, flags: int) -> tuple[float | None, bool | None, bool]:
+    """Return a row's score (the bits of a double), is_correct, and whether the row has an error."""
+    (score,) = _DOUBLE.unpack(_WORD.pack(word))
+    return (
+        None if flags & Flag.UNSCORED else score,
+        None if flags & Flag.UNJUDGED else bool(flags & Flag.IS_CORRECT),
+        bool(flags & Flag.FAILED),
+    )
 
 
 def lists_samples(context: RowContext) -> bool:
@@ -76,10 +116,7 @@ def lists_samples(context: RowContext) -> bool:
 
 
 class FastBlock:
-    """The ordinary rows of one block, whose first byte has the offset `base`.
-
-    `offsets` are the offsets of its lines, if they are not contiguous.
-    """
+    """The rows of one block that the scanner takes."""
 
     def __init__(
         self,
@@ -87,34 +124,31 @@ class FastBlock:
         scanner: Scanner,
         groups: RowGroups,
         tally: Tally,
-        data: bytes,
-        base: int,
+        findings: BlockFindings,
+        lines: Lines,
         offsets: Sequence[int] | None,
     ) -> None:
-        self._fast_path, self._context, self._groups, self._tally = (
-            fast_path,
-            fast_path.context,
-            groups,
-            tally,
+        self._fast_path, self._context = fast_path, fast_path.context
+        self._groups, self._tally, self._scanner = groups, tally, scanner
+        self._data, self._base, self._offsets = lines.data, lines.base, offsets
+        self._known: dict[int, RowGroup] = {}
+        self._scopes = count()
+        self._violations = TakenViolations(
+            fast_path, self._data, tally, findings, self._known, scanner
         )
-        self._data = data
-        self._allows_blanks = "ES311" not in fast_path.context.enabled
-        self._scanner = scanner
-        self._known: list[RowGroup] = []
         packed = None if offsets is None else array("Q", offsets).tobytes()
-        scanner.start(
-            fast_path.setting, data, base, packed, fast_path.context.options.max_line_bytes
-        )
+        longest = self._context.options.max_line_bytes
+        scanner.start(fast_path.setting, self._data, self._base, packed, longest)
 
     def close(self) -> None:
         """Return the scanner for reuse."""
         self._scanner.stop()
         _IDLE.append(self._scanner)
 
-    def take(self, start: int, first: int) -> AcceptedRows:
-        """Accept what rows it can of the next lines, the first of which has number `first`.
+    def take(self, start: int, first: int) -> TakenRows:
+        """Take what rows it can of the next lines, the first of which has number `first`.
 
-        An accepted row is in the tally.
+        A taken row is in the tally, but for its violations.
         """
         scanner = self._scanner
         scanner.go_to(start, first)
@@ -122,44 +156,51 @@ class FastBlock:
             self._add_scope(scanner.line)
         rows = ScannedRows(scanner, first)
         if self._fast_path.checks_hashes:
-            rows.keep(self._rightly_hashed(rows))
-        if self._fast_path.others and rows.have(Flag.WATCHED):
-            rows.keep(self._without_findings(rows))
+            self._doubt_wrong_hashes(rows)
         if rows:
             self._count(rows)
-        return AcceptedRows(scanner.at, rows.lines, rows.records, rows.left())
+        found = self._violations.of(rows, self._offset_of)
+        return TakenRows(scanner.at, rows.lines, rows.records, rows.left(), *found)
+
+    def _offset_of(self, number: int, start: int) -> int:
+        return self._base + start if self._offsets is None else self._offsets[number - 1]
 
     def _add_scope(self, number: int) -> None:
         """Find the group of a row whose ids differ from all before."""
         texts = zip(_IDS, self._scanner.new_ids(), strict=True)
         ids = {name: json.fast(text) for name, text in texts if text is not None}
+        scope = next(self._scopes)
+        if self._may_be_noise(ids):
+            self._scanner.add_scope(usual=False, evaluation=0, name=0, result=0, doubts=0, place=0)
+            return
         group = self._groups.of(ids, number)
-        self._known.append(group)
+        self._known[scope] = group
         self._scanner.add_scope(
-            usual=(group.named or self._allows_blanks) and not group.violations,
+            usual=group.is_named and self._context.version_of(ids) == self._context.version,
             evaluation=group.evaluation,
             name=group.name,
             result=group.result,
+            doubts=0 if group.named else self._fast_path.id_doubts,
             place=group.place,
         )
 
-    def _rightly_hashed(self, rows: ScannedRows) -> list[bool]:
-        """Tell for each row whether its hash is that of its input."""
+    def _may_be_noise(self, ids: Mapping[str, Any]) -> bool:
+        """Tell whether a row with some ids may be noise: then it is not a row of any group."""
+        declared = ids.get("schema_version")
+        return self._context.options.noise is not None and self._context.finds_unknown_version(
+            declared
+        )
+
+    def _doubt_wrong_hashes(self, rows: ScannedRows) -> None:
+        """Compute the hashes of rows whose hash is not that of their input, or not known to be."""
         compute = self._fast_path.compute
-        digests = [compute(text).hexdigest() for text in rows.texts("covered", "mark")]
-        claims = [text.decode() for text in rows.texts("hash", "input")]
-        return [one == other for one, other in zip(digests, claims, strict=True)]
-
-    def _without_findings(self, rows: ScannedRows) -> list[bool]:
-        """Tell for each row whether the rules outside the scanner find nothing in it."""
-        columns = zip(*map(rows.column, ("flags", "start", "stop")), strict=True)
-        return [
-            not (flags & Flag.WATCHED and self._finds(json.fast(self._data[start:stop])))
-            for flags, start, stop in columns
-        ]
-
-    def _finds(self, row: Any) -> bool:
-        return any(True for check in self._fast_path.others for _ in check(row))
+        unchecked = Flag.UNHASHED | Flag.UNCHECKED
+        covered, claims = rows.texts("covered", "mark"), rows.texts("hash", "input")
+        for place, flags in enumerate(rows.column("flags")):
+            if flags & unchecked or rows.doubts[place] & DOUBTFUL_HASH:
+                continue
+            if compute(covered[place]).hexdigest().encode() != claims[place]:
+                rows.doubts[place] |= DOUBTFUL_HASH
 
     def _count(self, rows: ScannedRows) -> None:
         """Count the scores and members of rows."""
@@ -176,8 +217,7 @@ class FastBlock:
             group = self._known[place]
             group.rows += times
             if group.place != UNJOINED:
-                (score,) = _DOUBLE.unpack(_WORD.pack(word))
-                key = score, bool(flags & Flag.IS_CORRECT), bool(flags & Flag.FAILED)
+                key = _score_key(word, flags)
                 group.scores[key] = group.scores.get(key, 0) + times
         if self._fast_path.compares_answers:
             rows.add_outputs(self._answers(rows))
@@ -187,18 +227,30 @@ class FastBlock:
             self._link(rows)
 
     def _count_hashes(self, rows: ScannedRows) -> None:
-        """Count which recipes give the hashes of rows."""
-        numbers = rows.numbers
-        if not self._context.recipes:
-            self._tally.hash_forms.add("absent", numbers[0], len(numbers))
-            return
-        recipe = self._context.recipes[0]
-        several = rows.having(Flag.SEVERAL)
+        """Count which recipes give the hashes of rows, unless the exact check does."""
+        numbers: Sequence[int] = rows.numbers
+        if any(doubt & DOUBTFUL_HASH for doubt in rows.doubts) or rows.have(Flag.UNCHECKED):
+            columns = zip(rows.numbers, rows.doubts, rows.column("flags"), strict=True)
+            numbers = [
+                number
+                for number, doubt, flags in columns
+                if not (doubt & DOUBTFUL_HASH or flags & Flag.UNCHECKED)
+            ]
+        known = frozenset(numbers)
+        absent = frozenset(rows.having(Flag.UNHASHED))
+        wrong = known.intersection(rows.having(Flag.WRONG_HASH))
+        several = known.intersection(rows.having(Flag.SEVERAL)) - wrong
+        usual = known - absent - several - wrong
+        if wrong:
+            self._tally.recipes.add(UNEXPLAINED, min(wrong), len(wrong))
+        if absent:
+            self._tally.hash_forms.add("absent", min(absent), len(absent))
         if several:
-            self._tally.recipes.add(frozenset({recipe}), several[0], len(several))
-            numbers = sorted({*numbers} - {*several})
-        if numbers:
-            self._tally.recipes.add(equivalent_recipes(recipe), numbers[0], len(numbers))
+            recipes = frozenset({self._context.recipes[0]})
+            self._tally.recipes.add(recipes, min(several), len(several))
+        if usual:
+            recipes = equivalent_recipes(self._context.recipes[0])
+            self._tally.recipes.add(recipes, min(usual), len(usual))
 
     def _count_unlisted(self, rows: ScannedRows) -> None:
         """Count rows whose sample their result does not list."""
@@ -219,7 +271,8 @@ class FastBlock:
         """Add the words that link rows to those of other runs."""
         links = rows.links()
         if len(self._known) == 1:
-            self._add_links(0, links)
+            (scope,) = self._known
+            self._add_links(scope, links)
             return
         for row, place in enumerate(rows.column("scope")):
             self._add_links(place, links[row * LINK_WORDS : (row + 1) * LINK_WORDS])

@@ -2,72 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import os
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final
 
 from evalstream.formats.eee import row_view, versions
 from evalstream.formats.eee.catalogue import bound_rules
 from evalstream.formats.eee.context import RowContext
-from evalstream.formats.eee.rules.row import common_bounds, timed_members
+from evalstream.formats.eee.fast_block import FastPath, lists_samples
+from evalstream.formats.eee.row_reader import RowReader
+from evalstream.formats.eee.rules.row import ES311, common_bounds, timed_members
+from evalstream.formats.eee.rules.sample_hash import tried_recipes
+from evalstream.formats.eee.rules.version import ES216
+from evalstream.formats.eee.taken_violations import doubt_of
+from evalstream.parsing import json
 from evalstream.parsing.json import FAST_DEPTH
-from evalstream.parsing.native.binding import RowConstraints, ScannerConfig, hasher, library
+from evalstream.parsing.native.binding import Hasher, RowConstraints, ScannerConfig, hasher, library
 from evalstream.parsing.native.binding import checks as known_checks
 from evalstream.parsing.native.binding import recipes as known_recipes
 from evalstream.parsing.native.binding import slots as known_slots
-from evalstream.parsing.native.schema_tables import NotTabled, Tables, pinned, tables_of
+from evalstream.parsing.native.schema_tables import Discriminator, NotTabled, Tables, tables_of
 from evalstream.parsing.schema_files import builtin_schema
 from evalstream.rules.base import Rule
 
-if TYPE_CHECKING:
-    pass
+_TYPES: Final = Discriminator("interaction_type", row_view.INTERACTION_TYPES)
+_SEED: Final = int.from_bytes(os.urandom(8))
+"""Unknown to the writer of a file, so that no two shapes can be made to have one digest."""
 
-from evalstream.formats.eee.fast_block import FastPath, lists_samples
-from evalstream.parsing.native.binding import Hasher
-
-_KIND: Final = "interaction_type"
 _TURNS: Final = "turns"
 """The scanner's name for the transcript in all versions."""
 
 _HEX_DIGITS: Final = {"sha256": 64, "md5": 32}
 
 
-def fast_path_for(context: RowContext) -> FastPath | None:
+def fast_path_for(context: RowContext, reader: RowReader) -> FastPath | None:
     """Return the fast path of a context, or None if every row takes the exact path."""
     loaded = library()
     if loaded is None or not _is_known(context):
         return None
-    others = list(bound_rules(context, _is_not_scanned))
-    shape = _shape_of(
+    checks = list(bound_rules(context, lambda rule: not rule.by_ids))
+    tables = _tables_of(
+        context.options.schema,
         context.version,
-        declared=context.options.schema_version == "auto",
         one_transcript="ES319" in context.enabled,
-        watched=frozenset(_watched(rule for rule, _ in others)),
+        watched=frozenset(_watched(rule for rule, _ in checks if not rule.in_scanner)),
     )
-    if shape is None:
+    if tables is None:
         return None
     found = hasher(context.algorithm)
-    setting = ScannerConfig(shape.tables, _constraints(context, shape, found), found)
-    return FastPath(context, loaded, setting, [check for _, check in others])
+    setting = ScannerConfig(tables, _constraints(context, tables, found), found)
+    doubtful = [(_doubt_of(rule), check) for rule, check in checks]
+    id_doubts = 1 << known_checks().index(ES311.code) if ES311.code in context.enabled else 0
+    return FastPath(context, loaded, setting, reader, doubtful, id_doubts)
 
 
-def _constraints(context: RowContext, shape: _Shape, found: Hasher | None) -> RowConstraints:
+def _doubt_of(rule: Rule) -> int:
+    """Return the doubt in which a rule has to be tested; none for what no taken row violates."""
+    known = known_checks()
+    if not rule.in_scanner:
+        return doubt_of(None)
+    return doubt_of(known.index(rule.code)) if rule.code in known else 0
+
+
+def _constraints(context: RowContext, tables: Tables, found: Hasher | None) -> RowConstraints:
     """Return the constraints of a context on rows; `found` hashes them, if the scanner can."""
     lowest, highest = common_bounds(context)
     return RowConstraints(
         lowest=lowest,
         highest=highest,
-        wanted=shape.tables.wanted,
-        unwanted=shape.tables.unwanted,
+        wanted=tables.wanted,
+        unwanted=tables.unwanted,
+        seed=_SEED if _may_fit_others(context) else 0,
         recipe=known_recipes().index(_recipe_of(context)),
+        tried=_bits(known_recipes(), tried_recipes(context)),
         hash_digits=_HEX_DIGITS[context.algorithm],
         times_generation="generation_time_ms" in timed_members(context),
         keeps_texts=lists_samples(context) or found is None,
         links=context.links,
+        # A line that is not a valid row may be noise.
+        deviating=context.options.noise is None,
         compares=len(context.results) > 1,
-        checks=_checks(context),
-        transcript=shape.transcript.encode(),
+        checks=_bits(known_checks(), context.enabled),
+        transcript=row_view.transcript_key(context.version).encode(),
     )
 
 
@@ -75,8 +93,7 @@ def _is_known(context: RowContext) -> bool:
     """Tell whether the scanner supports everything that the rows of a context are checked by."""
     options, bounds = context.options, common_bounds(context)
     return (
-        options.schema is None
-        and options.engine == "auto"
+        options.engine == "auto"
         and options.max_depth >= FAST_DEPTH
         and all(map(_is_double, bounds))
         and _recipe_of(context) in known_recipes()
@@ -89,11 +106,6 @@ def _recipe_of(context: RowContext) -> str:
     return context.recipes[0] if context.recipes else ""
 
 
-def _is_not_scanned(rule: Rule) -> bool:
-    """Tell whether a rule may find something in a row that the scanner accepts."""
-    return not (rule.in_scanner or rule.by_ids)
-
-
 def _watched(rules: Iterable[Rule]) -> Iterator[tuple[str, ...]]:
     """Return the paths that rules read; a rule that names no path reads whole rows."""
     for pointer in chain.from_iterable(rule.reads or ("",) for rule in rules):
@@ -101,45 +113,45 @@ def _watched(rules: Iterable[Rule]) -> Iterator[tuple[str, ...]]:
         yield tuple(name.replace("~1", "/").replace("~0", "~") for name in names)
 
 
-def _checks(context: RowContext) -> int:
-    """Return, as bits, the rules that the scanner tests and the context enables."""
-    return sum(1 << bit for bit, code in enumerate(known_checks()) if code in context.enabled)
+def _may_fit_others(context: RowContext) -> bool:
+    """Tell whether it is reported which other versions fit a row."""
+    options = context.options
+    return (
+        ES216.code in context.enabled
+        and options.schema is None
+        and options.schema_version == "auto"
+    )
 
 
-class _Shape(NamedTuple):
-    """The rows of a version as scanner tables, and the version's name for the transcript."""
-
-    tables: Tables
-    transcript: str
+def _bits(known: Sequence[str], chosen: Container[str]) -> int:
+    """Return, as bits, which of the known names are chosen."""
+    return sum(1 << bit for bit, name in enumerate(known) if name in chosen)
 
 
 @lru_cache(maxsize=16)
-def _shape_of(
-    version: str, *, declared: bool, one_transcript: bool, watched: frozenset[tuple[str, ...]]
-) -> _Shape | None:
-    """Return the shape of a version's rows, or None if tables cannot express it.
+def _tables_of(
+    own: str | None, version: str, *, one_transcript: bool, watched: frozenset[tuple[str, ...]]
+) -> Tables | None:
+    """Return the tables of a version, or of an own schema; None if tables cannot express it.
 
-    With `declared` it covers only rows that declare the version, with `one_transcript` only rows
-    without a second transcript under the key of another version.
+    With `one_transcript` they decide nothing of rows that have a second transcript under the key
+    of another version.
     """
-    schema = builtin_schema(versions.instance_schema_name(version))
-    members, transcript = schema.get("properties"), row_view.transcript_key(version)
-    if not isinstance(members, Mapping) or transcript not in members:
-        return None
-    kind = members.get(_KIND)
-    if not isinstance(kind, Mapping) or tuple(kind.get("enum", ())) != row_view.INTERACTION_TYPES:
-        return None
-    if declared:
-        schema = pinned(schema, "schema_version", versions.forms_of(version))
-    if schema.get("additionalProperties", True) is not False:
-        second = {"type": "null"} if one_transcript else True
-        others = dict.fromkeys({*row_view.TRANSCRIPT_KEYS} - members.keys(), second)
-        schema = {**schema, "properties": {**schema["properties"], **others}}
+    name = versions.instance_schema_name(version)
+    schema = builtin_schema(name) if own is None else json.fast(own.encode())
+    transcript = row_view.transcript_key(version)
+    other = {*row_view.TRANSCRIPT_KEYS} - {transcript}
     try:
-        tables = tables_of(schema, known_slots(), _KIND, {transcript: _TURNS}, watched)
+        return tables_of(
+            schema,
+            known_slots(),
+            _TYPES,
+            {transcript: _TURNS},
+            watched=watched,
+            strict=other if one_transcript else (),
+        )
     except NotTabled:
         return None
-    return _Shape(tables, transcript)
 
 
 def _is_double(number: float) -> bool:

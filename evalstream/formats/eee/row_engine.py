@@ -7,9 +7,16 @@ from array import array
 from collections.abc import Sequence
 from itertools import groupby
 from json import loads
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from evalstream.engine.result import AcceptedRows, BlockFindings, BlockResult, LineStatus
+from evalstream.engine.result import (
+    BlockFindings,
+    BlockResult,
+    LineStatus,
+    LineViolations,
+    TakenRows,
+)
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.aggregate import Join
 from evalstream.formats.eee.catalogue import bound_rules
@@ -88,24 +95,32 @@ class RowEngine:
             from evalstream.formats.eee.fast_path import fast_path_for
 
             self._is_ready = True
-            self._fast_path = fast_path_for(self.context)
+            self._fast_path = fast_path_for(self.context, self.reader)
 
     def groups(self) -> RowGroups:
         """Return the row groups of a block that has no rows yet."""
         return RowGroups(self.context, self._join, self._by_ids)
 
     def taking(
-        self, groups: RowGroups, tally: Tally, lines: Lines, offsets: Sequence[int] | None
+        self,
+        groups: RowGroups,
+        tally: Tally,
+        findings: BlockFindings,
+        lines: Lines,
+        offsets: Sequence[int] | None,
     ) -> FastBlock | None:
-        """Return the fast path of a block, or None if rules must check every row."""
+        """Return the fast path of a block, or None if every row takes the exact path."""
         if self._fast_path is None or lines.overlong:
             return None
-        return self._fast_path.pass_over(groups, tally, lines.data, lines.base, offsets)
+        return self._fast_path.pass_over(groups, tally, findings, lines, offsets)
 
 
 def _bound(context: RowContext, *, by_ids: bool) -> list[RowCheck]:
     """Return the enabled checks of rows: those that read only ids, or all others."""
     return [check for _, check in bound_rules(context, lambda rule: rule.by_ids == by_ids)]
+
+
+_number_of: Final = attrgetter("number")
 
 
 class _Entry:
@@ -144,11 +159,12 @@ class _Pass:
         self._noted = BlockFindings(engine.context)
         self._tally = Tally()
         self._records: list[bytes] = []
+        self._found: list[LineViolations] = []
         self._groups = engine.groups()
-        self._taking = engine.taking(self._groups, self._tally, lines, self._offsets)
+        self._taking = engine.taking(self._groups, self._tally, self._noted, lines, self._offsets)
 
     def result(self) -> BlockResult:
-        """Check every line once: rows that the scanner accepts together, the others in batches."""
+        """Check every line once: rows that the scanner takes together, the others in batches."""
         data, start, base = self._lines[:3]
         end = len(data)
         if base + start == 0 and data.startswith(json.UTF8_MARK):
@@ -157,6 +173,7 @@ class _Pass:
         if self._lines.overlong:
             self._tally.lines += 1
             self._skip(1, base + start)
+            self._note_found()
             start = end
         while start < end:
             blank = self._blank_until(start)
@@ -170,10 +187,14 @@ class _Pass:
                 break
             first = self._tally.lines + 1
             self._tally.lines += taken.lines
+            self._found += taken.violations
             if taken.left:
                 self._check_rest(taken, first)
             else:
                 self._records.append(taken.records)
+            self._note_found()
+            for alike in taken.alike:
+                self._noted.count(alike)
             start = taken.stop
         if self._taking is not None:
             self._taking.close()
@@ -190,7 +211,7 @@ class _Pass:
         blanks = BLANKS.match(self._lines.data, start)
         return start if blanks is None else blanks.end()
 
-    def _take(self, start: int) -> AcceptedRows:
+    def _take(self, start: int) -> TakenRows:
         """Accept ordinary rows among the next lines, all of which end with a newline."""
         if self._taking is not None:
             return self._taking.take(start, self._tally.lines + 1)
@@ -199,7 +220,7 @@ class _Pass:
         while start < full and len(lines) < BATCH_LINES and (stop := find(b"\n", start)) >= 0:
             lines.append((len(lines), start, stop))
             start = stop + 1
-        return AcceptedRows(start, len(lines), b"", lines)
+        return TakenRows(start, len(lines), b"", lines)
 
     def _skip_blanks(self, start: int, stop: int) -> None:
         """Skip many blank lines at once: a file may hold nothing else."""
@@ -216,8 +237,8 @@ class _Pass:
             counts = self._noted.counts
             counts[key] = counts.get(key, 0) + count - kept
 
-    def _check_rest(self, taken: AcceptedRows, first: int) -> None:
-        """Check the lines that were not accepted, and put all row records in order."""
+    def _check_rest(self, taken: TakenRows, first: int) -> None:
+        """Check the lines that were not taken, and put all row records in order."""
         data, base, offsets = self._lines.data, self._lines.base, self._offsets
         longest = self._options.max_line_bytes
         entries = [
@@ -250,9 +271,16 @@ class _Pass:
         entry = _Entry(line, self._tally.lines, base + start, torn)
         if len(line) > self._options.max_line_bytes:
             self._skip(entry.number, entry.offset)
-            return
-        self._check_batch([entry])
-        self._records += filter(None, [entry.record])
+        else:
+            self._check_batch([entry])
+            self._records += filter(None, [entry.record])
+        self._note_found()
+
+    def _note_found(self) -> None:
+        """Add the violations of some lines in the order of the lines."""
+        for line in sorted(self._found, key=_number_of):
+            self._noted.add(*line)
+        self._found.clear()
 
     def _check_batch(self, batch: list[_Entry]) -> None:
         """Check lines step by step: the code of each step stays in the processor caches."""
@@ -270,7 +298,9 @@ class _Pass:
                 self._tally.carriage_returns.add(None, entry.number)
             if entry.violations:
                 sample = None if entry.row is None else entry.row.get("sample_id")
-                self._noted.add(entry.number, entry.offset, sample, entry.violations)
+                self._found.append(
+                    LineViolations(entry.number, entry.offset, sample, entry.violations)
+                )
 
     def _read(self, batch: list[_Entry]) -> list[_Entry]:
         """Parse lines and check them against the schema; return those that are rows."""
@@ -338,7 +368,7 @@ class _Pass:
     def _skip(self, number: int, offset: int) -> None:
         self._lose(number)
         message = f"longer than {self._options.max_line_bytes:,} bytes; it was not checked"
-        self._noted.add(number, offset, None, [ES003.violation(message)])
+        self._found.append(LineViolations(number, offset, None, [ES003.violation(message)]))
 
     def _note_fitting(self, violations: list[Violation], number: int) -> None:
         for violation in violations:
@@ -351,17 +381,17 @@ class _Pass:
         listed, scores = group.sample_ids, group.scores
         if listed is not None and str(row.get("sample_id")) not in listed:
             self._tally.unlisted.add(group.place, entry.number)
-        key: tuple[Any, bool | None, bool] = (None, None, False)
+        key: tuple[float | None, bool | None, bool] = (None, None, False)
         evaluation = row.get("evaluation")
         if entry.scored and evaluation.__class__ is dict:
             score, correct = evaluation.get("score"), evaluation.get("is_correct")
             # 0 and false are equal as keys; 0 alone has no meaning here.
-            key = (score, correct if correct.__class__ is bool else None, bool(row.get("error")))
-        try:
-            scores[key] = scores.get(key, 0) + 1
-        except TypeError:
-            # A list in place of a number; the schema check reports it.
-            scores[None, None, False] = scores.get((None, None, False), 0) + 1
+            key = (
+                score if isinstance(score, (int, float)) else None,
+                correct if correct.__class__ is bool else None,
+                bool(row.get("error")),
+            )
+        scores[key] = scores.get(key, 0) + 1
 
     def _identify(self, entry: _Entry) -> None:
         """Create a row's record."""

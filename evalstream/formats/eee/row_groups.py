@@ -28,16 +28,19 @@ class RowGroup:
     `violations` and `notices` are those of the rules that read nothing else. `evaluation` digests
     the evaluation_id, and `name` digests it with the evaluation_name: used as seeds, they make
     digests of inputs and samples differ. `place` is the place of the result that the rows belong
-    to. `named` says that all ids have text. `rows` counts them, `first` is the line of the first,
-    and `scores` counts their scores. `links` are the words of rows that can be compared with other
-    runs, None if they are not collected.
+    to. `named` says that all ids have text, `is_unknown` that the version that they declare
+    (`declared`) is not known, which is a violation. `rows` counts them, `first` is the line of the
+    first, and `scores` counts their scores. `links` are the words of rows that can be compared with
+    other runs, None if they are not collected.
     """
 
     __slots__ = (
+        "declared",
         "evaluation",
         "first",
         "is_foreign",
         "is_named",
+        "is_unknown",
         "link_key",
         "links",
         "name",
@@ -70,6 +73,8 @@ class RowGroup:
         self.place = UNJOINED if joined is None else joined.place
         self.sample_ids = None if joined is None else joined.sample_ids
         self.is_named = name is None or isinstance(name, str)
+        self.declared = version
+        self.is_unknown = context.finds_unknown_version(version)
         self.is_foreign = row.get("evaluation_id") != context.evaluation_id
         self.scores: dict[tuple[Any, Any, bool], int] = {}
         claimed = context.evaluation_id

@@ -8,7 +8,7 @@ from typing import Any
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.rules.version import ES215, ES216, MISSING, fits_another
-from evalstream.formats.eee.version_fit import versions_that_fit
+from evalstream.formats.eee.version_fit import possible_versions, versions_that_fit
 from evalstream.model.finding import Violation, one_of
 from evalstream.parsing import json
 from evalstream.parsing.json_schema import Validator, compile_schema, finite_check
@@ -50,11 +50,6 @@ class RowReader:
             return False
         return row.__class__ is dict and accepts(row) and not self._shallow
 
-    def accept(self, line: bytes) -> Row | None:
-        """Return the row if the line holds a row that is certainly well formed."""
-        row = parse(line)
-        return row if self.is_valid(row) else None
-
     def explain(
         self, line: bytes, *, torn: bool, read: Any = None, offset: int = 0
     ) -> tuple[Row | None, list[Violation]]:
@@ -64,14 +59,14 @@ class RowReader:
         finite, which is the only thing that parser does not check. `offset` is the line's offset.
         """
         if read.__class__ is dict and not self._shallow and self._finite(read):
-            return read, list(self._schema_violations(read))
+            return read, self.schema_violations(read)[0]
         depth = self._context.options.max_depth
         reading = syntax.read_object(line, depth, torn=torn, noun="a row", offset=offset)
         violations = [violation for violation, _ in reading.violations]
         if reading.value is None:
             return None, violations
         try:
-            violations.extend(reading.concerned(self._schema_violations(reading.value)))
+            violations.extend(reading.concerned(self.schema_violations(reading.value)[0]))
         except RecursionError:
             return None, [
                 *violations,
@@ -79,7 +74,11 @@ class RowReader:
             ]
         return reading.value, violations
 
-    def _schema_violations(self, row: Row) -> list[Violation]:
+    def schema_violations(self, row: Row) -> tuple[list[Violation], bool]:
+        """Return the violations of the schema and the version by a row without infinite numbers.
+
+        The second value tells whether the other versions that fit were found by trying them.
+        """
         options = self._context.options
         if self._only is not None:
             version = "" if options.schema else options.schema_version
@@ -88,27 +87,33 @@ class RowReader:
                 own=self._own_schema,
                 version=version,
                 missing=MISSING if self._own_schema else {},
-            )
-        declared = row.get("schema_version")
-        version = self._context.version
-        unknown: list[Violation] = []
-        if isinstance(declared, str):
-            version = versions.nearest_version(declared, instance=True)
-            if not versions.is_known(declared, instance=True):
-                message = f"unknown version; the row is checked against {version}"
-                place: dict[str, Any] = {"pointer": "/schema_version", "found": declared}
-                unknown.append(
-                    ES215.violation(message, expected=one_of(versions.INSTANCE_VERSIONS), **place)
-                )
-        validator = self._validator(version)
-        found = list(validator.errors(row))
+            ), False
+        version, unknown = self._checked_version(row)
+        found = list(self._validator(version).errors(row))
         violations = schema.explain(found, own=True, version=version, missing=MISSING)
-        if violations and ES216.code in self._context.enabled:
-            fitting = versions_that_fit(
-                row, version, options.engine, instance=True, violations=found
-            )
-            unknown.extend(fits_another(version, fitting))
-        return unknown + violations
+        if not violations or ES216.code not in self._context.enabled:
+            return unknown + violations, False
+        possible = possible_versions(version, found, instance=True)
+        fitting = (
+            versions_that_fit(row, version, options.engine, instance=True, violations=found)
+            if possible
+            else []
+        )
+        return [*unknown, *fits_another(version, fitting), *violations], bool(possible)
+
+    def _checked_version(self, row: Row) -> tuple[str, list[Violation]]:
+        """Return the version that checks a row, and a violation if the declared one is unknown."""
+        declared = row.get("schema_version")
+        if not isinstance(declared, str):
+            return self._context.version, []
+        version = versions.nearest_version(declared, instance=True)
+        if versions.is_known(declared, instance=True):
+            return version, []
+        message = f"unknown version; the row is checked against {version}"
+        place: dict[str, Any] = {"pointer": "/schema_version", "found": declared}
+        return version, [
+            ES215.violation(message, expected=one_of(versions.INSTANCE_VERSIONS), **place)
+        ]
 
     def _validator(self, version: str) -> Validator:
         name = versions.instance_schema_name(version)

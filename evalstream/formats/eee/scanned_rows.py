@@ -5,14 +5,10 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain, compress, repeat
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from evalstream.model.row_record import RECORD_BYTES
-from evalstream.parsing.native.binding import COLUMNS, LINK_WORDS, Scanner
-
-if TYPE_CHECKING:
-    pass
+from evalstream.parsing.native.binding import COLUMNS, Scanner
 
 _COLUMN: Final = {name: place for place, name in enumerate(COLUMNS)}
 _WORDS: Final = len(COLUMNS)
@@ -22,49 +18,40 @@ _OUTPUT: Final = 6
 
 
 class ScannedRows:
-    """The scanner's results for some lines, column by column, and for the rows that it accepted.
+    """The scanner's results for some lines, column by column, and for the rows that it took.
 
-    `lines` counts all lines, `numbers` are those of the rows, `records` are their row records.
+    `lines` counts all lines, `numbers` are those of the taken rows, `records` are their row
+    records, and `doubts` are the rules that may find something in them, as bits.
     """
 
     def __init__(self, scanner: Scanner, first: int) -> None:
         self._scanner, self._words, self._texts = scanner, scanner.words(), scanner.texts()
-        self._kept: list[Sequence[bool]] = []
         self.records = scanner.records()
         flags = self._all("flags")
         self.lines = len(flags)
         self._kinds = {*flags}
-        self._accepted: Sequence[int] = range(self.lines)
-        self.numbers: Sequence[int] = range(first, first + self.lines)
+        self._taken: Sequence[int] = range(self.lines)
         if 0 in self._kinds:
-            self._keep([flag > 0 for flag in flags])
+            self._taken = [place for place, flag in enumerate(flags) if flag]
+        self.numbers: Sequence[int] = [first + place for place in self._taken]
+        self.doubts = self.column("doubts")
 
     def __len__(self) -> int:
-        """Return how many rows were accepted."""
-        return len(self._accepted)
-
-    def keep(self, right: Sequence[bool]) -> None:
-        """Keep some accepted rows and reject the others."""
-        if all(right):
-            return
-        starts = range(0, len(self.records), RECORD_BYTES)
-        records = [self.records[start : start + RECORD_BYTES] for start in starts]
-        self.records = b"".join(compress(records, right))
-        self._kept.append(right)
-        self._keep(right)
+        """Return how many rows were taken."""
+        return len(self._taken)
 
     def left(self) -> Sequence[tuple[int, int, int]]:
-        """Return index, start and end of the lines that were not accepted."""
+        """Return index, start and end of the lines that were not taken."""
         if len(self) == self.lines:
             return ()
-        accepted = frozenset(self._accepted)
+        taken = frozenset(self._taken)
         lines = zip(range(self.lines), self._all("start"), self._all("stop"), strict=True)
-        return [line for line in lines if line[0] not in accepted]
+        return [line for line in lines if line[0] not in taken]
 
     def column(self, name: str) -> list[int]:
-        """Return a column of the accepted rows."""
+        """Return a column of the taken rows."""
         column = self._all(name)
-        return column if len(self) == self.lines else [column[place] for place in self._accepted]
+        return column if len(self) == self.lines else [column[place] for place in self._taken]
 
     def have(self, flag: int) -> bool:
         """Tell whether a line has a flag."""
@@ -82,18 +69,14 @@ class ScannedRows:
         return Counter(zip(*map(self.column, ("scope", "score", "flags")), strict=True))
 
     def texts(self, name: str, behind: str) -> list[bytes]:
-        """Return a text of each accepted row; each text ends where the next one starts."""
+        """Return a text of each taken row; each text ends where the next one starts."""
         texts = self._texts
         places = zip(self.column(name), self.column(behind), strict=True)
         return [texts[start:stop] for start, stop in places]
 
     def links(self) -> list[int]:
         """Return the words that link the rows to those of other runs, LINK_WORDS for each."""
-        links = self._scanner.links()
-        for right in self._kept:
-            each = chain.from_iterable(repeat(one, LINK_WORDS) for one in right)
-            links = list(compress(links, each))
-        return links
+        return self._scanner.links()
 
     def add_outputs(self, digests: Iterator[int]) -> None:
         """Join digests of the model's output with those of the choices in the records."""
@@ -104,7 +87,3 @@ class ScannedRows:
 
     def _all(self, name: str) -> list[int]:
         return self._words[_COLUMN[name] :: _WORDS].tolist()
-
-    def _keep(self, right: Sequence[bool]) -> None:
-        self._accepted = list(compress(self._accepted, right))
-        self.numbers = list(compress(self.numbers, right))

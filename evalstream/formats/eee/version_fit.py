@@ -24,6 +24,19 @@ def versions_that_fit(
     Versions with equal requirements are tried once. Versions that certainly reject one of the
     `violations` of `version` are not tried. A value with an infinite number fits no version.
     """
+    fitting = [
+        name
+        for names in possible_versions(version, violations, instance=instance)
+        if builtin_validator(versions.schema_name(names[0], instance=instance), engine).fits(value)
+        for name in names
+    ]
+    return fitting if fitting and finite_check(engine)(value) else []
+
+
+def possible_versions(
+    version: str, violations: Iterable[SchemaError], *, instance: bool
+) -> list[tuple[str, ...]]:
+    """Return the other versions, grouped, that do not certainly reject one of the `violations`."""
     alternatives = _alternatives(version, instance=instance)
     refusing: frozenset[str] = frozenset()
     for violation in violations:
@@ -33,16 +46,7 @@ def versions_that_fit(
             and "additionalProperties" not in violation.route
         ):
             refusing |= _refusing(version, violation.route, violation.member, instance=instance)
-    if len(refusing) == len(alternatives):
-        return []
-    fitting = [
-        name
-        for names in alternatives
-        if names[0] not in refusing
-        and builtin_validator(versions.schema_name(names[0], instance=instance), engine).fits(value)
-        for name in names
-    ]
-    return fitting if fitting and finite_check(engine)(value) else []
+    return [names for names in alternatives if names[0] not in refusing]
 
 
 @lru_cache(maxsize=64)

@@ -60,7 +60,7 @@ class StopReason(IntEnum):
 class Flag:
     """What is said of a line, as bits; `row.h` says what each means."""
 
-    ACCEPTED: Final = 1
+    TAKEN: Final = 1
     UNANSWERED: Final = 2
     FOREIGN: Final = 4
     CARRIAGE_RETURN: Final = 8
@@ -69,6 +69,17 @@ class Flag:
     IS_CORRECT: Final = 64
     FAILED: Final = 128
     WATCHED: Final = 256
+    UNSCORED: Final = 512
+    UNJUDGED: Final = 1024
+    UNHASHED: Final = 2048
+    UNCHECKED: Final = 4096
+    UNCOVERED: Final = 8192
+    NOT_CHOSEN: Final = 16384
+    WRONG_HASH: Final = 32768
+
+
+DOUBTFUL_HASH: Final = 1 << 30
+"""The doubt about sample_hash, beside the bits of the rules in `checks`."""
 
 
 COLUMNS: Final = (
@@ -76,6 +87,9 @@ COLUMNS: Final = (
     "stop",
     "flags",
     "scope",
+    "doubts",
+    "signature",
+    "shape",
     "score",
     "output",
     "output_end",
@@ -102,11 +116,14 @@ class RowConstraints(Structure):
         ("highest", c_double),
         ("wanted", c_uint64 * _INTERACTIONS),
         ("unwanted", c_uint64 * _INTERACTIONS),
+        ("seed", c_uint64),
         ("recipe", c_int32),
+        ("tried", c_int32),
         ("hash_digits", c_int32),
         ("times_generation", c_int32),
         ("keeps_texts", c_int32),
         ("links", c_int32),
+        ("deviating", c_int32),
         ("compares", c_int32),
         ("checks", c_uint32),
         ("transcript", c_char * 16),
@@ -129,6 +146,7 @@ class _Scope(Structure):
         ("evaluation", c_uint64),
         ("name", c_uint64),
         ("result", c_uint64),
+        ("doubts", c_uint64),
         ("place", c_int64),
     )
 
@@ -200,12 +218,16 @@ def _declare(loaded: ctypes.CDLL) -> None:
     loaded.tell_sizes.restype = None
     for name in ("slot_paths", "recipe_names", "check_codes", "sources_digest"):
         getattr(loaded, name).restype = c_char_p
+    loaded.signature_at.restype = c_void_p
+    loaded.signature_at.argtypes = c_void_p, c_uint64, POINTER(c_uint64)
     loaded.new_scanner.restype = c_void_p
     loaded.new_scanner.argtypes = ()
     loaded.free_scanner.argtypes = (c_void_p,)
     pointers = POINTER(_Tables), POINTER(RowConstraints), POINTER(Hasher)
     loaded.start_block.argtypes = c_void_p, *pointers
     loaded.add_scope.argtypes = c_void_p, POINTER(_Scope)
+    loaded.ignore_shapes.restype = None
+    loaded.ignore_shapes.argtypes = c_void_p, c_uint64
     loaded.scan_lines.argtypes = c_void_p, POINTER(_Scan)
     loaded.new_index.restype = c_void_p
     loaded.new_index.argtypes = ()
@@ -288,7 +310,7 @@ class Scanner:
     def start(
         self, setting: ScannerConfig, data: bytes, base: int, offsets: bytes | None, longest: int
     ) -> None:
-        """Begin with a block; lines above `longest` bytes are not accepted.
+        """Begin with a block; lines above `longest` bytes are not taken.
 
         The first byte has the offset `base`, unless `offsets` tells those of all lines.
         """
@@ -342,15 +364,15 @@ class Scanner:
         return self._words[: len(COLUMNS) * self._scan.row_count]
 
     def records(self) -> bytes:
-        """Return the records of the accepted rows, as `identities.pack` makes them."""
+        """Return the row records of the taken rows."""
         return ctypes.string_at(self._records, RECORD_BYTES * self._scan.record_count)
 
     def links(self) -> list[int]:
-        """Return LINK_WORDS for each accepted row, if rows are linked: see `ties`."""
+        """Return LINK_WORDS for each taken row, if rows are linked."""
         return self._links[: LINK_WORDS * self._scan.record_count]
 
     def texts(self) -> bytes:
-        """Return the texts of the accepted rows, if they are kept."""
+        """Return the texts of the taken rows, if they are kept."""
         return ctypes.string_at(self._texts, self._scan.byte_count)
 
     def new_ids(self) -> list[bytes | None]:
@@ -360,11 +382,21 @@ class Scanner:
         return [self._data[start:stop] if stop else None for start, stop in pairs]
 
     def add_scope(
-        self, *, usual: bool, evaluation: int, name: int, result: int, place: int
+        self, *, usual: bool, evaluation: int, name: int, result: int, doubts: int, place: int
     ) -> None:
         """Give the scope of the new ids the next number, from 0 on; see `scanner.h`."""
-        scope = _Scope(usual, evaluation, name, result, place)
+        scope = _Scope(usual, evaluation, name, result, doubts, place)
         self._library.add_scope(self._handle, byref(scope))
+
+    def ignore_shapes(self, signature: int) -> None:
+        """Let the shape of further rows with a signature be 0."""
+        self._library.ignore_shapes(self._handle, signature)
+
+    def signature(self, number: int) -> bytes:
+        """Return how rows of a signature deviate from the schema; equal rows have equal bytes."""
+        size = c_uint64()
+        start = self._library.signature_at(self._handle, number, byref(size))
+        return ctypes.string_at(start, size.value)
 
 
 class Index:

@@ -367,6 +367,13 @@ void write_ascii(struct texts *texts, const struct span *span) {
     }
 }
 
+bool is_ascii(const byte *bytes, size_t count) {
+    byte all = 0;
+    for (size_t place = 0; place < count; place++)
+        all |= bytes[place];
+    return all < 0x80;
+}
+
 bool same(const struct span *one, const struct span *other) {
     return one->length == other->length && !memcmp(one->start, other->start, one->length);
 }

@@ -54,6 +54,9 @@ void write_decoded(struct texts *texts, const struct span *span);
 /* Write a string as Python's json does, quotes aside: all but printable ASCII is escaped. */
 void write_ascii(struct texts *texts, const struct span *span);
 
+/* Tell whether bytes are all ASCII. */
+bool is_ascii(const byte *bytes, size_t count);
+
 /* Tell whether two strings are written alike, and so are equal. */
 bool same(const struct span *one, const struct span *other);
 

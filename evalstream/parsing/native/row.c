@@ -12,13 +12,20 @@ void start_facts(struct facts *facts) {
     facts->choices.most = MOST_CHOICES;
     facts->answered.span = facts->answered_room;
     facts->answered.most = MOST_ANSWERED;
+    facts->outputs.span = facts->output_room;
+    facts->outputs.most = MOST_OUTPUTS;
+    facts->said.span = facts->said_room;
+    facts->said.most = MOST_SAID;
 }
 
 void clear_facts(struct facts *facts) {
     for (int slot = 0; slot < SLOT_COUNT; slot++)
         facts->slot[slot].kind = ABSENT;
     facts->references.count = facts->choices.count = facts->answered.count = 0;
+    facts->outputs.count = facts->said.count = 0;
+    facts->says_more = false;
     facts->turns = facts->assistants = facts->calls = facts->calls_before = facts->answers = 0;
+    facts->odd_references = false;
     facts->doubts = NO_CHECK;
     if (!++facts->generation) {
         /* After four billion rows: no bucket may seem to be this row's. */
@@ -46,8 +53,8 @@ static size_t bucket_of(const struct facts *facts, const struct span *id) {
     return bucket;
 }
 
-/* Take a call of a tool. Its id must be new; once one is in doubt no more of them are kept. */
-static void add_call(struct facts *facts, const struct span *id) {
+/* Take the id of a call. It must be new; once one is in doubt no more of them are kept. */
+static void add_call_id(struct facts *facts, const struct span *id) {
     const size_t bucket = bucket_of(facts, id);
     if (id->escaped || facts->calls == MOST_CALLS ||
         facts->bucket[bucket].generation == facts->generation)
@@ -57,7 +64,6 @@ static void add_call(struct facts *facts, const struct span *id) {
         facts->bucket[bucket].call = (uint32_t)facts->calls;
         facts->call[facts->calls] = *id;
     }
-    facts->calls++;
 }
 
 static bool was_called_before(const struct facts *facts, const struct span *id) {
@@ -68,6 +74,10 @@ static bool was_called_before(const struct facts *facts, const struct span *id) 
 
 static inline bool has(const struct facts *facts, enum slot slot) {
     return facts->slot[slot].kind != ABSENT && facts->slot[slot].kind != NULL_KIND;
+}
+
+static inline bool is_a_number(const struct facts *facts, enum slot slot) {
+    return facts->slot[slot].kind == INTEGER || facts->slot[slot].kind == FRACTION;
 }
 
 /* Return the string in a slot, an empty one where there is none. */
@@ -101,43 +111,85 @@ static bool answers_calls(struct facts *facts, const struct span *role) {
     return true;
 }
 
-static void end_turn(struct facts *facts) {
+/* Keep a text of the output, or of the assistant. */
+static void add_text(struct facts *facts, struct spans *texts, const struct value *value) {
+    if (value->kind == STRING && !add(texts, &value->span))
+        facts->says_more = true;
+}
+
+enum { OF_TRANSCRIPTS = ES302 | ES303 | ES304 | ES305 | ES306 | ES315 };
+
+static void end_turn(struct facts *facts, const struct value *turn) {
     const struct span *const role = text_of(facts, TURN_ROLE);
+    if (turn->kind != OBJECT)
+        facts->doubts |= OF_TRANSCRIPTS;
     if (number_of(facts, TURN_PLACE) != (double)facts->turns)
         facts->doubts |= ES304;
-    if (role->escaped)
+    if (role->escaped || facts->slot[TURN_ROLE].kind != STRING)
         facts->doubts |= ES305 | ES315;
     if (!answers_calls(facts, role))
         facts->doubts |= ES305;
     facts->assistants += is(role, "assistant");
+    if (role->escaped || is(role, "assistant")) {
+        add_text(facts, &facts->said, &facts->slot[TURN_CONTENT]);
+        facts->says_more |= facts->slot[TURN_CONTENT].kind == ARRAY;
+    }
+    facts->slot[TURN_CONTENT].kind = ABSENT;
     facts->turns++;
     facts->calls_before = facts->calls;
     facts->answered.count = 0;
-    facts->slot[TURN_ANSWERS].kind = ABSENT;
+    facts->slot[TURN_ANSWERS].kind = facts->slot[TURN_ROLE].kind = ABSENT;
+    facts->slot[TURN_PLACE].kind = facts->slot[CALL_ID].kind = ABSENT;
+}
+
+static void end_call(struct facts *facts, const struct value *call) {
+    if (call->kind != OBJECT || facts->slot[CALL_ID].kind != STRING)
+        facts->doubts |= ES305;
+    facts->slot[CALL_ID].kind = ABSENT;
+    facts->calls++;
+}
+
+static bool add_reference(struct facts *facts, const struct value *value) {
+    if (value->kind == STRING)
+        return add(&facts->references, &value->span);
+    facts->odd_references = true;
+    return true;
 }
 
 bool keep_fact(struct walk *walk, enum slot slot, const struct value *value) {
     struct facts *const facts = walk->facts;
     switch (slot) {
     case A_REFERENCE:
-        return add(&facts->references, &value->span);
+        return add_reference(facts, value);
     case A_CHOICE:
-        return add(&facts->choices, &value->span);
+        return value->kind == STRING && add(&facts->choices, &value->span);
     case TURN_ANSWERS_ONE:
-        if (!add(&facts->answered, &value->span))
+        if (value->kind != STRING || !add(&facts->answered, &value->span))
             facts->doubts |= ES305;
         return true;
     case CALL_ID:
-        add_call(facts, &value->span);
+        if (value->kind == STRING)
+            add_call_id(facts, &value->span);
+        facts->slot[slot] = *value;
+        return true;
+    case A_CALL:
+        end_call(facts, value);
         return true;
     case A_TURN:
-        end_turn(facts);
+        end_turn(facts, value);
         return true;
     case AN_ANSWER:
         facts->answers++;
         return true;
+    case AN_OUTPUT_TEXT:
+        add_text(facts, &facts->outputs, value);
+        return true;
+    case OUTPUT_TEXT:
+        add_text(facts, &facts->outputs, value);
+        facts->slot[slot] = *value;
+        return true;
     case REFERENCE:
-        if (value->kind == STRING && !add(&facts->references, &value->span))
+        if (value->kind == OBJECT || (value->kind == STRING && !add_reference(facts, value)))
             return false;
         /* fall through */
     default:
@@ -146,77 +198,181 @@ bool keep_fact(struct walk *walk, enum slot slot, const struct value *value) {
     }
 }
 
+static enum interaction interaction_of(const struct facts *facts) {
+#define TEXT_OF_TYPE(name, text) text,
+    static const char *const texts[] = {INTERACTION_TYPES(TEXT_OF_TYPE)};
+#undef TEXT_OF_TYPE
+    const struct span *const named = text_of(facts, INTERACTION);
+    for (int type = 0; type < INTERACTIONS; type++)
+        if (is(named, texts[type]))
+            return (enum interaction)type;
+    return NO_INTERACTION;
+}
+
 static bool fits_interaction(
-    const struct facts *facts, const struct demands *demands, int interaction
+    const struct facts *facts, const struct demands *demands, enum interaction interaction
 ) {
-    for (int slot = 0; slot < SLOT_COUNT; slot++) {
-        const uint64_t bit = (uint64_t)1 << slot;
-        if (demands->wanted[interaction] & bit && !has(facts, (enum slot)slot))
-            return false;
-        if (demands->unwanted[interaction] & bit && has(facts, (enum slot)slot))
+    const uint64_t wanted = demands->wanted[interaction], unwanted = demands->unwanted[interaction];
+    for (uint64_t left = wanted | unwanted; left; left &= left - 1) {
+        const enum slot slot = (enum slot)__builtin_ctzll(left);
+        if (has(facts, slot) != (wanted >> slot & 1))
             return false;
     }
     return true;
 }
 
+void check_conditions(struct walk *walk, const struct demands *demands) {
+    struct facts *const facts = walk->facts;
+    const enum interaction interaction = facts->interaction = interaction_of(facts);
+    byte kinds[SLOT_COUNT + 1];
+    size_t count = 0;
+    const bool fits = interaction == NO_INTERACTION || fits_interaction(facts, demands, interaction);
+    if (fits && !walk->signature.size)
+        return;
+    kinds[count++] = (byte)interaction;
+    for (int slot = 0; slot < SLOT_COUNT; slot++)
+        for (int type = 0; type < INTERACTIONS; type++)
+            if ((demands->wanted[type] | demands->unwanted[type]) >> slot & 1) {
+                kinds[count++] = (byte)facts->slot[slot].kind;
+                break;
+            }
+    deviate(walk, CONDITION, 0, kinds, count);
+}
+
 static inline bool failed(const struct facts *facts) { return text_of(facts, ERROR)->length > 0; }
+
+double score_of(const struct facts *facts) {
+    return facts->slot[SCORE].kind == BOOLEAN ? facts->slot[SCORE].number.value
+                                              : number_of(facts, SCORE);
+}
 
 /* Return the rules that may object to a score: it is within all bounds, and it is right or wrong
    where it says so. */
 static uint32_t doubts_of_score(const struct facts *facts, const struct demands *demands) {
-    const double score = number_of(facts, SCORE);
+    const double score = score_of(facts);
     const bool is_correct = is_true(facts, CORRECT);
     uint32_t doubts = NO_CHECK;
-    if (!(demands->lowest <= score && score <= demands->highest))
+    if (!isnan(score) && !(demands->lowest <= score && score <= demands->highest))
         doubts |= ES308;
-    if ((score == 0 || score == 1) && is_correct != (score == 1))
+    if (facts->slot[CORRECT].kind == BOOLEAN && (score == 0 || score == 1) &&
+        is_correct != (score == 1))
         doubts |= ES307;
     if (is_correct && failed(facts))
         doubts |= ES314;
     return doubts;
 }
 
-/* Tell whether a reference is one of the choices, its letter, or its number from 0 or 1. */
-static bool is_choice(const struct span *reference, const struct spans *choices) {
-    for (size_t choice = 0; choice < choices->count; choice++)
-        if (same(reference, &choices->span[choice]))
-            return true;
-    size_t number = 0;
-    if (reference->length == 1 && (reference->start[0] | 0x20) >= 'a' &&
-        (reference->start[0] | 0x20) <= 'z')
-        return (size_t)((reference->start[0] | 0x20) - 'a') < choices->count;
-    if (!reference->length || reference->length > 4)
-        return false;
-    for (size_t place = 0; place < reference->length; place++) {
-        if (reference->start[place] < '0' || reference->start[place] > '9')
-            return false;
-        number = number * 10 + (size_t)(reference->start[place] - '0');
+static bool is_space(byte one) { return one == ' ' || (one >= '\t' && one <= '\r') || (one >= 0x1C && one <= 0x1F); }
+
+/* Return the first or the last of the characters of a text that are not white space. */
+static struct span bare(const byte *start, size_t length) {
+    for (; length && is_space(*start); start++, length--) {
     }
-    return number <= choices->count;
+    for (; length && is_space(start[length - 1]); length--) {
+    }
+    return (struct span){.start = start, .length = length, .ascii = true};
 }
 
-static bool chooses(const struct facts *facts) {
-    if (!facts->choices.count)
-        return true;
-    for (size_t one = 0; one < facts->references.count; one++)
-        if (!is_choice(&facts->references.span[one], &facts->choices))
+static byte folded(byte one) { return one >= 'A' && one <= 'Z' ? (byte)(one | 0x20) : one; }
+
+static bool are_alike(const struct span *one, const struct span *other) {
+    if (one->length != other->length)
+        return false;
+    for (size_t place = 0; place < one->length; place++)
+        if (folded(one->start[place]) != folded(other->start[place]))
             return false;
     return true;
 }
 
-/* Tell whether total_tokens is the sum of input, output, and none, some or all of the others. */
+/* Tell whether a text, without white space around it, is the letter of one of so many choices:
+   A, (a), b. and so on; or the number of one, from 0 or from 1. */
+static bool numbers_a_choice(struct span text, size_t choices) {
+    size_t number = 0, digits = 0;
+    for (; digits < text.length && text.start[digits] >= '0' && text.start[digits] <= '9'; digits++)
+        number = digits < 5 ? number * 10 + (size_t)(text.start[digits] - '0') : number;
+    if (digits && digits == text.length && digits < 5 && number <= choices)
+        return true;
+    const byte *const line = memchr(text.start, '\n', text.length);
+    if (line)
+        text = bare(text.start, (size_t)(line - text.start));
+    if (text.length && (*text.start == '(' || *text.start == '[')) {
+        text.start++;
+        text.length--;
+    }
+    if (text.length == 2 && strchr(")].:", text.start[1]) && text.start[1])
+        text.length--;
+    return text.length == 1 && folded(*text.start) >= 'a' && folded(*text.start) <= 'z' &&
+           (size_t)(folded(*text.start) - 'a') < choices;
+}
+
+enum { LONGEST_CHOICE = 1 << 12 };
+
+/* Tell whether a reference is one of the choices, its letter, or its number: whatever its case, and
+   white space around it. Of text beyond ASCII that is not written alike nothing is known. */
+static enum answer is_choice(const struct span *reference, const struct spans *choices) {
+    byte room[2][LONGEST_CHOICE];
+    struct texts own = {.data = room[0], .capacity = LONGEST_CHOICE};
+    for (size_t choice = 0; choice < choices->count; choice++)
+        if (same(reference, &choices->span[choice]))
+            return YES;
+    write_decoded(&own, reference);
+    if (own.full || !is_ascii(own.data, own.size))
+        return PERHAPS;
+    const struct span text = bare(own.data, own.size);
+    if (numbers_a_choice(text, choices->count))
+        return YES;
+    enum answer answer = NO;
+    for (size_t choice = 0; choice < choices->count; choice++) {
+        struct texts other = {.data = room[1], .capacity = LONGEST_CHOICE};
+        write_decoded(&other, &choices->span[choice]);
+        if (other.full || !is_ascii(other.data, other.size)) {
+            answer = PERHAPS;
+            continue;
+        }
+        const struct span known = bare(other.data, other.size);
+        if (are_alike(&text, &known))
+            return YES;
+    }
+    return answer;
+}
+
+/* Tell whether every reference is one of the choices, if there are any. */
+static enum answer chooses(const struct facts *facts) {
+    enum answer answer = YES;
+    if (!facts->choices.count)
+        return YES;
+    for (size_t one = 0; one < facts->references.count; one++) {
+        const enum answer found = is_choice(&facts->references.span[one], &facts->choices);
+        if (found == NO)
+            return NO;
+        if (found == PERHAPS)
+            answer = PERHAPS;
+    }
+    return answer;
+}
+
+static inline bool is_whole(const struct facts *facts, enum slot slot) {
+    return facts->slot[slot].kind == INTEGER && facts->slot[slot].number.exact;
+}
+
+/* Tell whether total_tokens is surely the sum of input, output, and none, some or all of the others,
+   or one of the three is not a number. Sums of fractions depend on the order, and are for others. */
 static bool sums_up(const struct facts *facts) {
     static const enum slot others[] = {TOKENS_WRITTEN, TOKENS_READ, TOKENS_REASONED};
     enum { OTHERS = sizeof others / sizeof *others };
     const double sum = number_of(facts, TOKENS_TAKEN) + number_of(facts, TOKENS_GIVEN);
-    if (!has(facts, TOKENS))
+    const double total = number_of(facts, TOKENS);
+    if (!is_a_number(facts, TOKENS) || !is_a_number(facts, TOKENS_TAKEN) ||
+        !is_a_number(facts, TOKENS_GIVEN) || sum == total)
         return true;
-    for (int chosen = 0; chosen < 1 << OTHERS; chosen++) {
+    if (!is_whole(facts, TOKENS) || !is_whole(facts, TOKENS_TAKEN) || !is_whole(facts, TOKENS_GIVEN))
+        return false;
+    for (int chosen = 1; chosen < 1 << OTHERS; chosen++) {
         double more = sum;
         for (int place = 0; place < OTHERS; place++)
-            if (chosen >> place & 1 && has(facts, others[place]))
-                more += number_of(facts, others[place]);
-        if (more == number_of(facts, TOKENS))
+            if (chosen >> place & 1)
+                more += is_whole(facts, others[place]) ? number_of(facts, others[place]) : NAN;
+        if (more == total)
             return true;
     }
     return false;
@@ -224,7 +380,7 @@ static bool sums_up(const struct facts *facts) {
 
 /* Tell whether a time is not above the latency, where both are told. */
 static bool in_time(const struct facts *facts, enum slot slot) {
-    if (!has(facts, slot) || !has(facts, LATENCY))
+    if (!is_a_number(facts, slot) || !is_a_number(facts, LATENCY))
         return true;
     return number_of(facts, slot) <= number_of(facts, LATENCY);
 }
@@ -278,6 +434,8 @@ static uint32_t doubts_of_answer(
     const struct span *const source = text_of(facts, ANSWER_SOURCE);
     const double turn = number_of(facts, ANSWER_TURN);
     uint32_t doubts = NO_CHECK;
+    if (facts->slot[ANSWERS].kind != ARRAY)
+        return NO_CHECK;
     if (!facts->answers) {
         *flags |= UNANSWERED;
         return NO_CHECK;
@@ -287,8 +445,12 @@ static uint32_t doubts_of_answer(
     if (!is_true(facts, ANSWER_IS_LAST))
         doubts |= ES301;
     /* Turns that are not in order have other numbers than their places. */
-    if (single ? turn != 0 : facts->doubts & ES304 || !(turn >= 0 && turn < (double)facts->turns))
+    if (single ? turn != 0
+               : facts->doubts & ES304 || facts->slot[ANSWER_TURN].kind != INTEGER ||
+                     !(turn >= 0 && turn < (double)facts->turns))
         doubts |= ES302;
+    if (facts->slot[ANSWER_SOURCE].kind != STRING)
+        return doubts;
     if (single && is_foreign(source))
         *flags |= FOREIGN;
     else if (!(single ? is(source, "output.raw")
@@ -308,7 +470,9 @@ static uint32_t doubts_of_transcript(const struct facts *facts, bool agentic) {
 }
 
 /* Return the rules that may object to the other values of a row. */
-static uint32_t doubts_of_values(const struct facts *facts, const struct demands *demands) {
+static uint32_t doubts_of_values(
+    const struct facts *facts, const struct demands *demands, uint64_t *flags
+) {
     uint32_t doubts = NO_CHECK;
     if (!sums_up(facts))
         doubts |= ES309;
@@ -316,27 +480,52 @@ static uint32_t doubts_of_values(const struct facts *facts, const struct demands
         doubts |= ES310;
     if (is_blank(facts, RAW) || is_blank(facts, SAMPLE))
         doubts |= ES311;
-    if (demands->checks & ES313 && !chooses(facts))
-        doubts |= ES313;
+    if (demands->checks & ES313) {
+        const enum answer chosen = chooses(facts);
+        doubts |= chosen == PERHAPS ? ES313 : NO_CHECK;
+        *flags |= chosen == NO ? NOT_CHOSEN : 0;
+    }
     return doubts;
 }
 
-bool accepts(const struct facts *facts, const struct demands *demands, uint64_t *flags) {
-    const int interaction = facts->slot[INTERACTION].choice;
+/* Return the rules that may object to a transcript where it should not be, or may not be one. */
+static uint32_t doubts_of_kind(const struct facts *facts, enum interaction interaction) {
+    const bool has_turns = facts->slot[TURNS].kind == ARRAY;
+    if (interaction == NO_INTERACTION)
+        return OF_TRANSCRIPTS;
+    return has_turns == (interaction != SINGLE_TURN) ? NO_CHECK : OF_TRANSCRIPTS;
+}
+
+/* Tell whether a row is one whose record can be made here. */
+static bool is_recordable(const struct facts *facts) {
+    const struct value *const score = &facts->slot[SCORE], *const error = &facts->slot[ERROR];
+    /* A score that no double holds is counted by others, and so is an error of another kind. */
+    return is_identified(facts) && !(score->kind == INTEGER && !score->number.exact) &&
+           (!has(facts, ERROR) || error->kind == STRING);
+}
+
+bool judge(
+    const struct facts *facts, const struct demands *demands, uint64_t *flags, uint32_t *doubts
+) {
+    const enum interaction interaction = facts->interaction;
     const bool single = interaction == SINGLE_TURN;
-    /* A score that no double holds is counted by others. */
-    if (!fits_interaction(facts, demands, interaction) || isnan(number_of(facts, SCORE)) ||
-        facts->slot[RAW].kind != STRING || !is_identified(facts) || (single && facts->turns))
+    if (!is_recordable(facts))
         return false;
-    uint32_t doubts = facts->doubts | doubts_of_score(facts, demands);
-    doubts |= doubts_of_values(facts, demands);
-    doubts |= doubts_of_answer(facts, demands, single, flags);
+    *doubts |= facts->doubts | doubts_of_score(facts, demands);
+    *doubts |= doubts_of_values(facts, demands, flags) | doubts_of_kind(facts, interaction);
+    *doubts |= doubts_of_answer(facts, demands, single, flags);
     if (!single)
-        doubts |= doubts_of_transcript(facts, interaction == AGENTIC);
+        *doubts |= doubts_of_transcript(facts, interaction == AGENTIC);
+    *doubts &= demands->checks;
+    /* A rule in doubt gives its own infos. */
+    *flags &= ~(uint64_t)((*doubts & ES301 ? UNANSWERED : 0) | (*doubts & ES303 ? FOREIGN : 0) |
+                          (*doubts & ES313 ? NOT_CHOSEN : 0));
     *flags |= facts->slot[SAMPLE].kind == INTEGER ? NUMBERED : 0;
+    *flags |= isnan(score_of(facts)) ? UNSCORED : 0;
+    *flags |= facts->slot[CORRECT].kind == BOOLEAN ? 0 : UNJUDGED;
     *flags |= is_true(facts, CORRECT) ? IS_CORRECT : 0;
     *flags |= failed(facts) ? FAILED : 0;
-    return !(doubts & demands->checks);
+    return true;
 }
 
 static void write_literal(struct texts *texts, const char *literal) {
@@ -375,10 +564,10 @@ static void write_json(
     write_literal(texts, list ? "]}" : "\"}");
 }
 
-/* Write what sample_hash is the digest of. */
-static void write_covered(const struct facts *facts, enum recipe recipe, struct texts *texts) {
+void write_covered(const struct facts *facts, enum recipe recipe, struct texts *texts) {
     switch (recipe) {
     case NO_RECIPE:
+    case RECIPE_COUNT:
         break;
     case CONCAT:
     case CONCAT_FIRST:
@@ -399,12 +588,10 @@ static void write_covered(const struct facts *facts, enum recipe recipe, struct 
     }
 }
 
-/* Tell whether a row has a hash of the right length, in small hex digits; or rightly none. */
+/* Tell whether a row has a hash of the right length, in small hex digits. */
 static bool is_hashed(const struct facts *facts, const struct demands *demands) {
     const struct span *const hash = text_of(facts, HASH);
-    if (demands->recipe == NO_RECIPE)
-        return !has(facts, HASH);
-    if (!has(facts, HASH) || hash->length != (size_t)demands->hash_digits)
+    if (hash->length != (size_t)demands->hash_digits)
         return false;
     for (size_t place = 0; place < hash->length; place++) {
         const byte one = hash->start[place];
@@ -412,6 +599,13 @@ static bool is_hashed(const struct facts *facts, const struct demands *demands) 
             return false;
     }
     return true;
+}
+
+/* Tell whether a row has an input that a hash covers: a text, and texts as references. */
+static bool is_covered(const struct facts *facts) {
+    const enum kind reference = facts->slot[REFERENCE].kind;
+    return facts->slot[RAW].kind == STRING && !facts->odd_references &&
+           (reference == STRING || reference == ARRAY);
 }
 
 /* Write what tells the repeats of a sample apart, as `repeat_mark` does. */
@@ -444,18 +638,38 @@ static bool differ(const struct spans *references) {
     return false;
 }
 
+/* Flag what is known of the hash of a row, before it is computed. */
+static void judge_hash(
+    const struct facts *facts, const struct demands *demands, uint64_t *flags, uint32_t *doubts
+) {
+    if (!has(facts, HASH))
+        *flags |= UNHASHED;
+    else if (*flags & UNCOVERED || facts->slot[HASH].kind != STRING)
+        *flags |= UNCHECKED;
+    else if (demands->recipe == NO_RECIPE || !is_hashed(facts, demands))
+        *doubts |= DOUBTFUL_HASH;
+    else if (facts->references.count > 1 && differ(&facts->references))
+        *flags |= SEVERAL;
+    else if (facts->references.count > 1)
+        *doubts |= DOUBTFUL_HASH;
+}
+
+static void write_input(const struct facts *facts, struct texts *texts) {
+    write_decoded(texts, text_of(facts, RAW));
+    for (size_t place = 0; place < facts->references.count; place++) {
+        write_bytes(texts, &APART, 1);
+        write_decoded(texts, &facts->references.span[place]);
+    }
+}
+
 bool write_row(
     const struct facts *facts, const struct demands *demands, struct texts *texts,
-    struct row_texts *at, uint64_t *flags
+    struct row_texts *at, uint64_t *flags, uint32_t *doubts
 ) {
     const struct value *const sample = &facts->slot[SAMPLE];
-    if (!is_hashed(facts, demands))
-        return false;
-    if (facts->references.count > 1 && demands->recipe != NO_RECIPE) {
-        if (!differ(&facts->references))
-            return false;
-        *flags |= SEVERAL;
-    }
+    const bool has_input = is_covered(facts);
+    *flags |= has_input ? 0 : UNCOVERED;
+    judge_hash(facts, demands, flags, doubts);
     at->sample = texts->size;
     if (sample->kind == STRING)
         write_decoded(texts, &sample->span);
@@ -464,25 +678,23 @@ bool write_row(
     at->hash = texts->size;
     write_decoded(texts, text_of(facts, HASH));
     at->input = texts->size;
-    write_decoded(texts, text_of(facts, RAW));
-    for (size_t place = 0; place < facts->references.count; place++) {
-        write_bytes(texts, &APART, 1);
-        write_decoded(texts, &facts->references.span[place]);
-    }
+    if (has_input)
+        write_input(facts, texts);
     at->choices = texts->size;
     write_joined(texts, &facts->choices);
     at->covered = texts->size;
-    write_covered(facts, (enum recipe)demands->recipe, texts);
+    if (!(*flags & (UNHASHED | UNCHECKED)) && !(*doubts & DOUBTFUL_HASH))
+        write_covered(facts, (enum recipe)demands->recipe, texts);
     at->mark = texts->size;
     if (!write_mark(facts, texts))
         return false;
     at->raw = texts->size;
-    if (demands->links)
+    if (demands->links && has_input)
         write_decoded(texts, text_of(facts, RAW));
     at->reference = texts->size;
-    if (demands->links) {
+    if (demands->links && has_input) {
         write_joined(texts, &facts->references);
-        write_bytes(texts, &BEHIND, facts->choices.count > 0);
+        write_bytes(texts, &BEHIND, at->covered > at->choices);
         write_joined(texts, &facts->choices);
     }
     at->end = texts->size;

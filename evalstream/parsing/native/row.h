@@ -1,4 +1,4 @@
-/* A row of Every Eval Ever: what it says, whether it agrees with itself, and what it amounts to. */
+/* A row of Every Eval Ever: what it says, which rules may object to it, and what it amounts to. */
 
 #ifndef EVALSTREAM_ROW_H
 #define EVALSTREAM_ROW_H
@@ -11,12 +11,18 @@ enum {
     MOST_CHOICES = 256,
     MOST_ANSWERED = 64,
     MOST_CALLS = 4096,
+    MOST_OUTPUTS = 64,
+    MOST_SAID = 1024,
     CALL_BUCKETS = 2 * MOST_CALLS,
     INTERACTIONS = 3,
 };
 
-/* In the order in which schemas list them. */
-enum interaction { SINGLE_TURN, MULTI_TURN, AGENTIC };
+#define INTERACTION_TYPES(type)                                                                    \
+    type(SINGLE_TURN, "single_turn") type(MULTI_TURN, "multi_turn") type(AGENTIC, "agentic")
+
+#define NAME_OF_TYPE(name, text) name,
+enum interaction { INTERACTION_TYPES(NAME_OF_TYPE) NO_INTERACTION };
+#undef NAME_OF_TYPE
 
 /* How sample_hash is computed; NO_RECIPE is for rows that have none. */
 #define RECIPES(recipe)                                                                            \
@@ -28,13 +34,14 @@ enum interaction { SINGLE_TURN, MULTI_TURN, AGENTIC };
     recipe(JSON_LIST_SPACED, "json-list-spaced")
 
 #define NAME_OF_RECIPE(name, text) name,
-enum recipe { RECIPES(NAME_OF_RECIPE) };
+enum recipe { RECIPES(NAME_OF_RECIPE) RECIPE_COUNT };
 #undef NAME_OF_RECIPE
 
 /* The rules that are tested here, by their codes. */
 #define CHECKS(check)                                                                              \
     check(ES301) check(ES302) check(ES303) check(ES304) check(ES305) check(ES306) check(ES307)     \
-    check(ES308) check(ES309) check(ES310) check(ES311) check(ES313) check(ES314) check(ES315)
+    check(ES308) check(ES309) check(ES310) check(ES311) check(ES312) check(ES313) check(ES314)     \
+    check(ES315) check(ES316)
 
 #define NAME_OF_CHECK(code) PLACE_OF_##code,
 enum check_place { CHECKS(NAME_OF_CHECK) };
@@ -44,23 +51,30 @@ enum check_place { CHECKS(NAME_OF_CHECK) };
 enum check { NO_CHECK = 0, CHECKS(NAME_OF_CHECK) };
 #undef NAME_OF_CHECK
 
+enum { DOUBTFUL_HASH = 1 << 30 };
+
+enum answer { NO, YES, PERHAPS };
+
 /* What is demanded of rows beyond the shape of their values. */
 struct demands {
     double lowest, highest;          /* score */
     uint64_t wanted[INTERACTIONS];   /* slots, as bits, that must be there and not be null */
     uint64_t unwanted[INTERACTIONS]; /* slots that must be null or absent */
+    uint64_t seed;                   /* of the shapes of rows */
     int32_t recipe;
+    int32_t tried;                   /* recipes that the file may follow, as bits */
     int32_t hash_digits;             /* how long sample_hash is */
     int32_t times_generation;        /* whether generation_time_ms is within latency_ms */
     int32_t keeps_texts;             /* whether the texts of rows are wanted */
     int32_t links;                   /* whether it is wanted what ties rows to those of other runs */
+    int32_t deviating;               /* whether rows are taken that deviate from the schema */
     int32_t compares;                /* whether rows of one sample are compared: their choices, too */
     uint32_t checks;                 /* the rules that are enabled, as bits */
     char transcript[16];             /* what the transcript is called */
 };
 
 enum flag {
-    ACCEPTED = 1,
+    TAKEN = 1,           /* there is a record of the row */
     UNANSWERED = 2,      /* answer_attribution is empty */
     FOREIGN = 4,         /* the answer's source is outside of the row */
     CARRIAGE_RETURN = 8, /* before the newline */
@@ -69,6 +83,13 @@ enum flag {
     IS_CORRECT = 64,
     FAILED = 128,        /* error is not empty */
     WATCHED = 256,       /* it holds what a rule looks at that is not tested here */
+    UNSCORED = 512,      /* the score is not a number */
+    UNJUDGED = 1024,     /* is_correct is neither true nor false */
+    UNHASHED = 2048,     /* there is no sample_hash, or it is null */
+    UNCHECKED = 4096,    /* sample_hash is not a text, or there is no input */
+    UNCOVERED = 8192,    /* there is no input that a hash covers */
+    NOT_CHOSEN = 16384,  /* a reference is not one of the choices */
+    WRONG_HASH = 32768,  /* sample_hash is not what any recipe gives that is tried */
 };
 
 /* Where the texts of a row are: one behind the other, each ends where the next one starts. */
@@ -93,13 +114,18 @@ struct spans {
 struct facts {
     struct value slot[SLOT_COUNT]; /* ABSENT ones too */
     struct spans references, choices, answered;
+    struct spans outputs, said;    /* texts of the output, and of the assistant's turns */
+    bool says_more;                /* there are more of those than are kept */
     size_t turns, assistants;
     size_t calls, calls_before;    /* in the whole row, and before this turn */
     size_t answers;
+    enum interaction interaction;
+    bool odd_references;           /* one of them is not a string */
     uint32_t doubts;               /* rules that may have something to say, as bits */
     uint32_t generation;           /* of the entries in `bucket` that are this row's */
     struct span reference_room[MOST_REFERENCES], choice_room[MOST_CHOICES];
     struct span answered_room[MOST_ANSWERED], call[MOST_CALLS];
+    struct span output_room[MOST_OUTPUTS], said_room[MOST_SAID];
     struct {
         uint32_t generation, call;
     } bucket[CALL_BUCKETS];
@@ -113,15 +139,27 @@ void clear_facts(struct facts *facts);
 /* Take a value of a row; see `keep`. */
 bool keep_fact(struct walk *walk, enum slot slot, const struct value *value);
 
-/* Tell whether the rules that are enabled say nothing of a row but what its flags say, its ids and
-   hash aside. */
-bool accepts(const struct facts *facts, const struct demands *demands, uint64_t *flags);
+/* Return the score, of which true is 1 and false 0; NAN where it is not a number. */
+double score_of(const struct facts *facts);
 
-/* Write the texts of an accepted row, and say where they are. Return false where that cannot be
-   done exactly, or there is no room. */
+/* Add to the signature how a row deviates from the conditions of its schema; and, if it deviates at
+   all, what conditions depend on. */
+void check_conditions(struct walk *walk, const struct demands *demands);
+
+/* Judge a row: what its flags say, and which of the enabled rules may find something, as bits.
+   Return false for a row that is for others to look at. */
+bool judge(
+    const struct facts *facts, const struct demands *demands, uint64_t *flags, uint32_t *doubts
+);
+
+/* Write what a recipe makes sample_hash the digest of. */
+void write_covered(const struct facts *facts, enum recipe recipe, struct texts *texts);
+
+/* Write the texts of a row that is judged, and say where they are. Return false where that cannot
+   be done exactly, or there is no room. */
 bool write_row(
     const struct facts *facts, const struct demands *demands, struct texts *texts,
-    struct row_texts *at, uint64_t *flags
+    struct row_texts *at, uint64_t *flags, uint32_t *doubts
 );
 
 #endif

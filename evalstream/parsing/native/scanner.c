@@ -1,13 +1,20 @@
 #include "scanner.h"
 
+#include "leak.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SCOPES = 1024, MOST_KEY_BYTES = 1 << 18 };
+enum {
+    MOST_SCOPES = 1024,
+    MOST_KEY_BYTES = 1 << 18,
+    MOST_SIGNATURES = 1024,
+    MOST_SIGNATURES_BYTES = 1 << 20,
+};
 
-/* The ids that rows share, as they are written: one behind the other, each with a newline. */
+/* A text among others: one behind the other in `letters`. */
 struct key {
-    size_t start, length; /* in `letters` */
+    size_t start, length;
     uint64_t hash;
 };
 
@@ -20,6 +27,11 @@ struct scanner {
     struct key key[MOST_SCOPES];
     size_t letter_count; /* of known keys; behind them stands the one that is looked for */
     byte letters[MOST_KEY_BYTES];
+    size_t signatures, last_signature;
+    struct key signature[MOST_SIGNATURES];
+    bool ignores_shapes[MOST_SIGNATURES];
+    size_t signature_bytes; /* of known ones */
+    byte signature_letters[MOST_SIGNATURES_BYTES + MOST_SIGNATURE_BYTES];
     struct facts facts;
 };
 
@@ -66,6 +78,7 @@ void start_block(
     scanner->demands = *demands;
     scanner->hasher = *hasher;
     scanner->scopes = scanner->last_scope = scanner->letter_count = 0;
+    scanner->signatures = scanner->last_signature = scanner->signature_bytes = 0;
 }
 
 /* Write the ids of a row behind the keys that are known. Return the length, 0 without room. */
@@ -121,19 +134,85 @@ void add_scope(struct scanner *scanner, const struct scope *scope) {
     scanner->last_scope = scanner->scopes++;
 }
 
+/* Return the text of the signature of the row that is looked at: it stands behind all known ones. */
+static inline byte *new_signature(struct scanner *scanner) {
+    return scanner->signature_letters + scanner->signature_bytes;
+}
+
+static bool is_signature(const struct scanner *scanner, size_t known, size_t length) {
+    const struct key *const key = &scanner->signature[known];
+    return key->length == length &&
+           !memcmp(scanner->signature_letters + key->start,
+                   scanner->signature_letters + scanner->signature_bytes, length);
+}
+
+/* Return the number of a signature, from 1; 0 without room. */
+static uint64_t signature_of(struct scanner *scanner, size_t length) {
+    if (scanner->signatures && is_signature(scanner, scanner->last_signature, length))
+        return scanner->last_signature + 1;
+    const uint64_t hash = xxh64(new_signature(scanner), length, 0);
+    for (size_t known = 0; known < scanner->signatures; known++) {
+        if (scanner->signature[known].hash == hash && is_signature(scanner, known, length)) {
+            scanner->last_signature = known;
+            return known + 1;
+        }
+    }
+    if (scanner->signatures == MOST_SIGNATURES ||
+        scanner->signature_bytes + length > MOST_SIGNATURES_BYTES)
+        return 0;
+    scanner->signature[scanner->signatures] = (struct key){scanner->signature_bytes, length, hash};
+    scanner->signature_bytes += length;
+    scanner->ignores_shapes[scanner->signatures] = !scanner->demands.seed;
+    scanner->last_signature = scanner->signatures++;
+    return scanner->signatures;
+}
+
+void ignore_shapes(struct scanner *scanner, uint64_t signature) {
+    scanner->ignores_shapes[signature - 1] = true;
+}
+
+const byte *signature_at(const struct scanner *scanner, uint64_t signature, uint64_t *size) {
+    const struct key *const key = &scanner->signature[signature - 1];
+    *size = key->length;
+    return scanner->signature_letters + key->start;
+}
+
 static void place(const struct scan *scan, const struct value *value, uint64_t *start_and_stop) {
     const bool is_there = value->kind != ABSENT;
     start_and_stop[0] = is_there ? (uint64_t)(value->start - scan->bytes) : 0;
     start_and_stop[1] = is_there ? (uint64_t)(value->stop - scan->bytes) : 0;
 }
 
-/* Tell whether the hash of a row is that of its input; where nothing can tell, others have to. */
-static bool is_rightly_hashed(
-    const struct scanner *scanner, const struct texts *texts, const struct row_texts *at
+/* Tell whether a recipe gives the hash of a row; perhaps, without room. */
+static enum answer is_hash_of(
+    const struct scanner *scanner, const struct texts *texts, const struct row *row,
+    enum recipe recipe
 ) {
-    return !scanner->hasher.start || scanner->demands.recipe == NO_RECIPE ||
-           has_digest(&scanner->hasher, texts->data + at->covered, at->mark - at->covered,
-                      texts->data + at->hash);
+    struct texts covered = *texts;
+    write_covered(&scanner->facts, recipe, &covered);
+    if (covered.full)
+        return PERHAPS;
+    return has_digest(&scanner->hasher, covered.data + texts->size, covered.size - texts->size,
+                      texts->data + row->texts.hash) ? YES : NO;
+}
+
+/* Check the hash of a row: where no recipe gives it that the file may follow, it is wrong; where
+   another one does, or nothing can tell, others have to look. */
+static void check_hash(const struct scanner *scanner, const struct texts *texts, struct row *row) {
+    const struct row_texts *const at = &row->texts;
+    const struct demands *const demands = &scanner->demands;
+    if (!scanner->hasher.start || row->flags & (UNHASHED | UNCHECKED) ||
+        row->doubts & DOUBTFUL_HASH ||
+        has_digest(&scanner->hasher, texts->data + at->covered, at->mark - at->covered,
+                   texts->data + at->hash))
+        return;
+    for (int recipe = 0; recipe < RECIPE_COUNT; recipe++)
+        if (demands->tried >> recipe & 1 && recipe != demands->recipe &&
+            is_hash_of(scanner, texts, row, (enum recipe)recipe) != NO) {
+            row->doubts |= DOUBTFUL_HASH;
+            return;
+        }
+    row->flags |= WRONG_HASH;
 }
 
 static void write_record(
@@ -146,8 +225,11 @@ static void write_record(
     record->line = scan->line;
     write_digests(texts + at->sample, at->hash - at->sample, scope->name ^ turned,
                   scope->evaluation ^ turned, record->sample);
-    write_digests(texts + at->input, at->choices - at->input, scope->evaluation,
-                  scope->evaluation, record->input);
+    if (row->flags & UNCOVERED)
+        memset(record->input, 0, DIGEST_BYTES);
+    else
+        write_digests(texts + at->input, at->choices - at->input, scope->evaluation,
+                      scope->evaluation, record->input);
     record->content = xxh64(scan->bytes + row->start, row->stop - row->start, 0);
     record->output = compares && choices ? xxh64(texts + at->choices, choices, 0) : 0;
     record->mark = at->raw > at->mark ? xxh64(texts + at->mark, at->raw - at->mark, 0) : 0;
@@ -166,28 +248,42 @@ static void write_link(
     link->sample = xxh64(texts + at->sample, at->hash - at->sample, numbered);
     link->input = xxh64(texts + at->raw, at->reference - at->raw, link->sample);
     link->input = xxh64(texts + at->reference, at->end - at->reference, link->input);
-    link->input += link->input == 0;
+    link->input = row->flags & UNCOVERED ? 0 : link->input + (link->input == 0);
     link->line = record->line;
     link->offset = record->offset;
 }
 
-/* Accept a line whose row is all that it seems, and tell of it. Return whether its scope is
-   known. */
+/* Walk a line. Return whether it is an object, and nothing else, of which all can be told. */
+static bool walk_line(struct scanner *scanner, struct walk *walk, const struct row *row,
+                      const byte *bytes) {
+    const byte *const line = skip_spaces(bytes + row->start), *const stop = bytes + row->stop;
+    if (*line != '{')
+        return false;
+    clear_facts(&scanner->facts);
+    const byte *const at = walk_value(walk, line);
+    if (!at || skip_spaces(at) != stop)
+        return false;
+    check_conditions(walk, &scanner->demands);
+    return !walk->signature.full && (scanner->demands.deviating || !walk->signature.size);
+}
+
+/* Take a line whose row can be told of. Return whether its scope is known. */
 static bool look(struct scanner *scanner, struct scan *scan, struct texts *texts, struct row *row) {
-    const byte *const line = scan->bytes + row->start, *const stop = scan->bytes + row->stop;
     struct facts *const facts = &scanner->facts;
-    struct walk walk = {
-        .tables = &scanner->tables,
-        .end = scan->bytes + scan->size,
-        .keep = keep_fact,
-        .facts = facts,
+    struct walk walk;
+    walk.tables = &scanner->tables;
+    walk.end = scan->bytes + scan->size;
+    walk.keep = keep_fact;
+    walk.facts = facts;
+    walk.signature = (struct texts){
+        .data = new_signature(scanner), .capacity = MOST_SIGNATURE_BYTES
     };
-    uint64_t flags = stop > line && stop[-1] == '\r' ? ACCEPTED | CARRIAGE_RETURN : ACCEPTED;
-    if (scan->offsets && scan->line > scan->offset_count)
-        return true;
-    clear_facts(facts);
-    const byte *const at = walk_value(&walk, skip_spaces(line));
-    if (!at || skip_spaces(at) != stop || !accepts(facts, &scanner->demands, &flags))
+    const bool returns = row->stop > row->start && scan->bytes[row->stop - 1] == '\r';
+    uint64_t flags = returns ? TAKEN | CARRIAGE_RETURN : TAKEN;
+    uint32_t doubts = NO_CHECK;
+    if ((scan->offsets && scan->line > scan->offset_count) ||
+        !walk_line(scanner, &walk, row, scan->bytes) ||
+        !judge(facts, &scanner->demands, &flags, &doubts))
         return true;
     const size_t scope = scope_of(scanner);
     if (scope == NOT_KNOWN) {
@@ -195,13 +291,22 @@ static bool look(struct scanner *scanner, struct scan *scan, struct texts *texts
             place(scan, &facts->slot[id], scan->ids + 2 * id);
         return false;
     }
-    if (scope == NO_ROOM || !scanner->scope[scope].usual ||
-        !write_row(facts, &scanner->demands, texts, &row->texts, &flags) ||
-        !is_rightly_hashed(scanner, texts, &row->texts))
+    if (scope == NO_ROOM || !scanner->scope[scope].usual)
+        return true;
+    if (walk.signature.size && !(row->signature = signature_of(scanner, walk.signature.size)))
+        return true;
+    if (!write_row(facts, &scanner->demands, texts, &row->texts, &flags, &doubts))
         return true;
     row->flags = walk.watched ? flags | WATCHED : flags;
+    doubts |= doubts_of_leaks(
+        facts, &scanner->demands, scan->bytes + row->start, scan->bytes + row->stop, *texts
+    );
+    row->doubts = doubts | scanner->scope[scope].doubts;
     row->scope = scope;
-    row->score = facts->slot[SCORE].number.value;
+    if (row->signature && !scanner->ignores_shapes[row->signature - 1])
+        row->shape = shape_of(&walk, scanner->demands.seed, skip_spaces(scan->bytes + row->start));
+    row->score = score_of(facts);
+    check_hash(scanner, texts, row);
     place(scan, &facts->slot[OUTPUT], &row->output);
     place(scan, &facts->slot[TURNS], &row->turns);
     struct record *const record = &scan->records[scan->record_count];
@@ -229,7 +334,7 @@ int scan_lines(struct scanner *scanner, struct scan *scan) {
             return NEW_SCOPE;
         if (texts.full && scan->byte_count)
             return NO_MORE_ROOM;
-        if (row->flags & ACCEPTED) {
+        if (row->flags & TAKEN) {
             scan->record_count++;
             if (scanner->demands.keeps_texts)
                 scan->byte_count = texts.size;

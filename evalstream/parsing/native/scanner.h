@@ -1,4 +1,4 @@
-/* The accepting pass over many lines: what Python calls. */
+/* The pass over many lines: what Python calls. */
 
 #ifndef EVALSTREAM_SCANNER_H
 #define EVALSTREAM_SCANNER_H
@@ -10,18 +10,21 @@ enum { IDS = 5, DIGEST_BYTES = 16 };
 
 struct scanner;
 
-/* One line and, where it was accepted, what its row says. */
+/* One line and, where it was taken, what its row says. */
 struct row {
     uint64_t start, stop; /* of the line, in the bytes */
     uint64_t flags;
     uint64_t scope;
+    uint64_t doubts;      /* rules that may find something, as bits */
+    uint64_t signature;   /* of how it deviates from the schema, from 1; 0 if it does not */
+    uint64_t shape;       /* 0 where shapes are ignored */
     double score;
     uint64_t output, output_end; /* where they stand in the bytes; both 0 where they do not */
     uint64_t turns, turns_end;
     struct row_texts texts;
 };
 
-/* What an accepted row amounts to; see `identities.Record`. */
+/* What a taken row amounts to; see `identities.Record`. */
 struct record {
     uint64_t line;
     byte sample[DIGEST_BYTES], input[DIGEST_BYTES];
@@ -31,15 +34,16 @@ struct record {
     double score;
 };
 
-/* What ties an accepted row to those of other runs; see `ties`. */
+/* What ties a taken row to those of other runs; see `ties`. */
 struct link {
     uint64_t sample, input, line, offset;
 };
 
-/* What rows with the same ids have in common; rows of a scope that is not `usual` are refused.
-   `evaluation` digests their evaluation_id, `name` that and their evaluation_name. */
+/* What rows with the same ids have in common; rows of a scope that is not `usual` are not taken.
+   `evaluation` digests their evaluation_id, `name` that and their evaluation_name; `doubts` are
+   the rules that may find something in their ids. */
 struct scope {
-    uint64_t usual, evaluation, name, result;
+    uint64_t usual, evaluation, name, result, doubts;
     int64_t place;
 };
 
@@ -62,7 +66,7 @@ struct scan {
     uint64_t line;           /* its number */
     struct row *rows;        /* one for each line */
     uint64_t most_rows, row_count;
-    struct record *records;  /* one for each accepted row */
+    struct record *records;  /* one for each taken row */
     struct link *links;      /* the same, if they are wanted */
     uint64_t record_count;
     byte *texts;
@@ -96,6 +100,14 @@ EXPORT void start_block(
 
 /* Number the scope of the ids that were new, from 0 on. */
 EXPORT void add_scope(struct scanner *scanner, const struct scope *scope);
+
+/* Return a signature of this block, and write its size in bytes. */
+EXPORT const byte *signature_at(
+    const struct scanner *scanner, uint64_t signature, uint64_t *size
+);
+
+/* Digest no more shapes of rows with this signature. */
+EXPORT void ignore_shapes(struct scanner *scanner, uint64_t signature);
 
 /* Look at more lines, and append their rows. */
 EXPORT int scan_lines(struct scanner *scanner, struct scan *scan);

@@ -1,7 +1,8 @@
 """A JSON Schema as the tables that the scanner walks rows by.
 
-They are narrower than the schema: what the scanner accepts by them, the schema accepts. Of what
-it does not accept nothing is known; it is for others to look at.
+Tables say exactly which values a schema accepts: a value that they accept is valid, and one that
+deviates from them is not. Where that cannot be decided, the scanner leaves the row to others; and
+of a schema with further keywords there are no tables.
 """
 
 from __future__ import annotations
@@ -24,6 +25,21 @@ NODE_BYTES: Final = _NODE.size
 _PAIR: Final = struct.Struct("=2i")
 _NONE: Final = -1
 MOST_MEMBERS: Final = 64
+MOST_NODES: Final = 4096
+MOST_LEVELS: Final = 64
+"""Bounds for a schema that refers to itself, whose nodes would have no end."""
+
+
+class Trait:
+    """How a node differs from that of a plain value, as bits; see `shape.h`."""
+
+    HAS_LEAST: Final = 1
+    WATCHES: Final = 2
+    CLOSED: Final = 4
+    IS_MAP: Final = 8
+    UNKNOWN: Final = 16
+    STRICT: Final = 32
+
 
 _KINDS: Final = {
     "null": 1,
@@ -37,7 +53,12 @@ _KINDS: Final = {
 _ANY: Final = ("null", "boolean", "number", "string", "array", "object")
 _ANY_KIND: Final = 127
 _EACH: Final = "*"
-_ANNOTATIONS: Final = frozenset({"$schema", "$id", "$comment", "version", "title", "description"})
+_ANNOTATIONS: Final = frozenset(
+    {
+        "$schema", "$id", "$comment", "$defs", "definitions", "version", "title", "description",
+        "default", "examples", "deprecated", "readOnly", "writeOnly",
+    }
+)  # fmt: skip
 _UNDERSTOOD: Final = _ANNOTATIONS | {
     "type",
     "properties",
@@ -58,8 +79,8 @@ class Tables(NamedTuple):
     """A schema as packed arrays, and what it demands beyond the shape of values.
 
     `nodes`, `members`, `labels` and `letters` are those of `shape.h`. `wanted` and `unwanted`
-    are sets of slots as bits, by the choice that the discriminator is: what must be there and
-    not be null, and what must be null or absent.
+    are sets of slots as bits, by the value of the discriminator: what must be there and not be
+    null, and what must be null or absent.
     """
 
     nodes: bytes
@@ -70,98 +91,167 @@ class Tables(NamedTuple):
     unwanted: tuple[int, ...]
 
 
+class Discriminator(NamedTuple):
+    """The one member that conditions of a schema may depend on, and the values that they name."""
+
+    member: str
+    values: Sequence[str]
+
+
 def tables_of(
     schema: Schema,
     slots: Sequence[str],
-    discriminator: str,
+    discriminator: Discriminator,
     aliases: Mapping[str, str],
+    *,
     watched: Iterable[Path] = (),
+    strict: Iterable[str] = (),
 ) -> Tables:
     """Return the tables of a schema.
 
-    `slots` are the paths of what is to be kept, `discriminator` names the one member that
-    conditions of the schema may depend on, and `aliases` what members of a row are called in
-    paths. `watched` are values of which the scanner tells that a row holds one. Raises NotTabled.
+    `slots` are the paths of what is to be kept, and `aliases` says what members of a row are called
+    in them. `watched` are values of which the scanner tells that a row holds one. Of the `strict`
+    members of a row only null is decided. Raises NotTabled.
     """
-    if not isinstance(schema.get("properties"), Mapping):
+    if not isinstance(schema, Mapping) or not isinstance(schema.get("properties", {}), Mapping):
         raise NotTabled("properties")
-    builder = _Builder({path: slot for slot, path in enumerate(slots)}, aliases)
-    without_conditions = {key: value for key, value in schema.items() if key != "allOf"}
-    builder.add(without_conditions, "", frozenset(map(_sayable, watched)))
-    choices = _choices_of(schema["properties"].get(discriminator))
-    if discriminator not in schema.get("required", ()) or not choices:
-        raise NotTabled(discriminator)
-    wanted, unwanted = dict.fromkeys(choices, 0), dict.fromkeys(choices, 0)
-    for value, member, is_wanted in _demands(schema, discriminator):
+    conditions = list(_demands(schema, discriminator))
+    undecided = {member for _, member, is_wanted in conditions if is_wanted is None}
+    properties = {**schema.get("properties", {}), **dict.fromkeys(undecided, _Only.NOTHING)}
+    is_closed = schema.get("additionalProperties") is False
+    for name in {*strict} - {*schema.get("properties", {})}:
+        properties[name] = _Only.NOTHING if is_closed else _Only.NULL
+    rest = {key: value for key, value in schema.items() if key != "allOf"}
+    builder = _Builder(schema, _named_slots(slots, aliases))
+    builder.add({**rest, "properties": properties}, "", frozenset(map(_sayable, watched)))
+    wanted, unwanted = (
+        dict.fromkeys(discriminator.values, 0),
+        dict.fromkeys(discriminator.values, 0),
+    )
+    for value, member, is_wanted in conditions:
+        if is_wanted is None:
+            continue
         slot = builder.slot(member)
-        if slot == _NONE or value not in wanted:
+        if slot == _NONE:
             raise NotTabled(member)
         (wanted if is_wanted else unwanted)[value] |= 1 << slot
     return builder.tables(tuple(wanted.values()), tuple(unwanted.values()))
 
 
-def pinned(schema: Schema, member: str, texts: Sequence[str]) -> Schema:
-    """Return a schema that demands one of some texts of a member."""
-    only = {"type": "string", "enum": list(texts)}
-    return {**schema, "properties": {**schema["properties"], member: only}}
+def _named_slots(slots: Sequence[str], aliases: Mapping[str, str]) -> dict[str, int]:
+    """Return the slots by their paths, in the words of the schema."""
+    own = {alias: name for name, alias in aliases.items()}
+    named = {}
+    for slot, path in enumerate(slots):
+        head = path.partition(".")[0].partition("[")[0]
+        named[own.get(head, head) + path.removeprefix(head)] = slot
+    return named
+
+
+def _kept_members(slots: Iterable[str]) -> dict[str, list[str]]:
+    """Return the members that lead to slots, by the path of the value that has them."""
+    kept: dict[str, list[str]] = {"": []}
+    for slot in slots:
+        path = ""
+        for name in slot.split("."):
+            bare, *elements = name.split("[]")
+            if bare not in kept[path]:
+                kept[path].append(bare)
+            path = f"{path}.{bare}" if path else bare
+            for _ in elements:
+                kept.setdefault(path, [])
+                path += "[]"
+            if slot != path:
+                kept.setdefault(path, [])
+    return kept
+
+
+class _Only:
+    """Schemas that no document holds: of members that the scanner decides in part."""
+
+    NULL: Final = {"type": "null", "strict": True}
+    NOTHING: Final = {"type": [], "strict": True}
 
 
 class _Builder:
-    def __init__(self, slots: Mapping[str, int], aliases: Mapping[str, str]) -> None:
-        self._slots, self._aliases = slots, aliases
+    def __init__(self, schema: Schema, slots: Mapping[str, int]) -> None:
+        self._schema, self._slots = schema, slots
+        self._kept = _kept_members(slots)
         self._nodes: list[bytes] = []
         self._members: list[bytes] = []
         self._labels: list[bytes] = []
         self._letters = b""
+        self._depth = 0
 
     def slot(self, path: str) -> int:
         """Return the slot of a path, _NONE where it has none."""
-        first, dot, rest = path.partition(".")
-        name, bracket, deeper = first.partition("[")
-        return self._slots.get(
-            f"{self._aliases.get(name, name)}{bracket}{deeper}{dot}{rest}", _NONE
-        )
+        return self._slots.get(path, _NONE)
 
-    def add(self, node: Any, path: str, watched: Paths = frozenset()) -> int:
+    def add(self, node: Any, path: str, watched: Paths = frozenset(), traits: int = 0) -> int:
         """Add a schema, and return the place of its node; the paths that are watched lead on."""
+        if node is True and not (watched or traits) and not self._is_kept(path):
+            return self._free
         place = len(self._nodes)
+        if place == MOST_NODES or self._depth == MOST_LEVELS:
+            raise NotTabled(path)
         self._nodes.append(b"")
-        if _says_nothing(node):
-            inner = bool(watched - {()})
-            node = {"type": list(_ANY)} if inner else True
-        if node is True:
-            self._nodes[place] = _free_node(self._free, self.slot(path), () in watched)
-            return place
-        if not isinstance(node, Mapping):
+        self._depth += 1
+        self._nodes[place] = self._made(self._referred(node, path), path, watched, traits)
+        self._depth -= 1
+        return place
+
+    def _made(self, node: Any, path: str, watched: Paths, traits: int) -> bytes:
+        """Return the packed node of a schema."""
+        if node is True or _says_nothing(node):
+            if path not in self._kept and not watched - {()}:
+                traits |= Trait.WATCHES if () in watched else 0
+                return _free_node(self._free, self.slot(path), traits)
+            node = {}
+        if not isinstance(node, Mapping) or (path and "$id" in node):
             raise NotTabled(path)
         if "oneOf" in node:
             node = _merged(node, path)
-        if set(node) - _UNDERSTOOD:
+        if node.get("strict") is True and node in (_Only.NULL, _Only.NOTHING):
+            traits |= Trait.STRICT
+        elif set(node) - _UNDERSTOOD:
             raise NotTabled(path)
-        self._nodes[place] = self._packed(node, path, watched)
-        return place
+        return self._packed(node, path, watched, traits)
 
     def tables(self, wanted: tuple[int, ...], unwanted: tuple[int, ...]) -> Tables:
         """Return what was added."""
         nodes, members, labels = map(b"".join, (self._nodes, self._members, self._labels))
         return Tables(nodes, members, labels, self._letters, wanted, unwanted)
 
-    def _packed(self, node: Schema, path: str, watched: Paths) -> bytes:
-        kinds, items = _kinds(node, path), _NONE
-        if "array" in kinds:
-            items = self.add(node.get("items", True), f"{path}[]", _in_elements(watched))
-        others, members, required = _NO_OBJECT
-        if "object" in kinds:
-            others, members, required = self._object(node, path, watched)
+    def _referred(self, node: Any, path: str) -> Any:
+        """Follow a reference within the schema, which nothing stands beside."""
+        for _ in range(MOST_MEMBERS):
+            if not isinstance(node, Mapping) or "$ref" not in node:
+                return node
+            steps = str(node["$ref"]).split("/")
+            if set(node) - _ANNOTATIONS != {"$ref"} or steps[0] != "#":
+                break
+            node = self._schema
+            for step in steps[1:]:
+                if not isinstance(node, Mapping) or not _is_plain(step) or {*step} & {*"~%"}:
+                    raise NotTabled(path)
+                node = node.get(step)
+        raise NotTabled(path)
+
+    def _packed(self, node: Schema, path: str, watched: Paths, traits: int) -> bytes:
+        kinds = _kinds(node, path)
+        # Keywords apply side by side: a string may be wanted, and an object lack what it requires.
+        items = self.add(node.get("items", True), f"{path}[]", _in_elements(watched))
+        others, members, required, more = self._object(node, path, watched)
         first_member = self._add_members(members)
-        choices = node.get("enum", ())
-        if choices and list(kinds) != ["string"]:
-            raise NotTabled(path)
+        choices = _choices(node, path)
+        if choices and None not in node["enum"]:
+            kinds &= ~_KINDS["null"]
         first_choice = len(self._labels)
         for choice in choices:
             self._label(choice)
+        traits |= more | (Trait.WATCHES if () in watched else 0)
         return _NODE.pack(
-            reduce(or_, (_KINDS[kind] for kind in kinds)),
+            kinds,
             items,
             others,
             first_member,
@@ -169,51 +259,54 @@ class _Builder:
             first_choice,
             len(choices),
             self.slot(path),
-            "minimum" in node,
-            () in watched,
+            traits | (Trait.HAS_LEAST if "minimum" in node else 0),
+            0,
             required,
-            node.get("minimum", 0),
+            _least(node, path),
         )
 
     def _object(
         self, node: Schema, path: str, watched: Paths
-    ) -> tuple[int, list[tuple[str, int]], int]:
-        """Return the node of unknown members, the known ones, and which of them are required.
+    ) -> tuple[int, list[tuple[str, int]], int, int]:
+        """Return the node of other members, those with their own, which are required, and traits.
 
-        Objects with known members have no others here, whatever the schema says.
+        Members that are kept, watched or required have nodes of their own, too.
         """
         properties, required = node.get("properties", {}), node.get("required", ())
         others = node.get("additionalProperties", True)
-        if not set(required) <= set(properties) or len(properties) > MOST_MEMBERS:
+        if not isinstance(properties, Mapping) or not isinstance(required, (list, tuple)):
             raise NotTabled(path)
-        if properties:
-            inner = {name: _joined(path, name) for name in properties}
-            members = [
-                (name, self.add(properties[name], inner[name], _in_member(watched, name)))
-                for name in properties
-            ]
-            bits = sum(1 << place for place, name in enumerate(properties) if name in required)
-            return _NONE, members, bits
-        if others is False:
+        noticed = sorted({first for first, *_ in watched - {()}} - {_EACH})
+        names = dict.fromkeys((*properties, *self._kept.get(path, ()), *required, *noticed))
+        if len(names) > MOST_MEMBERS:
             raise NotTabled(path)
-        slots = [name.removeprefix(f"{path}.") for name in self._slots if _is_in(name, path)]
-        known = dict.fromkeys((*slots, *sorted({first for first, *_ in watched - {()}} - {_EACH})))
-        if len(known) > MOST_MEMBERS:
-            raise NotTabled(path)
-        return (
-            self.add(others, f"{path}.*", _in_member(watched, _EACH)),
-            [
-                (name, self.add(others, _joined(path, name), _in_member(watched, name)))
-                for name in known
-            ],
-            0,
-        )
+        is_closed, traits = others is False, 0
+        if is_closed:
+            others, traits = True, Trait.CLOSED
+        elif not properties:
+            traits = Trait.IS_MAP
+        members = []
+        for name in names:
+            is_known = name in properties or not is_closed
+            own = self.add(
+                properties.get(name, others),
+                _joined(path, name),
+                _in_member(watched, name),
+                0 if is_known else Trait.UNKNOWN,
+            )
+            members.append((name, own))
+        bits = sum(1 << place for place, name in enumerate(names) if name in required)
+        return self.add(others, f"{path}.*", _in_member(watched, _EACH)), members, bits, traits
+
+    def _is_kept(self, path: str) -> bool:
+        """Tell whether a value, or anything in it, has a slot."""
+        return path in self._slots or path in self._kept
 
     @cached_property
     def _free(self) -> int:
         """The node of values of which the schema says nothing, and of all that is in them."""
         place = len(self._nodes)
-        self._nodes.append(_free_node(place, _NONE, is_watched=False))
+        self._nodes.append(_free_node(place, _NONE, 0))
         return place
 
     def _add_members(self, members: Sequence[tuple[str, int]]) -> int:
@@ -224,7 +317,7 @@ class _Builder:
 
     def _label(self, text: str) -> int:
         """Add a text, and return its place."""
-        if not isinstance(text, str) or not _is_plain(text):
+        if not isinstance(text, str) or not text or not _is_plain(text):
             raise NotTabled(f"{text}")
         letters = text.encode()
         self._labels.append(_PAIR.pack(len(self._letters), len(letters)))
@@ -232,8 +325,8 @@ class _Builder:
         return len(self._labels) - 1
 
 
-def _free_node(inner: int, slot: int, is_watched: bool) -> bytes:
-    return _NODE.pack(_ANY_KIND, inner, inner, 0, 0, 0, 0, slot, 0, is_watched, 0, 0.0)
+def _free_node(inner: int, slot: int, traits: int) -> bytes:
+    return _NODE.pack(_ANY_KIND, inner, inner, 0, 0, 0, 0, slot, traits, 0, 0, 0.0)
 
 
 def _is_plain(text: str) -> bool:
@@ -243,7 +336,7 @@ def _is_plain(text: str) -> bool:
 
 def _sayable(path: Path) -> Path:
     """Return the part of a path that tables can say: what lies in a value is watched with it."""
-    return tuple(takewhile(_is_plain, path))
+    return tuple(takewhile(lambda name: name != "" and _is_plain(name), path))
 
 
 def _in_elements(watched: Paths) -> Paths:
@@ -257,89 +350,121 @@ def _in_member(watched: Paths, name: str) -> Paths:
 
 
 def _says_nothing(node: Any) -> bool:
-    return node is True or (isinstance(node, Mapping) and set(node) <= _ANNOTATIONS)
+    return isinstance(node, Mapping) and set(node) <= _ANNOTATIONS
 
 
-def _choices_of(node: Any) -> Sequence[Any]:
-    return node.get("enum", ()) if isinstance(node, Mapping) else ()
+def _choices(node: Schema, path: str) -> list[str]:
+    """Return the texts that a schema lists; it may list null beside them."""
+    if "enum" not in node:
+        return []
+    listed = node["enum"]
+    texts = [text for text in listed if isinstance(text, str)]
+    others = [other for other in listed if other is not None and not isinstance(other, str)]
+    if not texts or others or _kinds(node, path) & ~(_KINDS["string"] | _KINDS["null"]):
+        raise NotTabled(path)
+    return texts
 
 
-_NO_OBJECT: Final[tuple[int, list[tuple[str, int]], int]] = (_NONE, [], 0)
+def _least(node: Schema, path: str) -> float:
+    least = node.get("minimum", 0)
+    if isinstance(least, bool) or not isinstance(least, (int, float)) or abs(least) > 1 << 53:
+        raise NotTabled(path)
+    return float(least)
 
 
 def _joined(path: str, name: str) -> str:
+    """Return the path of a member; nothing in one whose name looks like a path has a slot."""
+    if {*name} & {*".[]*"} or path == _NOWHERE:
+        return _NOWHERE
     return f"{path}.{name}" if path else name
 
 
-def _is_in(name: str, path: str) -> bool:
-    """Tell whether a path leads to a member right below another."""
-    return name.rpartition(".")[0] == path != ""
+_NOWHERE: Final = "*"
 
 
-def _kinds(node: Any, path: str) -> list[str]:
-    kinds = node.get("type") if isinstance(node, Mapping) else None
+def _kinds(node: Schema, path: str) -> int:
+    """Return the kinds of value that a schema allows, as bits; all of them if it names none."""
+    kinds = node.get("type", _ANY)
     kinds = [kinds] if isinstance(kinds, str) else kinds
-    if not kinds or not set(kinds) <= _KINDS.keys():
+    if not isinstance(kinds, (list, tuple)) or not {*kinds} <= _KINDS.keys():
         raise NotTabled(path)
-    return list(kinds)
+    return reduce(or_, (_KINDS[kind] for kind in kinds), 0)
 
 
 def _merged(node: Schema, path: str) -> Schema:
     """Return alternatives as one schema; no value may fit two, nor a word be in two but `type`."""
-    kinds = [kind for branch in node["oneOf"] for kind in _kinds(branch, path)]
-    words = [word for branch in node["oneOf"] for word in {*branch} - _ANNOTATIONS - {"type"}]
+    branches = node["oneOf"]
+    if not all(isinstance(branch, Mapping) and "type" in branch for branch in branches):
+        raise NotTabled(path)
+    kinds = [_kinds(branch, path) for branch in branches]
+    words = [word for branch in branches for word in {*branch} - _ANNOTATIONS - {"type"}]
     if set(node) - _ANNOTATIONS != {"oneOf"} or len(words) != len({*words}):
         raise NotTabled(path)
-    if sorted(kinds) != sorted({*kinds} - {"number"}):
+    if sum(kinds) != reduce(or_, kinds, 0):
         raise NotTabled(path)
     merged: dict[str, Any] = {}
-    for branch in node["oneOf"]:
+    for branch in branches:
         merged |= branch
-    return {**merged, "type": kinds}
+    return {**merged, "type": [name for name, kind in _KINDS.items() if kind & sum(kinds) == kind]}
 
 
-def _demands(schema: Schema, discriminator: str) -> Iterator[tuple[str, str, bool]]:
+def _demands(
+    schema: Schema, discriminator: Discriminator
+) -> Iterator[tuple[str, str, bool | None]]:
     """Read the conditions: `if` the discriminator has one of some values, `then` what holds.
 
-    Each is a value, a member, and whether it must be there or must not.
+    Each is a value, a member, and whether it must be there or must not; None where a demand is
+    undecided if the member is there. The schema must demand one of the values of every row.
     """
-    for condition in schema.get("allOf", ()):
+    conditions = schema.get("allOf", ())
+    if not conditions:
+        return
+    known = schema.get("properties", {})
+    node = known.get(discriminator.member)
+    listed = node.get("enum", ()) if isinstance(node, Mapping) else ()
+    if discriminator.member not in schema.get("required", ()) or not listed:
+        raise NotTabled(discriminator.member)
+    if not {*listed} <= {*discriminator.values}:
+        raise NotTabled(discriminator.member)
+    for condition in conditions:
         if not isinstance(condition, Mapping) or set(condition) - _ANNOTATIONS != {"if", "then"}:
             raise NotTabled("allOf")
-        demanded = list(_demanded(condition["then"], schema["properties"]))
+        demanded = list(_demanded(condition["then"], known))
         for value in _values(condition["if"], discriminator):
             for member, is_wanted in demanded:
                 yield value, member, is_wanted
 
 
-def _values(node: Schema, discriminator: str) -> Sequence[str]:
+def _values(node: Schema, discriminator: Discriminator) -> Sequence[str]:
     if not isinstance(node, Mapping) or set(node) != {"properties"}:
         raise NotTabled("if")
-    if set(node["properties"]) != {discriminator}:
+    if set(node["properties"]) != {discriminator.member}:
         raise NotTabled("if")
     (wanted,) = node["properties"].values()
     if not isinstance(wanted, Mapping) or set(wanted) not in ({"const"}, {"enum"}):
         raise NotTabled("if")
     values: Sequence[str] = [wanted["const"]] if "const" in wanted else wanted["enum"]
+    if not {*values} <= {*discriminator.values}:
+        raise NotTabled("if")
     return values
 
 
-def _demanded(node: Schema, known: Schema) -> Iterator[tuple[str, bool]]:
-    """Read what `then` demands of members; no accepted row has any that is not known."""
+def _demanded(node: Schema, known: Schema) -> Iterator[tuple[str, bool | None]]:
+    """Read what `then` demands of members; of one that the schema does not know it is undecided."""
     if not isinstance(node, Mapping) or set(node) - _ANNOTATIONS - {"required", "properties"}:
         raise NotTabled("then")
     present = set()
     for member, inner in node.get("properties", {}).items():
         if member not in known:
+            yield member, None
             continue
-        kind, *more = _kinds(inner, member)
-        if more:
-            raise NotTabled(member)
+        kinds = _kinds(inner, member) if isinstance(inner, Mapping) and "type" in inner else 0
         others = set(inner) - _ANNOTATIONS - {"type"}
-        if kind == "null" and not others:
+        if kinds == _KINDS["null"] and not others:
             yield member, False
         elif inner.get("not", _NULL) == _NULL and others <= {"not"}:
-            if {*_kinds(known[member], member)} - {"null"} != {kind}:
+            own = _kinds(known[member], member) if isinstance(known[member], Mapping) else 0
+            if own & ~_KINDS["null"] != kinds or kinds & (kinds - 1):
                 raise NotTabled("then")
             present.add(member)
             yield member, True

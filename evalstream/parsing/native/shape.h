@@ -1,4 +1,4 @@
-/* Values held against a schema, which comes as tables, and what they hold by name. */
+/* Values checked against a schema, which comes as tables, and what they contain by name. */
 
 #ifndef EVALSTREAM_SHAPE_H
 #define EVALSTREAM_SHAPE_H
@@ -19,15 +19,21 @@
     slot(RAW, "input.raw")                                                                         \
     slot(REFERENCE, "input.reference")                                                             \
     slot(A_REFERENCE, "input.reference[]")                                                         \
+    slot(CHOICES, "input.choices")                                                                 \
     slot(A_CHOICE, "input.choices[]")                                                              \
     slot(OUTPUT, "output")                                                                         \
+    slot(OUTPUT_TEXT, "output.raw")                                                                \
+    slot(AN_OUTPUT_TEXT, "output.raw[]")                                                           \
     slot(TURNS, "turns")                                                                           \
     slot(A_TURN, "turns[]")                                                                        \
     slot(TURN_PLACE, "turns[].turn_idx")                                                           \
     slot(TURN_ROLE, "turns[].role")                                                                \
+    slot(TURN_CONTENT, "turns[].content")                                                          \
     slot(TURN_ANSWERS, "turns[].tool_call_id")                                                     \
     slot(TURN_ANSWERS_ONE, "turns[].tool_call_id[]")                                               \
+    slot(A_CALL, "turns[].tool_calls[]")                                                           \
     slot(CALL_ID, "turns[].tool_calls[].id")                                                       \
+    slot(ANSWERS, "answer_attribution")                                                            \
     slot(AN_ANSWER, "answer_attribution[]")                                                        \
     slot(ANSWER_TURN, "answer_attribution[].turn_idx")                                             \
     slot(ANSWER_SOURCE, "answer_attribution[].source")                                             \
@@ -68,7 +74,6 @@ enum kind {
 
 struct value {
     enum kind kind;
-    int32_t choice;           /* which of the texts that the schema lists, from 0 */
     const byte *start, *stop; /* as it is written, quotes and brackets included */
     union {
         struct span span;     /* of a STRING */
@@ -76,18 +81,28 @@ struct value {
     };
 };
 
-/* One schema. Places of nodes, members and texts count from 0, and -1 stands for none. */
+/* How a node differs from one of a plain value. */
+enum trait {
+    HAS_LEAST = 1,
+    WATCHES = 2,  /* it matters that a row contains this */
+    CLOSED = 4,   /* members without a node deviate */
+    IS_MAP = 8,   /* the names of its members say nothing of its shape */
+    UNKNOWN = 16, /* the schema does not know the member, and allows none that it does not know */
+    STRICT = 32,  /* a value of another kind is left to others */
+};
+
+/* One schema. Places of nodes, members and texts count from 0; -1 is none, for a slot alone. */
 struct node {
-    int32_t kinds;                     /* that a value may be of, added up */
-    int32_t items;                     /* the node of each element */
-    int32_t others;                    /* the node of members that have no node of their own */
-    int32_t first_member, members;     /* those that have, at most 64 */
-    int32_t first_choice, choices;     /* the texts that a STRING may be; any without choices */
-    int32_t slot;                      /* where to keep the value */
-    int32_t has_least;
-    int32_t watched;                   /* whether it matters that a row holds this */
-    uint64_t required;                 /* a bit for each member that has to be there */
-    double least;                      /* the smallest number */
+    int32_t kinds;                  /* that a value may be of, added up */
+    int32_t items;                  /* the node of each element */
+    int32_t others;                 /* the node of members without a node of their own */
+    int32_t first_member, members;  /* those with one, at most 64 */
+    int32_t first_choice, choices;  /* the texts that a STRING may be; any without choices */
+    int32_t slot;                   /* where to keep the value */
+    int32_t traits;
+    int32_t unused;
+    uint64_t required;              /* a bit for each member that has to be there */
+    double least;                   /* the smallest number */
 };
 
 struct member {
@@ -105,22 +120,56 @@ struct tables {
     const byte *letters;
 };
 
+/* How a value deviates from its node. */
+enum deviation {
+    WRONG_KIND = 'k',
+    TOO_SMALL = 's',
+    NOT_LISTED = 'l',
+    NOT_KNOWN_HERE = 'n',
+    MISSING = 'm',
+    CONDITION = 'c',
+};
+
 struct walk;
 
 /* Takes a value that has a slot. Returns whether to go on. */
 typedef bool (*keep)(struct walk *walk, enum slot slot, const struct value *value);
+
+enum { DEEPEST = 64, MOST_SIGNATURE_BYTES = 1 << 12 };
+
+/* A step of the path to a value that its node does not tell: an index, or the name of a member. */
+struct step {
+    const byte *name; /* NULL for an index */
+    size_t size;      /* the index, or the length of the name */
+};
 
 struct walk {
     const struct tables *tables;
     const byte *end; /* of the memory */
     keep keep;
     void *facts;
-    int32_t watched; /* whether a value was there that is watched; 0 at the start */
+    bool watched;           /* a value was there that is watched */
+    bool nameless;          /* a key is empty, and paths to its value are told in other ways */
+    bool digests;           /* whether to digest the shape */
+    uint64_t seed, shape;   /* a digest of the names and kinds of all values, and how it begins */
+    struct texts signature; /* all deviations, each with its node and its path */
+    size_t steps;
+    struct step step[DEEPEST];
 };
 
-/* Hold the value at `at` against the first node. Return what follows it; NULL if it is no JSON,
-   not what the schema wants, or if that cannot be told: where a key has escapes or comes twice,
-   of which there may be 64 that have no node, and where it is nested deeper than 64. */
+/* Check the value at `at` against the first node, and add how it deviates to the signature: two
+   values with the same signature deviate from this schema alike, and with the same shape from all
+   schemas of the format. Return what follows the value; NULL if it is not JSON, or if this cannot
+   be decided: where a key has escapes or comes twice, where an object has more than 64 keys without
+   a node, and below 64 levels. */
 const byte *walk_value(struct walk *walk, const byte *at);
+
+/* Return the shape of a value that was walked. */
+uint64_t shape_of(const struct walk *walk, uint64_t seed, const byte *at);
+
+/* Add a deviation of a value that `node` is the schema of. */
+void deviate(
+    struct walk *walk, enum deviation deviation, int32_t node, const void *more, size_t size
+);
 
 #endif

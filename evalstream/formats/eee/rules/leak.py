@@ -42,7 +42,10 @@ _SECRET = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-"""Key formats that issuers publish for secret scanners."""
+"""Key formats that issuers publish for secret scanners.
+
+The scanner doubts a row by these forms and by the names below (`parsing/native/secret.c`).
+"""
 
 _SHORTEST: Final = 15
 """The length of the shortest of these forms."""
@@ -264,6 +267,7 @@ ES312: Final = Rule(
     """,
     row=_answer_leak,
     reads=("/input/raw",),
+    in_scanner=True,
     optional=True,
 )
 
@@ -294,6 +298,7 @@ ES316: Final = Rule(
     """,
     row=_credential,
     reads=("",),
+    in_scanner=True,
     optional=True,
     former_names=("credential",),
 )

@@ -68,7 +68,7 @@ def _slow_check(context: RowContext) -> SlowCheck:
 
     `known` holds the bytes that the file's recipe covers and their digest, if they are known.
     """
-    tried = context.recipes if context.options.recipe != "auto" else tuple(RECIPES)
+    tried = tried_recipes(context)
     primary = context.recipes[0] if context.recipes else None
 
     def record(
@@ -93,10 +93,35 @@ def _slow_check(context: RowContext) -> SlowCheck:
         if known is None:
             message = f"the recipe {primary} cannot hash an unpaired surrogate"
             return ES401.violation(message, pointer=POINTER, found=digest)
-        message = f"not the {context.algorithm} of this row's input under the recipe {primary}"
-        return ES401.violation(message, pointer=POINTER, expected=known[1], found=digest)
+        return _wrong_hash(context, known[1], digest)
 
     return record
+
+
+def tried_recipes(context: RowContext) -> tuple[str, ...]:
+    """Return the recipes under which the hash of a row is tried."""
+    return context.recipes if context.options.recipe != "auto" else tuple(RECIPES)
+
+
+def wrong_hash(context: RowContext) -> Callable[[Mapping[str, Any]], Violation]:
+    """Return the function that explains a hash of a row that no recipe gives.
+
+    The row has an input without halves of surrogate pairs, and the file's recipe is known.
+    """
+    compute = getattr(hashlib, context.algorithm)
+
+    def explain(row: Mapping[str, Any]) -> Violation:
+        sample = row["input"]
+        covered = RECIPES[context.recipes[0]](sample["raw"], sample["reference"])
+        return _wrong_hash(context, compute(covered).hexdigest(), row["sample_hash"])
+
+    return explain
+
+
+def _wrong_hash(context: RowContext, expected: str, found: str) -> Violation:
+    primary = context.recipes[0]
+    message = f"not the {context.algorithm} of this row's input under the recipe {primary}"
+    return ES401.violation(message, pointer=POINTER, expected=expected, found=found)
 
 
 def _bare(digest: str, line: int, tally: Tally) -> str:
@@ -673,6 +698,9 @@ ES409: Final = Rule(
           }
     """,
 )
+
+WRONG_HASH: Final = ES401.violation("not the digest of this row's input", pointer=POINTER)
+"""The violation of a row with a wrong hash, to be counted."""
 
 RULES: Final = (ES401, ES402, ES403, ES404, ES405, ES406, ES407, ES408, ES409)
 

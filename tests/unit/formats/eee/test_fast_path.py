@@ -11,17 +11,24 @@ from rows import bytes_of, sound_rows
 
 import evalstream
 from evalstream.formats.eee import fast_path, row_engine, sample_hash, versions
-from evalstream.formats.eee.fast_path import fast_path_for
+from evalstream.formats.eee.context import RowContext
+from evalstream.formats.eee.fast_block import FastPath
 from evalstream.formats.eee.row_engine import RowEngine
+from evalstream.formats.eee.row_reader import RowReader
 from evalstream.parsing.native import binding
 from evalstream.parsing.native.schema_tables import NotTabled
 from evalstream.parsing.schema_files import builtin_schema
 
 
+def fast_path_of(within: RowContext) -> FastPath | None:
+    """Return the fast path of a context, if there is one."""
+    return fast_path.fast_path_for(within, RowReader(within))
+
+
 def test_every_version_is_taken() -> None:
     for version in versions.INSTANCE_VERSIONS:
-        assert fast_path_for(BARE[version]) is not None
-        assert fast_path_for(slowly(BARE[version])) is None
+        assert fast_path_of(BARE[version]) is not None
+        assert fast_path_of(slowly(BARE[version])) is None
 
 
 def test_without_the_library_the_same_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,12 +79,12 @@ def test_rules_that_are_not_asked_for_say_nothing(codes: str, tmp_path: Path) ->
     [
         {"engine": "rust"},
         {"engine": "portable"},
-        {"schema": '{"type": "object"}'},
+        {"schema": '{"type": "object", "minProperties": 1}'},
         {"max_depth": 100},
     ],
 )
 def test_some_options_want_no_scanner(settings: dict[str, Any]) -> None:
-    assert fast_path_for(context("0.2.0", "concat", **settings)) is None
+    assert fast_path_of(context("0.2.0", "concat", **settings)) is None
 
 
 def test_small_files_are_not_worth_a_scanner(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,12 +99,12 @@ def test_small_files_are_not_worth_a_scanner(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_schema_that_no_table_can_say_is_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: Any) -> Any:
+    def refused(*_: Any, **__: Any) -> Any:
         raise NotTabled("x")
 
     monkeypatch.setattr(fast_path, "tables_of", refused)
-    monkeypatch.setattr(fast_path, "_shape_of", fast_path._shape_of.__wrapped__)
-    assert fast_path_for(HASHED["0.2.0"]) is None
+    monkeypatch.setattr(fast_path, "_tables_of", fast_path._tables_of.__wrapped__)
+    assert fast_path_of(HASHED["0.2.0"]) is None
 
 
 def test_a_recipe_that_the_scanner_does_not_know_takes_the_exact_path(
@@ -108,7 +115,7 @@ def test_a_recipe_that_the_scanner_does_not_know_takes_the_exact_path(
 
     monkeypatch.setitem(sample_hash.RECIPES, "reference-first", reference_first)
     within = context("0.3.0", "reference-first")
-    assert fast_path_for(within) is None
+    assert fast_path_of(within) is None
     rows = sound_rows("0.3.0", 9)
     for row in rows:
         covered = reference_first(row["input"]["raw"], row["input"]["reference"])
@@ -160,6 +167,16 @@ def test_a_schema_of_a_new_version_brings_no_crash(
 ) -> None:
     schema = NEW_SCHEMAS[change](builtin_schema("eee/0.3.0/instance"))
     monkeypatch.setattr(fast_path, "builtin_schema", lambda _: schema)
-    monkeypatch.setattr(fast_path, "_shape_of", fast_path._shape_of.__wrapped__)
-    found = fast_path_for(BARE["0.3.0"])
-    assert (found is not None) == (change in {"a member more", "any value"})
+    monkeypatch.setattr(fast_path, "_tables_of", fast_path._tables_of.__wrapped__)
+    found = fast_path_of(BARE["0.3.0"])
+    assert (found is not None) == (change in SAYABLE)
+
+
+SAYABLE = {
+    "a member more",
+    "any value",
+    "a reference",
+    "only definitions",
+    "no members",
+    "anything",
+}

@@ -21,9 +21,12 @@ from fast_rows import (
 )
 from rows import COVERED, Row
 
+from evalstream.engine.result import BlockFindings
 from evalstream.formats.eee import fast_block, fast_path, row_view
+from evalstream.model.block import Lines
 from evalstream.model.row_record import RowRecord
-from evalstream.parsing.native import binding
+from evalstream.parsing.native import binding, schema_tables
+from evalstream.parsing.native.binding import DOUBTFUL_HASH
 from evalstream.stats.tally import Tally
 
 SCANNED = ("concat", "concat-first", "json-str", "json-list", "json-list-spaced")
@@ -72,9 +75,11 @@ def test_both_languages_know_the_same_structures() -> None:
     assert constants_of(text, "pause") == dict(binding.StopReason.__members__)
     assert binding.slots()[: len(IDS)] == fast_block._IDS == IDS
     assert binding.recipes() == ("", *SCANNED)
-    assert tuple(constants_of(text, "interaction")) == tuple(
-        map(str.upper, row_view.INTERACTION_TYPES)
-    )
+    named = re.findall(r'type\(\w+, "(\w+)"\)', text)
+    assert tuple(named) == row_view.INTERACTION_TYPES
+    traits = {name: bit for name, bit in vars(schema_tables.Trait).items() if name.isupper()}
+    assert constants_of(text, "trait") == traits
+    assert int(*re.findall(r"DOUBTFUL_HASH = 1 << (\d+)", text)) == DOUBTFUL_HASH.bit_length() - 1
 
 
 def test_a_known_row_gives_known_columns(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +92,9 @@ def test_a_known_row_gives_known_columns(monkeypatch: pytest.MonkeyPatch) -> Non
     second = asking(second, within, reference=["5535", "five"])
     lines = [written(first) + b"\r", b"no row", written(second)]
     data = b"".join(line + b"\n" for line in lines)
-    swept = fast_path_of(within).pass_over(engine_of(within).groups(), Tally(), data, 0, None)
+    swept = fast_path_of(within).pass_over(
+        engine_of(within).groups(), Tally(), BlockFindings(within), Lines(data), None
+    )
     swept.take(0, 1)
     words, texts = swept._scanner.words().tolist(), swept._scanner.texts()
     swept.close()
@@ -99,9 +106,9 @@ def test_a_known_row_gives_known_columns(monkeypatch: pytest.MonkeyPatch) -> Non
     ]
     assert [data[row["start"] : row["stop"]] for row in rows] == lines
     assert [row["flags"] for row in rows] == [
-        flags.ACCEPTED | flags.CARRIAGE_RETURN | flags.IS_CORRECT,
+        flags.TAKEN | flags.CARRIAGE_RETURN | flags.IS_CORRECT,
         0,
-        flags.ACCEPTED | flags.SEVERAL | flags.FAILED,
+        flags.TAKEN | flags.SEVERAL | flags.FAILED,
     ]
     assert [row["scope"] for row in rows] == [0, 0, 0]
     said = (first, rows[0], "output", "output"), (second, rows[2], "turns", "messages")

@@ -1,14 +1,14 @@
 """Schemas as tables: what they can say, and that they refuse the rest."""
 
 import struct
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fast_rows import SLOTS_WITHOUT_USE
 
 from evalstream.formats.eee import row_view, versions
 from evalstream.parsing.native import binding, schema_tables
-from evalstream.parsing.native.schema_tables import NotTabled, pinned, tables_of
+from evalstream.parsing.native.schema_tables import Discriminator, NotTabled, tables_of
 from evalstream.parsing.schema_files import builtin_schema
 
 
@@ -17,24 +17,34 @@ def test_what_is_looked_at_is_there_in_every_version(version: str) -> None:
     schema = builtin_schema(versions.instance_schema_name(version))
     slots = binding.slots()
     aliases = {row_view.transcript_key(version): "turns"}
-    packed = tables_of(schema, slots, "interaction_type", aliases)
+    types = Discriminator("interaction_type", row_view.INTERACTION_TYPES)
+    packed = tables_of(schema, slots, types, aliases)
     nodes = struct.Struct(schema_tables._NODE.format).iter_unpack(packed.nodes)
-    unused = {*slots} - {slots[node[7]] for node in nodes if node[7] >= 0}
-    assert unused == SLOTS_WITHOUT_USE.get(version, set())
+    assert {*slots} == {slots[node[7]] for node in nodes if node[7] >= 0}
     assert packed.wanted == (1 << slots.index("output"), *2 * [1 << slots.index("turns")])
     assert packed.unwanted == (1 << slots.index("turns"), *2 * [1 << slots.index("output")])
 
 
 @pytest.mark.parametrize("version", versions.INSTANCE_VERSIONS)
-def test_what_arrays_hold_is_never_left_out(version: str) -> None:
-    properties = builtin_schema(versions.instance_schema_name(version))["properties"]
-    turns = properties.get("messages", properties.get("interactions"))["items"]
-    answers = properties["answer_attribution"]["items"]
-    # What is not there would be what it was in the turn, the call or the answer before.
-    assert {"turn_idx", "role"} <= {*turns["required"]}
-    assert "id" in turns["properties"]["tool_calls"]["items"]["required"]
-    assert {"turn_idx", "source", "is_terminal"} <= {*answers["required"]}
-    assert ("messages" in properties) != ("interactions" in properties)
+def test_shapes_decide_which_versions_fit(version: str) -> None:
+    """Nothing but names, kinds, the type of interaction, and the side of 0 and 1 may matter."""
+    schema = builtin_schema(versions.instance_schema_name(version))
+    rest = {word: node for word, node in schema.items() if word != "allOf"}
+    for path, node in nodes_of(rest):
+        assert node.get("minimum", 0) in (0, 1)
+        assert "enum" not in node or path == ("interaction_type",)
+        assert {*node} <= schema_tables._UNDERSTOOD | {"oneOf"}
+
+
+def nodes_of(node: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Return a schema and those in it, by the names of members."""
+    if not isinstance(node, dict):
+        return
+    yield path, node
+    for name, inner in node.get("properties", {}).items():
+        yield from nodes_of(inner, (*path, name))
+    for inner in (node.get("items"), node.get("additionalProperties"), *node.get("oneOf", ())):
+        yield from nodes_of(inner, (*path, "*"))
 
 
 BASE: dict[str, Any] = {
@@ -42,6 +52,9 @@ BASE: dict[str, Any] = {
     "required": ["kind"],
     "properties": {"kind": {"type": "string", "enum": ["a", "b"]}, "x": {"type": "null"}},
 }
+
+
+KINDS = Discriminator("kind", ("a", "b"))
 
 
 def with_member(node: Any) -> dict[str, Any]:
@@ -56,27 +69,21 @@ def demanding(condition: Any, then: Any, **more: Any) -> dict[str, Any]:
 
 def tabled(schema: Any) -> Any:
     """Return the tables of a schema."""
-    return tables_of(schema, ("kind", "x", "y"), "kind", {})
+    return tables_of(schema, ("kind", "x", "y"), KINDS, {})
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"required": []},
         {"patternProperties": {}},
         {"minProperties": 1},
-        {"required": ["kind", "z"]},
-        {"properties": {**BASE["properties"], "kind": {"type": "string"}}},
         with_member({"type": "string", "minLength": 1}),
         with_member({"type": "integer", "maximum": 1}),
         with_member({"type": "integer", "exclusiveMinimum": 1}),
         with_member({"type": "integer", "enum": [1]}),
-        with_member({"type": ["string", "null"], "enum": ["a", None]}),
         with_member({"type": "string", "enum": ['"']}),
         with_member({"type": "string", "enum": ["\\"]}),
         with_member({"type": "string", "enum": ["\u00fc"]}),
-        with_member({"type": "object", "required": ["z"]}),
-        with_member({"type": "object", "additionalProperties": False}),
         with_member({"type": "array", "items": {"type": "string", "pattern": "a"}}),
         with_member({"type": "array", "minItems": 1}),
         with_member({"oneOf": [{"type": "number"}, {"type": "integer"}]}),
@@ -84,11 +91,27 @@ def tabled(schema: Any) -> Any:
         with_member({"oneOf": [{"type": "string"}], "type": "string"}),
         with_member({"oneOf": [{"type": "integer", "minimum": 1}, {"type": "null", "minimum": 2}]}),
         with_member({"anyOf": [{"type": "string"}]}),
-        with_member({"$ref": "#/properties/x"}),
+        with_member({"$ref": "#/properties/y"}),
+        with_member({"$ref": "#/nowhere"}),
+        with_member({"$ref": "other.json"}),
+        with_member({"$ref": "#/properties/x", "type": "null"}),
+        with_member({"$id": "other.json", "type": "null"}),
         with_member({"not": {"type": "string"}}),
+        with_member(False),
+        with_member({"type": "integer", "minimum": 10**40}),
+        with_member({"type": "integer", "minimum": True}),
+        with_member({"enum": ["a"]}),
+        with_member({"type": "unheard"}),
+        with_member({"type": "array", "items": [{"type": "string"}]}),
         with_member({"const": "a"}),
         with_member({"type": "object", "properties": {f"{place}": {} for place in range(65)}}),
         demanding({"kind": {"const": "a"}}, {}, **{"else": {}}),
+        {"required": [], **demanding({"kind": {"const": "a"}}, {})},
+        {
+            "properties": {"kind": {"type": "string", "enum": ["a", "b", "c"]}},
+            **demanding({"kind": {"const": "a"}}, {}),
+        },
+        {"properties": {"kind": {"type": "string"}}, **demanding({"kind": {"const": "a"}}, {})},
         demanding({"x": {"const": "a"}}, {}),
         demanding({"kind": {"pattern": "a"}}, {}),
         demanding({"kind": {"const": "a"}, "x": {"const": "a"}}, {}),
@@ -121,14 +144,29 @@ def test_conditions_are_demands(condition: Any, wanted: Any, unwanted: Any) -> N
     found = tabled({**schema, **demanding({"kind": {"enum": ["a", "b"]}}, condition)})
     assert (found.wanted, found.unwanted) == (2 * wanted[:1], 2 * unwanted[:1])
     with pytest.raises(NotTabled):
-        tables_of({**schema, **demanding({"kind": {"const": "a"}}, _THEN)}, ("kind",), "kind", {})
+        tables_of({**schema, **demanding({"kind": {"const": "a"}}, _THEN)}, ("kind",), KINDS, {})
 
 
 _THEN = {"properties": {"x": {"type": "null"}}}
 
 
-def test_a_member_can_be_pinned() -> None:
-    schema = pinned(BASE, "kind", ["b"])
-    assert schema["properties"]["kind"] == {"type": "string", "enum": ["b"]}
-    assert BASE["properties"]["kind"]["enum"] == ["a", "b"]
-    assert len(tabled(schema).wanted) == 1
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"required": []},
+        {"required": ["kind", "z"]},
+        {"properties": {**BASE["properties"], "kind": {"type": "string"}}},
+        {"additionalProperties": False},
+        {"type": ["object", "null"]},
+        with_member({"type": ["string", "null"], "enum": ["a", None]}),
+        with_member({"type": "object", "required": ["z"]}),
+        with_member({"type": "object", "additionalProperties": False}),
+        with_member({"type": "object", "additionalProperties": {"type": "string"}}),
+        with_member({"$ref": "#/properties/x"}),
+        with_member({"minimum": 3}),
+        with_member({}),
+        with_member(True),
+    ],
+)
+def test_a_schema_that_tables_can_say_is_taken(change: dict[str, Any]) -> None:
+    assert tabled({**BASE, **change}).nodes

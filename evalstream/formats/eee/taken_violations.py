@@ -1,0 +1,221 @@
+"""Find the violations of rows that the scanner took: of the schema, of ids, of doubtful rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from evalstream.engine.result import AlikeLines, BlockFindings, LineViolations, Room
+from evalstream.formats.eee.row_groups import RowGroup, is_aggregated_notice, notice_key
+from evalstream.formats.eee.row_templates import SOUND, Key, Template
+from evalstream.formats.eee.rules.sample_hash import WRONG_HASH
+from evalstream.formats.eee.rules.version import ES216
+from evalstream.model.finding import Violation
+from evalstream.parsing import json
+from evalstream.parsing.native.binding import DOUBTFUL_HASH, Flag, Scanner
+
+if TYPE_CHECKING:
+    from evalstream.formats.eee.fast_block import FastPath
+    from evalstream.formats.eee.scanned_rows import ScannedRows
+    from evalstream.stats.tally import Tally
+
+Row = Mapping[str, Any]
+
+
+_Likeness = tuple[int, int, int]
+"""What decides the violations of a row: its ids, its signature, and its doubts."""
+
+
+class TakenViolations:
+    """The violations of taken rows of one block.
+
+    A row is parsed only if a rule is in doubt or a violation may be shown; of all others the
+    violations follow from their likeness.
+    """
+
+    def __init__(
+        self,
+        fast_path: FastPath,
+        data: bytes,
+        tally: Tally,
+        findings: BlockFindings,
+        groups: Mapping[int, RowGroup],
+        scanner: Scanner,
+    ) -> None:
+        self._fast_path, self._data, self._tally = fast_path, data, tally
+        self._findings, self._groups, self._scanner = findings, groups, scanner
+        self._keys: dict[tuple[int, int], Key] = {}
+
+    def of(
+        self, rows: ScannedRows, offset: Callable[[int, int], int]
+    ) -> tuple[list[LineViolations], list[AlikeLines]]:
+        """Return the violations of rows that may be shown, in order, and those of the others."""
+        likenesses = _likenesses(rows)
+        imperfect = self._imperfect(likenesses)
+        if not imperfect:
+            return [], []
+        batch = _Batch(rows, offset, likenesses)
+        doubtful: list[int] = []
+        certain: list[AlikeRows] = []
+        for likeness, places in imperfect.items():
+            if likeness[2] & _UNCERTAIN:
+                doubtful += places
+            else:
+                certain += self._alike(batch, likeness, places)
+        shown, hidden = _parted(certain, self._findings.room())
+        for places, violations in hidden:
+            self._count_fitting(violations, batch.numbers[places[0]], len(places))
+        found = [self._of_row(batch, place) for place in sorted([*doubtful, *shown])]
+        alike = [
+            AlikeLines([batch.numbers[place] for place in places], violations)
+            for places, violations in hidden
+        ]
+        return [line for line in found if line.violations], alike
+
+    def _imperfect(self, likenesses: list[_Likeness]) -> dict[_Likeness, list[int]]:
+        """Return the rows that are not certainly sound, by what decides their violations."""
+        by_likeness: dict[_Likeness, list[int]] = {}
+        for likeness in {*likenesses}:
+            group = self._groups[likeness[0]]
+            if likeness[1] or likeness[2] or group.violations or group.is_unknown:
+                by_likeness[likeness] = []
+        if len(by_likeness) == 1 and by_likeness.keys() == {*likenesses}:
+            return {likeness: [*range(len(likenesses))] for likeness in by_likeness}
+        if by_likeness:
+            for place, likeness in enumerate(likenesses):
+                if likeness in by_likeness:
+                    by_likeness[likeness].append(place)
+        return by_likeness
+
+    def _alike(self, batch: _Batch, likeness: _Likeness, places: list[int]) -> Iterator[AlikeRows]:
+        """Return rows of one likeness with the violations that they have in common."""
+        shared = [*self._groups[likeness[0]].violations]
+        if likeness[2]:
+            shared.append(WRONG_HASH)
+        first = self._template(batch, likeness, places[0])
+        if first is SOUND or self._fast_path.templates.is_shared(self._key(likeness)):
+            yield places, [*first.violations, *shared]
+            return
+        by_shape: dict[int, list[int]] = {}
+        for place in places:
+            by_shape.setdefault(batch.shapes[place], []).append(place)
+        for some in by_shape.values():
+            yield some, [*self._template(batch, likeness, some[0]).violations, *shared]
+
+    def _of_row(self, batch: _Batch, place: int) -> LineViolations:
+        """Return all violations of a row."""
+        likeness, number = batch.likenesses[place], batch.numbers[place]
+        group = self._groups[likeness[0]]
+        row = json.fast(self._data[batch.starts[place] : batch.stops[place]])
+        template = self._template(batch, likeness, place, row)
+        self._count_fitting(template.violations, number, 1)
+        found = [*template.filled(row), *group.violations]
+        if likeness[2]:
+            found += self._of_doubtful_rules(row, likeness[2], number)
+        offset = batch.offset(number, batch.starts[place])
+        return LineViolations(number, offset, row.get("sample_id"), found)
+
+    def _of_doubtful_rules(self, row: Row, doubts: int, number: int) -> Iterator[Violation]:
+        for doubt, check in self._fast_path.checks:
+            if doubts & doubt:
+                for violation in check(row):
+                    if is_aggregated_notice(violation):
+                        self._tally.notices.add(notice_key(violation), number)
+                    else:
+                        yield violation
+        if doubts & _WRONG_HASH:
+            yield self._fast_path.wrong_hash(row)
+        elif doubts & DOUBTFUL_HASH:
+            wrong = self._fast_path.check_hash(row, number, self._tally)
+            if wrong is not None:
+                yield wrong
+
+    def _template(
+        self, batch: _Batch, likeness: _Likeness, place: int, row: Row | None = None
+    ) -> Template:
+        if not likeness[1] and not self._groups[likeness[0]].is_unknown:
+            return SOUND
+        key, templates = self._key(likeness), self._fast_path.templates
+        known = templates.known(key, batch.shapes[place])
+        if known is not None:
+            return known
+        if row is None:
+            row = json.fast(self._data[batch.starts[place] : batch.stops[place]])
+        made = templates.made(key, batch.shapes[place], row)
+        if likeness[1] and templates.is_shared(key):
+            self._scanner.ignore_shapes(likeness[1])
+        return made
+
+    def _key(self, likeness: _Likeness) -> Key:
+        key = self._keys.get(likeness[:2])
+        if key is None:
+            group, number = self._groups[likeness[0]], likeness[1]
+            unknown = group.declared if group.is_unknown else None
+            key = unknown, self._scanner.signature(number) if number else b""
+            self._keys[likeness[:2]] = key
+            if number and self._fast_path.templates.is_shared(key):
+                self._scanner.ignore_shapes(number)
+        return key
+
+    def _count_fitting(self, violations: Sequence[Violation], first: int, times: int) -> None:
+        """Count rows that another version fits."""
+        for violation in violations:
+            if violation.code == ES216.code:
+                versions = frozenset(violation.expected["enum"])
+                self._tally.fitting.add(versions, first, times)
+
+
+AlikeRows = tuple[list[int], Sequence[Violation]]
+"""The places of rows with the same violations, but for the values in them."""
+
+_WATCHED: Final = 1 << 32
+"""The doubt about the rules that the scanner does not test."""
+
+_WRONG_HASH: Final = 1 << 33
+"""Not a doubt: no recipe gives the hash."""
+
+_UNCERTAIN: Final = _WRONG_HASH - 1
+
+
+def doubt_of(bit: int | None) -> int:
+    """Return the doubt about a rule by its bit, None for a rule that the scanner does not test."""
+    return _WATCHED if bit is None else 1 << bit
+
+
+def _likenesses(rows: ScannedRows) -> list[_Likeness]:
+    doubts: Sequence[int] = rows.doubts
+    for flag, doubt in ((Flag.WATCHED, _WATCHED), (Flag.WRONG_HASH, _WRONG_HASH)):
+        if rows.have(flag):
+            flags = zip(doubts, rows.column("flags"), strict=True)
+            doubts = [known | doubt if said & flag else known for known, said in flags]
+    return [*zip(rows.column("scope"), rows.column("signature"), doubts, strict=True)]
+
+
+def _parted(alike: list[AlikeRows], room: Room) -> tuple[list[int], list[AlikeRows]]:
+    """Return the rows of which a violation may be shown, and the others."""
+    keys = [room.keys(violations) for _, violations in alike]
+    hidden: list[list[int]] = []
+    candidates: list[tuple[int, int]] = []
+    for number, (places, _) in enumerate(alike):
+        most = room.of(keys[number])
+        candidates += [(place, number) for place in places[:most]]
+        hidden.append([] if most is None else places[most:])
+    shown: list[int] = []
+    for place, number in sorted(candidates):
+        if room.of(keys[number]) == 0:
+            hidden[number].append(place)
+        else:
+            room.take(keys[number])
+            shown.append(place)
+    pairs = zip(hidden, alike, strict=True)
+    return shown, [(sorted(places), violations) for places, (_, violations) in pairs if places]
+
+
+class _Batch:
+    """Columns of taken rows."""
+
+    def __init__(
+        self, rows: ScannedRows, offset: Callable[[int, int], int], likenesses: list[_Likeness]
+    ) -> None:
+        self.numbers, self.offset, self.likenesses = rows.numbers, offset, likenesses
+        self.starts, self.stops, self.shapes = map(rows.column, ("start", "stop", "shape"))
