@@ -19,7 +19,7 @@ from commands import started
 from hypothesis import given
 from hypothesis import strategies as st
 from odd_files import LONGEST, odd_files
-from rows import bytes_of, reported, sound_rows, write_run
+from rows import bounded, bytes_of, reported, sound_rows, write_run
 from worker_tasks import check_or_die, check_or_die_once
 
 import evalstream
@@ -150,6 +150,7 @@ def test_a_signal_ends_a_stream_with_what_was_read(tmp_path: Path, number: signa
     assert (seen, run["rows"], run["verdict"]) == (ROWS * 40, 1600, "failed")
 
 
+@bounded(max_examples=100)
 @given(
     data=odd_files(),
     length=st.integers(1, 4000),

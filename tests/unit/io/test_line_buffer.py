@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rows import bounded
 
 from evalstream.io import line_buffer
 from evalstream.io.line_buffer import LineBuffer
@@ -31,6 +32,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line_buffer, "WORTH_SHARING_BYTES", 8)
 
 
+@bounded(max_examples=100)
 @given(steps=STEPS, count=st.integers(0, 3))
 def test_a_buffer_gives_what_was_put_in(steps: list[tuple[str, Any]], count: int) -> None:
     slots = SharedSlots(count, SIZE) if count else None
