@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from corpus import expectations, needs_corpus, reader_of
 from paths import EXAMPLES
-from rows import hashed
+from rows import hashed, valid_row
 
 import evalstream
 from evalstream.model.finding import Finding, Severity
@@ -116,15 +116,15 @@ def test_the_lines_around_are_judged(case: Case, tmp_path: Path) -> None:
 @both_engines
 @every_line
 def test_no_case_is_accepted_as_a_row(case: Case, engine: str) -> None:
-    assert reader_of("auto", engine).accept(text_of(case)) is None
-    assert reader_of("0.2.0", engine).accept(text_of(case)) is None
+    assert valid_row(reader_of("auto", engine), text_of(case)) is None
+    assert valid_row(reader_of("0.2.0", engine), text_of(case)) is None
 
 
 @both_engines
 @every_broken_line
 def test_a_row_with_a_broken_value_is_not_accepted(case: Case, engine: str) -> None:
     line = row("broken", metadata={"value": "here"}).replace(b'"here"', text_of(case))
-    accepted = reader_of("0.2.0", engine).accept(line)
+    accepted = valid_row(reader_of("0.2.0", engine), line)
     if accepted is not None:
         # What is no JSON by itself can be JSON in a row, such as a text cut in two.
         assert accepted == json.loads(line)
@@ -134,7 +134,7 @@ def test_a_row_with_a_broken_value_is_not_accepted(case: Case, engine: str) -> N
 @every_sound_line
 def test_a_row_with_a_sound_value_is_accepted(case: Case, engine: str) -> None:
     line = row("sound", metadata={"value": "here"}).replace(b'"here"', text_of(case))
-    accepted = reader_of("0.2.0", engine).accept(line)
+    accepted = valid_row(reader_of("0.2.0", engine), line)
     assert accepted == json.loads(line)
 
 

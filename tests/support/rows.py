@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from paths import EXAMPLES, PAIRS
 
 import evalstream
+from evalstream.formats.eee.row_reader import RowReader, parse
 from evalstream.io.output import Output
 from evalstream.model.options import Options
 from evalstream.reporters.json import JsonReporter
@@ -86,6 +87,12 @@ def sound_rows(version: str = "0.2.0", count: int = 8) -> list[Row]:
 def line_of(row: Any) -> bytes:
     """Write a row as one line, with its newline."""
     return json.dumps(row).encode() + b"\n"
+
+
+def valid_row(reader: RowReader, line: bytes) -> Any:
+    """Return the row of a line that is certainly well formed, else None."""
+    row = parse(line)
+    return row if reader.is_valid(row) else None
 
 
 def bytes_of(rows: Sequence[Any]) -> bytes:
