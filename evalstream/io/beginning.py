@@ -99,6 +99,10 @@ def _decompressed(path: str, most: int) -> Iterator[bytes]:
 
     Raises OSError, CannotCheck, and ValueError for an invalid path.
     """
+    # A named pipe is not even opened: its writer would take this process for its reader, and die of
+    # the close.
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        return
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
