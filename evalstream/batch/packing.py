@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby, islice
 from typing import Final, NamedTuple
@@ -18,6 +18,7 @@ from evalstream.formats.registry import CATALOGUE
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.block import MEBIBYTE
+from evalstream.model.data_class import replace
 from evalstream.model.errors import WorkerLost
 from evalstream.model.finding import Finding, FindingList, Violation
 from evalstream.model.options import Options

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from evalstream.engine.harness_logs import log_of
 from evalstream.io.beginning import Beginning
 from evalstream.parsing.json import fast
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.peek import PEEK_BYTES
 
 JSONL: Final = "jsonl"
@@ -18,15 +18,15 @@ WIDE: Final = "wide"
 FOREIGN: Final = "foreign"
 
 _WIDE: Final = {
-    "UTF-32": re.compile(
+    "UTF-32": LazyPattern(
         rb"\xff\xfe\0\0|\0\0\xfe\xff|\{\0\0\0[ -~\r\n]\0\0\0|\0\0\0\{\0\0\0[ -~\r\n]"
     ),
-    "UTF-16": re.compile(rb"\xff\xfe|\xfe\xff|\{\0[ -~\r\n]\0|\0\{\0[ -~\r\n]"),
+    "UTF-16": LazyPattern(rb"\xff\xfe|\xfe\xff|\{\0[ -~\r\n]\0|\0\{\0[ -~\r\n]"),
 }
 """A byte order mark, or an opening brace and the next character in UTF-16 or UTF-32."""
 
-_OPENING: Final = re.compile(rb"\s*\[\s*")
-_FIRST_ROW: Final = re.compile(rb"\s*\[\s*\{")
+_OPENING: Final = LazyPattern(rb"\s*\[\s*")
+_FIRST_ROW: Final = LazyPattern(rb"\s*\[\s*\{")
 
 _BETWEEN_ROWS: Final = b"}\n{"
 """Bytes that no JSON document has: `{` never follows `}`, and a string contains no newline."""

@@ -7,7 +7,6 @@ import stat
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -29,6 +28,7 @@ from evalstream.io.remote import is_remote
 from evalstream.io.standard_input import STANDARD_INPUT
 from evalstream.io.stream import StreamSource
 from evalstream.model.block import Block, ByteStream
+from evalstream.model.data_class import DataClass
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN
@@ -47,8 +47,7 @@ SORTING_IDLE_SECONDS: Final = 0.005
 """Pause in the input after which rows are checked if a consumer waits for them."""
 
 
-@dataclass(slots=True)
-class OpenRows:
+class OpenRows(DataClass):
     """The opened rows of a run: their source, and what was recognised.
 
     `head` holds the first rows, line by line, until `take_head`; `packed` names their compression;

@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import IO, Final
 
 from evalstream.engine.result import BlockResult, LineStatus
@@ -18,12 +17,14 @@ from evalstream.io.overwriting import is_device, is_same_file
 from evalstream.io.remote import is_remote, shown
 from evalstream.io.writing import write_all
 from evalstream.model.block import MEBIBYTE, Block, Bytes
+from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotWrite, UsageError
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.run import STDIN
 from evalstream.model.signals import Stopped
 from evalstream.parsing.json import dumps
+from evalstream.parsing.lazy_regex import LazyPattern
 
 SIDECAR: Final = ".findings.jsonl"
 """The suffix of the file with the findings of rejected rows."""
@@ -31,7 +32,7 @@ SIDECAR: Final = ".findings.jsonl"
 MOST_HELD: Final = 16
 """How many chunks wait for standard output while the rest of their block is written elsewhere."""
 
-_BLANKS = re.compile(rb"^(?:[ \t\r]*+\n)++|^[ \t\r]++\Z", re.MULTILINE)
+_BLANKS = LazyPattern(rb"^(?:[ \t\r]*+\n)++|^[ \t\r]++\Z", re.MULTILINE)
 """Blank lines, which are not rows."""
 
 Sink = Callable[[Bytes], object]

@@ -6,7 +6,6 @@ import os
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +25,7 @@ from evalstream.io.remote import is_remote
 from evalstream.io.shared_slots import SharedSlots
 from evalstream.io.stream import StreamSource
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, Lines
+from evalstream.model.data_class import DataClass, field
 from evalstream.model.errors import BrokenCompression, CannotCheck, ExecutorLost, MissingExtra
 from evalstream.model.finding import PlacedViolation, Severity, Violation
 from evalstream.model.options import Options
@@ -57,8 +57,7 @@ BREAKS: Final = {rule.name: rule for rule in (ES003, ES103, ES104, ES113)}
 """The rules that a broken array of rows violates; no further finding of them is possible."""
 
 
-@dataclass(slots=True)
-class RowPass:
+class RowPass(DataClass):
     """One pass over an input, and its result.
 
     `digests` are those of the whole input, by what they cover (`stored`, `unpacked` or `rows`) and

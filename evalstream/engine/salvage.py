@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import IO, Any, Final
 
 from evalstream.engine.array_rows import ArrayRemainder
@@ -16,6 +15,7 @@ from evalstream.io.output import Output
 from evalstream.io.overwriting import refuse_overwriting
 from evalstream.io.stream import StreamSource
 from evalstream.model.block import MEBIBYTE, Block
+from evalstream.model.data_class import DataClass, field
 from evalstream.model.errors import CannotCheck
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Options
@@ -32,8 +32,7 @@ EXCERPT_BYTES: Final = MEBIBYTE
 """Most bytes of one entry in the file of other bytes; a longer part makes several entries."""
 
 
-@dataclass(slots=True)
-class Salvage:
+class Salvage(DataClass):
     """The outcome of a salvage.
 
     `rows` counts the whole rows, `lost` the parts between them and `lost_bytes` their bytes;

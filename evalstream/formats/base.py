@@ -1,7 +1,5 @@
 """The protocols of a format: all that the registry, discovery and batch know about formats."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache

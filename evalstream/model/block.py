@@ -1,8 +1,6 @@
 """Blocks of whole lines, and the byte streams that they are cut from."""
 
-from __future__ import annotations
-
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, Self
 
 from evalstream.model.shared_bytes import SharedBytes
 
@@ -48,7 +46,7 @@ class Block(NamedTuple):
         data = self.data or b""
         return bytes(data.view) if isinstance(data, SharedBytes) else data
 
-    def unshared(self) -> Block:
+    def unshared(self) -> Self:
         """Return the block with bytes of its own, for processes that do not share them."""
         if isinstance(self.data, SharedBytes):
             return self._replace(data=self.content)

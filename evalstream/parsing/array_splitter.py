@@ -151,10 +151,10 @@ class ArraySplitter:
         self._needed = 0
         found = self._split_fast()
         self._drop_consumed()
-        # In Latin-1 one byte is one character, so positions in the text are byte offsets.
-        self._text = self._data.decode("latin-1")
-        while self._advance(found):
-            pass
+        if self._split_slowly(found):
+            found += self._split_fast()
+            self._drop_consumed()
+            self._split_slowly(found)
         if self._expected is _Expected.NOTHING:
             self._position = len(self._data)
         self._drop_consumed()
@@ -203,6 +203,17 @@ class ArraySplitter:
             found.append(Element(data[start:position], offset + start, line))
         self._position = self._counted = position
         return found
+
+    def _split_slowly(self, found: list[Element]) -> bool:
+        """Read element by element; return True if a first separator was seen, which ends it."""
+        # In Latin-1 one byte is one character, so positions in the text are byte offsets.
+        self._text = self._data.decode("latin-1")
+        is_first = not self._separator
+        while self._advance(found):
+            if is_first and self._separator:
+                self._drop_consumed()
+                return True
+        return False
 
     def _next(self, length: int) -> Element:
         """Skip the separators and return the next element, of `length` bytes."""

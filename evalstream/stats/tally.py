@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from evalstream.model.data_class import DataClass, field
 from evalstream.stats.score_sums import ScoreSums
 
 Key = TypeVar("Key", bound=Hashable)
@@ -60,8 +60,7 @@ class FirstSeenCounter(Generic[Key]):
         raise TypeError("unhashable")
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(DataClass):
     """Counts over the lines of a block, or of a whole file once merged.
 
     `lines` counts all lines, `rows` those that are not blank, `unread` the rows that cannot be

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +19,7 @@ from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.expectations import unmet_expectations
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.file_violations import FileViolations
-from evalstream.formats.eee.probe import probe_context
+from evalstream.formats.eee.probe import probe_context, rowless_context
 from evalstream.formats.eee.record_digest import record_digest
 from evalstream.formats.eee.rules.datastore import ES902, are_undeclared
 from evalstream.formats.eee.rules.recompute import summaries
@@ -36,6 +35,7 @@ from evalstream.io.overwriting import is_device
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.block import Lines
+from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, PlacedViolation, Severity, Violation
 from evalstream.model.options import Options
@@ -60,6 +60,7 @@ JOINING: Final = ("ES6", "ES8")
 """The families of rules that compare rows with their aggregate."""
 
 RUN_RULES: Final = tuple(rule for rule in CATALOGUE.values() if rule.run is not None)
+PATH_RULES: Final = tuple(rule for rule in RUN_RULES if rule.about_paths)
 AGGREGATE_RULES: Final = tuple(rule for rule in CATALOGUE.values() if rule.aggregate is not None)
 
 
@@ -134,9 +135,8 @@ class RunCheck:
             prepare(self._options, self._aggregate)
         try:
             head = rows.open(self._run.rows) if self._run.rows else b""
-            context = probe_context(self._options, self._aggregate, head)
+            context = self._context(head)
             del head  # it may have 8 MiB
-            context.checker()
             collector = Collector(context, rows.name, self._show)
             try:
                 rows.run(collector)
@@ -158,6 +158,16 @@ class RunCheck:
                 collector.close()
         finally:
             rows.close()
+
+    def _context(self, head: bytes) -> RowContext:
+        """Return the context of the rows, if there are any. Raises UsageError for a bad schema."""
+        options, is_rowless = self._options, self._run.rows is None
+        if is_rowless and options.schema is None and options.routing.seal_to is None:
+            return rowless_context(options)
+        context = probe_context(options, self._aggregate, head)
+        if is_rowless:
+            context.checker()
+        return context
 
     def _algorithms(self) -> tuple[str, ...]:
         """Return the digests to compute: all if the aggregate does not name one yet."""
@@ -376,7 +386,7 @@ class RunCheck:
         enabled = facts.context.enabled
         unreadable = facts.aggregate is None and facts.aggregate_path is not None
         orphaned = ES902.code in enabled and are_undeclared(facts)
-        for rule in RUN_RULES:
+        for rule in RUN_RULES if looked_at else PATH_RULES:
             if rule.run is None or rule.code not in enabled:
                 continue
             if self._awaited and rule.code.startswith(JOINING):
@@ -384,8 +394,7 @@ class RunCheck:
             # Another rule explains why the rows are not sealed.
             if rule is ES506 and (unreadable or orphaned or self._options.routing.seal_to):
                 continue
-            if looked_at or rule.about_paths:
-                yield from rule.run(facts)
+            yield from rule.run(facts)
 
     @property
     def _is_documentation(self) -> bool:

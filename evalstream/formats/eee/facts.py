@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from evalstream.formats.eee.aggregate import Aggregate, Result
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.recompute import Recomputed, recomputed
+from evalstream.model.data_class import field
 from evalstream.rules.base import FileFacts
 from evalstream.stats.duplicates import Coverage, ResultCoverage
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunFacts(FileFacts):
+class RunFacts(FileFacts, frozen=True, kw_only=True):
     """The facts of a run after all its rows are read.
 
     `path` is None for a stream, `aggregate_path` is None without a readable aggregate; `beside` are

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
@@ -16,6 +15,7 @@ from evalstream.formats.eee.catalogue import CATALOGUE
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.sample_hash import RECIPES, equivalent_recipes, matching_recipes
 from evalstream.io.digest import ALGORITHM_OF_LENGTH, is_hex_digest, normalised
+from evalstream.model.data_class import replace
 from evalstream.model.options import Options
 from evalstream.parsing import json
 
@@ -49,6 +49,11 @@ def probe_context(options: Options, aggregate: Aggregate | None, head: bytes) ->
         results=aggregate.joinable(),
         library=aggregate.library,
     )
+
+
+def rowless_context(options: Options) -> RowContext:
+    """Return the context for a run without rows: the rules that hold, and nothing about rows."""
+    return RowContext(options=options, selection=CATALOGUE.selection(options), links=options.links)
 
 
 class _Rows:

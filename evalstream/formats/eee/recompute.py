@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -13,6 +11,8 @@ from typing import Final, NamedTuple
 
 from evalstream.formats.eee.aggregate import Aggregate, Result
 from evalstream.formats.eee.claims import Claims
+from evalstream.model.data_class import DataClass
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.agreement import Agreement, agreement, agrees, as_float
 from evalstream.stats.duplicates import ResultCoverage
 from evalstream.stats.score_sums import FRACTION_BITS, ScoreSums
@@ -23,7 +23,7 @@ USUAL_QUANTILE: Final = 1.96
 """The value that many writers use for the normal quantile of 95 %, which is 1.95996…"""
 
 _STATISTICS: Final = {
-    statistic: re.compile(rf"(?:^|[^a-z])(?:{words})[0-9]*$")
+    statistic: LazyPattern(rf"(?:^|[^a-z])(?:{words})[0-9]*$")
     for statistic, words in {
         "standard deviation": "std|stdev|std_?dev|standard[ _]deviation",
         "standard error": "stderr|std_?err|sem|standard[ _]error",
@@ -48,8 +48,7 @@ class Spread(NamedTuple):
         return self.deviation / math.sqrt(self.number)
 
 
-@dataclass(frozen=True)
-class Recomputed:
+class Recomputed(DataClass, frozen=True):
     """One result: its claims, and the figures recomputed from the rows that join it.
 
     `scores` is None if no row joins it; `cover` holds the samples that its rows score.

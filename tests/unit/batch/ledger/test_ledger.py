@@ -15,7 +15,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -34,6 +33,7 @@ from evalstream.batch.ledger.run_state import RunState, state_of
 from evalstream.batch.single import check_any
 from evalstream.io.output import Output
 from evalstream.io.progress import Progress
+from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.options import Options, RowRouting
