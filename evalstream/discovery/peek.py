@@ -189,7 +189,13 @@ def is_array(head: bytes) -> bool:
 
 
 def _opened(path: str, flags: int) -> int:
-    """Open a file without blocking; opening a pipe would wait for a writer."""
+    """Open a file without blocking.
+
+    Raises FileNotFoundError for a named pipe: its writer would take this process for its reader,
+    and die of the close.
+    """
+    if stat.S_ISFIFO(os.stat(path).st_mode):
+        raise FileNotFoundError(path)
     return os.open(path, flags | os.O_NONBLOCK)
 
 

@@ -7,7 +7,8 @@ import os
 from collections.abc import Iterator
 from typing import IO, Any, Final
 
-from evalstream.engine.open_rows import ArrayRemainder, OpenRows, Source, open_rows
+from evalstream.engine.array_rows import ArrayRemainder
+from evalstream.engine.open_rows import OpenRows, Source, open_rows
 from evalstream.engine.routing import line_ends
 from evalstream.io.names import printable
 from evalstream.io.output import Output
@@ -121,7 +122,7 @@ class _Salvager:
             if rest is not None:
                 self._take_overlong(block, rest)
             else:
-                self._take(block, block.data)
+                self._take(block, block.content)
             self._read_to = block.offset + block.length
 
     def take_unfinished(self, source: Source) -> None:
@@ -189,7 +190,7 @@ class _Salvager:
         offset = block.offset
         with rest:
             rest.seek(0)
-            data = block.data or b""
+            data = block.content
             while data:
                 self._lose(data, self._line, offset, TOO_LONG)
                 offset += len(data)

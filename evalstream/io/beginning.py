@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.io.compression import DecompressingReader, compression_of
 from evalstream.io.file_names import is_rows_name
-from evalstream.io.stream import PrefixedReader
+from evalstream.io.readers import PrefixedReader
 from evalstream.model.block import ByteStream
 from evalstream.model.errors import CannotCheck
 from evalstream.parsing.json import UTF8_MARK, fast
@@ -149,6 +149,10 @@ def _decompressed(path: str, most: int) -> Iterator[bytes]:
 
     Raises OSError, CannotCheck, and ValueError for an invalid path.
     """
+    # A named pipe is not even opened: its writer would take this process for its reader, and die of
+    # the close.
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        return
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -169,7 +173,7 @@ def _read_pieces(reader: ByteStream, most: int) -> Iterator[bytes]:
         yield piece
 
 
-class _Plain:
+class _Plain(ByteStream):
     """The bytes of a regular file, in small pieces."""
 
     def __init__(self, descriptor: int) -> None:

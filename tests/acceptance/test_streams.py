@@ -32,7 +32,8 @@ from evalstream.executors import pool, serial
 from evalstream.executors.base import run_in_order
 from evalstream.io import stream
 from evalstream.io.follow import FollowedFile
-from evalstream.io.stream import DescriptorReader, PrefixedReader, StreamSource, TappedReader
+from evalstream.io.readers import DescriptorReader, PrefixedReader, TappedReader
+from evalstream.io.stream import StreamSource
 from evalstream.model.block import Block
 
 TORN = b'{"schema_version": "0.2.0", torn\n'

@@ -150,6 +150,7 @@ class RunCheck:
         try:
             head = rows.open(self._run.rows) if self._run.rows else b""
             context = self._context(rows, head)
+            del head  # it may have 8 MiB
             collector = Collector(context, rows.name, self._show)
             try:
                 rows.run(collector)
