@@ -7,7 +7,7 @@ from evalstream.model.uninterrupted import uninterrupted
 
 with uninterrupted():
     from evalstream._version import __version__
-    from evalstream.api import Salvage, check, merge, salvage, seal
+    from evalstream.api import check, merge, seal
     from evalstream.formats.registry import CATALOGUE
     from evalstream.model.errors import (
         BrokenCompression,
@@ -27,6 +27,7 @@ with uninterrupted():
 
 if TYPE_CHECKING:
     from evalstream.batch.parts import PartReporter
+    from evalstream.engine.salvage import Salvage, salvage
     from evalstream.reporters.base import Reporter
     from evalstream.reporters.github import GithubReporter
     from evalstream.reporters.json import JsonReporter
@@ -76,14 +77,16 @@ _IMPORTED_WHEN_USED: Final = {
     "LiveTextReporter": "evalstream.reporters.text",
     "PartReporter": "evalstream.batch.parts",
     "Reporter": "evalstream.reporters.base",
+    "Salvage": "evalstream.engine.salvage",
     "TextReporter": "evalstream.reporters.text",
+    "salvage": "evalstream.engine.salvage",
 }
-"""Public classes by the modules that have them: most programs need none of these."""
+"""Public names by the modules that have them: most programs need none of these."""
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of this module
 
     def __getattr__(name: str) -> Any:
-        """Import a public class when it is used. Raises AttributeError for other names."""
+        """Import a public name when it is used. Raises AttributeError for other names."""
         if name not in _IMPORTED_WHEN_USED:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module

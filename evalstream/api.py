@@ -1,4 +1,4 @@
-"""The Python API: check, seal, merge and salvage, with every option as a typed keyword."""
+"""The Python API: check, seal and merge, with every option as a typed keyword."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from evalstream.batch.single import check_any
 from evalstream.discovery.inputs import find_all
 from evalstream.discovery.overlap import without_overlap
 from evalstream.engine.routing import check_routing, outputs_of
-from evalstream.engine.salvage import Salvage, salvage
 from evalstream.formats.registry import CATALOGUE
 from evalstream.io.overwriting import Outputs, journaled
 from evalstream.io.progress import Progress
@@ -27,8 +26,6 @@ from evalstream.reporters.base import Reporter
 if TYPE_CHECKING:
     from evalstream.batch.parts import PartReporter
     from evalstream.batch.shards import Shard
-
-__all__ = ["Salvage", "check", "merge", "salvage", "seal"]
 
 Input = str | os.PathLike[str]
 

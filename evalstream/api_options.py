@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from evalstream.formats.registry import CATALOGUE, main_format
 from evalstream.formats.registry import NAMES as FORMATS
+from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.options import OPTIONS, ROUTING_OPTIONS, Options, RowRouting
 from evalstream.parsing import json

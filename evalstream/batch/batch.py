@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evalstream.batch.cross_run.index import CrossRunIndex
@@ -18,6 +17,7 @@ from evalstream.batch.results import ResultStore
 from evalstream.batch.scheduler import BatchScheduler
 from evalstream.batch.shards import Shard
 from evalstream.formats.registry import CATALOGUE, main_format
+from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options, RowRouting

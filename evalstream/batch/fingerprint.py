@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict
 from typing import Any, Final
 
 from evalstream._version import __version__
+from evalstream.model.data_class import values_of
 from evalstream.model.finding import Severity
 from evalstream.model.options import Options, RowRouting
 from evalstream.parsing.json import canonical
@@ -19,8 +19,10 @@ WITHOUT_EFFECT: Final = frozenset(
 
 def verdict_options(options: Options) -> dict[str, Any]:
     """Return the options that affect a report, as JSON values."""
-    values = {name: value for name, value in asdict(options).items() if name not in WITHOUT_EFFECT}
-    values["fail_on"] = options.fail_on.label
+    values = {
+        name: value for name, value in values_of(options).items() if name not in WITHOUT_EFFECT
+    }
+    values["fail_on"], values["routing"] = options.fail_on.label, values_of(options.routing)
     return {
         name: list(value) if isinstance(value, tuple) else value for name, value in values.items()
     }

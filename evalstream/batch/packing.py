@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby, islice
 from typing import Final, NamedTuple
@@ -14,10 +14,11 @@ from evalstream.batch.single import UNCHECKED, check_any, not_checked
 from evalstream.discovery.unrecognised import Unrecognised
 from evalstream.engine.collector import finding_of
 from evalstream.executors.base import Backend, run_in_order
-from evalstream.formats.registry import CATALOGUE
+from evalstream.formats.registry import CATALOGUE, main_format
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.block import MEBIBYTE
+from evalstream.model.data_class import replace
 from evalstream.model.errors import WorkerLost
 from evalstream.model.finding import Finding, FindingList, Violation
 from evalstream.model.options import Options
@@ -28,6 +29,9 @@ from evalstream.rules.inputs import ES001, ES005, ES008
 BUNDLE_RUNS: Final = 32
 BUNDLE_BYTES: Final = 2 * MEBIBYTE
 """Most runs, and bytes of rows, per task: enough to outweigh the cost of a task."""
+
+FULL_COLLECTION_EVERY: Final = 32
+"""After so many bundles the garbage collector also visits the objects that outlived a bundle."""
 
 WORTH_WORKERS: Final = 2
 """Number of bundles from which starting workers pays off."""
@@ -86,6 +90,8 @@ def check_bundles(
 
     A run that kills its worker on each attempt counts as not checked.
     """
+    if backend.inherit_modules:
+        main_format().prepare(options, BUNDLE_BYTES)
     check = partial(check_bundle, replace(options, jobs=1, executor="serial"))
     lost = partial(_one_by_one, options, backend, check)
     return run_in_order(backend, check, bundles, lost)
@@ -96,7 +102,7 @@ def check_bundle(options: Options, bundle: RunBundle) -> list[RunResult]:
 
     Workers have no automatic garbage collection, so it runs once per bundle.
     """
-    gc.collect()
+    gc.collect(2 if gc.get_count()[2] >= FULL_COLLECTION_EVERY else 1)
     checked = (check_planned(options, planned, Progress(shown=False)) for planned in bundle.runs)
     return [item._replace(findings=list(item.findings)) for item in checked]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import groupby
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Final
 
 from evalstream.batch.packing import (
@@ -31,6 +31,9 @@ from evalstream.stats.run_links import decode_links, encode_links
 if TYPE_CHECKING:
     from evalstream.batch.ledger.ledger import CachedRun, Ledger
     from evalstream.batch.ledger.run_state import RunState
+
+LOOKED_UP: Final = 64
+"""Number of runs to look up in a ledger with one lock of its file."""
 
 OUTLIER_BYTES: Final = 1 << 30
 OUTLIER_SHARE: Final = 4
@@ -124,15 +127,25 @@ class BatchScheduler:
 
     def _without_entry(self, planned: Iterator[PlannedRun]) -> Iterator[PlannedRun]:
         """Iterate over the runs without a valid entry in the ledger."""
-        for item in planned:
-            STOPPING.check()
-            if self._ledger is not None and isinstance(item.found, Run):
-                find = self._ledger.find(item.found)
-                if find is not None:
-                    self._count(_cached_result(item, find), item.size)
+        while some := list(islice(planned, LOOKED_UP if self._ledger is not None else 1)):
+            cached = self._cached(some)
+            for item in some:
+                STOPPING.check()
+                if item.number in cached:
+                    self._count(_cached_result(item, cached.pop(item.number)), item.size)
                     continue
-                self._states[item.number] = self._ledger.begin(item.found)
-            yield item
+                if self._ledger is not None and isinstance(item.found, Run):
+                    self._states[item.number] = self._ledger.begin(item.found)
+                yield item
+
+    def _cached(self, planned: Sequence[PlannedRun]) -> dict[int, CachedRun]:
+        """Look some runs up in the ledger, and return the results that are valid, by number."""
+        if self._ledger is None:
+            return {}
+        runs = [(item.number, item.found) for item in planned if isinstance(item.found, Run)]
+        found = self._ledger.find_each([run for _, run in runs])
+        results = zip(runs, found, strict=True)
+        return {number: result for (number, _), result in results if result is not None}
 
     def _check_here(self, planned: PlannedRun) -> None:
         """Check a run in this process, with workers for its blocks where that pays off."""

@@ -3,6 +3,6 @@
 from evalstream.model.uninterrupted import uninterrupted
 
 with uninterrupted():
-    from evalstream.cli.app import main
+    from evalstream.cli.program import main
 
 __all__ = ["main"]

@@ -1,24 +1,18 @@
-"""Start the program, and end it with the exit code of its outcome."""
+"""The command line as typer reads it: help, completion, mistakes, and rarely used commands."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sys
-import traceback
 from collections import UserDict
-from collections.abc import Iterator
 from importlib import import_module
-from typing import Annotated, Any, Final, NoReturn
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
 from evalstream._version import __version__
-from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
-from evalstream.model.exit_codes import PIPE_CLOSED, ExitCode, of_signal
-from evalstream.model.signals import STOPPING, Stopped
+from evalstream.cli.program import DECLARED, declared
+from evalstream.cli.typer_command import typer_app
 
 COMMANDS: Final = ("check", "seal", "merge", "rules", "formats", "ledger", "salvage", "schema")
 """The commands in the order of the help; each is in the module of the same name."""
@@ -30,9 +24,15 @@ class _Later(UserDict[str, Any]):
     def __getitem__(self, name: str) -> Any:
         """Return a command. Raises KeyError for an unknown name."""
         if self.data[name] is None:
-            module: Any = import_module(f"evalstream.cli.{name}")
-            self.data.update(get_group(module.commands).commands)
+            self.data.update(get_group(_app_of(name)).commands)
         return self.data[name]
+
+
+def _app_of(name: str) -> typer.Typer:
+    if name in DECLARED:
+        return typer_app(declared(name))
+    found: typer.Typer = import_module(f"evalstream.cli.{name}").commands
+    return found
 
 
 class _Commands(TyperGroup):
@@ -61,33 +61,6 @@ app = typer.Typer(
 )
 
 
-class _PipeClosed(BaseException):
-    """The reader of the output is gone; typer would handle a BrokenPipeError itself."""
-
-
-def main() -> NoReturn:
-    """Run the command line and exit with its code."""
-    STOPPING.listen()
-    try:
-        app(standalone_mode=True)
-    except UsageError as error:
-        stop(str(error), ExitCode.USAGE)
-    except (CannotCheck, CannotWrite) as error:
-        stop(str(error), ExitCode.UNCHECKED)
-    except Stopped as stopped:
-        stop(f"stopped by {stopped.name}; the check is not complete", of_signal(stopped.signal))
-    except _PipeClosed:
-        # Buffered output has no reader; a second error at exit would be printed.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(PIPE_CLOSED)
-    except OSError as error:
-        stop(f"{error.filename or 'the report'}: {error.strerror}", ExitCode.UNCHECKED)
-    except Exception:  # noqa: BLE001 - an internal error must not look like a verdict
-        traceback.print_exc()
-        stop("internal error; the check is not complete", ExitCode.UNCHECKED)
-    sys.exit(ExitCode.PASSED)
-
-
 @app.callback(invoke_without_command=True)
 def _root(
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
@@ -99,18 +72,3 @@ def _root(
         without = "" if library() else ", without its scanner: the checks are the same, but slower"
         typer.echo(f"evalstream {__version__}{without}")
         raise typer.Exit
-
-
-@contextlib.contextmanager
-def guarded() -> Iterator[None]:
-    """Let a closed pipe through typer, which would handle it itself."""
-    try:
-        yield
-    except BrokenPipeError as error:
-        raise _PipeClosed from error
-
-
-def stop(message: str, code: int) -> NoReturn:
-    """Print on stderr why the program ends, and exit with a code."""
-    print(f"evalstream: {message}", file=sys.stderr)
-    sys.exit(code)

@@ -1,87 +1,72 @@
 """The command `check`."""
 
-# The annotations are objects, not text: typer would evaluate each text four times.
+# The annotations are objects, not text, as they are read when the module is imported.
 
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
-
 from evalstream.api import check as run_check
-from evalstream.cli.app import command_group
-from evalstream.cli.help import GroupedCommand
-from evalstream.cli.options import (
-    Format,
-    Inputs,
-    ReportFile,
-    ReportFormat,
-    ShowProgress,
-    with_options,
-)
+from evalstream.cli.command import command
+from evalstream.cli.options import Inputs, ReportFile, ReportFormat, ShowProgress
 from evalstream.cli.output import Target, report_of
 from evalstream.io.overwriting import is_same_file
+from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
-from evalstream.model.options import Group, Options
+from evalstream.model.options import Group, Options, OptionText
 from evalstream.model.run import STDIN
 from evalstream.parsing.json import fast
 from evalstream.parsing.json_schema import compile_schema
 
-commands = command_group()
-
-PART_FORMAT: Final = Format("jsonl")
+PART_FORMAT: Final = "jsonl"
 """The only report format that goes with --shard, though it changes nothing."""
 
-INPUT, EXECUTION = Group.INPUT.value, Group.EXECUTION.value
 
-
-@commands.command(cls=GroupedCommand)
-@with_options(lambda option: option.checks)
+@command(lambda option: option.checks)
 def check(
+    *,
     options: Options,
     inputs: Inputs = None,
     aggregate: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="The aggregate of the one rows file named; the benchmark of an evaluation "
+        OptionText(
+            "The aggregate of the one rows file named; the benchmark of an evaluation "
             "(infereval), the output of a log (harpia), the folder of a document (evalguard).",
-            rich_help_panel=INPUT,
+            Group.INPUT,
+            "FILE",
         ),
     ] = None,
     inputs_file: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE", help="The input of the evaluation (harpia).", rich_help_panel=INPUT
+        OptionText(
+            "The input of the evaluation (harpia).", Group.INPUT, "FILE", former=("--inputs",)
         ),
     ] = None,
-    former_inputs_file: Annotated[str | None, typer.Option("--inputs", hidden=True)] = None,
     files_from: Annotated[
         str | None,
-        typer.Option(
-            metavar="LIST",
-            help="A file, or - for stdin, that lists inputs, separated by newlines or NUL bytes.",
-            rich_help_panel=INPUT,
+        OptionText(
+            "A file, or - for stdin, that lists inputs, separated by newlines or NUL bytes.",
+            Group.INPUT,
+            "LIST",
         ),
     ] = None,
     ledger: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Remember in this file what was checked, and skip what has not changed.",
-            rich_help_panel=EXECUTION,
+        OptionText(
+            "Remember in this file what was checked, and skip what has not changed.",
+            Group.EXECUTION,
+            "FILE",
         ),
     ] = None,
     shard: Annotated[
         str | None,
-        typer.Option(
-            metavar="N/OF",
-            help="Check one part of the runs, for evalstream merge: 3/100, slurm/100 or slurm.",
-            rich_help_panel=EXECUTION,
+        OptionText(
+            "Check one part of the runs, for evalstream merge: 3/100, slurm/100 or slurm.",
+            Group.EXECUTION,
+            "N/OF",
         ),
     ] = None,
     format_: ReportFormat = None,
@@ -89,11 +74,10 @@ def check(
     progress: ShowProgress = None,
     force: Annotated[
         bool,
-        typer.Option(
-            "--force",
-            help="Replace a report and a ledger that evalstream did not write, and seal rows that "
+        OptionText(
+            "Replace a report and a ledger that evalstream did not write, and seal rows that "
             "have errors or do not cover the claims.",
-            rich_help_panel=Group.REPORT.value,
+            Group.REPORT,
         ),
     ] = False,
 ) -> None:
@@ -109,7 +93,6 @@ def check(
     if shard is not None and format_ not in (None, PART_FORMAT):
         raise UsageError("--format cannot be combined with --shard; give it to evalstream merge")
     target = Target(format_, output, is_part=shard is not None, force=force)
-    inputs_file = former_inputs_file if inputs_file is None else inputs_file
     call = partial(
         run_check,
         _named(inputs or [], files_from),

@@ -2,7 +2,8 @@
 
 import typer
 
-from evalstream.cli.app import command_group, guarded
+from evalstream.cli.app import command_group
+from evalstream.cli.program import guarded
 from evalstream.formats.registry import FORMATS
 
 commands = command_group()

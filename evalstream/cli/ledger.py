@@ -6,8 +6,9 @@ import typer
 
 from evalstream.batch.ledger.entries import DAMAGED, entries
 from evalstream.batch.ledger.export import FORMS, export, wrote
-from evalstream.cli.app import command_group, guarded
-from evalstream.cli.options import codes_of
+from evalstream.cli.app import command_group
+from evalstream.cli.command import codes_of
+from evalstream.cli.program import guarded
 from evalstream.cli.replaceable import refuse_foreign
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDOUT, journaled, refuse_overwriting

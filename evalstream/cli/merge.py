@@ -3,23 +3,17 @@
 from functools import partial
 from typing import Annotated
 
-import typer
-
 from evalstream.api import merge as merge_parts
-from evalstream.cli.app import command_group
-from evalstream.cli.help import GroupedCommand
+from evalstream.cli.command import ArgumentText, command
 from evalstream.cli.options import ForceReport, ReportFile, ReportFormat
 from evalstream.cli.output import Target, report_of
 from evalstream.model.options import Options
 
-commands = command_group()
 
-
-@commands.command(cls=GroupedCommand)
+@command()
 def merge(
-    parts: Annotated[
-        list[str], typer.Argument(metavar="PARTS", help="All files that check --shard wrote.")
-    ],
+    *,
+    parts: Annotated[list[str], ArgumentText("PARTS", "All files that check --shard wrote.")],
     format_: ReportFormat = None,
     output: ReportFile = None,
     force: ForceReport = False,

@@ -7,10 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, NoReturn
 
-import typer
-
-from evalstream.cli.app import guarded, stop
-from evalstream.cli.options import Format
+from evalstream.cli.program import guarded, stop
 from evalstream.cli.replaceable import refuse_foreign
 from evalstream.engine.routing import outputs_of
 from evalstream.io.names import printable
@@ -30,7 +27,7 @@ TEXT: Final = "text"
 class Target(NamedTuple):
     """The format of a report, and its destination; with `force` it may replace any other file."""
 
-    form: Format | None
+    form: str | None
     output: str | None
     is_part: bool = False
     force: bool = False
@@ -52,7 +49,7 @@ class Target(NamedTuple):
             from evalstream.batch.parts import PartReporter
 
             return PartReporter(output)
-        form = TEXT if self.form is None else self.form.value
+        form = TEXT if self.form is None else self.form
         if live and form == TEXT:
             from evalstream.reporters.text import LiveTextReporter
 
@@ -82,7 +79,7 @@ def report_of(
         stop(f"stopped by a signal; the verdict is partial{unsealed}", report.exit_code)
     # A last garbage collection would take 0.02 s.
     gc.freeze()
-    raise typer.Exit(report.exit_code)
+    sys.exit(report.exit_code)
 
 
 def _reported(call: Callable[..., Report], routing: RowRouting, target: Target) -> Report:

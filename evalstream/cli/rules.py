@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from evalstream.cli.app import command_group, guarded
+from evalstream.cli.app import command_group
+from evalstream.cli.program import guarded
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.errors import UsageError
 

@@ -1,32 +1,29 @@
 """The command `salvage`."""
 
+import sys
 from typing import Annotated
 
-import typer
-
-from evalstream.cli.app import command_group, guarded
-from evalstream.cli.help import GroupedCommand
-from evalstream.cli.options import Rows, with_options
+from evalstream.cli.command import command
+from evalstream.cli.options import Rows
+from evalstream.cli.program import guarded
 from evalstream.engine.salvage import REST, salvage_lines
 from evalstream.engine.salvage import salvage as salvage_rows
 from evalstream.io.overwriting import STDOUT, refuse_overwriting
-from evalstream.model.options import OPTIONS, Options
-
-commands = command_group()
+from evalstream.model.options import OPTIONS, Options, OptionText
 
 
-@commands.command(cls=GroupedCommand)
-@with_options(lambda option: option is OPTIONS["max_line_bytes"].text)
+@command(lambda option: option is OPTIONS["max_line_bytes"].text)
 def salvage(
+    *,
     options: Options,
     rows: Rows,
-    to: Annotated[str, typer.Option(metavar="FILE", help="Write the whole rows to this file.")],
+    to: Annotated[str, OptionText("Write the whole rows to this file.", metavar="FILE")],
     rest: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write all other bytes to this file, with their offsets "
+        OptionText(
+            "Write all other bytes to this file, with their offsets "
             f"(default: the name of the rows and {REST}).",
+            metavar="FILE",
         ),
     ] = None,
 ) -> None:
@@ -39,5 +36,6 @@ def salvage(
     with guarded():
         saved = salvage_rows(rows, to, rest, max_line_bytes=options.max_line_bytes)
         for line in salvage_lines(saved, to, rest or to + REST):
-            typer.echo(line)
-    raise typer.Exit(saved.exit_code)
+            sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+    sys.exit(saved.exit_code)

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from evalstream.cli.app import command_group, guarded
+from evalstream.cli.app import command_group
+from evalstream.cli.program import guarded
 from evalstream.model.errors import UsageError
 from evalstream.parsing.schema_files import report_schemas, schema_documents, schema_text
 

@@ -1,42 +1,29 @@
 """The command `seal`."""
 
 import sys
-from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
-import typer
-
 from evalstream.api import check as run_check
-from evalstream.cli.app import command_group
-from evalstream.cli.help import GroupedCommand
-from evalstream.cli.options import ReportFile, ReportFormat, Rows, ShowProgress, with_options
+from evalstream.cli.command import command
+from evalstream.cli.options import ReportFile, ReportFormat, Rows, ShowProgress
 from evalstream.cli.output import Target, report_of
-from evalstream.model.options import OPTIONS, Group, Options
-
-commands = command_group()
-
-SEAL = Group.SEAL.value
+from evalstream.model.data_class import replace
+from evalstream.model.options import OPTIONS, Group, Options, OptionText
 
 
-@commands.command(cls=GroupedCommand)
-@with_options(lambda option: option.seals and option is not OPTIONS["force"].text)
+@command(lambda option: option.seals and option is not OPTIONS["force"].text)
 def seal(
+    *,
     options: Options,
     rows: Rows,
-    aggregate: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE", help="The aggregate to seal the rows in.", rich_help_panel=SEAL
-        ),
-    ],
+    aggregate: Annotated[str, OptionText("The aggregate to seal the rows in.", Group.SEAL, "FILE")],
     force: Annotated[
         bool,
-        typer.Option(
-            "--force",
-            help=f"{OPTIONS['force'].text.help.removesuffix('.')}, and replace a report that "
+        OptionText(
+            f"{OPTIONS['force'].text.help.removesuffix('.')}, and replace a report that "
             "evalstream did not write.",
-            rich_help_panel=SEAL,
+            Group.SEAL,
         ),
     ] = False,
     format_: ReportFormat = None,

@@ -53,8 +53,7 @@ class _Near:
 
         Raises OutsideFolder if a link leaves the root.
         """
-        found = self._inside.resolved(below)
-        if found is None or not self._inside.has_file(found):
+        if self._inside.file_at(below) is None:
             return None
         from_own = os.path.relpath(os.path.join(self.root, below), self._own)
         path = os.path.join(self._folder, from_own)

@@ -200,7 +200,7 @@ def key_of(path: str, *, is_folder: bool = False) -> bytes:
 
 def path_of(key: bytes) -> str:
     """Return the path of a key; the path of a folder ends with a slash."""
-    return restored(b"/".join(part[1:] for part in key.split(_END)))
+    return restored(b"/".join([part[1:] for part in key.split(_END)]))
 
 
 _COLUMNS: Final = "key, size, mark, target, kind, declared, detail, rows, leads_out, claimed"

@@ -60,10 +60,8 @@ class Folder:
 
         None if the file does not exist. Raises OutsideFolder if a link leaves the folder.
         """
-        found = self._inside.resolved(below)
-        if found is None or self._exclusion.covers_any(found):
-            return None
-        return found if self._inside.has_file(found) else None
+        found = self._inside.file_at(below)
+        return None if found is None or self._exclusion.covers_any(found) else found
 
     def is_met_anyway(self, below: str) -> bool:
         """Tell whether the walk reaches a file by its own name and the search reads it."""

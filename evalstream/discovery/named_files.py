@@ -31,10 +31,8 @@ _TABLES: Final = """
 """
 
 
-class NamedDocument(NoInput):
+class NamedDocument(NoInput, frozen=True):
     """A named document of another format; `reason` is its format and kind."""
-
-    __slots__ = ()
 
 
 def combined(found: Iterable[FoundRuns]) -> Iterator[FoundRuns]:

@@ -55,9 +55,8 @@ def _files_of(found: Run | NoInput) -> Iterator[str]:
 
 def _files_at(path: str, name: str) -> Iterator[str]:
     """Iterate over the files that a path stands for in a run of one format."""
-    is_folder = path != STDIN and not is_remote(path) and os.path.isdir(path)
-    one = folder_format(name) if is_folder else None
-    if one is None:
+    one = folder_format(name)
+    if one is None or path == STDIN or is_remote(path) or not os.path.isdir(path):
         yield path
     else:
         yield from one.files(path)

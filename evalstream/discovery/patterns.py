@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -11,9 +10,10 @@ from evalstream.io.names import split_root
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import CannotCheck
 from evalstream.model.run import NoInput
+from evalstream.parsing.lazy_regex import LazyPattern
 
-WILD: Final = re.compile(r"[*?\[]")
-_WILD_IN_URL: Final = re.compile(r"[*\[]")
+WILD: Final = LazyPattern(r"[*?\[]")
+_WILD_IN_URL: Final = LazyPattern(r"[*\[]")
 """In a URL a question mark starts the query."""
 
 _WEB: Final = ("http://", "https://")

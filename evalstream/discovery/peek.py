@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import stat
+from collections.abc import Callable
+from functools import partial
+from itertools import chain
 from typing import Final, NamedTuple
 
 import msgspec
@@ -13,7 +17,13 @@ from evalstream.discovery.unrecognised import EVENTS, INDEX, REPORT, UNREADABLE
 from evalstream.engine.harness_logs import FOREIGN
 from evalstream.formats.base import Kind
 from evalstream.formats.registry import FORMATS, MAIN, kind_late, kind_of, main_format
-from evalstream.io.beginning import MOST_DOCUMENT_BYTES, Beginning, beginning_of, lines_of
+from evalstream.io.beginning import (
+    MOST_DOCUMENT_BYTES,
+    Beginning,
+    lines_of,
+    outlined,
+    outlined_beginning_of,
+)
 from evalstream.io.file_names import is_packed_json_name, is_rows_name
 from evalstream.model.errors import CannotCheck
 from evalstream.parsing.json import UTF8_MARK
@@ -73,20 +83,38 @@ def peek_aggregate(path: str) -> AggregatePeek | None:
             large = _of_large(path, head)
             if large is not None or status.st_size > MOST_JSON_BYTES:
                 return large or AggregatePeek(TOO_LARGE)
-            return peeked(head + file.readall(), path)
+            return _peeked_in_pieces(path, head, file)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError):
         return None
     except OSError:
         return AggregatePeek(AGGREGATE) if os.path.isfile(path) else None
 
 
+def _peeked_in_pieces(path: str, head: bytes, rest: io.FileIO) -> AggregatePeek:
+    """Peek into a large JSON document, of which `head` was read, without keeping all of it."""
+    found = outlined(chain([head], iter(partial(rest.read, PEEK_BYTES), b"")))
+    if found is None:
+        rest.seek(0)
+        return peeked(rest.readall(), path)
+    whole = found.text if found.is_valid and found.size <= MOST_DOCUMENT_BYTES else None
+    file = Beginning(path, head, lambda: whole)
+    return _peeked(file, found.text, lambda: found.is_valid)
+
+
 def peeked(text: bytes, name: str = "") -> AggregatePeek:
     """Peek into a JSON document."""
-    if not is_array(text):
+    whole = text if len(text) <= MOST_DOCUMENT_BYTES else None
+    file = Beginning(name, text[:PEEK_BYTES], lambda: whole)
+    return _peeked(file, text, lambda: _is_valid(text))
+
+
+def _peeked(file: Beginning, text: bytes, is_valid: Callable[[], bool]) -> AggregatePeek:
+    """Peek into a JSON document, given by its beginning and by its text or outline."""
+    if not is_array(file.head):
         declared = _MAIN.declared_in_text(text)
         if declared is not None:
             return AggregatePeek(AGGREGATE, declared.path)
-    return _looked_closely(text, name)
+    return _looked_closely(file, text, is_valid)
 
 
 def peek_data(path: str) -> AggregatePeek:
@@ -95,7 +123,7 @@ def peek_data(path: str) -> AggregatePeek:
     If the file seems to hold no data, all of it is read, since rows may follow. The check reads a
     file with a name for rows and reports why it cannot.
     """
-    file = beginning_of(path)
+    file = outlined_beginning_of(path)
     if not file.head and not is_rows_name(path) and _holds_bytes(path):
         return AggregatePeek(ASIDE, detail=UNREADABLE)
     look = peek_bytes(file)
@@ -161,7 +189,13 @@ def is_array(head: bytes) -> bool:
 
 
 def _opened(path: str, flags: int) -> int:
-    """Open a file without blocking; opening a pipe would wait for a writer."""
+    """Open a file without blocking.
+
+    Raises FileNotFoundError for a named pipe: its writer would take this process for its reader,
+    and die of the close.
+    """
+    if stat.S_ISFIFO(os.stat(path).st_mode):
+        raise FileNotFoundError(path)
     return os.open(path, flags | os.O_NONBLOCK)
 
 
@@ -174,10 +208,8 @@ def _of_large(path: str, head: bytes) -> AggregatePeek | None:
     return _recognised(kind)
 
 
-def _looked_closely(text: bytes, name: str) -> AggregatePeek:
+def _looked_closely(file: Beginning, text: bytes, is_valid: Callable[[], bool]) -> AggregatePeek:
     """Distinguish documents of other formats from other and from broken JSON files."""
-    whole = text if len(text) <= MOST_DOCUMENT_BYTES else None
-    file = Beginning(name, text[:PEEK_BYTES], lambda: whole)
     document = file.document
     declared = _MAIN.declared_in(document) if isinstance(document, dict) else None
     if declared is not None:
@@ -185,7 +217,7 @@ def _looked_closely(text: bytes, name: str) -> AggregatePeek:
     kind = kind_of(file) or kind_late(file)
     if kind is not None and (kind.format != MAIN or file.seen.kind in (ARRAY, LINES)):
         return _recognised(kind)
-    if document is None and not _is_valid(text):
+    if document is None and not is_valid():
         is_aggregate = not _MAIN.aggregate_signs.isdisjoint(file.seen.keys)
         return AggregatePeek(AGGREGATE if is_aggregate else BROKEN)
     if kind is not None:

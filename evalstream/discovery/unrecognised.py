@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from evalstream.formats.registry import FORMATS, folder_format
@@ -93,8 +92,7 @@ class Counted(NamedTuple):
     first: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Unrecognised(NoInput):
+class Unrecognised(NoInput, frozen=True):
     """The files that a search of `path` left unchecked, and the number of excluded names."""
 
     kinds: tuple[Counted, ...] = ()

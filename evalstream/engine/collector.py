@@ -53,7 +53,10 @@ class Collector(Generic[C]):
         if self.links is not None:
             self.links.take(result.links, shift, places)
         notices = self._index.add(result.row_records, shift)
-        self.tally.merge(result.tally)
+        if self.tally.lines:
+            self.tally.merge(result.tally)
+        else:
+            self.tally = result.tally
         for key, count in result.counts.items():
             self.counts[key] = self.counts.get(key, 0) + count
         if self._index.spilled and self._waiting is None:

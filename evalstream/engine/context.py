@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from evalstream.model.block import Lines
+from evalstream.model.data_class import DataClass, field
 from evalstream.model.finding import Violation
 from evalstream.model.options import Options
 from evalstream.rules.base import Where
@@ -26,8 +26,7 @@ class BlockChecker(Protocol):
         """Prepare for `size` more bytes, before workers are forked."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckContext:
+class CheckContext(DataClass, frozen=True):
     """Everything known before the rows are read; each format adds what its rules need.
 
     Equal contexts give equal results. A context is hashable and can be pickled, as workers receive

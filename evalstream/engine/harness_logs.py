@@ -5,14 +5,12 @@ The members are those that the harnesses write: Inspect (inspect_ai, also older 
 OpenAI evals 1 to 3 and simple-evals. The commands are those of the package every-eval-ever 0.3.0.
 """
 
-from __future__ import annotations
-
 import os
 import re
-import shlex
 from typing import Final, NamedTuple
 
 from evalstream.io.beginning import Beginning
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.peek import ARRAY, LINES, OBJECT
 
 INSPECT: Final = "Inspect"
@@ -27,7 +25,7 @@ _FILE: Final = "every_eval_ever convert {source} --log_path {place} --output_dir
 _SOURCES: Final = {INSPECT: "inspect", LM_EVAL: "lm_eval", HELM: "helm"}
 _ZIP: Final = b"PK\x03\x04"
 _PARQUET: Final = b"PAR1"
-_INSPECT_MEMBER: Final = re.compile(rb"PK\x03\x04.{26}_journal/start\.json", re.DOTALL)
+_INSPECT_MEMBER: Final = LazyPattern(rb"PK\x03\x04.{26}_journal/start\.json", re.DOTALL)
 
 
 class Sign(NamedTuple):
@@ -65,6 +63,8 @@ class Log(NamedTuple):
         takes_folder = self.harness == HELM or self.what == _SAMPLES
         place = path if path is None or not takes_folder else os.path.dirname(path) or os.curdir
         unnamed = "FOLDER" if takes_folder else "FILE"
+        import shlex  # few files are logs
+
         more = " --include_samples" if self.harness == LM_EVAL else ""
         named = unnamed if place is None else shlex.quote(place)
         return _FILE.format(source=source, place=named, more=more)

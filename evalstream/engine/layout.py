@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from evalstream.engine.harness_logs import log_of
 from evalstream.io.beginning import Beginning
 from evalstream.parsing.json import fast
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.parsing.peek import PEEK_BYTES
 
 JSONL: Final = "jsonl"
@@ -18,12 +18,15 @@ WIDE: Final = "wide"
 FOREIGN: Final = "foreign"
 
 _WIDE: Final = {
-    "UTF-32": re.compile(
+    "UTF-32": LazyPattern(
         rb"\xff\xfe\0\0|\0\0\xfe\xff|\{\0\0\0[ -~\r\n]\0\0\0|\0\0\0\{\0\0\0[ -~\r\n]"
     ),
-    "UTF-16": re.compile(rb"\xff\xfe|\xfe\xff|\{\0[ -~\r\n]\0|\0\{\0[ -~\r\n]"),
+    "UTF-16": LazyPattern(rb"\xff\xfe|\xfe\xff|\{\0[ -~\r\n]\0|\0\{\0[ -~\r\n]"),
 }
 """A byte order mark, or an opening brace and the next character in UTF-16 or UTF-32."""
+
+_OPENING: Final = LazyPattern(rb"\s*\[\s*")
+_FIRST_ROW: Final = LazyPattern(rb"\s*\[\s*\{")
 
 _BETWEEN_ROWS: Final = b"}\n{"
 """Bytes that no JSON document has: `{` never follows `}`, and a string contains no newline."""
@@ -82,11 +85,18 @@ def _is_array(head: bytes, size: int) -> bool:
     if size <= len(head) and isinstance(document := _parsed(head), list):
         return any(isinstance(item, dict) for item in document)
     lines = head.lstrip(b" \t\r\n\xef\xbb\xbf").split(b"\n", 2)
-    first = lines[0].strip()
-    if first == b"[":
+    first = lines[0]
+    if _OPENING.fullmatch(first):
         return True
-    begins = first[1:].lstrip().startswith(b"{") and _parsed(first) is None
-    return begins and not (len(lines) > 1 and isinstance(_parsed(lines[1]), dict))
+    begins = _FIRST_ROW.match(first) is not None
+    if begins and len(lines) == 1 and size > len(head):
+        # A line that goes on after the head is not worth parsing.
+        return True
+    return (
+        begins
+        and _parsed(first) is None
+        and not (len(lines) > 1 and isinstance(_parsed(lines[1]), dict))
+    )
 
 
 def _parsed(text: bytes) -> object:

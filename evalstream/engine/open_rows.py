@@ -5,33 +5,40 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from array import array
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from evalstream.engine import layout
 from evalstream.engine.layout import Layout
 from evalstream.engine.routing import Sink
-from evalstream.io import stream
 from evalstream.io.compression import DecompressingReader, compression_of
 from evalstream.io.digest import RunningDigest
 from evalstream.io.file import FileSource
 from evalstream.io.follow import FollowedFile
+from evalstream.io.readers import (
+    DescriptorReader,
+    FileReader,
+    PrefixedReader,
+    StoppableReader,
+    TappedReader,
+)
 from evalstream.io.remote import is_remote
 from evalstream.io.standard_input import STANDARD_INPUT
+from evalstream.io.stream import StreamSource
 from evalstream.model.block import Block, ByteStream
+from evalstream.model.data_class import DataClass
 from evalstream.model.errors import CannotCheck
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING, Stopped
 
 if TYPE_CHECKING:
+    from evalstream.engine.array_rows import ArrayRemainder
     from evalstream.parsing.array_splitter import ArrayError, Element
 
-Source = FileSource | stream.StreamSource
+Source = FileSource | StreamSource
 
 MAGIC_BYTES: Final = 6
 """How many bytes show a compression; the longest signature is that of xz."""
@@ -39,17 +46,14 @@ MAGIC_BYTES: Final = 6
 SORTING_IDLE_SECONDS: Final = 0.005
 """Pause in the input after which rows are checked if a consumer waits for them."""
 
-_FLAT: Final = bytes.maketrans(b"\r\n", b"  ")
 
-
-@dataclass(slots=True)
-class OpenRows:
+class OpenRows(DataClass):
     """The opened rows of a run: their source, and what was recognised.
 
-    `head` holds the first rows, line by line; `packed` names their compression; `stored` digests
-    the stored bytes, if they are not the bytes of the rows. `array_error` is the error in an array
-    of rows, set after all blocks are read; `left` takes the bytes that follow it. `origin` is the
-    source of the stored bytes.
+    `head` holds the first rows, line by line, until `take_head`; `packed` names their compression;
+    `stored` digests the stored bytes, if they are not the bytes of the rows. `array_error` is the
+    error in an array of rows, set after all blocks are read; `left` takes the bytes that follow it.
+    `origin` is the source of the stored bytes.
     """
 
     source: Source
@@ -66,6 +70,12 @@ class OpenRows:
         changed: Callable[[], str | None] | None = getattr(self.origin, "changed", None)
         return None if changed is None else changed()
 
+    def take_head(self) -> bytes:
+        """Return the head, and keep only its first line."""
+        head = self.head
+        self.head = head.partition(b"\n")[0]
+        return head
+
     @property
     def total(self) -> int:
         """The total number of bytes of rows, 0 if it is not known."""
@@ -80,25 +90,26 @@ class OpenRows:
 
     def rest(self, offset: int) -> IO[bytes] | None:
         """Return the bytes cut off the line at an offset, or None."""
-        return self.source.rest(offset) if isinstance(self.source, stream.StreamSource) else None
+        return self.source.rest(offset) if isinstance(self.source, StreamSource) else None
 
     def blocks(self, length: int, longest: int) -> Iterator[Block | None]:
         """Iterate over blocks of rows of about `length` bytes; None stands for a pause."""
-        if self.layout.kind == layout.JSON_ARRAY and isinstance(self.source, stream.StreamSource):
+        if self.layout.kind == layout.JSON_ARRAY and isinstance(self.source, StreamSource):
             return self._elements(self.source, length, longest)
         return self.source.blocks(length)
 
-    def _elements(self, source: stream.StreamSource, length: int, longest: int) -> Iterator[Block]:
+    def _elements(self, source: StreamSource, length: int, longest: int) -> Iterator[Block]:
         """Iterate over the elements of an array as if they were lines."""
+        from evalstream.engine.array_rows import ElementBlocks, flat
         from evalstream.parsing.array_splitter import ArrayError, ArraySplitter
 
-        elements, gathered = ArraySplitter(longest), _Gathered(source.path)
+        elements, gathered = ArraySplitter(longest), ElementBlocks(source)
         try:
             for data in chain(source.pieces(), [b""]):
                 found = elements.feed(data) if data else elements.end()
                 for element in found:
                     if element.whole:
-                        gathered.add(_flat(element), element.line, element.offset)
+                        gathered.add(flat(element), element.line, element.offset)
                         if gathered.size >= length:
                             yield gathered.block()
                 self.array_error = elements.issue
@@ -122,52 +133,6 @@ class OpenRows:
             self.left.follow(data, elements, breaks=self.array_error is not None)
 
 
-class ArrayRemainder:
-    """The bytes that follow the last whole element of a broken array, for a consumer."""
-
-    def __init__(self, take: Callable[[bytes, int], object]) -> None:
-        self._take = take
-        self._held = bytearray()
-        self._offset = 0
-
-    def follow(self, data: bytes, elements: Sequence[Element], *, breaks: bool) -> None:
-        """Keep more bytes of the array, and drop those of elements that are complete."""
-        self._held += data
-        whole = [element for element in elements if element.whole]
-        if whole:
-            done = whole[-1].offset + len(whole[-1].text) - self._offset
-            del self._held[:done]
-            self._offset += done
-        if breaks:
-            if self._held.strip():
-                self._take(bytes(self._held), self._offset)
-            self._offset += len(self._held)
-            self._held.clear()
-
-
-class _Gathered:
-    """Collects elements for a block."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._lines: list[bytes] = []
-        self._places = array("Q")
-        self.size = 0
-
-    def add(self, line: bytes, number: int, offset: int) -> None:
-        """Add an element by its line and its offset."""
-        self._lines.append(line)
-        self._places.extend((number, offset))
-        self.size += len(line) + 1
-
-    def block(self) -> Block:
-        """Return the elements so far as a block, and start the next."""
-        data = b"\n".join([*self._lines, b""])
-        offset, places = self._places[1], self._places.tobytes()
-        self._lines, self._places, self.size = [], array("Q"), 0
-        return Block(self._path, offset, len(data), 0, data=data, places=places)
-
-
 def open_rows(
     path: str,
     name: str,
@@ -186,18 +151,9 @@ def open_rows(
     opened, and MissingExtra if a required library is not installed.
     """
     if not (streamed or taps or _must_stream(path, options)):
-        source = FileSource(path)
-        head = _head(source)
-        found = layout.layout_of(
-            head,
-            source.size,
-            path,
-            any_rows=options.schema is not None,
-            of_aggregates=of_aggregates,
-        )
-        if compression_of(head) is None and found.kind != layout.JSON_ARRAY:
-            return OpenRows(source, head, found, origin=source)
-        source.close()
+        opened = _ranged(path, options, of_aggregates)
+        if opened is not None:
+            return opened
     keep_rests = streamed or options.routing.rejected is not None or options.skip_noise
     reader = _reader(path, options)
     try:
@@ -205,6 +161,19 @@ def open_rows(
     except BaseException:
         reader.close()
         raise
+
+
+def _ranged(path: str, options: Options, of_aggregates: Collection[str]) -> OpenRows | None:
+    """Open a file that workers can read in ranges, or return None. Raises OSError."""
+    source = FileSource(path)
+    head = _head(source)
+    found = layout.layout_of(
+        head, source.size, path, any_rows=options.schema is not None, of_aggregates=of_aggregates
+    )
+    if compression_of(head) is None and found.kind != layout.JSON_ARRAY:
+        return OpenRows(source, head, found, origin=source)
+    source.close()
+    return None
 
 
 def _must_stream(path: str, options: Options) -> bool:
@@ -233,10 +202,10 @@ def _reader(path: str, options: Options) -> ByteStream:
     if options.routing.follow:
         return FollowedFile(path, options.routing.idle_timeout)
     if _is_regular(path):
-        return stream.FileReader(path)
+        return FileReader(path)
     # Opening a named pipe waits for a writer.
     with STOPPING.interruptible():
-        return stream.DescriptorReader(os.open(path, os.O_RDONLY), owned=True)
+        return DescriptorReader(os.open(path, os.O_RDONLY), owned=True)
 
 
 def _streamed(
@@ -249,16 +218,16 @@ def _streamed(
     of_aggregates: Collection[str],
 ) -> OpenRows:
     origin = reader
-    reader = stream.StoppableReader(reader)
+    reader = StoppableReader(reader)
     for tap in taps:
-        reader = stream.TappedReader(reader, tap)
+        reader = TappedReader(reader, tap)
     start = _start(reader)
     packed, stored = compression_of(start), None
-    reader = stream.PrefixedReader(start, reader)
+    reader = PrefixedReader(start, reader)
     if packed is not None:
         stored = RunningDigest(algorithms)
-        reader = DecompressingReader(stream.TappedReader(reader, stored.update), packed)
-    source = stream.StreamSource(
+        reader = DecompressingReader(TappedReader(reader, stored.update), packed)
+    source = StreamSource(
         reader,
         name,
         options.max_line_bytes,
@@ -270,9 +239,11 @@ def _streamed(
     size, any_rows = source.size if source.ended else sys.maxsize, options.schema is not None
     found = layout.layout_of(head, size, shown, any_rows=any_rows, of_aggregates=of_aggregates)
     if found.kind == layout.JSON_ARRAY:
-        from evalstream.parsing.array_splitter import ArraySplitter
+        from evalstream.engine.array_rows import lines_of_array
 
-        head = b"\n".join(map(_flat, ArraySplitter(options.max_line_bytes).feed(head)))
+        lines = list(lines_of_array(head, options.max_line_bytes))
+        head = b""  # released before the lines are joined: it may have 8 MiB
+        head = b"\n".join(lines)
     return OpenRows(source, head, found, packed, stored, origin=origin)
 
 
@@ -284,11 +255,6 @@ def _start(reader: ByteStream) -> bytes:
         while len(start) < MAGIC_BYTES and (data := reader.read()):
             start += data
     return start
-
-
-def _flat(element: Element) -> bytes:
-    """Return an element on one line: line ends occur only in white space between its tokens."""
-    return element.text.translate(_FLAT)
 
 
 def _head(source: Source) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from evalstream.engine.context import CheckContext
@@ -42,8 +41,7 @@ class RecordChecker(Protocol):
         """Return the record's sample id, of any JSON type."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordContext(CheckContext):
+class RecordContext(CheckContext, frozen=True):
     """The context of records: `record` checks them and keeps all state about them."""
 
     record: RecordChecker | None = None

@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import IO, Final
 
 from evalstream.engine.result import BlockResult, LineStatus
@@ -17,13 +16,15 @@ from evalstream.io.output import Output
 from evalstream.io.overwriting import is_device, is_same_file
 from evalstream.io.remote import is_remote, shown
 from evalstream.io.writing import write_all
-from evalstream.model.block import MEBIBYTE, Block
+from evalstream.model.block import MEBIBYTE, Block, Bytes
+from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotWrite, UsageError
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.run import STDIN
 from evalstream.model.signals import Stopped
 from evalstream.parsing.json import dumps
+from evalstream.parsing.lazy_regex import LazyPattern
 
 SIDECAR: Final = ".findings.jsonl"
 """The suffix of the file with the findings of rejected rows."""
@@ -31,10 +32,10 @@ SIDECAR: Final = ".findings.jsonl"
 MOST_HELD: Final = 16
 """How many chunks wait for standard output while the rest of their block is written elsewhere."""
 
-_BLANKS = re.compile(rb"^(?:[ \t\r]*+\n)++|^[ \t\r]++\Z", re.MULTILINE)
+_BLANKS = LazyPattern(rb"^(?:[ \t\r]*+\n)++|^[ \t\r]++\Z", re.MULTILINE)
 """Blank lines, which are not rows."""
 
-Sink = Callable[[bytes], object]
+Sink = Callable[[Bytes], object]
 
 
 def check_routing(routing: RowRouting, inputs: Sequence[str], aggregate: str | None) -> None:
@@ -117,7 +118,7 @@ class RowRouter:
         self._rejected: Sink | None = None
         self._sidecar: Sink | None = None
         self._rejects = 0
-        self._through: list[bytes] = []
+        self._through: list[Bytes] = []
         self._write_out = _until_stuck(lambda data: write_all(sys.stdout.fileno(), data))
 
     def open(self) -> None:
@@ -142,9 +143,9 @@ class RowRouter:
         self, block: Block, result: BlockResult, findings: Sequence[Finding], rest: IO[bytes] | None
     ) -> None:
         """Write the rows of a block to their outputs; `rest` was cut off its only line."""
-        if block.data is None:
+        if block.data is None or not self._takes_rows:
             return
-        runs, tally = _runs(block.data, result.fates), result.tally
+        runs, tally = _runs(block.content, result.fates), result.tally
         has_blanks = tally.lines > tally.rows + tally.noise.total()
         if self._skips:
             for fate, data in runs:
@@ -161,6 +162,11 @@ class RowRouter:
             rest.close()
         self._flush()
 
+    @property
+    def _takes_rows(self) -> bool:
+        """Whether an output depends on the result of a block."""
+        return self._skips or bool(self._accepted) or self._rejected is not None
+
     def finish(self) -> None:
         """Finish all files; each appears complete."""
         while self._files:
@@ -175,12 +181,12 @@ class RowRouter:
             with suppress(OSError):
                 output.__exit__(type(error), error, error.__traceback__)
 
-    def _pass_on(self, data: bytes) -> None:
+    def _pass_on(self, data: Bytes) -> None:
         self._through.append(data)
         if len(self._through) >= MOST_HELD:
             self._flush()
 
-    def _flush(self, _data: bytes = b"") -> None:
+    def _flush(self, _data: Bytes = b"") -> None:
         through, self._through = self._through, []
         for data in through:
             self._write_out(data)
@@ -191,7 +197,7 @@ class RowRouter:
             output = Output(path, live=live)
         self._files.append((path, output))
 
-        def write(data: bytes) -> None:
+        def write(data: Bytes) -> None:
             with _writing(path):
                 output.write(data)
 
@@ -231,7 +237,7 @@ def _until_stuck(sink: Sink) -> Sink:
     """
     is_stuck = False
 
-    def write(data: bytes) -> None:
+    def write(data: Bytes) -> None:
         nonlocal is_stuck
         if not is_stuck:
             try:

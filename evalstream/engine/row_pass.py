@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,9 +20,12 @@ from evalstream.executors.base import Backend, run_in_order
 from evalstream.io.block_digests import digest_of_lines
 from evalstream.io.file import FileSource, read_lines
 from evalstream.io.progress import Progress
+from evalstream.io.readers import READ_BYTES
 from evalstream.io.remote import is_remote
+from evalstream.io.shared_slots import SharedSlots
 from evalstream.io.stream import StreamSource
 from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, Lines
+from evalstream.model.data_class import DataClass, field
 from evalstream.model.errors import BrokenCompression, CannotCheck, ExecutorLost, MissingExtra
 from evalstream.model.finding import PlacedViolation, Severity, Violation
 from evalstream.model.options import Options
@@ -39,6 +42,9 @@ if TYPE_CHECKING:
 BLOCK_BYTES: Final = 2 * MEBIBYTE
 """Block size in this process, and a quarter of the size that workers read themselves."""
 
+STREAM_LOOK_AHEAD: Final = 3
+"""Blocks of a stream in memory for each worker; more do not make it faster."""
+
 CLUSTER_BLOCK_BYTES: Final = 64 * MEBIBYTE
 """Large enough that the transfer to another machine does not matter."""
 
@@ -51,8 +57,7 @@ BREAKS: Final = {rule.name: rule for rule in (ES003, ES103, ES104, ES113)}
 """The rules that a broken array of rows violates; no further finding of them is possible."""
 
 
-@dataclass(slots=True)
-class RowPass:
+class RowPass(DataClass):
     """One pass over an input, and its result.
 
     `digests` are those of the whole input, by what they cover (`stored`, `unpacked` or `rows`) and
@@ -95,7 +100,7 @@ class RowPass:
             self._fail(ES001, f"cannot be opened: {reason_of(error)}")
         except Stopped as stopped:
             self._cannot(f"stopped by {stopped.name} before any row came")
-        return b"" if self.opened is None else self.opened.head
+        return b"" if self.opened is None else self.opened.take_head()
 
     @property
     def source(self) -> Source | None:
@@ -149,6 +154,7 @@ class RowPass:
                 findings = collector.add(result, block.places)
                 if isinstance(opened.source, StreamSource):
                     self.outlets.take(block, result, findings, opened.rest(block.offset))
+                    opened.source.release(block)
                 self.size += block.length
                 count = sum(collector.counts.values())
                 self.progress.advance(block.length, collector.tally.rows, count)
@@ -168,6 +174,8 @@ class RowPass:
             blocks = self._ranges(source, backend, length)
         else:
             source.start_digest(self.algorithms)
+            if backend.name == "pool":
+                _share(source, backend, length)
             blocks = opened.blocks(length, self.options.max_line_bytes)
         under_way: deque[Block] = deque()
         check = partial(check_block, context)
@@ -229,7 +237,7 @@ def check_block(context: CheckContext, block: Block) -> BlockResult:
         lines = read_lines(block, context.options.max_line_bytes)
         return context.checker().run(lines)._replace(read=digest_of_lines(lines))
     lines = Lines(
-        block.data,
+        block.content,
         base=block.offset,
         final=block.final,
         places=block.places,
@@ -258,6 +266,12 @@ def _how_far(opened: OpenRows, collector: Collector[Any]) -> str:
     return f"after {lines}{more}: the verdict is partial"
 
 
+def _share(source: StreamSource, backend: Backend, length: int) -> None:
+    """Place the blocks of a stream in memory that workers share, if there is enough of it."""
+    with suppress(OSError):
+        source.share(SharedSlots(backend.window + 1, length + READ_BYTES))
+
+
 def _noted(blocks: Iterable[Block | None], under_way: deque[Block]) -> Iterator[Block | None]:
     """Yield blocks, and add them to the blocks in progress, for the reader of their results."""
     for block in blocks:
@@ -265,7 +279,7 @@ def _noted(blocks: Iterable[Block | None], under_way: deque[Block]) -> Iterator[
             under_way.append(block)
         if block is not None and block.data is not None and block.overlong:
             # It is only searched for a byte order mark, and so need not be sent.
-            yield block._replace(data=block.data[:TOO_LONG_BY])
+            yield block._replace(data=block.content[:TOO_LONG_BY])
         else:
             yield block
 
@@ -292,7 +306,7 @@ def backend_for(opened: OpenRows, context: CheckContext) -> tuple[Backend, int]:
     from evalstream.executors import pool
 
     if isinstance(source, StreamSource):
-        return pool.backend(jobs), BLOCK_BYTES
+        return pool.backend(jobs)._replace(look_ahead=STREAM_LOOK_AHEAD), BLOCK_BYTES
     # A range of a file is sent as two numbers, and fewer ranges cost less.
     length = max(SMALLEST_BLOCK_BYTES, min(4 * BLOCK_BYTES, source.size // (4 * jobs)))
     return pool.backend(jobs), length

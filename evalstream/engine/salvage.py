@@ -5,16 +5,17 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import IO, Any, Final
 
-from evalstream.engine.open_rows import ArrayRemainder, OpenRows, Source, open_rows
+from evalstream.engine.array_rows import ArrayRemainder
+from evalstream.engine.open_rows import OpenRows, Source, open_rows
 from evalstream.engine.routing import line_ends
 from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.overwriting import refuse_overwriting
 from evalstream.io.stream import StreamSource
 from evalstream.model.block import MEBIBYTE, Block
+from evalstream.model.data_class import DataClass, field
 from evalstream.model.errors import CannotCheck
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.options import Options
@@ -31,8 +32,7 @@ EXCERPT_BYTES: Final = MEBIBYTE
 """Most bytes of one entry in the file of other bytes; a longer part makes several entries."""
 
 
-@dataclass(slots=True)
-class Salvage:
+class Salvage(DataClass):
     """The outcome of a salvage.
 
     `rows` counts the whole rows, `lost` the parts between them and `lost_bytes` their bytes;
@@ -122,7 +122,7 @@ class _Salvager:
             if rest is not None:
                 self._take_overlong(block, rest)
             else:
-                self._take(block, block.data)
+                self._take(block, block.content)
             self._read_to = block.offset + block.length
 
     def take_unfinished(self, source: Source) -> None:
@@ -190,7 +190,7 @@ class _Salvager:
         offset = block.offset
         with rest:
             rest.seek(0)
-            data = block.data or b""
+            data = block.content
             while data:
                 self._lose(data, self._line, offset, TOO_LONG)
                 offset += len(data)

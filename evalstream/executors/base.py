@@ -1,7 +1,5 @@
 """The executor contract, and the driver that runs tasks on any executor in order."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, Protocol, TypeVar
@@ -63,7 +61,8 @@ class Backend(NamedTuple):
     `survives_worker_death` continues with all other tasks after a worker dies, and has already
     retried the task on several workers. `submit_aside` runs one more task outside the window; set
     where workers may be on other machines and read files themselves. `current_parallelism` returns
-    the number of workers at this moment, where it changes.
+    the number of workers at this moment, where it changes. Workers that `inherit_modules` are
+    copies of this process: what it imports before they start costs them nothing.
     """
 
     name: str
@@ -74,6 +73,7 @@ class Backend(NamedTuple):
     survives_worker_death: bool = False
     submit_aside: SubmitAside | None = None
     current_parallelism: Callable[[], int] | None = None
+    inherit_modules: bool = False
 
     @property
     def window(self) -> int:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import threading
 import time
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
-from functools import partial
-from typing import Final
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from functools import lru_cache, partial
+from typing import Any, Final, TypeVar
 
 from evalstream.executors.base import Backend
+from evalstream.model.block import Block
 from evalstream.model.exit_codes import ExitCode
+
+Result = TypeVar("Result")
 
 WATCH_SECONDS: Final = 1.0
 
@@ -27,15 +32,46 @@ def backend(workers: int) -> Backend:
         start=partial(_start, workers),
         look_ahead=4,
         broken=(BrokenExecutor,),
+        inherit_modules=_start_method() == "fork",
     )
+
+
+class _Pool(ProcessPoolExecutor):
+    """Pickles a function once for all its tasks, which are sent in one pickle otherwise.
+
+    Shared memory is sent as a reference to workers that inherit it by fork, else as bytes.
+    """
+
+    def __init__(self, workers: int, start_method: str) -> None:
+        self._is_forked = start_method == "fork"
+        self._function: Callable[..., Any] | None = None
+        self._pickled = b""
+        context = multiprocessing.get_context(start_method)
+        super().__init__(workers, mp_context=context, initializer=_prepare_worker)
+
+    def submit(self, fn: Callable[..., Result], /, *args: Any, **keywords: Any) -> Future[Result]:
+        """Run a function over its arguments in a worker."""
+        if not self._is_forked:
+            args = tuple(arg.unshared() if isinstance(arg, Block) else arg for arg in args)
+        if fn is not self._function:
+            self._function, self._pickled = fn, pickle.dumps(fn)
+        return super().submit(_call, self._pickled, *args, **keywords)
+
+
+def _call(pickled: bytes, /, *args: Any, **keywords: Any) -> Any:
+    """Call a pickled function in a worker."""
+    return _unpickled(pickled)(*args, **keywords)
+
+
+@lru_cache(maxsize=1)
+def _unpickled(pickled: bytes) -> Callable[..., Any]:
+    """Return a function from its pickle, which is the same for many tasks."""
+    function: Callable[..., Any] = pickle.loads(pickled)  # noqa: S301 - made by this program
+    return function
 
 
 def _start(workers: int) -> Executor:
-    return ProcessPoolExecutor(
-        workers,
-        mp_context=multiprocessing.get_context(_start_method()),
-        initializer=_prepare_worker,
-    )
+    return _Pool(workers, _start_method())
 
 
 def _start_method() -> str:

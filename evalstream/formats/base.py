@@ -1,7 +1,5 @@
 """The protocols of a format: all that the registry, discovery and batch know about formats."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
@@ -188,8 +186,8 @@ class RowFormat(Format, Protocol):
     def uuid_of(self, path: str) -> str | None:
         """Return the UUID that a record has by its path."""
 
-    def prepare(self, options: Options) -> None:
-        """Load what checks rows before the first row comes."""
+    def prepare(self, options: Options, size: int = 0) -> None:
+        """Load what checks `size` bytes of rows before the first row comes."""
 
 
 class PairedFormat(Format, Protocol):

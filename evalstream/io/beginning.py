@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from evalstream.io.compression import DecompressingReader, compression_of
 from evalstream.io.file_names import is_rows_name
-from evalstream.io.stream import PrefixedReader
+from evalstream.io.readers import PrefixedReader
 from evalstream.model.block import ByteStream
 from evalstream.model.errors import CannotCheck
 from evalstream.parsing.json import UTF8_MARK, fast
@@ -30,7 +30,7 @@ class Beginning:
         self, name: str, head: bytes, whole: Callable[[], bytes | None] = lambda: None
     ) -> None:
         self.name, self.head = name, head
-        self._whole = whole
+        self.whole = whole
 
     @cached_property
     def seen(self) -> Peek:
@@ -41,7 +41,7 @@ class Beginning:
     @cached_property
     def document(self) -> Any:
         """Return the whole file as parsed by the fast parser, or None if it is not JSON."""
-        text = self._whole()
+        text = self.whole()
         try:
             return None if text is None else fast(text.removeprefix(UTF8_MARK))
         except ValueError:
@@ -50,6 +50,56 @@ class Beginning:
 
 MOST_DOCUMENT_BYTES: Final = 64 << 20
 """Most bytes of a document that are parsed to detect its format."""
+
+
+class Outlined(NamedTuple):
+    """A JSON document without most items of its lists, its size in bytes, and whether it is valid.
+
+    The text is empty for a document that is not valid.
+    """
+
+    text: bytes
+    size: int
+    is_valid: bool
+
+
+def outlined(pieces: Iterable[bytes]) -> Outlined | None:
+    """Outline a JSON document that arrives in pieces, in constant memory.
+
+    All members of the outermost object are kept. None means that the document must be read as a
+    whole: the compiled scanner is missing, or the outline has no room. Pieces after an error are
+    not read.
+    """
+    from evalstream.parsing.native.outline import Outline, Progress, outlines
+
+    library = outlines()
+    if library is None:
+        return None
+    outline, size, result = Outline(library), 0, Progress.UNFINISHED
+    for piece in pieces:
+        result = outline.add(piece if size else piece.removeprefix(UTF8_MARK))
+        size += len(piece)
+        if result in (Progress.INVALID, Progress.TOO_LARGE):
+            break
+    # A number ends with the character after it.
+    result = outline.add(b"\n")
+    if result is Progress.TOO_LARGE:
+        return None
+    is_valid = result is Progress.WHOLE
+    return Outlined(outline.text() if is_valid else b"", size, is_valid)
+
+
+def outlined_beginning_of(path: str) -> Beginning:
+    """Return the beginning of a local file as `beginning_of` does, and its document outlined."""
+    file = beginning_of(path)
+
+    def whole() -> bytes | None:
+        found = outlined(_pieces(path, MOST_DOCUMENT_BYTES + 1))
+        if found is None:
+            return file.whole()
+        return found.text if found.is_valid and found.size <= MOST_DOCUMENT_BYTES else None
+
+    return Beginning(path, file.head, whole)
 
 
 def beginning_of(path: str) -> Beginning:
@@ -99,6 +149,10 @@ def _decompressed(path: str, most: int) -> Iterator[bytes]:
 
     Raises OSError, CannotCheck, and ValueError for an invalid path.
     """
+    # A named pipe is not even opened: its writer would take this process for its reader, and die of
+    # the close.
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        return
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -119,7 +173,7 @@ def _read_pieces(reader: ByteStream, most: int) -> Iterator[bytes]:
         yield piece
 
 
-class _Plain:
+class _Plain(ByteStream):
     """The bytes of a regular file, in small pieces."""
 
     def __init__(self, descriptor: int) -> None:

@@ -1,9 +1,5 @@
 """Decompressors of gzip, zstandard, bzip2 and xz behind one interface."""
 
-from __future__ import annotations
-
-import bz2
-import lzma
 import zlib
 from collections.abc import Callable
 from importlib import import_module
@@ -105,10 +101,14 @@ def _zstandard() -> Codec:
 
 
 def _bzip2() -> Codec:
+    import bz2
+
     return Codec(lambda _: bz2.BZ2Decompressor(), (OSError, ValueError), 0)
 
 
 def _xz() -> Codec:
+    import lzma
+
     def begin(_: bytes) -> Decompressor:
         return lzma.LZMADecompressor(lzma.FORMAT_XZ, XZ_MEMORY_BYTES)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Final
 
 from evalstream.io.codecs import COMPRESSIONS, Codec
@@ -69,6 +70,19 @@ class DecompressingReader:
         self._output, self._output_size = [], 0
         return piece
 
+    def read_into(self, buffer: memoryview) -> int:
+        """Write what `read` would return into a buffer of `PIECE_BYTES` or more."""
+        while not self._can_return():
+            self._read_compressed()
+        if not self._output and self._error is not None:
+            raise self._error
+        count = 0
+        for piece in self._output:
+            buffer[count : count + len(piece)] = piece
+            count += len(piece)
+        self._output, self._output_size = [], 0
+        return count
+
     def wait(self, seconds: float) -> bool:
         """Tell whether `read` would return within some seconds, the end included."""
         deadline = time.monotonic() + seconds
@@ -110,7 +124,7 @@ class DecompressingReader:
             self._check_padding()
 
     def _step(self) -> bool:
-        """Decompress one step of the input read so far; tell whether it made progress."""
+        """Decompress the next of the input read so far; tell whether it made progress."""
         member = self._member
         if member is None:
             return self._begin()
@@ -119,11 +133,12 @@ class DecompressingReader:
             return False
         self._position += len(chunk)
         try:
-            output = member.decompress(chunk, min(STEP_BYTES, PIECE_BYTES - self._output_size))
+            for output in member.decompressed(chunk, PIECE_BYTES - self._output_size):
+                self._output.append(output)
+                self._output_size += len(output)
         except self._codec.errors as error:
             self._handle_failure(member, error)
             return False
-        self._add(output)
         if member.ended:
             self._position -= len(member.unused)
             self._member = None
@@ -159,15 +174,11 @@ class DecompressingReader:
             self._set_trailing_error(self._offset - self._padding)
         return self._error is None
 
-    def _add(self, output: bytes) -> None:
-        if output:
-            self._output.append(output)
-            self._output_size += len(output)
-
     def _handle_failure(self, member: _Member, error: Exception) -> None:
         """Add the bytes that the failed step decompressed, if known, and record the error."""
         output, offset = member.salvaged() or (b"", self._offset)
-        self._add(output)
+        self._output += filter(None, [output])
+        self._output_size += len(output)
         # The libraries distinguish this from damage only in the text of the error.
         if "memory" in str(error).lower():
             limit = self._codec.limit_bytes // MEBIBYTE
@@ -206,15 +217,29 @@ class _Member:
     def unused(self) -> bytes:
         return self._decompressor.unused_data
 
-    def decompress(self, data: Bytes, most: int) -> bytes:
-        """Return at most `most` bytes decompressed from `data`. Raises the codec's exceptions."""
+    def decompressed(self, data: Bytes, most: int) -> Iterator[bytes]:
+        """Iterate over at most `most` bytes decompressed from `data`, in steps.
+
+        Raises the codec's exceptions, after all steps before the one that fails.
+        """
+        decompressor = self._decompressor
         if self._replay is not None:
             self._replay += data
-        output = self._decompressor.decompress(data, most)
-        self._returned += len(output)
+        output = decompressor.decompress(data, min(STEP_BYTES, most))
+        self._note_returned(len(output))
+        while output:
+            yield output
+            most -= len(output)
+            if not most or decompressor.needs_input or decompressor.eof:
+                break
+            output = decompressor.decompress(b"", min(STEP_BYTES, most))
+            self._note_returned(len(output))
+
+    def _note_returned(self, size: int) -> None:
+        """Count decompressed bytes, and stop keeping those of a member that is not small."""
+        self._returned += size
         if self._replay is not None and max(self._returned, len(self._replay)) > REPLAY_BYTES:
             self._replay = None
-        return output
 
     def salvaged(self) -> tuple[bytes, int] | None:
         """Return the output of a failed `decompress`, and the compressed offset of the failure."""

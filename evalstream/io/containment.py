@@ -9,17 +9,25 @@ from typing import Final
 MOST_LINKS: Final = 40
 """Most symbolic links followed on the way to one file, the limit of Linux."""
 
+MOST_FOLDERS: Final = 4_096
+"""Most folders remembered on the way to files."""
+
 
 class OutsideFolder(Exception):
     """A path leaves the folder: it is absolute, or it or a link climbs out."""
 
 
 class FolderBoundary:
-    """A folder that bounds all access: files in it may be read, and no others."""
+    """A folder that bounds all access: files in it may be read, and no others.
+
+    It remembers which folders are not links, since most files are in the same few folders.
+    """
 
     def __init__(self, folder: str) -> None:
         self.real = os.path.realpath(folder)
         self._spellings = {self.real, os.path.abspath(folder)}
+        self._start = f"{self.real.rstrip('/')}/"
+        self._folders: set[str] = set()
 
     def resolved(self, path: str) -> str | None:
         """Return the path below the folder to which a path resolves through links.
@@ -27,46 +35,65 @@ class FolderBoundary:
         None where nothing exists there, or where links form a cycle. Raises OutsideFolder where the
         path leaves the folder; nothing outside is accessed before.
         """
+        return self._resolved(path)[0]
+
+    def file_at(self, path: str) -> str | None:
+        """Return what `resolved` does for a regular file, None for anything else."""
+        below, mode = self._resolved(path)
+        return below if stat.S_ISREG(mode) else None
+
+    def has_file(self, path: str) -> bool:
+        """Tell whether a path below the folder resolves to a regular file inside it."""
+        try:
+            return self.file_at(path) is not None
+        except OutsideFolder:
+            return False
+
+    def _resolved(self, path: str) -> tuple[str | None, int]:
+        """Resolve a path; return also the mode of the file, 0 for a folder or nothing."""
         remaining = (self._below(path) if os.path.isabs(path) else _parts(path))[::-1]
         resolved_parts: list[str] = []
-        links = 0
+        links = mode = 0
         while remaining:
             part = remaining.pop()
             if part == os.pardir:
                 if not resolved_parts:
                     raise OutsideFolder(path)
                 resolved_parts.pop()
+                mode = 0
                 continue
-            target = self._link(resolved_parts, part)
-            if target is None:
+            location = self._start + "/".join((*resolved_parts, part))
+            mode = self._mode_of(location)
+            if mode < 0:
+                return None, 0
+            if not stat.S_ISLNK(mode):
                 resolved_parts.append(part)
                 continue
             links += 1
+            target = _target(location)
             if not target or links > MOST_LINKS:
-                return None
+                return None, 0
             if os.path.isabs(target):
                 resolved_parts, parts = [], self._below(target)
             else:
                 parts = _parts(target)
             remaining.extend(reversed(parts))
-        return "/".join(resolved_parts)
+        return "/".join(resolved_parts), mode
 
-    def has_file(self, path: str) -> bool:
-        """Tell whether a path below the folder resolves to a regular file inside it."""
+    def _mode_of(self, location: str) -> int:
+        """Return the mode of a file or link, 0 for a folder, -1 where nothing exists."""
+        if location in self._folders:
+            return 0
         try:
-            below = self.resolved(path)
-            return below is not None and _is_regular(os.path.join(self.real, below))
-        except OutsideFolder:
-            return False
-
-    def _link(self, resolved_parts: list[str], part: str) -> str | None:
-        """Return the target of a link, None if it is not a link, "" if it does not exist."""
-        location = os.path.join(self.real, *resolved_parts, part)
-        try:
-            is_link = stat.S_ISLNK(os.lstat(location).st_mode)
-            return os.readlink(location) if is_link else None
+            mode = os.lstat(location).st_mode
         except (OSError, ValueError):
-            return ""
+            return -1
+        if not stat.S_ISDIR(mode):
+            return mode
+        if len(self._folders) >= MOST_FOLDERS:
+            self._folders.clear()
+        self._folders.add(location)
+        return 0
 
     def _below(self, path: str) -> list[str]:
         """Return the parts of an absolute path below the folder. Raises OutsideFolder."""
@@ -81,8 +108,9 @@ def _parts(path: str) -> list[str]:
     return [part for part in path.split("/") if part not in ("", os.curdir)]
 
 
-def _is_regular(path: str) -> bool:
+def _target(location: str) -> str:
+    """Return the target of a link, "" if it no longer exists."""
     try:
-        return stat.S_ISREG(os.lstat(path).st_mode)
-    except (OSError, ValueError):
-        return False
+        return os.readlink(location)
+    except OSError:
+        return ""

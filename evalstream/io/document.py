@@ -7,9 +7,9 @@ import stat
 from contextlib import nullcontext
 
 from evalstream.io.file_state import Watch
+from evalstream.io.readers import DescriptorReader
 from evalstream.io.remote import is_remote
 from evalstream.io.standard_input import STANDARD_INPUT
-from evalstream.io.stream import DescriptorReader
 from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
 from evalstream.parsing.limits import MOST_JSON_BYTES, read_bounded, read_regular

@@ -1,7 +1,5 @@
 """Rows from a local file: blocks are byte ranges that workers read themselves."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from io import RawIOBase

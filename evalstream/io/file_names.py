@@ -9,6 +9,7 @@ from fnmatch import translate
 from typing import Final
 
 from evalstream.io.codecs import COMPRESSIONS
+from evalstream.parsing.lazy_regex import LazyPattern
 
 PACKED_ENDINGS: Final = tuple(one.ending for one in COMPRESSIONS.values())
 ROWS_ENDINGS: Final = (".jsonl", ".ndjson", ".jsonlines")
@@ -26,7 +27,7 @@ NO_ENDING: Final = (
     f"(also with {', '.join(PACKED_ENDINGS)}), or {AGGREGATE_ENDING}"
 )
 
-_ROWS_INSIDE: Final = re.compile(r"\.(?:jsonl|ndjson|jsonlines)(?![a-z])", re.IGNORECASE)
+_ROWS_INSIDE: Final = LazyPattern(r"\.(?:jsonl|ndjson|jsonlines)(?![a-z])", re.IGNORECASE)
 
 
 def is_rows_name(path: str) -> bool:

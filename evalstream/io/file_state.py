@@ -6,7 +6,13 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+YOUNG_NANOSECONDS: Final = 2_000_000_000
+"""A file that changed within this time may change again with the same timestamps.
+
+The coarsest clock of a file system in use ticks every 2 s (exFAT, FAT32).
+"""
 
 
 class FileState(NamedTuple):

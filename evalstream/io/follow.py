@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from evalstream.model.block import MEBIBYTE
+from evalstream.model.block import MEBIBYTE, ByteStream
 from evalstream.model.signals import STOPPING
 
 POLL_SECONDS: Final = 0.05
 
 
-class FollowedFile:
+class FollowedFile(ByteStream):
     """Follows a file until it has not grown for `idle` seconds.
 
     Raises OSError where it cannot be opened, or becomes shorter than the bytes already read.

@@ -55,7 +55,7 @@ class Output:
         self._keeps_previous = self._is_new = False
         self._stream = self._open(self._path, standard or sys.stdout.buffer)
 
-    def write(self, text: str | bytes) -> None:
+    def write(self, text: str | Bytes) -> None:
         """Write some text or bytes; a reader can see them soon after."""
         data = text.encode(errors="replace") if isinstance(text, str) else text
         self._begin()

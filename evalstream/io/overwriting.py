@@ -85,7 +85,11 @@ def is_same_file(one: str, other: str) -> bool:
 
 def is_device(path: str) -> bool:
     """Tell whether a path leads to an existing file that is not regular, such as a pipe."""
-    return os.path.exists(path) and not os.path.isfile(path)
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return False
+    return not stat.S_ISREG(status.st_mode)
 
 
 def _identity(path: str) -> object:

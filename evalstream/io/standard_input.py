@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 
-from evalstream.io.stream import READ_BYTES, DescriptorReader, PrefixedReader
+from evalstream.io.readers import READ_BYTES, DescriptorReader, PrefixedReader
 from evalstream.model.block import ByteStream
 
 
@@ -52,7 +52,7 @@ class StandardInput:
         return self._reader
 
 
-class _Buffered:
+class _Buffered(ByteStream):
     """A replacement of sys.stdin without a file descriptor."""
 
     def read(self) -> bytes:

@@ -1,22 +1,21 @@
-"""Readers of bytes that arrive once, and their division into blocks of whole lines."""
+"""The rows of a byte stream: their division into blocks of whole lines."""
 
 from __future__ import annotations
 
-import fcntl
-import os
-import select
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from typing import IO, Final
 
+from evalstream.io.background_digest import BackgroundDigest
 from evalstream.io.digest import RunningDigest
-from evalstream.io.file_state import describe_change
-from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, ByteStream
+from evalstream.io.line_buffer import LineBuffer
+from evalstream.io.readers import READ_BYTES
+from evalstream.io.shared_slots import SharedSlots
+from evalstream.model.block import MEBIBYTE, TOO_LONG_BY, Block, Bytes, ByteStream
 from evalstream.model.errors import CannotCheck
-from evalstream.model.signals import STOPPING, Stopped
+from evalstream.model.shared_bytes import SharedBytes
+from evalstream.model.signals import Stopped
 
-READ_BYTES: Final = MEBIBYTE
 HEAD_BYTES: Final = 8 * MEBIBYTE
 
 IDLE_SECONDS: Final = 0.5
@@ -24,112 +23,6 @@ IDLE_SECONDS: Final = 0.5
 
 MOST_IDLE_PERIODS: Final = 2
 """Longest wait of a complete row, in idle periods, while more rows keep arriving."""
-
-
-class DescriptorReader:
-    """Reads a file descriptor; an `owned` one is closed at the end."""
-
-    def __init__(self, descriptor: int, *, owned: bool = False) -> None:
-        self._descriptor, self._owned = descriptor, owned
-        self._poll = select.poll()
-        self._poll.register(descriptor, select.POLLIN)
-        with suppress(OSError, AttributeError):
-            # The default buffer of a pipe is 64 KiB; a larger one saves context switches.
-            fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, READ_BYTES)
-
-    def read(self) -> bytes:
-        """Return the available bytes, waiting until there are some."""
-        with STOPPING.interruptible():
-            self._poll.poll()
-        return os.read(self._descriptor, READ_BYTES)
-
-    def wait(self, seconds: float) -> bool:
-        """Tell whether bytes can be read within some seconds."""
-        with STOPPING.interruptible():
-            return bool(self._poll.poll(seconds * 1000))
-
-    def close(self) -> None:
-        """Close the descriptor, unless it belongs to the caller."""
-        if self._owned:
-            os.close(self._descriptor)
-
-
-class FileReader:
-    """Reads a regular file from its start. Raises OSError if it cannot be opened."""
-
-    def __init__(self, path: str) -> None:
-        self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by close()
-        self._path, self._opened = path, os.fstat(self._file.fileno())
-        self.close: Callable[[], None] = self._file.close
-
-    def read(self) -> bytes:
-        """Return the next bytes."""
-        return self._file.read(READ_BYTES) or b""
-
-    def wait(self, _seconds: float) -> bool:
-        """Return True: reading a file does not block."""
-        return True
-
-    def changed(self) -> str | None:
-        """Describe what changed since the file was opened, or return None."""
-        return describe_change(self._path, self._opened)
-
-
-class StoppableReader:
-    """Wraps a reader; once the process must stop, each read raises Stopped.
-
-    It must be the innermost wrapper, below all readers that buffer bytes, so that no bytes are
-    lost.
-    """
-
-    def __init__(self, reader: ByteStream) -> None:
-        self._reader, self.close = reader, reader.close
-
-    def read(self) -> bytes:
-        """Return the next bytes. Raises Stopped."""
-        STOPPING.check_again()
-        data = self._reader.read()
-        if not data:
-            # The signal often ends the writing process as well, so this end may not be the true
-            # one.
-            STOPPING.check_again()
-        return data
-
-    def wait(self, seconds: float) -> bool:
-        """Tell whether `read` would return or raise within some seconds, Stopped included."""
-        return STOPPING.received is not None or self._reader.wait(seconds)
-
-
-class TappedReader:
-    """Wraps a reader, and passes its bytes to a function as they are read."""
-
-    def __init__(self, reader: ByteStream, tap: Callable[[bytes], object]) -> None:
-        self._reader, self._tap = reader, tap
-        self.wait, self.close = reader.wait, reader.close
-
-    def read(self) -> bytes:
-        """Return the next bytes, after passing them to the function."""
-        data = self._reader.read()
-        if data:
-            self._tap(data)
-        return data
-
-
-class PrefixedReader:
-    """Wraps a reader, and first returns bytes that were already read from it."""
-
-    def __init__(self, data: bytes, reader: ByteStream) -> None:
-        self._data, self._reader = data, reader
-        self.close = reader.close
-
-    def read(self) -> bytes:
-        """Return the bytes that were already read, then those of the reader."""
-        data, self._data = self._data, b""
-        return data or self._reader.read()
-
-    def wait(self, seconds: float) -> bool:
-        """Tell whether bytes can be read within some seconds."""
-        return bool(self._data) or self._reader.wait(seconds)
 
 
 class StreamSource:
@@ -160,8 +53,10 @@ class StreamSource:
         self._head = bytearray()
         self._ended = False
         self._error: OSError | CannotCheck | Stopped | None = None
-        self._digest: RunningDigest | None = None
+        self._digest: BackgroundDigest | None = None
+        self._digested: dict[int, int] = {}
         self._rests: dict[int, IO[bytes]] | None = {} if keep_rests else None
+        self._slots: SharedSlots | None = None
         self.unfinished = b""
 
     @property
@@ -185,15 +80,16 @@ class StreamSource:
             self._head += data
             if deadline is None and b"\n" in data:
                 deadline = self._deadline()
-        return bytes(self._head[:size])
+        with memoryview(self._head) as view:
+            return bytes(view[:size])
 
     def pieces(self) -> Iterator[bytes]:
         """Iterate over all bytes as they arrive; then raise the error, if there is one."""
-        data, self._head = bytes(self._head), bytearray()
-        while data or not self._ended:
+        while not self._is_over:
+            data = self._next(READ_BYTES)
             if data:
+                self._note(data)
                 yield data
-            data = b"" if self._ended else self._read()
         self._fail()
 
     def blocks(self, length: int) -> Iterator[Block | None]:
@@ -202,49 +98,52 @@ class StreamSource:
         Of a line above the limit only the beginning is kept, one byte or more above the limit.
         Raises the error that ended the input after all whole lines were yielded.
         """
-        buffer, offset = self._head, 0
-        self._head = bytearray()
+        buffer, offset = self.buffer(), 0
         while True:
-            deadline = self._deadline() if b"\n" in buffer else None
-            while len(buffer) < (length if deadline else max(length, self._kept_bytes)):
-                if deadline is None and not self._ended and not self._wait(0):
-                    yield None
-                if self._ended or not self._should_read_on(deadline):
-                    break
-                data = self._read()
-                buffer += data
-                if deadline is None and b"\n" in data:
-                    deadline = self._deadline()
-            block_length = self._block_length(buffer, length)
-            if not buffer or (self._error and not block_length):
+            yield from self._gather(buffer, length)
+            block = self._cut(buffer, offset)
+            if block is None:
                 break
-            kept = self._kept_bytes if self._rests is not None else TOO_LONG_BY
-            with memoryview(buffer) as view:
-                data = bytes(view[: block_length or kept])
-            taken = block_length or self._skip_line(buffer, offset)
-            if block_length:
-                del buffer[:block_length]
-            final = self._ended and not buffer and not self._error
-            yield Block(
-                self.path, offset, taken, 0, data=data, final=final, overlong=not block_length
-            )
-            if deadline is not None and len(data) < length and not self._ended:
+            yield block
+            if block.length < length and not block.overlong and not self._is_over:
                 yield None
-            offset += taken
-        self.unfinished = bytes(buffer)
+            offset += block.length
+        self.unfinished = buffer.read(0, buffer.size)
         self._fail()
+
+    def share(self, slots: SharedSlots) -> None:
+        """Place blocks in these slots, which `close` closes, and digest them in a thread.
+
+        Call `release` for each block that is done with. The first block must fork the workers.
+        """
+        self._slots = slots
+
+    def buffer(self) -> LineBuffer:
+        """Return an empty buffer for blocks, in the slots if there are some."""
+        return LineBuffer(self._slots)
+
+    def release(self, block: Block) -> None:
+        """Take back the memory of a block."""
+        if self._slots is None:
+            return
+        if self._digest is not None:
+            # Threads start after the workers are forked, as a result shows.
+            self._digest.start()
+        if isinstance(block.data, SharedBytes):
+            if self._digest is not None:
+                self._digest.wait(self._digested.pop(block.data.start, 0))
+            self._slots.give_back(block.data.start)
 
     def rest(self, offset: int) -> IO[bytes] | None:
         """Return the rest of an overlong line by its offset, or None; the caller closes it."""
         return None if self._rests is None else self._rests.pop(offset, None)
 
     def start_digest(self, algorithms: Sequence[str]) -> None:
-        """Begin digests of all bytes, including those already read."""
-        self._digest = RunningDigest(algorithms)
-        self._digest.update(bytes(self._head))
+        """Begin digests of all bytes that `pieces` or `blocks` yields."""
+        self._digest = BackgroundDigest(RunningDigest(algorithms))
 
     def checksums(self) -> dict[str, str]:
-        """Return the digests of all bytes read, by algorithm."""
+        """Return the digests of all bytes, once they were yielded, by algorithm."""
         return self._digest.result() if self._digest is not None else {}
 
     def diagnose(self, declared: str, algorithm: str) -> str | None:
@@ -256,7 +155,62 @@ class StreamSource:
         """Close the reader, and delete the rests on disk."""
         for rest in (self._rests or {}).values():
             rest.close()
+        if self._digest is not None:
+            self._digest.close()
+        if self._slots is not None:
+            self._slots.close()
+            self._slots = None
         self._reader.close()
+
+    def _gather(self, buffer: LineBuffer, length: int) -> Iterator[None]:
+        """Read until a block can be cut; yield None for an idle period before the first row."""
+        deadline = self._deadline() if buffer.whole else None
+        while buffer.size < (length if deadline else max(length, self._kept_bytes)):
+            if not self._head:
+                if deadline is None and not self._ended and not self._wait(0):
+                    yield None
+                if self._ended or not self._should_read_on(deadline):
+                    break
+            self._fill(buffer, length)
+            if deadline is None and buffer.whole:
+                deadline = self._deadline()
+
+    def _cut(self, buffer: LineBuffer, offset: int) -> Block | None:
+        """Return the whole lines, the last line or the overlong line of a buffer as a block."""
+        if not buffer.size:
+            return None
+        taken = buffer.size if self._is_over and not self._error else buffer.whole
+        if not taken:
+            return None if self._is_over else self._cut_overlong(buffer, offset)
+        data = buffer.take(taken)
+        if isinstance(data, SharedBytes):
+            self._digested[data.start] = self._note(data.view)
+        else:
+            self._note(data)
+        final = self._is_over and not buffer.size and not self._error
+        return Block(self.path, offset, taken, 0, data=data, final=final)
+
+    def _cut_overlong(self, buffer: LineBuffer, offset: int) -> Block:
+        """Remove everything through the next newline; return the beginning as a block."""
+        start, rest = buffer.read(0, buffer.size), self._new_rest(offset)
+        self._note(start)
+        if rest is not None:
+            rest.write(start[self._kept_bytes :])
+        buffer.clear()
+        length = len(start)
+        while not self._is_over:
+            data = self._next(READ_BYTES)
+            taken = data.find(b"\n") + 1 or len(data)
+            self._note(data[:taken])
+            if rest is not None:
+                rest.write(data[:taken])
+            length += taken
+            if data.endswith(b"\n", 0, taken):
+                buffer.extend(data[taken:])
+                break
+        start = start[: TOO_LONG_BY if rest is None else self._kept_bytes]
+        final = self._is_over and not buffer.size and not self._error
+        return Block(self.path, offset, length, 0, data=start, final=final, overlong=True)
 
     def _deadline(self) -> float:
         """Return the time until which a row that is complete now may wait."""
@@ -276,49 +230,59 @@ class StreamSource:
         except Stopped:
             return True
 
+    @property
+    def _is_over(self) -> bool:
+        """Whether `_next` has no more bytes."""
+        return self._ended and not self._head
+
+    def _next(self, most: int) -> bytes:
+        """Return bytes of the head, at most `most`, or read more bytes."""
+        if not self._head:
+            return self._read()
+        with memoryview(self._head) as view:
+            data = bytes(view[:most])
+        del self._head[:most]
+        return data
+
+    def _fill(self, buffer: LineBuffer, most: int) -> None:
+        """Add more bytes to a buffer, without a copy where it has room for them."""
+        room = None if self._head else buffer.room(READ_BYTES)
+        if room is None:
+            buffer.extend(self._next(most))
+        else:
+            with room:
+                buffer.add(self._read_into(room))
+
     def _read(self) -> bytes:
         """Read more bytes; an error ends the input, and is raised after the lines before it."""
         try:
             data = self._reader.read()
         except (OSError, CannotCheck, Stopped) as error:
             self._error, data = error, b""
-        self._ended = not data
-        self.size += len(data)
-        if self._digest is not None:
-            self._digest.update(data)
+        self._count(len(data))
         return data
+
+    def _read_into(self, buffer: memoryview) -> int:
+        """Read more bytes into a buffer, as `_read` does, and return their number."""
+        try:
+            count = self._reader.read_into(buffer)
+        except (OSError, CannotCheck, Stopped) as error:
+            self._error, count = error, 0
+        self._count(count)
+        return count
+
+    def _count(self, size: int) -> None:
+        """Count bytes; without any, the input has ended."""
+        self._ended = not size
+        self.size += size
+
+    def _note(self, data: Bytes) -> int:
+        """Digest the next bytes; return a number that tells when it is done."""
+        return 0 if self._digest is None else self._digest.add(data)
 
     def _fail(self) -> None:
         if self._error is not None:
             raise self._error
-
-    def _block_length(self, buffer: bytearray, length: int) -> int:
-        """Return the length of the next block of whole lines in the buffer."""
-        if len(buffer) > 2 * length:
-            newline = buffer.rfind(b"\n", 0, length)
-            newline = buffer.find(b"\n", length) if newline < 0 else newline
-            if newline >= 0:
-                return newline + 1
-        if self._ended and not self._error:
-            return len(buffer)
-        return buffer.rfind(b"\n") + 1
-
-    def _skip_line(self, buffer: bytearray, offset: int) -> int:
-        """Remove everything through the next newline; return the number of removed bytes."""
-        dropped, rest = 0, self._new_rest(offset)
-        start = self._kept_bytes
-        while (newline := buffer.find(b"\n")) < 0 and not self._ended:
-            dropped += len(buffer)
-            if rest is not None:
-                rest.write(buffer[start:])
-            start = 0
-            buffer.clear()
-            buffer += self._read()
-        block_length = newline + 1 if newline >= 0 else len(buffer)
-        if rest is not None:
-            rest.write(buffer[start:block_length])
-        del buffer[:block_length]
-        return dropped + block_length
 
     def _new_rest(self, offset: int) -> IO[bytes] | None:
         if self._rests is None:

@@ -1,8 +1,8 @@
 """Blocks of whole lines, and the byte streams that they are cut from."""
 
-from __future__ import annotations
+from typing import Final, NamedTuple, Protocol, Self
 
-from typing import Final, NamedTuple, Protocol
+from evalstream.model.shared_bytes import SharedBytes
 
 MEBIBYTE: Final = 1 << 20
 
@@ -23,10 +23,10 @@ class Block(NamedTuple):
 
     `size` is the number of bytes of the whole file when it was opened. `inode` identifies the file
     among later ones of the same name; for blocks that other machines read, `modified` does, its
-    time in nanoseconds. In a block with `data`, `final` means that the input ends with it. `places`
-    are the lines and offsets of its rows, alternating and packed as 64-bit numbers, where they are
-    not the lines of `data`. An `overlong` block is one line above the length limit; its `data` need
-    only hold the first bytes.
+    time in nanoseconds. In a block with `data`, which may be shared with forked workers, `final`
+    means that the input ends with it. `places` are the lines and offsets of its rows, alternating
+    and packed as 64-bit numbers, where they are not the lines of `data`. An `overlong` block is one
+    line above the length limit; its `data` need only hold the first bytes.
     """
 
     path: str
@@ -34,11 +34,23 @@ class Block(NamedTuple):
     length: int
     size: int
     inode: int = 0
-    data: bytes | None = None
+    data: bytes | SharedBytes | None = None
     final: bool = False
     places: bytes | None = None
     overlong: bool = False
     modified: int = 0
+
+    @property
+    def content(self) -> bytes:
+        """The bytes of a block with `data`; a copy of them if they are shared."""
+        data = self.data or b""
+        return bytes(data.view) if isinstance(data, SharedBytes) else data
+
+    def unshared(self) -> Self:
+        """Return the block with bytes of its own, for processes that do not share them."""
+        if isinstance(self.data, SharedBytes):
+            return self._replace(data=self.content)
+        return self
 
     def described(self) -> str:
         """Describe the position of the block."""
@@ -46,13 +58,25 @@ class Block(NamedTuple):
 
 
 class ByteStream(Protocol):
-    """Bytes that arrive once and in order: a pipe, a file, an object in a store."""
+    """Bytes that arrive once and in order: a pipe, a file, an object in a store.
+
+    A class that derives from it need not define `read_into`.
+    """
 
     def read(self) -> bytes:
         """Return the next bytes that arrive, about 1 MiB at most; empty at the end.
 
         Raises OSError where they cannot be read, and CannotCheck where they are not valid.
         """
+
+    def read_into(self, buffer: memoryview) -> int:
+        """Write the next bytes into a buffer and return their number, 0 at the end.
+
+        The buffer must have room for what `read` returns. Raises what `read` raises.
+        """
+        data = self.read()
+        buffer[: len(data)] = data
+        return len(data)
 
     def wait(self, seconds: float) -> bool:
         """Tell whether `read` would return within some seconds, the end included."""

@@ -1,7 +1,5 @@
 """Violations that rules report, findings that users see, and a list of many of them."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Iterable, Iterator
 from enum import IntEnum

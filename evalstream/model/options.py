@@ -1,12 +1,12 @@
 """All options of a check in one frozen object, each declared once with what users read of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from enum import Enum
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from evalstream.model.block import MEBIBYTE
+from evalstream.model.data_class import DataClass, field
 from evalstream.model.finding import Severity
 
 Value = TypeVar("Value")
@@ -23,19 +23,18 @@ class Group(str, Enum):
     EXECUTION = "Execution"
 
 
-@dataclass(frozen=True, slots=True)
-class OptionText:
+class OptionText(NamedTuple):
     """What the command line, the Python API and settings files share about an option.
 
     `flags` are the names on the command line, by default made from the field's name; `former`
     are names that still work and are not listed. `choices` are the values that are allowed,
     where they are known here; `{choices}` in `help` stands for them in any case. `negates` says
     that the flag turns the option off. `seals` says that `seal` takes the option, too, and
-    `checks` that `check` takes it on the command line.
+    `checks` that `check` takes it on the command line. Without a group help lists the option last.
     """
 
     help: str
-    group: Group
+    group: Group | None = None
     metavar: str | None = None
     flags: tuple[str, ...] = ()
     former: tuple[str, ...] = ()
@@ -62,11 +61,11 @@ def _option(
     text = OptionText(
         help, group, metavar, flags, former, choices, negates=negates, seals=seals, checks=checks
     )
-    return field(default=default, metadata={"option": text})
+    declared: Value = field(default=default, description=text)
+    return declared
 
 
-@dataclass(frozen=True, slots=True)
-class RowRouting:
+class RowRouting(DataClass, frozen=True):
     """Where the rows of one input go while they are checked, and how the input is read."""
 
     tee: str | None = _option(
@@ -135,8 +134,7 @@ class RowRouting:
         return self.passing is not None or self.splits_rows
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(DataClass, frozen=True):
     """Everything that steers a check, in one frozen object that is handed down whole.
 
     Sizes are in bytes. `links` is set by a batch: a run then collects what relates it to others.
@@ -147,7 +145,7 @@ class Options:
     )
     ignore: tuple[str, ...] = _option((), "Rules to skip.", Group.RULES, "CODES", seals=True)
     strict: bool = _option(False, "Treat warnings as errors.", Group.RULES, seals=True)
-    fail_on: Severity = _option(  # noqa: RUF009 - a function that returns a field
+    fail_on: Severity = _option(
         Severity.ERROR,
         "The lowest severity that fails the check.",
         Group.RULES,
@@ -236,8 +234,7 @@ class Options:
         return min(self.fail_on, Severity.WARNING) if self.strict else self.fail_on
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """One option: the name, type and default of its field, and what users read of it."""
 
     name: str
@@ -249,9 +246,9 @@ class Option:
 def _declared(holder: type[Options] | type[RowRouting]) -> dict[str, Option]:
     """Return the options that are fields of one of the two classes."""
     return {
-        one.name: Option(one.name, one.type, one.default, one.metadata["option"])
-        for one in fields(holder)
-        if "option" in one.metadata
+        name: Option(name, one.type, one.default, one.description)
+        for name, one in holder.__data_fields__.items()
+        if one.description is not None
     }
 
 

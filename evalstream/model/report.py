@@ -1,11 +1,9 @@
 """Reports of a check: run summaries, what was verified, and totals."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from evalstream.model.data_class import DataClass, field
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.rule_text import RuleText
 
@@ -96,8 +94,7 @@ NOT_SEALED: Final = "it was not sealed"
 """The start of the message that rows were to be sealed and were not."""
 
 
-@dataclass(slots=True)
-class RunSummary:
+class RunSummary(DataClass):
     """The outcome of one run: a rows file with its aggregate, if it has one.
 
     `verdict` is `passed`, `failed`, or `incomplete` where no violation was found but something
@@ -187,8 +184,7 @@ class RunSummary:
         }
 
 
-@dataclass(slots=True)
-class Totals:
+class Totals(DataClass):
     """The totals of a check over all runs.
 
     `verdicts` counts runs by verdict, `counts` occurrences by code and `severities` by severity;
@@ -237,8 +233,7 @@ class Totals:
         }
 
 
-@dataclass(slots=True)
-class Report:
+class Report(DataClass):
     """The outcome of a check: iterate over its findings, read its totals.
 
     The findings are those shown (at most `max_findings` per code and run); `counts`, `total`

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from evalstream.model.data_class import DataClass
 
 STDIN: Final = "-"
 
@@ -11,8 +12,7 @@ MAIN_FORMAT: Final = "eee"
 """The format of rows that do not indicate another one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(DataClass, frozen=True):
     """The documents that are checked together: a rows file, an aggregate, or both, and more.
 
     `missing` names what was declared but not found; with `leads_out` the declared path leads out of
@@ -31,8 +31,7 @@ class Run:
     leads_out: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NoInput:
+class NoInput(DataClass, frozen=True):
     """An input without anything to check, or one that cannot be read, and the reason."""
 
     path: str
@@ -41,6 +40,5 @@ class NoInput:
     format: str = MAIN_FORMAT
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignLog(NoInput):
+class ForeignLog(NoInput, frozen=True):
     """A log of an evaluation harness, which must be converted before it can be checked."""

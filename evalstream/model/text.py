@@ -15,4 +15,6 @@ def with_article(noun: str) -> str:
 
 def on_one_line(text: str) -> str:
     """Replace each character that does not print, line breaks included, with a dot."""
+    if text.isprintable():
+        return text
     return "".join(letter if letter.isprintable() else "·" for letter in text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -150,10 +151,10 @@ class ArraySplitter:
         self._needed = 0
         found = self._split_fast()
         self._drop_consumed()
-        # In Latin-1 one byte is one character, so positions in the text are byte offsets.
-        self._text = self._data.decode("latin-1")
-        while self._advance(found):
-            pass
+        if self._split_slowly(found):
+            found += self._split_fast()
+            self._drop_consumed()
+            self._split_slowly(found)
         if self._expected is _Expected.NOTHING:
             self._position = len(self._data)
         self._drop_consumed()
@@ -187,7 +188,32 @@ class ArraySplitter:
         if max(lengths, default=0) > self._longest:
             return []
         self._expected = _Expected.COMMA
+        if self._data.find(b"\n", self._position, cut) < 0:
+            return self._next_on_line(lengths)
         return [self._next(length) for length in lengths]
+
+    def _next_on_line(self, lengths: Sequence[int]) -> list[Element]:
+        """Return the next elements, with no line feed before or in them: this saves a search."""
+        data, offset, position, found = self._data, self._offset, self._position, []
+        line = self._line_of(position)
+        for length in lengths:
+            between = _BETWEEN.match(data, position)
+            start = between.end() if between else position
+            position = start + length
+            found.append(Element(data[start:position], offset + start, line))
+        self._position = self._counted = position
+        return found
+
+    def _split_slowly(self, found: list[Element]) -> bool:
+        """Read element by element; return True if a first separator was seen, which ends it."""
+        # In Latin-1 one byte is one character, so positions in the text are byte offsets.
+        self._text = self._data.decode("latin-1")
+        is_first = not self._separator
+        while self._advance(found):
+            if is_first and self._separator:
+                self._drop_consumed()
+                return True
+        return False
 
     def _next(self, length: int) -> Element:
         """Skip the separators and return the next element, of `length` bytes."""

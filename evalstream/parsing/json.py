@@ -9,7 +9,6 @@ from json.encoder import encode_basestring_ascii
 from typing import Any, Final
 
 import jiter
-import orjson
 
 FAST_DEPTH: Final = 200
 """Maximum nesting that the fast parser accepts."""
@@ -88,6 +87,8 @@ def type_name(value: Any) -> str:
 
 def dumps(value: Any) -> bytes:
     """Encode `value` as compact JSON in UTF-8; lone surrogates are escaped."""
+    import orjson  # it loads dataclasses, uuid and platform: 5 ms that many checks can do without
+
     try:
         return orjson.dumps(value)
     except TypeError:
@@ -104,6 +105,8 @@ def read_back(text: bytes) -> Any:
 
 def canonical(value: Any) -> bytes:
     """Encode `value` as JSON that does not depend on the order of keys."""
+    import orjson
+
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError:
@@ -113,6 +116,8 @@ def canonical(value: Any) -> bytes:
 def ascii_text(text: str) -> bytes:
     """Encode a string as Python's json does: everything but printable ASCII is escaped."""
     if text.isascii() and _DELETE not in text:
+        import orjson
+
         return orjson.dumps(text)
     return encode_basestring_ascii(text).encode()
 

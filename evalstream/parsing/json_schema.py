@@ -114,8 +114,13 @@ class _RustValidator:
     def __init__(self, schema: Any, *, trusted: bool) -> None:
         self._schema, self._trusted = schema, trusted
         self._options = None if trusted else backtracking_options()
-        self._compiled = _compiled(schema, options=self._options)
         self._constraints: dict[Path_, _ErrorTemplate] = {}
+        if not trusted:
+            self._compiled  # noqa: B018 - it raises UsageError for a schema that is not valid
+
+    @cached_property
+    def _compiled(self) -> Any:
+        return _compiled(self._schema, options=self._options)
 
     @cached_property
     def accepts(self) -> Callable[[Any], bool]:

@@ -12,6 +12,7 @@ from evalstream.model.block import MEBIBYTE, ByteStream
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import MORE, Severity, Violation
 from evalstream.model.signals import STOPPING
+from evalstream.parsing.lazy_regex import LazyPattern
 
 MOST_JSON_BYTES: Final = 256 * MEBIBYTE
 """Most bytes of a JSON document, which is read into memory."""
@@ -37,11 +38,11 @@ CHUNK_BYTES: Final = 16 * MEBIBYTE
 SIGNAL_INTERVAL: Final = 10_000
 """Number of findings between two checks for a signal."""
 
-_STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
-_LISTED: Final = re.compile(rb'(?<=[,\[])[ \t\r\n]*+"[ \t\r\n]*+(?=[,\]])')
+_STRING: Final = LazyPattern(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+_LISTED: Final = LazyPattern(rb'(?<=[,\[])[ \t\r\n]*+"[ \t\r\n]*+(?=[,\]])')
 """A string in a list, after each string was replaced by a single quote."""
 
-_EMPTY: Final = re.compile(rb"\[[ \t\r\n]*+\]|\{[ \t\r\n]*+\}")
+_EMPTY: Final = LazyPattern(rb"\[[ \t\r\n]*+\]|\{[ \t\r\n]*+\}")
 
 
 class TooLarge(CannotCheck):
@@ -55,8 +56,9 @@ def too_many_bytes(most: int) -> TooLarge:
 
 def refuse_many_values(text: bytes | bytearray) -> None:
     """Raise TooLarge for JSON text with too many values."""
+    fewest = min(MOST_JSON_VALUES, MOST_JSON_TEXTS)
     # Every value but the first follows a comma or an opening bracket.
-    if _separators(text) < min(MOST_JSON_VALUES, MOST_JSON_TEXTS):
+    if len(text) < fewest or _separators(text) < fewest:
         return
     without_strings = _STRING.sub(b'"', text)
     texts = sum(1 for _ in _LISTED.finditer(without_strings))

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from evalstream.parsing.json import UTF8_MARK
+from evalstream.parsing.lazy_regex import LazyPattern
 
 TORN_CANDIDATES: Final = 64
 """Most torn objects in one line before the search ends."""
@@ -39,13 +40,13 @@ DECODER: Final = json.JSONDecoder(parse_int=bool, parse_float=bool, object_hook=
 
 _WHITE: Final = " \t\r\n"
 _MARK: Final = UTF8_MARK.decode("latin-1")
-_SPACE = re.compile(r"[ \t\r\n]*")
-_RAW_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]+")
-_GOES_ON = re.compile(r"[ \t\r\n]*([,\]}])")
-_FIRST_KEY = re.compile(
+_SPACE = LazyPattern(r"[ \t\r\n]*")
+_RAW_CONTROL = LazyPattern("[\x00-\x08\x0b\x0c\x0e-\x1f]+")
+_GOES_ON = LazyPattern(r"[ \t\r\n]*([,\]}])")
+_FIRST_KEY = LazyPattern(
     rb'[ \t\r\n]*\{[ \t\r\n]*("[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*+)*+")[ \t\r\n]*:'
 )
-_CUT_SHORT = re.compile(
+_CUT_SHORT = LazyPattern(
     r'"[^"\\]*+(?:\\.[^"\\]*+)*+\\?|\\?u[0-9A-Fa-f]{0,4}|\.|[eE][+-]?'
     r"|t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|Na?|-?I(?:n(?:f(?:i(?:n(?:it?)?)?)?)?)?|-|",
     re.DOTALL,

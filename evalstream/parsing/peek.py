@@ -6,6 +6,7 @@ import re
 from typing import Final, NamedTuple
 
 from evalstream.parsing.json import UTF8_MARK
+from evalstream.parsing.lazy_regex import LazyPattern
 
 PEEK_BYTES: Final = 1 << 18
 """Bytes of a file to peek at: the members that identify a format are near the start."""
@@ -15,7 +16,7 @@ ARRAY: Final = "array"
 LINES: Final = "lines"
 OTHER: Final = "other"
 
-_TOKEN: Final = re.compile(rb'"((?:[^"\\]|\\.)*+)"([ \t\r\n]*+:)?|[{}\[\]]', re.DOTALL)
+_TOKEN: Final = LazyPattern(rb'"((?:[^"\\]|\\.)*+)"([ \t\r\n]*+:)?|[{}\[\]]', re.DOTALL)
 _BLANK: Final = b" \t\r\n"
 
 

@@ -1,7 +1,5 @@
 """The exact JSON parser: RFC 8259 to the letter, with all violations in a text."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -10,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.model.text import on_one_line
 from evalstream.parsing.json import fast, pointer, shorten
+from evalstream.parsing.lazy_regex import LazyPattern
 
 MAX_INTEGER_DIGITS: Final = 4300
 """CPython's default limit for converting digits to an integer; jiter has the same."""
@@ -17,10 +16,10 @@ MAX_INTEGER_DIGITS: Final = 4300
 EXCERPT_CHARACTERS: Final = 60
 SPLICE_CANDIDATES: Final = 64
 
-_RAW_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]+")
-_STRUCTURE = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]|[^\s\[\]{}",:]+', re.DOTALL)
-SURROGATE: Final = re.compile("[\ud800-\udfff]")
-_FIRST_KEY = re.compile(r'\s*+(\{\s*+"(?:[^"\\]++|\\.)*+"\s*+:)')
+_RAW_CONTROL = LazyPattern("[\x00-\x08\x0b\x0c\x0e-\x1f]+")
+_STRUCTURE = LazyPattern(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]|[^\s\[\]{}",:]+', re.DOTALL)
+SURROGATE: Final = LazyPattern("[\ud800-\udfff]")
+_FIRST_KEY = LazyPattern(r'\s*+(\{\s*+"(?:[^"\\]++|\\.)*+"\s*+:)')
 _LARGEST_FLOAT = sys.float_info.max
 
 
@@ -48,12 +47,14 @@ class Parsed(NamedTuple):
     """The result of the exact parser: a value, if there is one, and all violations.
 
     In the value, infinities are replaced by the largest float, NaN by 0 and lone surrogates by
-    U+FFFD, so that other rules can check it.
+    U+FFFD, so that other rules can check it. `accepted` says that the value passed the check that
+    `parse_document` was given.
     """
 
     value: Any
     readable: bool
     issues: list[SyntaxIssue]
+    accepted: bool = False
 
 
 def parse_exactly(text: bytes, max_depth: int) -> Parsed:

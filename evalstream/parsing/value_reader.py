@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from enum import Enum
 from typing import Final, NamedTuple
+
+from evalstream.parsing.lazy_regex import LazyPattern
 
 # Only the end of a value is needed, so the decoder keeps as little of it as possible; numbers may
 # have any length because they are not converted.
 DECODER: Final = json.JSONDecoder(parse_int=bool, parse_float=bool, object_hook=bool)
 
-_CUT_ESCAPE = re.compile(r"u[0-9A-Fa-f]{0,4}")
+_CUT_ESCAPE = LazyPattern(r"u[0-9A-Fa-f]{0,4}")
 
 _WORDS: Final = ("null", "true", "false", "NaN", "Infinity", "-Infinity")
 

@@ -7,8 +7,6 @@ and it builds all nodes before any limit can stop it.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
@@ -18,8 +16,10 @@ from evalstream.model.signals import STOPPING
 from evalstream.parsing.json import pointer, shorten
 from evalstream.parsing.limits import MOST_YAML_BYTES, MOST_YAML_NODES, TooLarge
 from evalstream.parsing.strict_json import SURROGATE, SyntaxIssue, excerpt
+from evalstream.parsing.yaml_plain import OLD_BREAKS, line_breaks, line_of, read_plain
 from evalstream.parsing.yaml_scalars import (
     CORE_TAGS,
+    FIRST_LETTERS,
     Mark,
     resolved,
     spelling_of,
@@ -37,9 +37,6 @@ MOST_UNFOLDED: Final = 1_000_000
 """Most characters and nodes that all aliases of a document may expand to."""
 
 _CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff]+")
-_OLD_BREAKS: Final = "\x85\u2028\u2029"
-"""Line breaks in YAML 1.1 and in the library, but plain characters in YAML 1.2."""
-
 _STAND_INS: Final = range(0x10F000, 0x10FFFD)
 _WIDE: Final = (b"\xff\xfe", b"\xfe\xff")
 
@@ -78,7 +75,15 @@ def read_yaml(text: bytes, max_depth: int) -> Yaml:
     controls = _CONTROL.search(characters)
     if controls:
         return Yaml(None, NOWHERE, False, [_controls(characters, controls)])
-    return _Reader(characters, max_depth).read()
+    plain = read_plain(characters, max_depth, _library())
+    if plain is not None:
+        return Yaml(*plain, readable=True, issues=[])
+    return explain_yaml(characters, max_depth)
+
+
+def explain_yaml(characters: str, max_depth: int) -> Yaml:
+    """Parse any text without raw control characters as `read_yaml` does, without its fast path."""
+    return _Reader(characters, max_depth, _library()).read()
 
 
 def line_at(mark: Mark, path: str | None) -> int | None:
@@ -151,14 +156,14 @@ class _StopReading(Exception):
 class _Reader:
     """Builds a value from the events of one document, recursing to the allowed depth."""
 
-    def __init__(self, characters: str, max_depth: int) -> None:
+    def __init__(self, characters: str, max_depth: int, yaml: Any) -> None:
         self._characters, self._max_depth = characters, max_depth
-        self._breaks = [found.start() for found in re.finditer("\n", characters)]
-        self._yaml = _library()
-        text, self._restored = _without_old_breaks(characters)
-        # The C loader where PyYAML was built with libyaml.
-        loader = getattr(self._yaml, "CSafeLoader", self._yaml.SafeLoader)
-        self._events: Iterator[Any] = self._yaml.parse(text, Loader=loader)
+        self._breaks = line_breaks(characters)
+        self._yaml = yaml
+        self._ends = yaml.MappingEndEvent, yaml.SequenceEndEvent
+        self._flat = yaml.ScalarEvent, yaml.AliasEvent
+        self._text, self._restored = _without_old_breaks(characters)
+        self._next: Callable[[], Any] = lambda: None
         self._anchors: dict[str, _Node | None] = {}
         self._unfolded = self._nodes = 0
         self._readable = True
@@ -169,7 +174,10 @@ class _Reader:
         yaml = self._yaml
         root, documents = _Node(None, Mark(1)), 0
         try:
-            for event in self._events:
+            # The C loader where PyYAML was built with libyaml.
+            loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(self._text)
+            self._next = loader.get_event
+            while (event := self._next()).__class__ is not yaml.StreamEndEvent:
                 if isinstance(event, yaml.NodeEvent):
                     root = self._node(event, ())
                 elif isinstance(event, yaml.DocumentStartEvent):
@@ -193,16 +201,17 @@ class _Reader:
 
     def _node(self, event: Any, path: _Path, *, is_key: bool = False) -> _Node:
         """Return the node that begins with an event, read to its end. Raises TooLarge."""
-        STOPPING.check()
-        if isinstance(event, self._yaml.AliasEvent):
+        scalar, alias = self._flat
+        if event.__class__ is alias:
             return self._alias(event, path)
         self._nodes += 1
         if self._nodes > MOST_YAML_NODES:
             message = f"it has more than {MOST_YAML_NODES:,} nodes, the limit for YAML documents"
             raise TooLarge(message)
-        if isinstance(event, self._yaml.ScalarEvent):
+        if event.__class__ is scalar:
             node = self._scalar(event, path, is_key)
         else:
+            STOPPING.check()
             node = self._container(event, path)
         if event.anchor is not None:
             self._anchors[event.anchor] = node
@@ -210,10 +219,13 @@ class _Reader:
 
     def _scalar(self, event: Any, path: _Path, is_key: bool) -> _Node:
         text, line = self._restored(event.value), self._line(event)
-        if SURROGATE.search(text):
+        if not text.isascii() and SURROGATE.search(text):
             message = "unpaired surrogate: UTF-8 cannot encode it"
             self._note("unpaired-surrogate", message, event, path)
             text = SURROGATE.sub("\ufffd", text)
+        if event.tag is None and (not event.implicit[0] or text[:1] not in FIRST_LETTERS):
+            # Quoted or ordinary text, which nearly all scalars are.
+            return _Node(text, Mark(line), len(text) + 1, key=text)
         is_plain, value = event.implicit[0] and event.tag is None, text
         try:
             value = resolved(text) if is_plain else tagged(text, event.tag or "!")
@@ -248,42 +260,41 @@ class _Reader:
             self._refuse(unknown_tag(event.tag), event, path)
         if event.anchor is not None:
             self._anchors[event.anchor] = None
-        ends = self._yaml.MappingEndEvent, self._yaml.SequenceEndEvent
         keys: list[_Node] = []
         nodes: list[_Node] = []
-        times: Counter[str] = Counter()
-        while not isinstance(inner := next(self._events), ends):
+        times: dict[str, int] = {}
+        while (inner := self._next()).__class__ not in self._ends:
             step: str | int = len(nodes)
             if is_map:
                 keys.append(self._key(inner, path, times))
-                step, inner = keys[-1].key or "", next(self._events)
+                step, inner = keys[-1].key or "", self._next()
             nodes.append(self._node(inner, (*path, step)))
         value, marks = [node.value for node in nodes], [node.mark for node in nodes]
         names = [node.key or "" for node in keys]
         return _Node(
             dict(zip(names, value, strict=True)) if is_map else value,
             Mark(self._line(event), dict(zip(names, marks, strict=True)) if is_map else marks),
-            weight=1 + sum(node.weight for node in (*keys, *nodes)),
-            height=1 + max((node.height for node in nodes), default=0),
-            nodes=1 + sum(node.nodes for node in (*keys, *nodes)),
+            weight=1 + sum([node.weight for node in (*keys, *nodes)]),
+            height=1 + max([node.height for node in nodes], default=0),
+            nodes=1 + len(keys) + sum([node.nodes for node in nodes]),
         )
 
-    def _key(self, event: Any, path: _Path, times: Counter[str]) -> _Node:
+    def _key(self, event: Any, path: _Path, times: dict[str, int]) -> _Node:
         """Read a key; a repeated one is reported once. `times` counts the keys of the object."""
-        is_flat = isinstance(event, self._yaml.ScalarEvent | self._yaml.AliasEvent)
+        is_flat = event.__class__ in self._flat
         node = self._node(event, path, is_key=True) if is_flat else _Node(None, NOWHERE)
         if node.key is None:
             message = "a list or an object cannot be a key"
             self._refuse(message, event, path, stop=True)
         key = node.key or ""
-        times[key] += 1
+        times[key] = times.get(key, 0) + 1
         if times[key] == 2:
             message = f"the key {shorten(key)!r} occurs more than once in one object"
             self._note("duplicate-key", message, event, (*path, key))
         return node
 
     def _line(self, event: Any) -> int:
-        return bisect_right(self._breaks, event.start_mark.index - 1) + 1
+        return line_of(self._breaks, event)
 
     def _note(self, name: str, message: str, event: Any, path: _Path | None) -> None:
         place = None if path is None else pointer(path)
@@ -320,10 +331,10 @@ class _Reader:
 
 def _without_old_breaks(characters: str) -> tuple[str, Callable[[str], str]]:
     """Replace the line breaks of YAML 1.1; return the text and a function to restore them."""
-    if not any(letter in characters for letter in _OLD_BREAKS):
+    if not any(letter in characters for letter in OLD_BREAKS):
         return characters, str
     free: Iterator[int] = (code for code in _STAND_INS if chr(code) not in characters)
-    stand_ins = {ord(letter): next(free) for letter in _OLD_BREAKS}
+    stand_ins = {ord(letter): next(free) for letter in OLD_BREAKS}
     back = {code: letter for letter, code in stand_ins.items()}
     return characters.translate(stand_ins), lambda text: text.translate(back)
 

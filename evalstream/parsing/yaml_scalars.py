@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from evalstream.parsing.json import dumps, pointer, resolve, shorten
+from evalstream.parsing.json import dumps, member, pointer, resolve, shorten
 from evalstream.parsing.strict_json import MAX_INTEGER_DIGITS, SyntaxIssue
 
 CORE_TAGS: Final = "tag:yaml.org,2002:"
@@ -22,6 +22,9 @@ _PLAIN: Final = re.compile(
     r"|(?P<real>[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)"
     r"|(?P<infinite>[-+]?\.(?:inf|Inf|INF))|(?P<nan>\.(?:nan|NaN|NAN))"
 )
+FIRST_LETTERS: Final = frozenset(("", "<", *"~nNtTfF+-.0123456789"))
+"""What plain scalars begin with that are not strings, or that are refused as keys."""
+
 _LONGEST_OTHER_INTEGER: Final = 3_500
 """Most characters of an octal or hexadecimal integer with fewer than 4,300 decimal digits."""
 
@@ -94,7 +97,9 @@ def settle(value: Any, mark: Mark, schema: Any) -> tuple[Any, list[tuple[SyntaxI
     issues: list[tuple[SyntaxIssue, int]] = []
 
     def settled(value: Any, mark: Mark, node: Any, path: tuple[Any, ...]) -> Any:
-        target = resolve(node, ("$ref",))
+        if value.__class__ is str:
+            return value
+        target = member(node, "$ref")
         if isinstance(target, str):
             node = resolve(schema, target.removeprefix("#/").split("/"))
         if isinstance(value, dict) and isinstance(mark.inner, dict):
@@ -103,12 +108,12 @@ def settle(value: Any, mark: Mark, schema: Any) -> tuple[Any, list[tuple[SyntaxI
                 for key, inner in value.items()
             }
         if isinstance(value, list) and isinstance(mark.inner, list):
-            items = resolve(node, ("items",))
+            items = member(node, "items")
             return [
                 settled(inner, place, items, (*path, index))
                 for index, (inner, place) in enumerate(zip(value, mark.inner, strict=True))
             ]
-        if mark.spelling is not None and resolve(node, ("type",)) == "string":
+        if mark.spelling is not None and member(node, "type") == "string":
             return mark.spelling
         if is_finite(value):
             return value
@@ -132,10 +137,10 @@ def _member(node: Any, key: str) -> Any:
     named = resolve(node, ("properties", key))
     if named is not None:
         return named
-    for pattern, inner in (resolve(node, ("patternProperties",)) or {}).items():
+    for pattern, inner in (member(node, "patternProperties") or {}).items():
         if re.search(pattern, key):
             return inner
-    return resolve(node, ("additionalProperties",))
+    return member(node, "additionalProperties")
 
 
 def _integer(text: str, base: int, longest: int) -> int | float:

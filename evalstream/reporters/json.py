@@ -32,7 +32,7 @@ class JsonReporter:
 
     def finish(self, report: Report) -> None:
         """Write the document."""
-        for piece in outcome(report, rules=True):
+        for piece in outcome(report):
             self._output.write(piece)
         self._output.write(b',"findings":[')
         for number, finding in enumerate(self._findings):

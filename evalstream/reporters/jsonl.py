@@ -1,4 +1,4 @@
-"""One finding per line, then one line with the summary: the wire format."""
+"""One finding per line, then one run per line, and last the totals: the wire format."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from evalstream.model.finding import Finding
 from evalstream.model.report import Report
 from evalstream.parsing.json import dumps
 from evalstream.reporters.base import Sink
-from evalstream.reporters.summary import closing, outcome
+from evalstream.reporters.summary import SCHEMA, TOOL
 
 _BEGINNING: Final = re.compile(
-    rb'\{"code":"[A-Z]+\d+","name":"[a-z0-9-]+","severity":"|\{"summary":\{"schema":\d+,"tool":'
+    rb'\{"code":"[A-Z]+\d+","name":"[a-z0-9-]+","severity":"'
+    rb'|\{"run":\{"file":|\{"summary":\{"schema":\d+,"tool":'
 )
-"""A finding, or the summary where nothing was found."""
+"""A finding, or a run where nothing was found, or the summary where nothing was checked."""
 
 
 class JsonLinesReporter:
@@ -33,8 +34,14 @@ class JsonLinesReporter:
         self._output.write(dumps(finding.as_dict()) + b"\n")
 
     def finish(self, report: Report) -> None:
-        """Write the summary."""
-        self._output.write(b'{"summary":')
-        for piece in outcome(report):
-            self._output.write(piece)
-        self._output.write(closing(report) + b"}\n")
+        """Write each run, numbered from 1, and the summary of all."""
+        for number, run in enumerate(report.runs, 1):
+            self._output.write(dumps({"run": run.as_dict(), "number": number}) + b"\n")
+        summary = {
+            "schema": SCHEMA,
+            "tool": dict(TOOL),
+            "shown": report.shown,
+            "total": report.total,
+            "totals": report.totals.as_dict(),
+        }
+        self._output.write(dumps({"summary": summary}) + b"\n")

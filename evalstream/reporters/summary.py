@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from evalstream._version import __version__
@@ -15,21 +16,17 @@ from evalstream.parsing.json import dumps
 SCHEMA: Final = 1
 """The version of the JSON report's own layout."""
 
+TOOL: Final = MappingProxyType({"name": "evalstream", "version": __version__})
+"""The program that wrote a report, as reports name it."""
+
 RESULTS_SHOWN: Final = 20
 """How many results of a run are listed for people."""
 
 
-def outcome(report: Report, *, rules: bool = False) -> Iterator[bytes]:
-    """Iterate over pieces of the JSON object that says all but the findings; it is left open.
-
-    With `rules` it has the texts of the rules that were found.
-    """
-    tool = {"name": "evalstream", "version": __version__}
-    yield b'{"schema":%d,"tool":%b' % (SCHEMA, dumps(tool))
-    if rules:
-        texts = {code: text.as_dict() for code, text in sorted(report.rules.items())}
-        yield b',"rules":%b' % dumps(texts)
-    yield b',"runs":['
+def outcome(report: Report) -> Iterator[bytes]:
+    """Iterate over pieces of the JSON object that says all but the findings; it is left open."""
+    texts = {code: text.as_dict() for code, text in sorted(report.rules.items())}
+    yield b'{"schema":%d,"tool":%b,"rules":%b,"runs":[' % (SCHEMA, dumps(dict(TOOL)), dumps(texts))
     for number, run in enumerate(report.runs):
         yield (b"," if number else b"") + dumps(run.as_dict())
     yield b"]"

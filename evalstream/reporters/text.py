@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -10,6 +9,7 @@ from evalstream.model.finding import Excerpt, Finding, FindingList
 from evalstream.model.report import Report
 from evalstream.model.text import on_one_line
 from evalstream.parsing.json import dumps
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import Sink
 from evalstream.reporters.summary import occurrences, result_lines, run_line, total_lines
 
@@ -17,7 +17,7 @@ IN_MEMORY: Final = 1_000
 """How many findings of each code are kept in memory: there are over a hundred codes."""
 
 
-_BEGINNING: Final = re.compile(
+_BEGINNING: Final = LazyPattern(
     rb"\s*(?:[A-Z]{2,3}\d{3} [a-z0-9-]+: "
     rb"|[^\n]*: (?:passed|FAILED|incomplete|not checked)\b"
     rb"|[\d,]+ runs? not looked at)"

@@ -1,22 +1,19 @@
 """The `Rule` type, and the facts about a file that the rules of all formats use."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
-from textwrap import dedent
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from evalstream.model.data_class import DataClass
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.rule_text import RuleText
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.tally import Tally
 
 
-@dataclass(frozen=True)
-class FileFacts:
+class FileFacts(DataClass, frozen=True):
     """The facts about a file of rows or records after all of them were read.
 
     `changed` says how the file changed while it was read. `layout` is `jsonl` for rows on lines,
@@ -60,9 +57,9 @@ FIX: Final = "How to fix"
 BAD: Final = "Bad"
 GOOD: Final = "Good"
 
-_SENTENCE_END = re.compile(r"(?<=\.)\s+")
+_SENTENCE_END = LazyPattern(r"(?<=\.)\s+")
 
-_HEADING = re.compile(rf"^ *({FOUND}|{WHY}|{FIX}|{BAD}|{GOOD}):(?=\s)", re.MULTILINE)
+_HEADING = LazyPattern(rf"^ *({FOUND}|{WHY}|{FIX}|{BAD}|{GOOD}):(?=\s)", re.MULTILINE)
 
 
 @cache
@@ -71,6 +68,8 @@ def _sections(documentation: str) -> Mapping[str, str]:
 
     Prose loses its indentation; the lines of an example keep theirs relative to each other.
     """
+    from textwrap import dedent
+
     _, *parts = _HEADING.split(documentation)
     return MappingProxyType(
         {

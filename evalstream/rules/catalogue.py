@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import attrgetter
 from typing import Final, NamedTuple
 
+from evalstream.model.data_class import DataClass, field
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.options import Options
@@ -29,8 +29,7 @@ class Stamp(NamedTuple):
     severity: Severity
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(DataClass, frozen=True):
     """The rules that hold in a check: the enabled codes, and the name and severity of each.
 
     Equal selections give equal reports. Workers receive it with the context of a check.
@@ -38,7 +37,7 @@ class Selection:
 
     enabled: frozenset[str] = frozenset()
     profile: str = "default"
-    _stamps: Mapping[str, Stamp] = field(default_factory=dict, compare=False, repr=False)
+    _stamps: Mapping[str, Stamp] = field(default_factory=dict, compare=False)
 
     def __contains__(self, code: str) -> bool:
         """Return whether findings of a code are reported."""
@@ -74,8 +73,9 @@ class Catalogue(Mapping[str, Rule]):
 
     def find(self, text: str) -> list[Rule]:
         """Return the rules that match a code, the beginning of a code, a name or a former name."""
-        named = [rule for rule in self.values() if text in (rule.name, *rule.former_names)]
-        return named or [self[code] for code in self._beginning_with(text)]
+        # Codes come first, as only a name needs the rules of every format.
+        coded = [self[code] for code in self._beginning_with(text)]
+        return coded or [one for one in self.values() if text in (one.name, *one.former_names)]
 
     def check_prefixes(self, options: Options) -> None:
         """Raise UsageError if the options select or ignore a text that matches no rule."""

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
+from evalstream.model.data_class import DataClass, field
 from evalstream.model.finding import Severity
 
 DEFAULT: Final = "default"
 DATASTORE: Final = "datastore"
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(DataClass, frozen=True):
     """The changes that a profile makes.
 
     `codes` are the optional rules that it adds. `severities` hold, by code, for findings without a

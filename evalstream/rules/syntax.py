@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from evalstream.model.finding import Excerpt, Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.text import with_article
 from evalstream.parsing.json import UTF8_MARK, type_name
+from evalstream.parsing.json_document import parse_document
 from evalstream.parsing.limits import refuse_many_values
-from evalstream.parsing.strict_json import SyntaxIssue, parse_exactly
+from evalstream.parsing.strict_json import Parsed, SyntaxIssue, parse_exactly
 from evalstream.rules import torn_line
 from evalstream.rules.base import FileFacts, Rule
 from evalstream.rules.torn_line import ES104, ES111, HALF_WRITTEN
@@ -22,12 +23,14 @@ class ObjectReading(NamedTuple):
     """An object read by the exact parser, or None, and its violations with their lines.
 
     `replaced` holds the pointers of values that replace numbers which JSON does not allow, so that
-    other rules do not report them.
+    other rules do not report them. `accepted` says that the object passed the check that
+    `read_document` was given.
     """
 
     value: dict[str, Any] | None
     violations: list[tuple[Violation, int | None]]
     replaced: frozenset[str | None] = frozenset()
+    accepted: bool = False
 
     def concerned(self, violations: Iterable[Violation]) -> Iterator[Violation]:
         """Leave out the violations of replaced values."""
@@ -41,7 +44,10 @@ def read_object(
 
     `offset` is the position of the text within its file in bytes, or None if it is the whole file.
     """
-    parsed = parse_exactly(text, max_depth)
+    return _object_of(parse_exactly(text, max_depth), torn=torn, noun=noun, offset=offset)
+
+
+def _object_of(parsed: Parsed, *, torn: bool, noun: str, offset: int | None) -> ObjectReading:
     lines = [issue.line for issue in parsed.issues]
     violations = list(zip(explain(parsed.issues, torn=torn, base=offset), lines, strict=True))
     replaced = frozenset(issue.pointer for issue in parsed.issues if issue.replaced)
@@ -51,7 +57,7 @@ def read_object(
         message = f"{noun} must be an object, not {with_article(type_name(parsed.value))}"
         violations.append((ES109.violation(message, found=parsed.value), None))
         return ObjectReading(None, violations)
-    return ObjectReading(parsed.value, violations, replaced)
+    return ObjectReading(parsed.value, violations, replaced, parsed.accepted)
 
 
 def explain(
@@ -396,14 +402,25 @@ RULES: Final = (
 _BY_NAME: Final = {rule.name: rule for rule in RULES}
 
 
-def read_document(text: bytes, options: Options, noun: str) -> ObjectReading:
+def read_document(
+    text: bytes, options: Options, noun: str, accepts: Callable[[Any], bool] | None = None
+) -> ObjectReading:
     """Read a document, which may begin with a byte order mark; `noun` names it in messages.
 
-    Raises CannotCheck for a document with too many values.
+    `accepts` is a check that never accepts a value with an infinite number. Raises CannotCheck for
+    a document with too many values.
     """
     refuse_many_values(text)
-    reading = read_object(text.removeprefix(UTF8_MARK), options.max_depth, torn=False, noun=noun)
+    reading = read_whole(text.removeprefix(UTF8_MARK), options.max_depth, noun, accepts)
     if not text.startswith(UTF8_MARK):
         return reading
     mark = ES102.violation(BEGINS_WITH_MARK), 1
     return reading._replace(violations=[mark, *reading.violations])
+
+
+def read_whole(
+    text: bytes, max_depth: int, noun: str, accepts: Callable[[Any], bool] | None = None
+) -> ObjectReading:
+    """Read a document as `read_object` does, many times faster if it has no violation."""
+    parsed = parse_document(text, max_depth, accepts)
+    return _object_of(parsed, torn=False, noun=noun, offset=None)

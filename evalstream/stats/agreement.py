@@ -18,6 +18,9 @@ CERTAIN_DIGITS: Final = 3
 ROUNDING: Final = Decimal("1e-9")
 """The largest rounding error of float sums, relative to the larger value."""
 
+CERTAIN: Final = 1e-10
+"""The largest difference of two doubles, relative to one, that is surely below ROUNDING."""
+
 NOTHING: Final = Decimal("1e-12")
 """The difference that is negligible on any scale of scores."""
 
@@ -68,6 +71,8 @@ def agreement(claim: Decimal, exact: Fraction | float) -> Agreement:
     """
     if isinstance(exact, float) and not math.isfinite(exact):
         return Agreement.NONE
+    if is_certain(claim, exact):
+        return Agreement.FULL
     with localcontext(EXACT):
         # Multiplying both by the denominator avoids a division.
         value, scale = map(Decimal, exact.as_integer_ratio())
@@ -84,6 +89,19 @@ def agreement(claim: Decimal, exact: Fraction | float) -> Agreement:
         if difference <= unit * HALF or (is_truncated and _shows_truncation(claim)):
             return Agreement.FULL if _digits(claim) >= CERTAIN_DIGITS else Agreement.ROUGH
         return Agreement.NONE
+
+
+def is_certain(claim: Decimal, exact: Fraction | float) -> bool:
+    """Tell quickly whether a claim is certainly the exact value, up to the rounding of a sum.
+
+    Both are compared as doubles, whose own error is far below the difference that is allowed. If
+    the answer is no, the numbers may still agree.
+    """
+    try:
+        claimed, value = float(claim), float(exact)
+    except OverflowError:
+        return False
+    return abs(claimed - value) <= CERTAIN * abs(value)
 
 
 def _is_single(claim: Decimal) -> bool:

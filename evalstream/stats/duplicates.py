@@ -5,11 +5,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from enum import IntEnum
 from operator import itemgetter
 from typing import Final, NamedTuple
 
+from evalstream.model.data_class import DataClass, field
 from evalstream.model.row_record import ABSENT, SAMPLE_AT, RowRecord, RowRecords
 from evalstream.stats.first_seen import FirstSeenIndex
 from evalstream.stats.score_sums import fixed
@@ -39,8 +39,7 @@ class DuplicateMatch(NamedTuple):
     earlier: int
 
 
-@dataclass(slots=True)
-class ResultCoverage:
+class ResultCoverage(DataClass):
     """The samples that the rows of one result cover.
 
     `samples` counts distinct samples, `firsts` those that no earlier row of another result scores.
@@ -74,8 +73,7 @@ class ResultCoverage:
         self.products = (self.products or 0) + (more.products or 0) if known else None
 
 
-@dataclass(slots=True)
-class Coverage:
+class Coverage(DataClass):
     """The samples covered, by the index of the result; -1 for rows that join no result."""
 
     covers: dict[int, ResultCoverage] = field(default_factory=dict)

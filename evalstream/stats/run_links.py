@@ -82,7 +82,7 @@ class RunLinks:
                 words[2::WORDS] = array("Q", found)
             elif shift:
                 words[2::WORDS] = array("Q", [line + shift for line in words[2::WORDS]])
-            self._append(link_key, words)
+            self.append(link_key, words)
 
     def groups(self) -> Iterator[Group]:
         """Iterate over the groups of rows, in the order of their first rows."""
@@ -100,7 +100,8 @@ class RunLinks:
         if buffer:
             yield bytes(buffer)
 
-    def _append(self, link_key: LinkKey, words: array[int]) -> None:
+    def append(self, link_key: LinkKey, words: array[int]) -> None:
+        """Add rows of a group, in the order of their positions."""
         rows = self._rows.get(link_key)
         if rows is None:
             if len(self._rows) >= MOST_GROUPS:
@@ -149,7 +150,7 @@ class RunLinks:
         self.record, self.evaluation = record, evaluation
         self.is_array, self.is_cut = is_array, is_cut
         for link_key, data in rows:
-            self._append(LinkKey(*link_key), array("Q", data))
+            self.append(LinkKey(*link_key), array("Q", data))
 
 
 class _Rows:
@@ -208,8 +209,9 @@ def decode_links(items: Iterable[Mapping[str, Any]]) -> RunLinks:
     links.record, links.evaluation = header["record"], header["evaluation"]
     for entry in objects:
         evaluation, result, benchmark = array("Q", entry["ties"])
+        # The words of a group are stored in their order.
         words = array("Q", decode_words(entry["words"]))
-        links.take([(LinkKey(evaluation, result, benchmark), words.tobytes())])
+        links.append(LinkKey(evaluation, result, benchmark), words)
     links.is_array, links.is_cut = header["array"], header["cut"]
     return links
 

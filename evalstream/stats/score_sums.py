@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
+
+from evalstream.model.data_class import DataClass, field
 
 FRACTION_BITS: Final = 1074
 """Every finite double is a whole number of units of 2**-1074 (IEEE 754)."""
@@ -15,8 +16,7 @@ MOST_SUBTASKS: Final = 1000
 """Number of evaluation_names above which no mean over subtasks is computed."""
 
 
-@dataclass(slots=True)
-class ScoreSums:
+class ScoreSums(DataClass):
     """Sums over the rows that join one result.
 
     `rows` counts rows with a finite score, `unscored` the others; `total` and `squares` are in

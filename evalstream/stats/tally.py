@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from evalstream.model.data_class import DataClass, field
 from evalstream.stats.score_sums import ScoreSums
 
 Key = TypeVar("Key", bound=Hashable)
@@ -48,6 +48,8 @@ class FirstSeenCounter(Generic[Key]):
 
     def __iter__(self) -> Iterator[tuple[Key, int, int]]:
         """Iterate over (key, count, first line), in the order of first lines."""
+        if not self.seen:
+            return iter(())
         ordered = sorted(self.seen.items(), key=lambda item: (item[1][1], repr(item[0])))
         return iter([(key, count, line) for key, (count, line) in ordered])
 
@@ -60,8 +62,7 @@ class FirstSeenCounter(Generic[Key]):
         raise TypeError("unhashable")
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(DataClass):
     """Counts over the lines of a block, or of a whole file once merged.
 
     `lines` counts all lines, `rows` those that are not blank, `unread` the rows that cannot be

@@ -1,7 +1,6 @@
 """The page about the Python API: every public name with its signature and documentation."""
 
 import ast
-import dataclasses
 import inspect
 from collections.abc import Iterator
 from enum import Enum
@@ -12,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import evalstream
+from evalstream.model.data_class import REQUIRED, DataClass, Field
 from reference.command_line import PROGRAM, commands
 from reference.markdown import code, fence, paragraphs, sentence, table
 from reference.signatures import annotation, shown, signature
@@ -82,9 +82,9 @@ def _bases(value: type[Any]) -> str:
 
 def _fields(value: type[Any]) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield the fields of a data class or named tuple with their types and defaults."""
-    if dataclasses.is_dataclass(value):
-        for one in dataclasses.fields(value):
-            yield one.name, (annotation(one.type), _default(one))
+    if issubclass(value, DataClass):
+        for name, one in value.__data_fields__.items():
+            yield name, (annotation(one.type), _default(one))
     elif hasattr(value, "_fields"):
         types, defaults = inspect.get_annotations(value), value._field_defaults
         for name in value._fields:
@@ -92,12 +92,10 @@ def _fields(value: type[Any]) -> Iterator[tuple[str, tuple[str, str]]]:
             yield name, (annotation(types[name]), given)
 
 
-def _default(field: dataclasses.Field[Any]) -> str:
-    if field.default is not dataclasses.MISSING:
-        return shown(field.default)
-    if field.default_factory is not dataclasses.MISSING:
+def _default(field: Field) -> str:
+    if field.default_factory is not None:
         return shown(field.default_factory())
-    return ""
+    return "" if field.default is REQUIRED else shown(field.default)
 
 
 def _table_of_fields(fields: dict[str, tuple[str, str]], helps: dict[str, str]) -> str:
@@ -116,7 +114,7 @@ def _table_of_fields(fields: dict[str, tuple[str, str]], helps: dict[str, str]) 
 
 def _is_options(value: type[Any]) -> bool:
     """Tell whether the fields of a class are options of the command line."""
-    return dataclasses.is_dataclass(value) and value.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    return value in (evalstream.Options, evalstream.RowRouting)
 
 
 def _table_of_parameters(name: str) -> str:

@@ -22,8 +22,8 @@ SCHEMA = """## Keys of the JSON report
 `evalstream schema show report` prints the JSON Schema of this report. Keys come in the order of the
 tables. A later version may add keys; it raises `schema` if it changes or removes one.
 
-Each line of `--format jsonl` fits `#/$defs/line` of the same schema: it is a finding, or in the
-last line an object with the key `summary`.
+Each line of `--format jsonl` fits `#/$defs/line` of the same schema: first come the findings, then
+an object with the key `run` for each run, and last an object with the key `summary`.
 """
 
 

@@ -1,11 +1,12 @@
 """Signatures, types and defaults as they are written in code."""
 
-import dataclasses
 import inspect
 import re
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any
+
+from evalstream.model.data_class import DataClass
 
 _MODULES = re.compile(r"\b(?:[A-Za-z_]\w*\.)+(?=[A-Za-z_])")
 _STARS: Mapping[Any, str] = {
@@ -51,5 +52,5 @@ def shown(default: Any) -> str:
     kind = type(default)
     if isinstance(default, Enum):
         return f"{kind.__name__}.{default.name}"
-    is_plain = dataclasses.is_dataclass(kind) and default == kind()
+    is_plain = issubclass(kind, DataClass) and default == kind()
     return f"{kind.__name__}()" if is_plain else repr(default)

@@ -185,7 +185,7 @@ def test_every_public_name_is_documented(name: str) -> None:
     heading = name.replace("_", r"\_")
     text = section("reference/python.md", f"### {heading}")
     value = getattr(evalstream, name)
-    fields = getattr(value, "_fields", getattr(value, "__dataclass_fields__", ()))
+    fields = getattr(value, "_fields", getattr(value, "__data_fields__", ()))
     for field in fields:
         assert f"\n| `{field}` | `" in text, field
     assert len(text.split()) > 5

@@ -16,7 +16,8 @@ from rows import DETAILS, bytes_of, line_of, sound_rows, write_run
 
 import evalstream
 from evalstream.engine.row_pass import RowPass
-from evalstream.io.stream import StoppableReader, StreamSource, TappedReader
+from evalstream.io.readers import StoppableReader, TappedReader
+from evalstream.io.stream import StreamSource
 from evalstream.io.writing import PollingWriter, write_all
 from evalstream.model.signals import STOPPING, Stopped
 
@@ -34,8 +35,8 @@ WAYS = [
 
 def run_of(report: Path) -> dict[str, Any]:
     """Return what a report of JSON lines says of its one run."""
-    last = report.read_bytes().splitlines()[-1]
-    run: dict[str, Any] = json.loads(last)["summary"]["runs"][0]
+    line = report.read_bytes().splitlines()[-2]
+    run: dict[str, Any] = json.loads(line)["run"]
     return run
 
 

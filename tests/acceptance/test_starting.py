@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from paths import EXAMPLES
 
 from evalstream.model.uninterrupted import uninterrupted
 
@@ -30,15 +31,33 @@ def test_the_package_is_loaded_without_a_break() -> None:
         "import os, signal, sys\n"
         "class Loader:\n"
         "    def find_spec(self, name, *rest):\n"
-        "        if name == 'orjson': os.kill(os.getpid(), signal.SIGINT)\n"
+        "        if name == 'jiter': os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.meta_path.insert(0, Loader())\n"
         "try:\n"
         "    import evalstream\n"
         "except KeyboardInterrupt:\n"
-        "    print('orjson' in sys.modules)\n"
+        "    print('jiter' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
+
+
+def test_a_plain_check_loads_little() -> None:
+    code = (
+        "import sys\n"
+        "from evalstream.cli import main\n"
+        "sys.argv = ['evalstream', 'check', 'run.jsonl', '--aggregate', 'aggregate.json']\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as end:\n"
+        "    heavy = {'typer', 'click', 'rich', 'pydantic', 'dataclasses', 'inspect', 'orjson',"
+        " 'msgspec', 'tempfile', 'tqdm', 'multiprocessing', 'ctypes'}\n"
+        "    print(end.code, sorted(heavy & sys.modules.keys()))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=EXAMPLES
+    )
+    assert done.stdout.splitlines()[-1] == "0 []"
 
 
 @pytest.mark.parametrize("text", ['{\n "foo": 1\n}\n', '{"a": [\n1,\n2]}'])

@@ -32,7 +32,8 @@ from evalstream.executors import pool, serial
 from evalstream.executors.base import run_in_order
 from evalstream.io import stream
 from evalstream.io.follow import FollowedFile
-from evalstream.io.stream import DescriptorReader, PrefixedReader, StreamSource, TappedReader
+from evalstream.io.readers import DescriptorReader, PrefixedReader, TappedReader
+from evalstream.io.stream import StreamSource
 from evalstream.model.block import Block
 
 TORN = b'{"schema_version": "0.2.0", torn\n'
@@ -188,9 +189,9 @@ def test_a_signal_flushes_what_is_known(
     assert (tmp_path / "good").read_bytes() == GOOD
     assert (tmp_path / "bad").read_bytes() == TORN
     assert (tmp_path / "copy").read_bytes() == TORN + GOOD
-    (*findings, summary) = map(json.loads, (tmp_path / "said").read_bytes().splitlines())
+    (*findings, run, summary) = map(json.loads, (tmp_path / "said").read_bytes().splitlines())
     assert [finding["code"] for finding in findings] == ["ES103"]
-    assert (summary["summary"]["runs"][0]["verdict"], summary["summary"]["total"]) == ("failed", 1)
+    assert (run["run"]["verdict"], summary["summary"]["total"]) == ("failed", 1)
 
 
 def test_sound_rows_that_were_stopped_do_not_pass(tmp_path: Path) -> None:
@@ -257,9 +258,9 @@ def test_an_aggregate_may_come_after_its_rows(tmp_path: Path) -> None:
             process.communicate(timeout=SECONDS)
         later.unlink()
         said = (tmp_path / "said").read_bytes()
-        *findings, summary = map(json.loads, said.splitlines())
+        *findings, run, _ = map(json.loads, said.splitlines())
         codes = [finding["code"] for finding in findings]
-        return process.returncode, codes, summary["summary"]["runs"][0]
+        return process.returncode, codes, run["run"]
 
     code, codes, run = checked(GOOD, "--tee", rows.name)
     assert (code, codes, run["verdict"]) == (0, [], "passed")

@@ -5,7 +5,6 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -38,6 +37,7 @@ from rows import COVERED, VERSIONS, Row, bounded, bytes_of, sample_hash, sound_r
 
 from evalstream.formats.eee import row_view
 from evalstream.formats.eee.context import RowContext
+from evalstream.model.data_class import replace
 from evalstream.parsing.native import binding
 
 SCANNED = [recipe for recipe in binding.recipes() if recipe]

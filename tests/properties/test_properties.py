@@ -43,8 +43,9 @@ from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.probe import probe_context
 from evalstream.formats.eee.row_reader import RowReader
 from evalstream.formats.registry import CATALOGUE
-from evalstream.io import stream
-from evalstream.io.stream import DescriptorReader, StreamSource
+from evalstream.io import readers
+from evalstream.io.readers import DescriptorReader
+from evalstream.io.stream import StreamSource
 from evalstream.model.block import Block
 from evalstream.model.options import Options
 from evalstream.parsing import json as parsing
@@ -91,7 +92,7 @@ def test_any_cut_of_a_stream_gives_the_same(
     context = context_for(data, 0)
     whole = Block("rows.jsonl", 0, len(data), len(data), data=data, final=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stream, "READ_BYTES", piece)
+        patch.setattr(readers, "READ_BYTES", piece)
         seen = outcome(context, _streamed(data, length, head))
     assert seen == outcome(context, [whole] if data else [])
 
@@ -140,7 +141,7 @@ def test_a_long_stream_is_digested_from_its_first_byte(
     _force_pool(monkeypatch)
     head = StreamSource.head
     monkeypatch.setattr(StreamSource, "head", lambda source: head(source, 5000))
-    monkeypatch.setattr(stream, "READ_BYTES", 1000)
+    monkeypatch.setattr(readers, "READ_BYTES", 1000)
     fifo = tmp_path / "run.fifo"
     os.mkfifo(fifo)
     with fifo_filled(fifo, rows):

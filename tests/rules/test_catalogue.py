@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 from paths import CASES, PAIRS
@@ -99,3 +101,22 @@ def test_findings_carry_the_fields_of_the_contract() -> None:
 def test_every_rule_has_at_most_one_function(rule: Rule) -> None:
     functions = (rule.row, rule.run, rule.aggregate, rule.record)
     assert sum(function is not None for function in functions) <= 1
+
+
+def test_no_name_begins_codes() -> None:
+    for rule in CATALOGUE.values():
+        for name in (rule.name, *rule.former_names):
+            assert not any(code.startswith(name.upper()) for code in CATALOGUE), name
+
+
+def test_a_code_loads_the_rules_of_its_format_alone() -> None:
+    code = (
+        "import sys\n"
+        "from evalstream.formats.registry import CATALOGUE\n"
+        "assert [rule.code for rule in CATALOGUE.find('es401')] == ['ES401']\n"
+        "print(sorted(name for name in sys.modules if name.endswith('.rules.structure')))\n"
+        "assert CATALOGUE.find('no-such-rule') == []\n"
+        "print(sorted(name for name in sys.modules if name.endswith('.rules.structure')))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n['evalstream.formats.infereval.rules.structure']\n"

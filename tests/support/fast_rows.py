@@ -3,7 +3,6 @@
 import json
 import re
 from collections import defaultdict
-from dataclasses import replace
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any
@@ -21,6 +20,7 @@ from evalstream.formats.eee.probe import probe_context
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.formats.eee.row_reader import RowReader
 from evalstream.model.block import Lines
+from evalstream.model.data_class import replace
 from evalstream.model.options import Options
 from evalstream.model.row_record import RowRecord, RowRecords
 from evalstream.parsing.native import binding

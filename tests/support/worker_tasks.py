@@ -62,3 +62,23 @@ def check_or_die(context: RowContext, block: Block) -> BlockResult:
     if block.offset:
         os.kill(os.getpid(), signal.SIGKILL)
     return check_block(context, block)
+
+
+def content_of(block: Block) -> bytes:
+    return block.content
+
+
+def content_or_die_once(flag: str, block: Block) -> bytes:
+    """Return the bytes of a block, and kill the worker the first time that one is looked at."""
+    if block.offset == 5 and not os.path.exists(flag):
+        Path(flag).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return block.content
+
+
+def check_or_die_once(flag: str, context: RowContext, block: Block) -> BlockResult:
+    """Check a block; the first time that a later one is looked at, kill the worker."""
+    if block.offset and not os.path.exists(flag):
+        Path(flag).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return check_block(context, block)

@@ -66,11 +66,11 @@ def test_functions_are_typed(function: Callable[..., object]) -> None:
 
 
 def test_every_field_is_an_option_with_help() -> None:
-    declared = {*Options.__dataclass_fields__, *RowRouting.__dataclass_fields__}
+    declared = {*Options.__data_fields__, *RowRouting.__data_fields__}
     assert declared - set(OPTIONS) == {"routing", "links"}
     for name, option in OPTIONS.items():
         assert re.fullmatch(r"[A-Z][^\n]+\.", option.text.help.replace("{choices}", "x")), name
-    assert set(RowRouting.__dataclass_fields__) == set(ROUTING_OPTIONS)
+    assert set(RowRouting.__data_fields__) == set(ROUTING_OPTIONS)
 
 
 def test_options_come_as_keywords_or_as_an_object() -> None:

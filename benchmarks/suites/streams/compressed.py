@@ -101,8 +101,8 @@ def bytes_done(taken: Measurement, size: int) -> int:
     if not is_stopped:
         require_exit(1, taken.exit_code, taken.stderr)
     try:
-        runs = json.loads(taken.stdout.rstrip().rpartition("\n")[2])["summary"]["runs"]
-        done = sum(int(run["bytes"]) for run in runs)
+        summary = json.loads(taken.stdout.rstrip().rpartition("\n")[2])["summary"]
+        done = int(summary["totals"]["bytes"])
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise WrongAnswer("the report has no summary") from error
     if not is_stopped and done != size:

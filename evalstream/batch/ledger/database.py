@@ -187,14 +187,20 @@ def _refuse_journal(path: str, kind: type[EvalstreamError], *, is_left: bool = F
     With `is_left` the journal may be one that SQLite left next to an incomplete ledger.
     """
     journal = _journal_of(path)
-    if not os.path.lexists(journal):
-        return
     try:
-        head = _head(journal) if os.path.isfile(journal) else b"no file"
+        head = _head(journal) if stat.S_ISREG(os.stat(journal).st_mode) else b"no file"
+    except FileNotFoundError:
+        # Another process may have removed its journal just now, as each of its commits does.
+        if not os.path.islink(journal):
+            return
+        head = b"no file"
     except OSError:
         head = b"not readable"
-    is_sqlites = head.startswith(_JOURNAL_MAGIC) or not head.strip(b"\0")
-    if head and not (is_left and is_sqlites):
+    # SQLite writes the beginning of a journal last, over twelve zero bytes.
+    is_sqlites = head.startswith(_JOURNAL_MAGIC) or not head[:12].strip(b"\0")
+    # Another process may have created the ledger just now.
+    has_ledger = is_left or os.path.exists(path)
+    if head and not (has_ledger and is_sqlites):
         raise kind(
             f"{printable(journal)}: this journal has no ledger, and creating the ledger would "
             "delete it; choose another ledger, or remove the journal"

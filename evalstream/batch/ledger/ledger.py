@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -11,6 +11,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 from evalstream._version import __version__
 from evalstream.batch.fingerprint import fingerprint
 from evalstream.batch.ledger import database, records
+from evalstream.batch.ledger.companions import CompanionFinder
 from evalstream.batch.ledger.run_state import RunState, state_of
 from evalstream.batch.serialize import decode_finding, decode_run, encode_finding, encode_run
 from evalstream.io.remote import is_remote
@@ -25,6 +26,9 @@ MOST_PENDING: Final = 50
 MOST_PENDING_BYTES: Final = 4 << 20
 MOST_PENDING_SECONDS: Final = 1.0
 """Limits of records in memory; a further record then triggers a write."""
+
+FRESH_NANOSECONDS: Final = 1_000_000_000
+"""How long the state of a run that was looked up is used for its check."""
 
 UNSETTLED: Final = frozenset({ES001.code, ES004.code, ES005.code})
 """Codes that mean that some files were not read in full."""
@@ -91,7 +95,8 @@ class Ledger:
         self._path = path
         self._settings = fingerprint(options)
         self._wants_links = options.links
-        self._last: tuple[Run, RunState | None] | None = None
+        self._companions = CompanionFinder()
+        self._looked_up: dict[int, tuple[Run, RunState | None]] = {}
         self._pending: list[_Pending] = []
         self._pending_bytes = 0
         self._written = time.monotonic()
@@ -103,30 +108,30 @@ class Ledger:
         It must be checked where it was not checked by this version under these options, its files
         changed, something could not be read then, or its record is damaged.
         """
-        state = state_of(run)
-        self._last = run, state
-        if state is None:
-            return None
+        (found,) = self.find_each([run])
+        return found
+
+    def find_each(self, runs: Sequence[Run]) -> list[CachedRun | None]:
+        """Return the stored results of some runs, as `find` does, with one lock of the file."""
+        states = [state_of(run, self._companions) for run in runs]
+        self._looked_up = {id(run): (run, state) for run, state in zip(runs, states, strict=True)}
         with database.translate_sqlite_errors(self._path, CannotWrite):
-            try:
-                return database.snapshot(self._connection, lambda: self._found(state))
-            except records.Damaged:
-                return None
-            except database.SQLITE_ERRORS as error:
-                if database.is_damage(error):
-                    return None
-                raise
+            return database.snapshot(
+                self._connection, lambda: [self._found_whole(state) for state in states]
+            )
 
     def begin(self, run: Run) -> RunState | None:
         """Return the state of a run's files; call this before its check begins.
 
-        Directly after `find` the files are not read again. None where a run cannot be identified
-        later, such as a stream.
+        The state is that of the last `find` or `find_each`, once, if that was just now. None where
+        a run cannot be identified later, such as a stream.
         """
-        last, self._last = self._last, None
         if self._is_due():
             self.flush()
-        return last[1] if last is not None and last[0] is run else state_of(run)
+        known = self._looked_up.pop(id(run), None)
+        if known is None or _is_outdated(known[1]):
+            return state_of(run, self._companions)
+        return known[1]
 
     def record(
         self,
@@ -203,6 +208,17 @@ class Ledger:
             or time.monotonic() - self._written >= MOST_PENDING_SECONDS
         )
 
+    def _found_whole(self, state: RunState | None) -> CachedRun | None:
+        """Read the record of a run; None where it is missing, outdated or damaged."""
+        try:
+            return None if state is None else self._found(state)
+        except records.Damaged:
+            return None
+        except database.SQLITE_ERRORS as error:
+            if database.is_damage(error):
+                return None
+            raise
+
     def _found(self, state: RunState) -> CachedRun | None:
         """Read the record of a run with this state of its files. Raises Damaged."""
         key = state.key
@@ -247,6 +263,11 @@ class Ledger:
         ):
             rows = ((key, kind, number, data) for number, data in enumerate(stored))
             self._connection.executemany(_INSERT_CHUNK, rows)
+
+
+def _is_outdated(state: RunState | None) -> bool:
+    """Tell whether files may well have changed since their state was taken."""
+    return state is not None and time.time_ns() - state.taken > FRESH_NANOSECONDS
 
 
 def _is_settled(summary: RunSummary) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from tempfile import SpooledTemporaryFile
 from typing import Any, Final, NamedTuple
 
+import msgspec
 from xxhash import xxh3_128_digest
 
 CHUNK: Final = 500
@@ -59,11 +60,11 @@ class LedgerRecord(NamedTuple):
         return self.digest == self._digest()
 
     def _digest(self) -> bytes:
-        fields = (
+        fields = [
             field if isinstance(field, bytes) else str(field).encode(errors="replace")
             for field in self[:-1]
-        )
-        return xxh3_128_digest(b"".join(b"%d:%b" % (len(field), field) for field in fields))
+        ]
+        return xxh3_128_digest(b"".join([b"%d:%b" % (len(field), field) for field in fields]))
 
 
 COLUMNS: Final = ", ".join(LedgerRecord._fields)
@@ -114,7 +115,12 @@ def decode(data: Any, bound_to: bytes) -> Any:
     """Decode a value. Raises Damaged."""
     _verify(data, bound_to)
     try:
-        return json.loads(zlib.decompress(data[_DIGEST_BYTES:]))
+        text = zlib.decompress(data[_DIGEST_BYTES:])
+        try:
+            return msgspec.json.decode(text)
+        except (msgspec.DecodeError, ValueError):
+            # It has a lone surrogate or an infinity, which only this parser reads.
+            return json.loads(text)
     except (ValueError, zlib.error, RecursionError) as error:
         raise Damaged from error
 

@@ -11,8 +11,8 @@ from email.utils import parsedate_to_datetime
 from threading import Event
 from typing import Final, NamedTuple
 
-from evalstream.io.file_names import rows_named_like
-from evalstream.io.file_state import FileState, file_state
+from evalstream.batch.ledger.companions import CompanionFinder
+from evalstream.io.file_state import YOUNG_NANOSECONDS, FileState, file_state
 from evalstream.io.names import printable
 from evalstream.io.remote import is_remote, shown
 from evalstream.io.remote.retry import with_retries
@@ -22,12 +22,6 @@ from evalstream.io.remote.urls import S3
 from evalstream.model.errors import CannotCheck
 from evalstream.model.run import STDIN, Run
 from evalstream.model.signals import STOPPING
-
-YOUNG_NANOSECONDS: Final = 2_000_000_000
-"""A file that changed within this time may change again with the same timestamps.
-
-The coarsest clock of a file system in use ticks every 2 s (exFAT, FAT32).
-"""
 
 
 class RunState(NamedTuple):
@@ -46,11 +40,11 @@ class RunState(NamedTuple):
     is_settled: bool
 
 
-def state_of(run: Run) -> RunState | None:
+def state_of(run: Run, companions: CompanionFinder | None = None) -> RunState | None:
     """Return the state of a run's files; None where the run cannot be identified later.
 
     This is so for streams, and for URLs with parts that reports do not display: these may be
-    secrets, and may be all that distinguishes two URLs.
+    secrets, and may be all that distinguishes two URLs. `companions` is shared by many runs.
     """
     taken = time.time_ns()
     names = (run.rows, run.aggregate, run.inputs)
@@ -68,7 +62,9 @@ def state_of(run: Run) -> RunState | None:
     return RunState(
         key=hashlib.sha256(_text([run.format, places])).digest(),
         place=printable(place),
-        text=_text([names, run.missing, seen, _companions(run)]).decode(),
+        text=_text(
+            [names, run.missing, seen, _companions(run, companions or CompanionFinder())]
+        ).decode(),
         taken=taken,
         is_settled=all(_is_old(mark, taken) for mark in known),
     )
@@ -120,13 +116,13 @@ def _from_seconds(reported: str) -> datetime:
     return datetime.fromtimestamp(float(reported), UTC)
 
 
-def _companions(run: Run) -> list[list[str]]:
+def _companions(run: Run, finder: CompanionFinder) -> list[list[str]]:
     """List other rows files under an aggregate's name, and the targets of links."""
     if run.aggregate is None:
         return []
-    others = (path for path in rows_named_like(run.aggregate) if path != run.rows)
+    others = (path for path in finder.beside(run.aggregate) if path != run.rows)
     # Links are not followed: their targets may be outside of the inputs.
-    return [[path, _target(path)] for path in others if os.path.lexists(path)]
+    return [[path, _target(path)] for path in others]
 
 
 def _target(path: str) -> str:

@@ -1,22 +1,22 @@
 """A typed view of the aggregate: what it claims about its rows."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-from evalstream.formats.eee.claims import Claims
-from evalstream.io.digest import ALGORITHMS, is_hex_digest, normalised
+from evalstream.formats.eee.claims import Claims, claims_of
+from evalstream.io.digest import ALGORITHM_OF_LENGTH, ALGORITHMS, is_hex_digest, normalised
+from evalstream.model.data_class import DataClass
 from evalstream.parsing.json import member, text_or_none
 from evalstream.stats.agreement import NOTHING, ROUNDING
 
 DETAILS: Final = "/detailed_evaluation_results"
 RESULTS: Final = "/evaluation_results"
 
+USUAL_ALGORITHMS: Final = ("sha256",)
+"""The digests of a rows file whose aggregate declares none."""
 
 LEVELS: Final = "levels"
 UNKNOWN_LEVEL: Final = -1
@@ -24,6 +24,18 @@ UNKNOWN_LEVEL: Final = -1
 
 METRIC_NAMES: Final = ("metric_name", "metric_id", "metric_kind")
 """The members of a metric that name it, best first."""
+
+
+class Figures(NamedTuple):
+    """What one result says about its score; a part of the wrong type is empty, a score None.
+
+    `place` is its index in evaluation_results.
+    """
+
+    place: int
+    metric: Mapping[str, Any]
+    score: float | None
+    uncertainty: Mapping[str, Any]
 
 
 class Result(NamedTuple):
@@ -53,17 +65,21 @@ class Result(NamedTuple):
     has_unknown_level: bool = False
 
 
-@dataclass(frozen=True)
-class Aggregate:
+class Aggregate(DataClass, frozen=True):
     """An aggregate and the claims that rows can confirm or refute.
 
     A claim is None if the document does not make it, or gives it the wrong type, which the schema
-    reports. `claims` holds the claims of each result by its index.
+    reports. `text` is the text of the document, which shows the digits of its numbers.
     """
 
     file: str
     document: dict[str, Any]
-    claims: Mapping[int, Claims] = field(default_factory=dict)
+    text: bytes = b"{}"
+
+    @cached_property
+    def claims(self) -> Mapping[int, Claims]:
+        """The claims of each result by its index, read when a rule needs them."""
+        return claims_of(self.text)
 
     @property
     def version(self) -> str | None:
@@ -116,6 +132,16 @@ class Aggregate:
         bare = normalised(declared)
         return bare if is_hex_digest(bare) else None
 
+    @cached_property
+    def checksum_algorithms(self) -> tuple[str, ...]:
+        """The digest algorithms that the rows file needs, the declared one first.
+
+        A checksum with the length of another algorithm needs that algorithm, too.
+        """
+        by_length = ALGORITHM_OF_LENGTH[len(self.checksum)] if self.checksum else None
+        wanted = [name for name in (self.hash_algorithm, by_length) if name]
+        return tuple(dict.fromkeys(wanted)) or USUAL_ALGORITHMS
+
     @property
     def file_path(self) -> str | None:
         """The declared path of the rows file."""
@@ -152,6 +178,11 @@ class Aggregate:
                 if isinstance(result, dict):
                     yield index, result
 
+    @cached_property
+    def figures(self) -> tuple[Figures, ...]:
+        """What each result that is an object says about its score."""
+        return tuple(_figures(index, result) for index, result in self.indexed_results())
+
     def joinable(self) -> tuple[Result, ...]:
         """Return the part of each result that rows need."""
         return self._joinable
@@ -184,6 +215,8 @@ class Join:
 
 def number(value: Any) -> float | None:
     """Return a JSON number as a float, or None for other values; 1e999 is infinite."""
+    if value.__class__ is float:
+        return value
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:
@@ -207,29 +240,38 @@ def bound(value: Any) -> float | None:
     return number(value)
 
 
+def _figures(index: int, result: dict[str, Any]) -> Figures:
+    details = object_in(result, "score_details")
+    score, uncertainty = number(details.get("score")), object_in(details, "uncertainty")
+    return Figures(index, object_in(result, "metric_config"), score, uncertainty)
+
+
 def _result(index: int, result: dict[str, Any]) -> Result:
-    metric = result.get("metric_config")
-    metric = metric if isinstance(metric, dict) else {}
-    levels = metric.get("level_names")
-    samples = member(result.get("source_data"), "samples_number")
-    listed = member(result.get("source_data"), "sample_ids")
+    metric, source = object_in(result, "metric_config"), object_in(result, "source_data")
+    levels, listed = metric.get("level_names"), source.get("sample_ids")
     return Result(
         place=index,
         id=text_or_none(result.get("evaluation_result_id")),
         name=text_or_none(result.get("evaluation_name")),
-        dataset=text_or_none(member(result.get("source_data"), "dataset_name")),
-        repository=text_or_none(member(result.get("source_data"), "hf_repo")),
+        dataset=text_or_none(source.get("dataset_name")),
+        repository=text_or_none(source.get("hf_repo")),
         minimum=bound(metric.get("min_score")),
         maximum=bound(metric.get("max_score")),
         lower_is_better=metric.get("lower_is_better") is True,
         score_type=text_or_none(metric.get("score_type")),
         metric=next(filter(None, (text_or_none(metric.get(name)) for name in METRIC_NAMES)), None),
         levels=len(levels) if isinstance(levels, list) else None,
-        samples_number=_whole(samples),
+        samples_number=_whole(source.get("samples_number")),
         sample_ids=frozenset(map(str, listed)) if isinstance(listed, list) else None,
-        split=text_or_none(member(result.get("source_data"), "hf_split")),
+        split=text_or_none(source.get("hf_split")),
         has_unknown_level=metric.get("has_unknown_level") is True,
     )
+
+
+def object_in(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return a member that is an object, or an empty object."""
+    member = holder.get(name)
+    return member if isinstance(member, dict) else {}
 
 
 def _whole(value: Any) -> int | None:
@@ -240,5 +282,7 @@ def _whole(value: Any) -> int | None:
 
 def _unambiguous(pairs: Iterator[tuple[str | None, Result]]) -> dict[str, Result]:
     known = [(key, result) for key, result in pairs if key is not None]
+    if len(known) < 2:
+        return dict(known)
     times = Counter(key for key, _ in known)
     return {key: result for key, result in known if times[key] == 1}

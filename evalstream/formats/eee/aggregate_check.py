@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.claims import claims_of
 from evalstream.formats.eee.rules.aggregate import ES702
 from evalstream.formats.eee.rules.seal import ES502, ES503, ES505
 from evalstream.formats.eee.rules.version import ES215, MISSING, fits_another, null_bounds
 from evalstream.formats.eee.version_fit import versions_that_fit
 from evalstream.model.finding import PlacedViolation, Violation, one_of
 from evalstream.model.options import Options
-from evalstream.parsing.json import UTF8_MARK
+from evalstream.parsing.json import UTF8_MARK, text_or_none
+from evalstream.parsing.json_schema import Validator
 from evalstream.parsing.limits import limit_findings
 from evalstream.parsing.schema_errors_in_parts import error_parts
 from evalstream.parsing.schema_files import builtin_validator
@@ -38,14 +39,14 @@ class Reading(NamedTuple):
 
 def read_aggregate(text: bytes, name: str, options: Options) -> Reading:
     """Read an aggregate; `name` is its name in reports. Raises as `read_document` does."""
-    reading = read_document(text, options, "an aggregate")
+    reading = read_document(text, options, "an aggregate", partial(_accepts, options))
     violations = [PlacedViolation(violation, line) for violation, line in reading.violations]
     if reading.value is None:
         return Reading(None, violations)
-    aggregate = Aggregate(name, reading.value, claims_of(text.removeprefix(UTF8_MARK)))
-    reported = limit_findings(reading.concerned(_schema_violations(aggregate, options)))
+    aggregate = Aggregate(name, reading.value, text.removeprefix(UTF8_MARK))
+    found = _schema_violations(aggregate, options, is_valid=reading.accepted)
     try:
-        violations.extend(map(PlacedViolation, reported))
+        violations.extend(map(PlacedViolation, limit_findings(reading.concerned(found))))
     except RecursionError:
         return Reading(None, [*violations, PlacedViolation(ES113.violation(TOO_DEEP))])
     return Reading(aggregate, violations)
@@ -56,35 +57,59 @@ def in_order(violations: list[PlacedViolation]) -> list[PlacedViolation]:
     return sorted(_most_specific(violations), key=_order)
 
 
-def _schema_violations(aggregate: Aggregate, options: Options) -> Iterator[Violation]:
-    declared = aggregate.version
-    version = options.schema_version
-    if version == "auto":
-        version = versions.nearest_version(declared or versions.DEFAULT_VERSION, instance=False)
-        if declared is not None and not versions.is_known(declared, instance=False):
-            yield ES215.violation(
-                f"unknown version; the aggregate is checked against {version}",
-                pointer="/schema_version",
-                expected=one_of(versions.DECLARED),
-                found=declared,
-            )
-    validator = builtin_validator(versions.aggregate_schema_name(version), options.engine)
-    document = aggregate.document
+def _accepts(options: Options, document: Any) -> bool:
+    """Tell whether a document is an aggregate that is certainly valid."""
+    return isinstance(document, dict) and _validator(
+        _version(text_or_none(document.get("schema_version")), options), options
+    ).accepts(document)
+
+
+def _version(declared: str | None, options: Options) -> str:
+    """Return the version that an aggregate is checked against."""
+    if options.schema_version != "auto":
+        return options.schema_version
+    return versions.nearest_version(declared or versions.DEFAULT_VERSION, instance=False)
+
+
+def _validator(version: str, options: Options) -> Validator:
+    return builtin_validator(versions.aggregate_schema_name(version), options.engine)
+
+
+def _schema_violations(
+    aggregate: Aggregate, options: Options, *, is_valid: bool
+) -> Iterator[Violation]:
+    version = _version(aggregate.version, options)
+    if options.schema_version == "auto":
+        yield from _unknown_version(aggregate.version, version)
     reported: set[str | None] = set()
-    fails = False
-    for part in error_parts(validator, document):
-        violations = explain_schema(part, own=True, version=version, missing=MISSING)
-        fails = fails or bool(violations)
-        reported.update(
-            violation.pointer
-            for violation in violations
-            if (violation.pointer or "").endswith(BOUNDS)
-        )
-        yield from violations
+    if not is_valid:
+        for violation in _schema_errors(aggregate.document, version, options):
+            if (violation.pointer or "").endswith(BOUNDS):
+                reported.add(violation.pointer)
+            yield violation
     if PROFILES[options.profile].demands_bounds:
         yield from (
             violation for violation in null_bounds(aggregate) if violation.pointer not in reported
         )
+
+
+def _unknown_version(declared: str | None, version: str) -> Iterator[Violation]:
+    if declared is not None and not versions.is_known(declared, instance=False):
+        yield ES215.violation(
+            f"unknown version; the aggregate is checked against {version}",
+            pointer="/schema_version",
+            expected=one_of(versions.DECLARED),
+            found=declared,
+        )
+
+
+def _schema_errors(document: dict[str, Any], version: str, options: Options) -> Iterator[Violation]:
+    """Report what the schema refuses, and the versions that a refused document fits."""
+    fails = False
+    for part in error_parts(_validator(version, options), document):
+        violations = explain_schema(part, own=True, version=version, missing=MISSING)
+        fails = fails or bool(violations)
+        yield from violations
     if fails:
         version = version.partition("+")[0]
         fitting = versions_that_fit(document, version, options.engine, instance=False)

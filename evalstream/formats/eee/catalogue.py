@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Final
 
 from evalstream.formats.eee.context import RowContext
@@ -53,8 +54,13 @@ def bound_rules(
     context: RowContext, is_wanted: Callable[[Rule], bool]
 ) -> Iterator[tuple[Rule, RowCheck]]:
     """Iterate over the enabled row rules that are wanted, each with its check in a context."""
-    for rule in ROW_RULES:
-        if rule.row is not None and rule.code in context.enabled and is_wanted(rule):
+    for rule in _row_rules(context.enabled):
+        if rule.row is not None and is_wanted(rule):
             check = rule.row(context)
             if check is not None:
                 yield rule, check
+
+
+@lru_cache(maxsize=16)
+def _row_rules(enabled: frozenset[str]) -> tuple[Rule, ...]:
+    return tuple(rule for rule in ROW_RULES if rule.code in enabled)

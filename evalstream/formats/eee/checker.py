@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evalstream.engine.collector import Collector
 from evalstream.engine.routing import RowRouter, refuse_rowless
@@ -20,7 +19,8 @@ from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.expectations import unmet_expectations
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.file_violations import FileViolations
-from evalstream.formats.eee.probe import probe_context
+from evalstream.formats.eee.guess import context_of_rows, settled
+from evalstream.formats.eee.probe import probe_context, rowless_context
 from evalstream.formats.eee.record_digest import record_digest
 from evalstream.formats.eee.rules.datastore import ES902, are_undeclared
 from evalstream.formats.eee.rules.recompute import summaries
@@ -36,6 +36,7 @@ from evalstream.io.overwriting import is_device
 from evalstream.io.progress import Progress
 from evalstream.io.remote import is_remote
 from evalstream.model.block import Lines
+from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, PlacedViolation, Severity, Violation
 from evalstream.model.options import Options
@@ -43,7 +44,7 @@ from evalstream.model.report import NOT_CHECKED, NOT_SEALED, RunSummary, Verifie
 from evalstream.model.run import STDIN, Run
 from evalstream.parsing.json import text_or_none
 from evalstream.parsing.limits import limit_findings
-from evalstream.rules.base import place_in
+from evalstream.rules.base import Rule, place_in
 from evalstream.rules.inputs import ES001, ES002, ES009, changed_while_read
 from evalstream.rules.syntax import ES108
 
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from evalstream.formats.eee.seal import Refusal, Seal
 
 RowCollector = Collector[RowContext]
+Check = Callable[[Any], Iterable[Violation]]
 
 FILE_PATH: Final = "/detailed_evaluation_results/file_path"
 CHANGED: Final = "changed while it was checked"
@@ -59,8 +61,21 @@ OUTSIDE: Final = "the path leads out of the inputs; it was not opened"
 JOINING: Final = ("ES6", "ES8")
 """The families of rules that compare rows with their aggregate."""
 
-RUN_RULES: Final = tuple(rule for rule in CATALOGUE.values() if rule.run is not None)
-AGGREGATE_RULES: Final = tuple(rule for rule in CATALOGUE.values() if rule.aggregate is not None)
+
+class _Checks(NamedTuple):
+    """The enabled rules over aggregates and over whole runs, each with its check."""
+
+    of_aggregates: tuple[tuple[Rule, Check], ...]
+    of_runs: tuple[tuple[Rule, Check], ...]
+
+
+@lru_cache(maxsize=16)
+def _enabled_checks(enabled: frozenset[str]) -> _Checks:
+    rules = [rule for rule in CATALOGUE.values() if rule.code in enabled]
+    return _Checks(
+        tuple((rule, rule.aggregate) for rule in rules if rule.aggregate is not None),
+        tuple((rule, rule.run) for rule in rules if rule.run is not None),
+    )
 
 
 class RunCheck:
@@ -134,11 +149,12 @@ class RunCheck:
             prepare(self._options, self._aggregate)
         try:
             head = rows.open(self._run.rows) if self._run.rows else b""
-            context = probe_context(self._options, self._aggregate, head)
-            context.checker()
+            context = self._context(rows, head)
+            del head  # it may have 8 MiB
             collector = Collector(context, rows.name, self._show)
             try:
                 rows.run(collector)
+                collector.context = settled(context)
                 self._cannot(rows.incomplete_reason)
                 self._lacks = rows.lacks
                 self._are_whole = rows.incomplete_reason is None and not collector.tally.unread
@@ -157,6 +173,16 @@ class RunCheck:
                 collector.close()
         finally:
             rows.close()
+
+    def _context(self, rows: RowPass, head: bytes) -> RowContext:
+        """Return the context of the rows, if there are any. Raises UsageError for a bad schema."""
+        options, is_rowless = self._options, self._run.rows is None
+        if is_rowless and options.schema is None and options.routing.seal_to is None:
+            return rowless_context(options)
+        context = context_of_rows(options, self._aggregate, rows.opened, head)
+        if is_rowless:
+            context.checker()
+        return context
 
     def _algorithms(self) -> tuple[str, ...]:
         """Return the digests to compute: all if the aggregate does not name one yet."""
@@ -355,11 +381,10 @@ class RunCheck:
             if placed.violation.code == ES108.code
         ]
         numberless = {"/".join(pointer.split("/")[:3]) for pointer in pointers}
-        for rule in AGGREGATE_RULES:
-            if rule.aggregate is not None and rule.code in facts.context.enabled:
-                for violation in rule.aggregate(facts.aggregate):
-                    if "/".join((violation.pointer or "").split("/")[:3]) not in numberless:
-                        yield violation
+        for _, check in _enabled_checks(facts.context.enabled).of_aggregates:
+            for violation in check(facts.aggregate):
+                if "/".join((violation.pointer or "").split("/")[:3]) not in numberless:
+                    yield violation
 
     def _run_violations(self, facts: RunFacts) -> Iterator[Violation]:
         looked_at = self._run.rows is not None and facts.layout != "unread"
@@ -375,16 +400,14 @@ class RunCheck:
         enabled = facts.context.enabled
         unreadable = facts.aggregate is None and facts.aggregate_path is not None
         orphaned = ES902.code in enabled and are_undeclared(facts)
-        for rule in RUN_RULES:
-            if rule.run is None or rule.code not in enabled:
-                continue
+        for rule, check in _enabled_checks(enabled).of_runs:
             if self._awaited and rule.code.startswith(JOINING):
                 continue
             # Another rule explains why the rows are not sealed.
             if rule is ES506 and (unreadable or orphaned or self._options.routing.seal_to):
                 continue
             if looked_at or rule.about_paths:
-                yield from rule.run(facts)
+                yield from check(facts)
 
     @property
     def _is_documentation(self) -> bool:
@@ -476,9 +499,14 @@ def is_awaited(run: Run, options: Options) -> bool:
     return comes_by and not os.path.exists(run.aggregate)
 
 
-def prepare(options: Options, aggregate: Aggregate | None = None) -> None:
-    """Load and compile the row checks before the first row comes, as a consumer waits for it."""
-    probe_context(options, aggregate, b"").checker().run(Lines(b"{}\n"))
+def prepare(options: Options, aggregate: Aggregate | None = None, *, size: int = 0) -> None:
+    """Load and compile the checks of `size` bytes of rows before the first row comes.
+
+    A consumer may wait for that row, or workers may inherit what is loaded.
+    """
+    checker = probe_context(options, aggregate, b"").checker()
+    checker.expect(size)
+    checker.run(Lines(b"{}\n"))
 
 
 def _is_file_or_link(path: str) -> bool:

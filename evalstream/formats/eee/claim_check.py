@@ -63,7 +63,17 @@ def claims_made(claims: Claims) -> list[str]:
 
 
 def open_claims(entry: Recomputed, facts: RunFacts) -> dict[str, str]:
-    """Return the claims of a result that the rows leave open, with the reasons."""
+    """Return the claims of a result that the rows leave open, with the reasons.
+
+    Several rules and the summary ask for them, so the facts keep the answer.
+    """
+    place = entry.result.place
+    if place not in facts.left_open:
+        facts.left_open[place] = _open_claims(entry, facts)
+    return facts.left_open[place]
+
+
+def _open_claims(entry: Recomputed, facts: RunFacts) -> dict[str, str]:
     made = claims_made(entry.claims)
     reason = without_verdict(entry, facts)
     if reason is not None:
@@ -87,7 +97,7 @@ def without_verdict(entry: Recomputed, facts: RunFacts) -> str | None:
 
 def mismatches(entry: Recomputed, facts: RunFacts) -> Iterator[Mismatch]:
     """Iterate over the claims of uncertainty that do not follow from the rows."""
-    scale, left_open = entry.scale(), open_claims(entry, facts)
+    scale, left_open = entry.scale, open_claims(entry, facts)
     if scale is None:
         return
     for place in claims_made(entry.claims):
@@ -119,7 +129,7 @@ def _open_uncertainty(entry: Recomputed, place: str) -> str | None:
 def _open_score(entry: Recomputed) -> str | None:
     if not entry.is_mean:
         return f"by the metric's name the score is a {entry.statistic}"
-    return NOT_REPRODUCED if entry.scale() is None else None
+    return NOT_REPRODUCED if entry.scale is None else None
 
 
 def _open_figures(entry: Recomputed, place: str) -> str | None:
@@ -141,7 +151,7 @@ def _open_method(entry: Recomputed, place: str) -> str | None:
 def _open_repeats(entry: Recomputed, place: str) -> str | None:
     if not entry.is_repeated or entry.has_even_repeats:
         return None
-    found = _COMPARISONS[place](entry, entry.scale() or 1)
+    found = _COMPARISONS[place](entry, entry.scale or 1)
     if any(not mismatch.is_rough for mismatch in found):
         return "its samples have different numbers of repeats"
     return None
@@ -165,6 +175,8 @@ def _unless_fitting(
     claimed: Decimal | None, values: list[float], scale: int, place: str
 ) -> Iterator[Mismatch]:
     if claimed is None or not values:
+        return
+    if any(agreement(claimed, value * scale) is Agreement.FULL for value in values):
         return
     best = max(values, key=lambda value: agreement(claimed, value * scale))
     found = agreement(claimed, best * scale)

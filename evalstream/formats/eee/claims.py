@@ -1,19 +1,36 @@
 """The claims of an aggregate about each result, with their digits as written."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from decimal import Decimal, localcontext
 from enum import Enum
+from functools import partial
 from typing import Any, Final, NamedTuple
 
+import jiter
+
 from evalstream.parsing.json import member, text_or_none
-from evalstream.stats.agreement import CERTAIN_DIGITS, EXACT, HALF, ROUNDING, is_small_whole
+from evalstream.stats.agreement import (
+    CERTAIN,
+    CERTAIN_DIGITS,
+    EXACT,
+    HALF,
+    ROUNDING,
+    as_float,
+    is_small_whole,
+)
 
 LARGEST_EXPONENT: Final = 400
 """Numbers above 10 to this power are infinite for all readers, which ES108 reports."""
 
+_fast: Final[Callable[[bytes], Any]] = partial(
+    jiter.from_json, catch_duplicate_keys=True, allow_inf_nan=False, float_mode="decimal"
+)
+"""Read a document with floats as Decimal. Raises ValueError for what the exact parser reports."""
+
+MOST_IN_A_DOUBLE: Final = 1 << 53
+"""Up to here every whole number is a double."""
 
 Span = tuple[Decimal, Decimal]
 """The smallest and the largest number that may have been written as a claim."""
@@ -79,6 +96,8 @@ class Claims(NamedTuple):
         """
         if self.error is None or self.deviation is None or not self.num_samples:
             return True
+        if self._error_certainly_follows(self.num_samples):
+            return True
         with localcontext(EXACT):
             errors, deviations = _spans(self.error, self.deviation)
             error_least, error_most = _squares(errors)
@@ -88,9 +107,25 @@ class Claims(NamedTuple):
                 for count in {self.num_samples, max(self.num_samples - 1, 1)}
             )
 
+    def _error_certainly_follows(self, samples: int) -> bool:
+        """Tell quickly whether error and deviation agree as written; if not, rounding may be why.
+
+        The spans of the exact comparison are ten times as wide.
+        """
+        error, deviation = as_float(self.error), as_float(self.deviation)
+        if error is None or deviation is None or error <= 0 or samples > MOST_IN_A_DOUBLE:
+            return False
+        return any(
+            abs(error * math.sqrt(count) - deviation) <= CERTAIN * deviation
+            for count in (samples, max(samples - 1, 1))
+            if count > 0
+        )
+
     def outside_its_interval(self) -> bool:
         """Return whether the score is outside its interval, for any rounding of the numbers."""
         if self.score is None or self.lower is None or self.upper is None:
+            return False
+        if self.lower <= self.score <= self.upper:
             return False
         with localcontext(EXACT):
             score, lower, upper = _spans(self.score, self.lower, self.upper)
@@ -103,15 +138,23 @@ def claims_of(text: bytes) -> dict[int, Claims]:
     A text that is not valid JSON has no claims; other rules report it.
     """
     try:
-        document = json.loads(text, parse_float=_read, parse_int=_read)
-    except (ValueError, RecursionError):
-        return {}
+        document = _fast(text)
+    except ValueError:
+        document = _lenient(text)
     results = member(document, "evaluation_results")
     if not isinstance(results, list):
         return {}
     return {
         place: _claims(result) for place, result in enumerate(results) if isinstance(result, dict)
     }
+
+
+def _lenient(text: bytes) -> Any:
+    """Read a document that other rules may refuse, such as one with a repeated key."""
+    try:
+        return json.loads(text, parse_float=_read, parse_int=_read)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _spans(*claims: Decimal) -> list[Span]:
@@ -151,8 +194,9 @@ def _squares(span: Span) -> Span:
 def _claims(result: Mapping[str, Any]) -> Claims:
     details = member(result, "score_details")
     uncertainty = member(details, "uncertainty")
-    error = member(uncertainty, "standard_error")
-    interval = member(uncertainty, "confidence_interval")
+    if not isinstance(uncertainty, dict):
+        return Claims(_decimal(details, "score"))
+    error, interval = uncertainty.get("standard_error"), uncertainty.get("confidence_interval")
     return Claims(
         score=_decimal(details, "score"),
         num_samples=_count(uncertainty, "num_samples"),
@@ -167,6 +211,17 @@ def _claims(result: Mapping[str, Any]) -> Claims:
     )
 
 
+def _parsed(text: str) -> Any:
+    """Parse a JSON text with its numbers as they are written."""
+    try:
+        return _DECIMALS.decode(text)
+    except ArithmeticError:
+        return json.loads(text, parse_float=_read, parse_int=_read)
+
+
+_DECIMALS: Final = json.JSONDecoder(parse_float=Decimal, parse_int=Decimal)
+
+
 def _read(digits: str) -> Decimal | None:
     """Read a number as it was written, or None if its exponent is too large."""
     try:
@@ -177,8 +232,10 @@ def _read(digits: str) -> Decimal | None:
 
 def _decimal(holder: Any, name: str) -> Decimal | None:
     """Return a number as it is written; one that all readers round to 0 is 0."""
-    value = member(holder, name)
-    if not isinstance(value, Decimal) or not value.is_finite():
+    value = holder.get(name) if holder.__class__ is dict else None
+    if value.__class__ is int:
+        value = Decimal(value)
+    if value.__class__ is not Decimal or not value.is_finite():
         return None
     if not value or value.adjusted() < -LARGEST_EXPONENT:
         return Decimal(0)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from evalstream.engine.context import CheckContext
@@ -12,14 +11,13 @@ from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Result
 from evalstream.model.finding import Violation
 from evalstream.rules.base import Where
-from evalstream.stats.duplicates import DuplicateMatch
+from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch
 
 if TYPE_CHECKING:
     from evalstream.formats.eee.row_engine import RowEngine
 
 
-@dataclass(frozen=True, slots=True)
-class RowContext(CheckContext):
+class RowContext(CheckContext, frozen=True):
     """Everything known before the rows are read.
 
     `version` is for rows that declare none, `algorithm` is the algorithm of sample_hash, `recipes`
@@ -58,10 +56,15 @@ class RowContext(CheckContext):
 
     def duplicate(self, match: DuplicateMatch, where: Where) -> Violation:
         """Return the violation of a row with the score or input of an earlier one."""
-        from evalstream.formats.eee.rules import coverage, sample_hash
+        return _duplicate_rules()[match.kind](match, where)
 
-        rules = {**sample_hash.DUPLICATE_RULES, **coverage.DUPLICATE_RULES}
-        return rules[match.kind](match, where)
+
+@cache
+def _duplicate_rules() -> Mapping[DuplicateKind, Callable[[DuplicateMatch, Where], Violation]]:
+    """Return the functions that report a repeated row, by the kind of its repetition."""
+    from evalstream.formats.eee.rules import coverage, sample_hash
+
+    return {**sample_hash.DUPLICATE_RULES, **coverage.DUPLICATE_RULES}
 
 
 @lru_cache(maxsize=8)

@@ -1,13 +1,14 @@
 """The paths of a datastore's files, and the directory that a model's identity stands for."""
 
-from __future__ import annotations
-
 import os
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import unquote
+
+from evalstream.parsing.lazy_regex import LazyPattern
 
 ROOT: Final = "data"
 FOLDERS: Final = ("collection", "developer", "model")
@@ -15,8 +16,8 @@ PATTERN: Final = "/".join((ROOT, *(f"<{folder}>" for folder in FOLDERS), "<uuid4
 LONGEST_NAME: Final = 255
 """The longest name in bytes that ext4, APFS, NTFS and ZFS all allow."""
 
-_UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-_UUID4: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_UUID: Final = LazyPattern(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_UUID4: Final = LazyPattern(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _RESERVED: Final = frozenset(
     {"con", "prn", "aux", "nul", "conin$", "conout$"}
     | {f"{device}{number}" for device in ("com", "lpt") for number in "123456789¹²³"}
@@ -29,9 +30,11 @@ _DEVICES: Final = frozenset(
 )
 """The device names that the format's publisher checks."""
 
+_RESERVED_MARK: Final = LazyPattern(r'[<>:"\\|?*]')
+
 _UNPORTABLE: Final[tuple[tuple[Callable[[str], object], str], ...]] = (
     (lambda name: not name.isprintable(), "it has an invisible character, or is not valid UTF-8"),
-    (re.compile(r'[<>:"\\|?*]').search, r'it has one of < > : " \ | ? *'),
+    (lambda name: _RESERVED_MARK.search(name) is not None, r'it has one of < > : " \ | ? *'),
     (lambda name: name.endswith((" ", ".")), "it ends in a space or full stop"),
     (lambda name: name.startswith((" ", ".", "-")), "it begins with a space, full stop or hyphen"),
     (lambda name: _device(name) in _RESERVED, "it is the name of a device on Windows"),
@@ -40,8 +43,8 @@ _UNPORTABLE: Final[tuple[tuple[Callable[[str], object], str], ...]] = (
     (lambda name: name == ROOT, "it is the name of the datastore's root"),
 )
 
-_WEB: Final = re.compile(r"(https?://[^/?#]*)([^?#]*)", re.IGNORECASE)
-_PARTED: Final = re.compile(r'[<>:"\\|?*/\x00-\x1f]')
+_WEB: Final = LazyPattern(r"(https?://[^/?#]*)([^?#]*)", re.IGNORECASE)
+_PARTED: Final = LazyPattern(r'[<>:"\\|?*/\x00-\x1f]')
 _UNADDRESSABLE: Final[tuple[tuple[Callable[[str], object], str], ...]] = (
     (lambda part: not part, "is empty"),
     (lambda part: part.lower() == "unknown", 'is "unknown"'),
@@ -114,6 +117,7 @@ def uuid_of(path: str) -> str | None:
     return stem.lower() if stem != name and _UUID.fullmatch(stem) else None
 
 
+@lru_cache(maxsize=1024)
 def address_of(identity: str, developer: str | None) -> Address | Unaddressable:
     """Return the directory of a model, from its id, and its developer if the id names none.
 
@@ -152,6 +156,7 @@ def _directory(part: str) -> str:
     return part.strip().replace(":", "_")
 
 
+@lru_cache(maxsize=1024)
 def unportable(name: str) -> str | None:
     """Return why some file systems cannot hold a name unchanged, or None if all can."""
     return next((reason for applies, reason in _UNPORTABLE if applies(name)), None)

@@ -4,18 +4,36 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Final, NamedTuple
 
+from evalstream.formats.eee import sample_hash
 from evalstream.formats.eee.aggregate import Aggregate, Result
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.recompute import Recomputed, recomputed
+from evalstream.model.data_class import field
 from evalstream.rules.base import FileFacts
 from evalstream.stats.duplicates import Coverage, ResultCoverage
 
+Explained = tuple[frozenset[str], int, int]
+"""The recipes that give the hashes of some rows, the number of rows, and the first line."""
 
-@dataclass(frozen=True, kw_only=True)
-class RunFacts(FileFacts):
+MIXED_FROM: Final = 4
+"""A file is mixed if one row in this many follows another recipe than most rows."""
+
+
+class Followed(NamedTuple):
+    """The recipe that most rows follow, and the rows that only other recipes explain.
+
+    `is_mixture` says that too many rows follow other recipes than the file's.
+    """
+
+    recipe: str | None
+    others: list[Explained]
+    is_mixture: bool
+
+
+class RunFacts(FileFacts, frozen=True, kw_only=True):
     """The facts of a run after all its rows are read.
 
     `path` is None for a stream, `aggregate_path` is None without a readable aggregate; `beside` are
@@ -35,6 +53,11 @@ class RunFacts(FileFacts):
     beside: tuple[str, ...] = ()
     missing: str | None = None
     packed: str | None = None
+
+    @cached_property
+    def left_open(self) -> dict[int, dict[str, str]]:
+        """The claims that `open_claims` found open so far, by the place of the result."""
+        return {}
 
     @cached_property
     def recomputed(self) -> list[Recomputed]:
@@ -57,6 +80,30 @@ class RunFacts(FileFacts):
             and self.ids[result.id] == 1
             and result.place not in tally.scores
         )
+
+    @cached_property
+    def followed(self) -> Followed:
+        """The recipe that the rows follow.
+
+        A recipe that only few rows require is not the file's, even if it explains all others as
+        well.
+        """
+        explained = [entry for entry in self.tally.recipes if entry[0]]
+        if not explained:
+            return Followed(None, [], is_mixture=False)
+        rows = sum(count for _, count, _ in explained)
+        recipe = self.context.options.recipe
+        if recipe == "auto":
+            counts = {
+                name: sum(count for names, count, _ in explained if name in names)
+                for name in sample_hash.RECIPES
+            }
+            recipe = sample_hash.likely_recipe(
+                counts, rows, self.context.version, self.context.library
+            )
+        others = [entry for entry in explained if recipe not in entry[0]]
+        of_others = sum(count for _, count, _ in others)
+        return Followed(recipe, others, is_mixture=others != [] and MIXED_FROM * of_others >= rows)
 
     @cached_property
     def ids(self) -> Counter[str | None]:

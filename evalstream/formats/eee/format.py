@@ -131,10 +131,10 @@ class EeeFormat(RowFormat):
 
         return uuid_of(path)
 
-    def prepare(self, options: Options) -> None:
+    def prepare(self, options: Options, size: int = 0) -> None:
         from evalstream.formats.eee.checker import prepare
 
-        prepare(options)
+        prepare(options, size=size)
 
 
 FORMAT: Final[RowFormat] = EeeFormat()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import islice
 from typing import Final
 
 from evalstream.formats.eee.checker import RunCheck
 from evalstream.formats.eee.rules.seal import ES506
 from evalstream.io.progress import Progress
+from evalstream.model.data_class import replace
 from evalstream.model.finding import Finding, FindingList, Severity
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import RunSummary

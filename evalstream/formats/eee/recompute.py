@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
 from evalstream.formats.eee.aggregate import Aggregate, Result
 from evalstream.formats.eee.claims import Claims
+from evalstream.model.data_class import DataClass
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.agreement import Agreement, agreement, agrees, as_float
 from evalstream.stats.duplicates import ResultCoverage
 from evalstream.stats.score_sums import FRACTION_BITS, ScoreSums
@@ -23,7 +23,7 @@ USUAL_QUANTILE: Final = 1.96
 """The value that many writers use for the normal quantile of 95 %, which is 1.95996…"""
 
 _STATISTICS: Final = {
-    statistic: re.compile(rf"(?:^|[^a-z])(?:{words})[0-9]*$")
+    statistic: LazyPattern(rf"(?:^|[^a-z])(?:{words})[0-9]*$")
     for statistic, words in {
         "standard deviation": "std|stdev|std_?dev|standard[ _]deviation",
         "standard error": "stderr|std_?err|sem|standard[ _]error",
@@ -48,8 +48,7 @@ class Spread(NamedTuple):
         return self.deviation / math.sqrt(self.number)
 
 
-@dataclass(frozen=True)
-class Recomputed:
+class Recomputed(DataClass, frozen=True):
     """One result: its claims, and the figures recomputed from the rows that join it.
 
     `scores` is None if no row joins it; `cover` holds the samples that its rows score.
@@ -94,7 +93,7 @@ class Recomputed:
         values = [*self._by_name(), self.scores.mean() if self.scores is not None else None]
         known = [value for value in values if value is not None]
         claimed = self.claims.score
-        if claimed is None or not known:
+        if claimed is None or len(known) < 2:
             return next(iter(known), None)
         return max(known, key=lambda value: agreement(claimed, value))
 
@@ -185,8 +184,9 @@ class Recomputed:
             Agreement.ROUGH if abs(Fraction(claimed) - Fraction(score)) <= Fraction(1, 2) else found
         )
 
+    @cached_property
     def scale(self) -> int | None:
-        """Return the factor from the rows' score to the claim: 1, 100, or None for neither."""
+        """The factor from the rows' score to the claim: 1, 100, or None for neither."""
         claimed, score = self.claims.score, self.score()
         if claimed is None or score is None:
             return 1
@@ -201,9 +201,7 @@ class Recomputed:
         mean = None if self.scores is None else as_float(self.scores.mean())
         if mean is None or not 0 < level < 1:
             return
-        from statistics import NormalDist
-
-        quantiles = [NormalDist().inv_cdf((1 + level) / 2)]
+        quantiles = [_normal_quantile((1 + level) / 2)]
         quantiles += [USUAL_QUANTILE] if level == USUAL_LEVEL else []
         for quantile in quantiles:
             for spread in self.spreads:
@@ -251,6 +249,13 @@ def recomputed(
 def fits(claimed: Decimal, value: Fraction | float | None, scale: int) -> bool:
     """Return whether a claim agrees with a recomputed value on the claim's scale."""
     return value is not None and agrees(claimed, value * scale)
+
+
+@lru_cache(maxsize=16)
+def _normal_quantile(share: float) -> float:
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf(share)
 
 
 def _root(variance: Fraction | None) -> float | None:

@@ -40,6 +40,8 @@ def _without_order(value: Any) -> Any:
     in a list is written once, not once for each list around it.
     """
     if value.__class__ is dict:
+        if _OF_ONE_COPY.isdisjoint(value) and _CONTAINERS.isdisjoint(map(type, value.values())):
+            return value
         return {
             name: _without_order(member) if member.__class__ in _CONTAINERS else member
             for name, member in value.items()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
@@ -11,6 +10,7 @@ from typing import Final
 from evalstream.formats.eee.versions import VERSIONS
 from evalstream.io.digest import ALGORITHM_OF_LENGTH
 from evalstream.parsing.json import ascii_text
+from evalstream.parsing.lazy_regex import LazyPattern
 
 Reference = str | Sequence[str]
 
@@ -117,7 +117,7 @@ def _listed(reference: Reference) -> Sequence[str]:
     return (reference,) if isinstance(reference, str) else reference
 
 
-_HELM: Final = re.compile(r"(?:^|[^a-z])helm(?:[^a-z]|$)")
+_HELM: Final = LazyPattern(r"(?:^|[^a-z])helm(?:[^a-z]|$)")
 
 OF_HELM: Final = "concat-first"
 """The recipe that HELM's converter follows in every version."""

@@ -13,6 +13,7 @@ from evalstream.parsing.json import pointer
 
 _SEPARATOR: Final = re.compile(r"[/\\]")
 _ABSOLUTE: Final = re.compile(r"[/\\]|[A-Za-z]:[/\\]|file:|~[/\\]", re.IGNORECASE)
+_SIGN: Final = re.compile(r"[/\\:]")
 _MOST: Final = 1_000_000
 """The number of nodes searched for references; YAML aliases cannot add more."""
 
@@ -25,12 +26,12 @@ def leaving(document: Document) -> Iterator[tuple[str, str]]:
     another machine; a path that climbs out of the folder is reported.
     """
     for place, name in _ids(document):
-        if is_absolute(name) or climbs(name, 0):
+        if not _is_plain(name) and (is_absolute(name) or climbs(name, 0)):
             yield place, name
     for place, path in _data_paths(document):
         if climbs(path, document.depth):
             yield place, path
-    for place, reference in _references(document.value):
+    for place, reference in _references(document.value) if _refers(document.value) else ():
         path = reference.partition("#")[0]
         if is_absolute(path) or climbs(path, document.depth):
             yield place, reference
@@ -39,6 +40,11 @@ def leaving(document: Document) -> Iterator[tuple[str, str]]:
 def is_absolute(path: str) -> bool:
     """Return whether a path begins at the root of a file system."""
     return _ABSOLUTE.match(path) is not None
+
+
+def _is_plain(name: str) -> bool:
+    """Return whether a name is certainly the name of one file."""
+    return name != ".." and not _SIGN.search(name)
 
 
 def climbs(path: str, depth: int) -> bool:
@@ -101,6 +107,20 @@ def _references(value: Any) -> Iterator[tuple[str, str]]:
             waiting.extend(((*path, key), inner) for key, inner in node.items())
         elif isinstance(node, list):
             waiting.extend(((*path, index), inner) for index, inner in enumerate(node))
+
+
+def _refers(value: Any) -> bool:
+    """Return whether a document has a member `$ref`, which hardly any has."""
+    waiting = [value]
+    while waiting:
+        node = waiting.pop()
+        if node.__class__ is dict:
+            if "$ref" in node:
+                return True
+            waiting.extend(node.values())
+        elif node.__class__ is list:
+            waiting.extend(node)
+    return False
 
 
 def _texts(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[str, str]]:

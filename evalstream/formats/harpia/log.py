@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from evalstream.engine.collector import Collector
@@ -17,6 +17,7 @@ from evalstream.formats.harpia.log_tally import Amount, Log, Path, claimed
 from evalstream.formats.harpia.rules.results import HAR301, HAR302, HAR303
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
+from evalstream.model.data_class import replace
 from evalstream.model.finding import Finding, Violation
 from evalstream.model.options import Options
 from evalstream.model.report import Figures, ResultSummary

@@ -18,7 +18,7 @@ from evalstream.model.finding import Violation
 from evalstream.parsing.json import UTF8_MARK
 from evalstream.parsing.limits import MOST_JSON_BYTES
 from evalstream.rules.inputs import ES001, ES002, ES005
-from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ObjectReading, read_object
+from evalstream.rules.syntax import BEGINS_WITH_MARK, ES102, ObjectReading, read_whole
 
 
 class ReadBenchmark(NamedTuple):
@@ -58,7 +58,7 @@ def read_text(documents: DocumentCheck, text: bytes, name: str) -> ReadBenchmark
     if text.startswith(UTF8_MARK):
         text = text[len(UTF8_MARK) :]
         documents.note(ES102.violation(BEGINS_WITH_MARK), name, 1)
-    reading = read_object(text, documents.options.max_depth, torn=False, noun="a benchmark")
+    reading = read_whole(text, documents.options.max_depth, "a benchmark")
     for violation, line in reading.violations:
         documents.note(violation, name, line)
     if reading.value is None:

@@ -15,9 +15,9 @@ from evalstream.formats.base import other_formats
 from evalstream.formats.infereval.documents import ITEMS, NAME, kind_by_members, kind_by_signs
 from evalstream.io.compression import DecompressingReader, compression_of
 from evalstream.io.file_state import Watch
+from evalstream.io.readers import DescriptorReader, FileReader, PrefixedReader
 from evalstream.io.remote import RemoteReader, is_remote
 from evalstream.io.standard_input import STANDARD_INPUT
-from evalstream.io.stream import DescriptorReader, FileReader, PrefixedReader
 from evalstream.model.block import ByteStream
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN

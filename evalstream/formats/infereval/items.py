@@ -13,6 +13,7 @@ from evalstream.formats.infereval.rules.analysts import INF201, INF202
 from evalstream.formats.infereval.rules.evaluation import OF_ITEMS
 from evalstream.formats.infereval.rules.ids import INF208
 from evalstream.formats.infereval.schema import fits, item_validator, schema_violations
+from evalstream.formats.infereval.sound_items import is_sound
 from evalstream.formats.infereval.text import Text, read_item
 from evalstream.formats.infereval.views import Evaluation, Item
 from evalstream.model.finding import Violation
@@ -23,6 +24,10 @@ from evalstream.parsing.json_schema import finite_check
 
 ID_DIGEST_BYTES: Final = 16
 """The kept length of an item's id: about 150 bytes with its number, 1.5 GB for ten million."""
+
+_CHECKS: Final = tuple(
+    rule.record for rule in (INF201, INF202, *OF_ITEMS) if rule.record is not None
+)
 
 Placed = tuple[int, Violation]
 """A line, and a violation on it."""
@@ -92,17 +97,18 @@ class ItemPass:
         return read_item(element.text, element.offset, element.line, self._depth)
 
     def _violations(self, value: Any) -> Iterator[Violation]:
-        if not fits(self._schema, value):
+        is_valid = fits(self._schema, value)
+        if not is_valid:
             yield from schema_violations(self._schema, value)
         if not isinstance(value, dict):
             return
         verdicts = value.get("analyst_verdicts")
         if self._verdicts is None and isinstance(verdicts, list):
             self._verdicts = len(verdicts)
-        item = Item(self.count, value, self._evaluation, self._verdicts)
-        for rule in (INF201, INF202, *OF_ITEMS):
-            if rule.record is not None:
-                yield from rule.record(item)
+        if not is_valid or not is_sound(value, self._evaluation):
+            item = Item(self.count, value, self._evaluation, self._verdicts)
+            for check in _CHECKS:
+                yield from check(item)
         yield from self._repeated(value)
 
     def _repeated(self, value: dict[str, Any]) -> Iterator[Violation]:

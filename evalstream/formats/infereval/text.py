@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.model.finding import Violation
 from evalstream.parsing.json import UTF8_MARK
+from evalstream.parsing.json_document import parse_document
 from evalstream.parsing.object_splitter import Envelope
 from evalstream.parsing.strict_json import Parsed, SyntaxIssue, parse_exactly
 from evalstream.rules import syntax
@@ -35,7 +36,7 @@ def read_envelope(envelope: Envelope, max_depth: int) -> Text:
         before = len(UTF8_MARK)
         text = text[before:]
         violations.append((ES102.violation(BEGINS_WITH_MARK), 1))
-    parsed = parse_exactly(text, max_depth)
+    parsed = parse_document(text, max_depth)
     placed = [_within(envelope, issue, before) for issue in parsed.issues]
     violations += _explained(placed)
     if parsed.readable and not isinstance(parsed.value, dict):

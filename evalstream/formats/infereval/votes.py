@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -35,8 +34,7 @@ def vote(verdicts: Sequence[str], tie_break: str) -> Vote:
     No votes give abstain, a unique maximum wins, and a tie with abstain gives abstain. A tie of
     good and bad is decided by `tie_break`: a verdict, or `first` for the verdict that came first.
     """
-    counted = Counter(verdicts)
-    counts = {verdict: counted[verdict] for verdict in VERDICTS}
+    counts = {verdict: verdicts.count(verdict) for verdict in VERDICTS}
     most = max(counts.values())
     if not most:
         return Vote(counts, ABSTAIN, tie_broken=False)

@@ -9,6 +9,7 @@ from evalstream.io.remote import limits
 from evalstream.io.remote.retry import BackgroundCall, with_retries
 from evalstream.io.remote.store import ETAG, ObjectInfo, Store, Stream, difference
 from evalstream.io.remote.stores import store_of
+from evalstream.model.block import ByteStream
 from evalstream.model.signals import STOPPING
 
 
@@ -35,7 +36,7 @@ def read_whole(url: str, most: int) -> bytes:
     return bytes(data)
 
 
-class RemoteReader:
+class RemoteReader(ByteStream):
     """Reads an object in a store; `size` counts its bytes, 0 where the server does not report it.
 
     Messages never contain texts of a library or a server, which may hold credentials.

@@ -1,12 +1,13 @@
 """URLs of remote objects: detection, display without credentials, and scheme."""
 
-import re
 from typing import Final
+
+from evalstream.parsing.lazy_regex import LazyPattern
 
 WEB: Final = frozenset({"http", "https"})
 S3: Final = frozenset({"s3", "s3a"})
 
-_URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)")
+_URL: Final = LazyPattern(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)")
 
 
 def is_remote(path: str) -> bool:

@@ -1,4 +1,4 @@
-"""The compiled scanner: the only home of ctypes."""
+"""The compiled scanner, through ctypes, as is the outline beside it."""
 
 from __future__ import annotations
 

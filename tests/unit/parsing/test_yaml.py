@@ -11,7 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalstream.model.errors import MissingExtra
-from evalstream.parsing.yaml import INVALID, MOST_UNFOLDED, OLDER, Yaml, line_at, read_yaml
+from evalstream.parsing.yaml import (
+    INVALID,
+    MOST_UNFOLDED,
+    OLDER,
+    Yaml,
+    explain_yaml,
+    line_at,
+    read_yaml,
+)
+from evalstream.parsing.yaml_plain import read_plain
 from evalstream.parsing.yaml_scalars import resolved, settle, spelling_of
 
 DEPTH = 50
@@ -261,3 +270,46 @@ def test_json_is_yaml(value: Any) -> None:
     assert seen.readable
     assert seen.issues == []
     assert seen.value == value
+
+
+PIECES = [
+    *("a", "b: ", "a: 1", "- ", "? ", ": ", "\n", "\n  ", "\n- ", "[", "]", "{", "}", ", ", "|\n"),
+    *(">-\n  x", "'it'", '"q"', '"\\ud800"', '"\\u00e9"', "é", "&x ", "*x", "!!str ", "! ", "<<: "),
+    *("#c\n", "---\n", "...\n", "%YAML 1.1\n", "1e3", "0o17", ".inf", ".nan", "~", "true", "\t"),
+    *("\r\n", "\u2028", "\ufeff", "1" * 5000),
+]
+"""Pieces of which documents are made, some of them valid."""
+
+
+@settings(max_examples=1_000)
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join), st.integers(0, 4))
+def test_the_fast_path_accepts_only_what_needs_no_explanation(text: str, depth: int) -> None:
+    plain, exact = read_plain(text, depth, yaml), explain_yaml(text, depth)
+    if plain is not None:
+        assert repr(Yaml(*plain, readable=True, issues=[])) == repr(exact)
+
+
+@pytest.mark.parametrize(
+    "text", ["a: 1", "a:\n  - b: 'x'\n  - 2.50\n", "[1, {a: b}]", '"é"', "a:\nb: |\n  text\n"]
+)
+def test_the_fast_path_reads_ordinary_documents(text: str) -> None:
+    assert read_plain(text, DEPTH, yaml) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("a: &x 1", "a: !!str 1", "a: 1\na: 2", "<<: a", "? [a]\n: b", "a: *x"),
+        *(
+            "%YAML 1.1\n---\na",
+            "a\n---\nb",
+            "",
+            "[" * 60,
+            "[",
+            '"\\ud800": 1',
+            "#" * 70_000 + "\na",
+        ),
+    ],
+)
+def test_the_fast_path_leaves_everything_else(text: str) -> None:
+    assert read_plain(text, DEPTH, yaml) is None

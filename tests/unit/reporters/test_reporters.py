@@ -249,8 +249,12 @@ TEXTS = (
 )
 
 JSON = f'{{{TOOL},{TEXTS},{RUNS},"findings":[{",".join(LINES)}],{TOTALS}}}\n'
-SUMMARY = f'{{"summary":{{{TOOL},{RUNS},{TOTALS}}}}}'
-JSON_LINES = "\n".join([*LINES, SUMMARY, ""])
+RUN_LINES = [
+    json.dumps({"run": run, "number": number}, ensure_ascii=False, separators=(",", ":"))
+    for number, run in enumerate(json.loads(f"{{{RUNS}}}")["runs"], 1)
+]
+SUMMARY = f'{{"summary":{{{TOOL},{TOTALS}}}}}'
+JSON_LINES = "\n".join([*LINES, *RUN_LINES, SUMMARY, ""])
 
 
 @pytest.mark.parametrize(
@@ -286,9 +290,9 @@ def test_nothing_at_all_is_a_whole_document(render: Render) -> None:
     assert list(json.loads(render(JsonLinesReporter, []))["summary"]) == [
         "schema",
         "tool",
-        "runs",
         "shown",
         "total",
+        "totals",
     ]
 
 

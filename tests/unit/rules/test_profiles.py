@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import evalstream
 from evalstream.formats.eee.catalogue import CATALOGUE as OF_ROWS
 from evalstream.formats.eee.datastore import place_of, unportable
 from evalstream.formats.registry import CATALOGUE
+from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import Options

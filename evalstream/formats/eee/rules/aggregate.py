@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final
@@ -14,39 +13,48 @@ from evalstream.formats.eee.aggregate import (
     RESULTS,
     UNKNOWN_LEVEL,
     Aggregate,
+    Figures,
     bound,
     is_alike,
     number,
+    object_in,
 )
 from evalstream.formats.eee.claims import Claims
 from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import counted
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import Rule
 
 PLACEHOLDER: Final = -1
 """The value that some leaderboards write for a missing score."""
 
 DEPLOYMENT: Final = ("deployment_type", "model_availability")
-_EPOCH = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE]\+?[0-9]+)?")
+_EPOCH = LazyPattern(r"[0-9]+(?:\.[0-9]+)?(?:[eE]\+?[0-9]+)?")
 """A Unix time as the schema requires it; its precision and age do not matter."""
+
+LARGEST: Final = 1e100
+"""Deviations below it, and above its inverse, have a square that floats hold exactly enough."""
+
+CLOSE: Final = 1e-11
+"""A relative difference that is no more than the rounding error of floats."""
 
 Place = dict[str, Any]
 
 
 def _aggregate_score(aggregate: Aggregate) -> Iterator[Violation]:
-    for place, result in aggregate.indexed_results():
-        metric, score = _object(result, "metric_config"), _score(result)
+    for place, metric, score, _ in aggregate.figures:
         lowest, highest = bound(metric.get("min_score")), bound(metric.get("max_score"))
-        where = f"{RESULTS}/{place}"
         if lowest is not None and highest is not None and lowest > highest:
             expected = at_most(metric["max_score"])
             found: Place = {"found": metric["min_score"], "expected": expected}
-            pointer = f"{where}/metric_config/min_score"
+            pointer = f"{RESULTS}/{place}/metric_config/min_score"
             yield ES701.violation("min_score is above max_score", pointer=pointer, **found)
             continue
         if score is None or metric.get("score_type") == LEVELS:
             continue
-        at: Place = {"pointer": f"{where}/score_details/score", "found": score}
+        if math.isfinite(score) and _is_within(score, lowest, highest):
+            continue
+        at: Place = {"pointer": f"{RESULTS}/{place}/score_details/score", "found": score}
         if not math.isfinite(score):
             yield ES701.violation("the score is not finite", **at)
         elif lowest is not None and score < lowest and not is_alike(score, lowest):
@@ -59,28 +67,34 @@ def _aggregate_score(aggregate: Aggregate) -> Iterator[Violation]:
             yield ES701.violation(message, expected=at_most(highest), **at)
 
 
+def _is_within(score: float, lowest: float | None, highest: float | None) -> bool:
+    return (lowest is None or score >= lowest) and (highest is None or score <= highest)
+
+
 def _uncertainty(aggregate: Aggregate) -> Iterator[Violation]:
-    for place, result in aggregate.indexed_results():
-        uncertainty = _object(_object(result, "score_details"), "uncertainty")
-        where = f"{RESULTS}/{place}/score_details/uncertainty"
-        error = _object(uncertainty, "standard_error").get("value")
-        for member, value in (
-            ("standard_error/value", error),
-            ("standard_deviation", uncertainty.get("standard_deviation")),
-        ):
-            known = number(value)
-            if known is not None and (known < 0 or not math.isfinite(known)):
-                name = member.partition("/")[0]
-                message = f"{name} is {'negative' if known < 0 else 'not finite'}"
-                yield ES702.violation(message, pointer=f"{where}/{member}", found=value)
-        interval = _object(uncertainty, "confidence_interval")
-        claims = aggregate.claims.get(place)
-        yield from _interval(interval, f"{where}/confidence_interval", claims)
+    for figures in aggregate.figures:
+        if figures.uncertainty:
+            yield from _spread(figures)
+            yield from _interval(figures, aggregate)
 
 
-def _interval(
-    interval: Mapping[str, Any], where: str, claims: Claims | None
-) -> Iterator[Violation]:
+def _spread(figures: Figures) -> Iterator[Violation]:
+    uncertainty = figures.uncertainty
+    for member, value in (
+        ("standard_error/value", object_in(uncertainty, "standard_error").get("value")),
+        ("standard_deviation", uncertainty.get("standard_deviation")),
+    ):
+        known = number(value)
+        if known is not None and (known < 0 or not math.isfinite(known)):
+            name = member.partition("/")[0]
+            message = f"{name} is {'negative' if known < 0 else 'not finite'}"
+            pointer = f"{_place_of(figures)}/{member}"
+            yield ES702.violation(message, pointer=pointer, found=value)
+
+
+def _interval(figures: Figures, aggregate: Aggregate) -> Iterator[Violation]:
+    interval = object_in(figures.uncertainty, "confidence_interval")
+    where = f"{_place_of(figures)}/confidence_interval"
     lower, upper = number(interval.get("lower")), number(interval.get("upper"))
     level = number(interval.get("confidence_level"))
     if level is not None and not 0 <= level <= 1:
@@ -95,15 +109,26 @@ def _interval(
         yield ES702.violation("a bound of the interval is not finite", pointer=where, found=found)
     elif lower > upper:
         yield ES702.violation("lower is above upper", pointer=where, found=found)
-    elif claims is not None and claims.outside_its_interval():
+    elif _is_outside(figures, lower, upper, aggregate):
         message = "the score is outside its own confidence interval"
         if lower == -upper:
             message += "; the bounds look like distances from the score"
         yield ES702.violation(message, pointer=where, found=found, severity=Severity.WARNING)
 
 
+def _is_outside(figures: Figures, lower: float, upper: float, aggregate: Aggregate) -> bool:
+    """Tell whether a score is outside its interval, for any rounding of the numbers."""
+    if figures.score is None or lower < figures.score < upper:
+        return False
+    claims = aggregate.claims.get(figures.place)
+    return claims is not None and claims.outside_its_interval()
+
+
 def _standard_error(aggregate: Aggregate) -> Iterator[Violation]:
-    for place, claims in aggregate.claims.items():
+    for figures in aggregate.figures:
+        if not figures.uncertainty or not _may_differ(figures.uncertainty):
+            continue
+        claims = aggregate.claims.get(figures.place, Claims())
         error, deviation, samples = claims.error, claims.deviation, claims.num_samples
         if error is None or deviation is None or samples is None or samples < 1:
             continue
@@ -112,9 +137,34 @@ def _standard_error(aggregate: Aggregate) -> Iterator[Violation]:
         if not claims.error_follows():
             expected = float(deviation / Decimal(samples).sqrt())
             message = "standard_error is not standard_deviation / sqrt(num_samples)"
-            pointer = f"{RESULTS}/{place}/score_details/uncertainty/standard_error/value"
+            pointer = f"{_place_of(figures)}/standard_error/value"
             found = _number_as_written(error)
             yield ES703.violation(message, pointer=pointer, expected=expected, found=found)
+
+
+def _may_differ(uncertainty: Mapping[str, Any]) -> bool:
+    """Tell whether a standard error may differ from the one that follows from the deviation.
+
+    False is certain: a figure is missing, or the figures agree far more closely than any rounding
+    of their digits requires.
+    """
+    error = number(object_in(uncertainty, "standard_error").get("value"))
+    deviation = number(uncertainty.get("standard_deviation"))
+    samples = number(uncertainty.get("num_samples"))
+    if error is None or deviation is None or samples is None:
+        return False
+    if not (samples >= 1 and 1 / LARGEST < deviation < LARGEST):
+        return True
+    square = deviation * deviation
+    return all(
+        abs(error * error * count - square) > CLOSE * square
+        for count in (samples, max(samples - 1, 1))
+    )
+
+
+def _place_of(figures: Figures) -> str:
+    """Return the pointer to the uncertainty of a result."""
+    return f"{RESULTS}/{figures.place}/score_details/uncertainty"
 
 
 def _evaluation_id_shape(aggregate: Aggregate) -> Iterator[Violation]:
@@ -134,28 +184,30 @@ def _evaluation_id_shape(aggregate: Aggregate) -> Iterator[Violation]:
 
 
 def _bootstrap(aggregate: Aggregate) -> Iterator[Violation]:
-    for place, result in aggregate.indexed_results():
-        uncertainty = _object(_object(result, "score_details"), "uncertainty")
-        where = f"{RESULTS}/{place}/score_details/uncertainty"
+    for figures in aggregate.figures:
+        uncertainty = figures.uncertainty
+        if not uncertainty:
+            continue
         for member in ("num_samples", "num_bootstrap_samples"):
             count = number(uncertainty.get(member))
             if count is not None and count <= 0 and count.is_integer():
-                message = f"{member} is not positive"
-                found = uncertainty[member]
-                yield ES705.violation(message, pointer=f"{where}/{member}", found=found)
-        methods = [
-            _object(uncertainty, member).get("method")
-            for member in ("standard_error", "confidence_interval")
-        ]
-        resampled = any(isinstance(name, str) and "bootstrap" in name.lower() for name in methods)
-        if resampled and uncertainty.get("num_bootstrap_samples") is None:
+                message, pointer = f"{member} is not positive", f"{_place_of(figures)}/{member}"
+                yield ES705.violation(message, pointer=pointer, found=uncertainty[member])
+        if uncertainty.get("num_bootstrap_samples") is None and any(
+            isinstance(name, str) and "bootstrap" in name.lower() for name in _methods(uncertainty)
+        ):
             message = "num_bootstrap_samples is missing, though the method is a bootstrap"
-            yield ES705.violation(message, pointer=where)
+            yield ES705.violation(message, pointer=_place_of(figures))
+
+
+def _methods(uncertainty: Mapping[str, Any]) -> Iterator[Any]:
+    for member in ("standard_error", "confidence_interval"):
+        yield object_in(uncertainty, member).get("method")
 
 
 def _deployment(aggregate: Aggregate) -> Iterator[Violation]:
     """Require below 0.2.3 what the schema requires from 0.2.3 on."""
-    details = _object(_object(aggregate.document, "model_info"), "additional_details")
+    details = object_in(object_in(aggregate.document, "model_info"), "additional_details")
     missing = [name for name in DEPLOYMENT if not details.get(name)]
     if not missing or _demands_deployment(aggregate.version or versions.DEFAULT_VERSION):
         return
@@ -173,8 +225,7 @@ def _demands_deployment(version: str) -> bool:
 
 
 def _level_score(aggregate: Aggregate) -> Iterator[Violation]:
-    for place, result in aggregate.indexed_results():
-        metric, score = _object(result, "metric_config"), _score(result)
+    for place, metric, score, _ in aggregate.figures:
         levels = metric.get("level_names")
         if metric.get("score_type") != LEVELS or score is None or not isinstance(levels, list):
             continue
@@ -197,15 +248,6 @@ def _number_as_written(claim: Decimal) -> int | float:
         if claim == claim.to_integral_value() and claim.as_tuple().exponent == 0
         else float(claim)
     )
-
-
-def _score(result: Mapping[str, Any]) -> float | None:
-    return number(_object(result, "score_details").get("score"))
-
-
-def _object(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    member = holder.get(name)
-    return member if isinstance(member, dict) else {}
 
 
 ES701: Final = Rule(

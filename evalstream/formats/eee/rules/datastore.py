@@ -114,8 +114,8 @@ def _foreign_directory(facts: RunFacts) -> Iterator[Violation]:
     if facts.aggregate is None or facts.aggregate_path is None:
         return
     place = datastore.place_of(facts.aggregate_path)
-    address = _address(facts.aggregate)
-    if address is None or not _is_in_a_datastore(place, facts):
+    address = _address(facts.aggregate) if _is_in_a_datastore(place, facts) else None
+    if address is None:
         return
     if isinstance(address, datastore.Unaddressable):
         yield from _unaddressable(address, facts.aggregate)
@@ -145,8 +145,8 @@ def _is_in_a_datastore(place: datastore.DatastorePath, facts: RunFacts) -> bool:
     too.
     """
     context = facts.context
-    enabled = PROFILES[context.options.profile].codes | context.enabled
-    has_meaning = place.uuid(AGGREGATE) is not None or ES901.code in enabled
+    codes = PROFILES[context.options.profile].codes, context.enabled
+    has_meaning = place.uuid(AGGREGATE) is not None or any(ES901.code in some for some in codes)
     return place.inside and has_meaning and not any(map(datastore.unportable, place.folders[1:]))
 
 

@@ -11,6 +11,7 @@ from evalstream.formats.eee import row_view
 from evalstream.formats.eee.context import RowContext
 from evalstream.model.finding import Severity, Violation
 from evalstream.parsing.json import pointer
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import RowCheck, Rule
 
 Row = Mapping[str, Any]
@@ -24,7 +25,7 @@ _MARKS: Final = (
 )  # fmt: skip
 """Marks of the forms below; a string without any of them needs no further search."""
 
-_SECRET = re.compile(
+_SECRET = LazyPattern(
     r"""
     -----BEGIN[ ](?:[A-Z]+[ ])*PRIVATE[ ]KEY-----.{0,200}?(?P<key>[A-Za-z0-9+/]{40})
     | (?<![A-Za-z0-9])(?P<token>
@@ -50,26 +51,26 @@ The scanner doubts a row by these forms and by the names below (`parsing/native/
 _SHORTEST: Final = 15
 """The length of the shortest of these forms."""
 
-_RUN = re.compile(r"[A-Za-z0-9]{12,}")
+_RUN = LazyPattern(r"[A-Za-z0-9]{12,}")
 """A run of characters that every key has; digits distinguish it from a word."""
 
-_SECRET_KEY = re.compile(
+_SECRET_KEY = LazyPattern(
     r"(?:^|[_.-]|(?<=[a-z])(?=[A-Z]))(?i:api[_-]?key|(?:client[_-]?)?secret(?:[_-]?(?:access[_-]?)?key)?|"
     r"password|passwd|passphrase|(?:access|auth|refresh|bearer|session|secret)[_-]?token|"
     r"private[_-]?key)$"
 )
-_TOKEN_KEY = re.compile(r"(?i)(?:^|[_-])token$")
-_PLACEHOLDER = re.compile(
+_TOKEN_KEY = LazyPattern(r"(?i)(?:^|[_-])token$")
+_PLACEHOLDER = LazyPattern(
     r"(?is).*(?:your|example|sample|dummy|fake|placeholder|redacted|changeme|x{4}|\*\*|\.\.\.|none|"
     r"null|test|12345678|eyJzdWIiOiIxMjM0NTY3ODkw).*"
     r"|[<$%{\[/].*|(?:env:|https?:).*"
 )
-_VARIABLE = re.compile(
+_VARIABLE = LazyPattern(
     r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|(?:os|process|config|settings)\.\S*|[A-Za-z_.]+[(\[].*"
 )
 """The name of an environment variable, or an expression that reads one."""
 
-_PLAUSIBLE = re.compile(r"[!-~]{12,}")
+_PLAUSIBLE = LazyPattern(r"[!-~]{12,}")
 _CHARACTERS_OF_A_PASSWORD: Final = 6
 _CHARACTERS_OF_A_KEY: Final = 12
 """The least number of different characters in a key; `sk-aaaaaaaaaaaaaaaaaaaaaaaa` has too few."""

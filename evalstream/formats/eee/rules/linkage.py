@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any, Final
 
 from evalstream.formats.eee.aggregate import RESULTS, Aggregate
 from evalstream.formats.eee.context import RowContext
 from evalstream.model.finding import Severity, Violation, one_of
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import RowCheck, Rule
 
 
@@ -320,6 +320,6 @@ ES606: Final = Rule(
 )
 
 _WITHOUT_RESULT_IDS: Final = ("0.2.0", "0.2.0+list", "0.2.1")
-_PATH_MARK: Final = re.compile("[/:]")
+_PATH_MARK: Final = LazyPattern("[/:]")
 
 RULES: Final = (ES601, ES602, ES603, ES605, ES606)

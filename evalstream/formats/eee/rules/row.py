@@ -15,12 +15,13 @@ from evalstream.formats.eee.context import RowContext
 from evalstream.model.finding import Severity, Violation, at_least, at_most
 from evalstream.model.text import counted
 from evalstream.parsing.json import member
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.rules.base import RowCheck, Rule
 
 Row = Mapping[str, Any]
 
 OUTPUT_SOURCE: Final = "output.raw"
-_PLACE_IN_ROW = re.compile(
+_PLACE_IN_ROW = LazyPattern(
     r"output\.(?:(?P<output>raw)|reasoning_trace)(?:\[[0-9]+\])?"
     r"|(?:interactions|messages)\[(?P<turn>[0-9]{1,9}|turn_idx)\]"
     r"\.(?:(?P<content>content)|(?:reasoning_trace|tool_calls)\b.*)",
@@ -28,21 +29,21 @@ _PLACE_IN_ROW = re.compile(
 )
 """The places of model output in a row; answers are in the two named groups."""
 
-_MEANT_IN_ROW = re.compile(r"\s*(?:\Z|(?:output|interactions|messages)\b)")
+_MEANT_IN_ROW = LazyPattern(r"\s*(?:\Z|(?:output|interactions|messages)\b)")
 """The beginning of a source that is empty, or meant as a place in the row."""
 
-_GRADED = re.compile(
+_GRADED = LazyPattern(
     r"rouge|bleu|chrf|meteor|bert_?score|similarity"
     r"|(?<![a-z])(?:f1|iou|precision|recall|wer|cer|ter)(?![a-z])",
     re.IGNORECASE,
 )
 """Graded metrics; HELM's converter never marks their scores as correct, not even a 1."""
 
-_LETTER = re.compile(r"[(\[]?([A-Za-z])[)\].:]?")
+_LETTER = LazyPattern(r"[(\[]?([A-Za-z])[)\].:]?")
 _EXTRA_TOKENS: Final = ("input_tokens_cache_write", "input_tokens_cache_read", "reasoning_tokens")
 _COUNTED_TOKENS: Final = ("total_tokens", "input_tokens", "output_tokens", *_EXTRA_TOKENS)
 _IDENTIFIERS: Final = ("evaluation_id", "model_id", "evaluation_name", "sample_id")
-_ORGANISATION_AND_NAME = re.compile(r"[^\s/]+(?:/[^\s/]+)+")
+_ORGANISATION_AND_NAME = LazyPattern(r"[^\s/]+(?:/[^\s/]+)+")
 _ROUNDING: Final = 1e-9
 """The relative difference allowed between two times of the same clock."""
 

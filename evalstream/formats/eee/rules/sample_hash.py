@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from evalstream.formats.eee import row_view, sample_hash, versions
@@ -20,9 +20,6 @@ POINTER: Final = "/sample_hash"
 _SAME: Final = "the same evaluation, result and sample"
 _RENAMED: Final = "the same evaluation, result, sample and input"
 UNEXPLAINED: Final[frozenset[str]] = frozenset()
-MIXED_FROM: Final = 4
-"""A file is mixed if one row in this many follows another recipe than most rows."""
-
 HashCheck = Callable[[Mapping[str, Any], int, Tally], Violation | None]
 """Returns the violation of a row's hash, or None."""
 
@@ -185,43 +182,13 @@ def _unmarked_repeat(notice: DuplicateMatch, where: Where) -> Violation:
 
 def file_recipe(facts: RunFacts) -> str | None:
     """Return the recipe that the file follows, or None if its rows follow several or none."""
-    recipe, others = _followed(facts)
-    return None if _is_mixture(facts, others) else recipe
+    return None if facts.followed.is_mixture else facts.followed.recipe
 
 
 def verified_hashes(facts: RunFacts) -> int:
     """Return how many rows have the hash that the file's recipe gives for their input."""
     recipe = file_recipe(facts)
     return sum(count for names, count, _ in facts.tally.recipes if recipe in names)
-
-
-Explained = tuple[frozenset[str], int, int]
-"""The recipes that give the hashes of some rows, the number of rows, and the first line."""
-
-
-def _followed(facts: RunFacts) -> tuple[str | None, list[Explained]]:
-    """Return the recipe that most rows follow, and the rows that only other recipes explain.
-
-    A recipe that only few rows require is not the file's, even if it explains all others as well.
-    """
-    explained = [entry for entry in facts.tally.recipes if entry[0]]
-    if not explained:
-        return None, []
-    counts = {
-        name: sum(count for names, count, _ in explained if name in names) for name in RECIPES
-    }
-    recipe, rows = facts.context.options.recipe, sum(count for _, count, _ in explained)
-    if recipe == "auto":
-        recipe = sample_hash.likely_recipe(
-            counts, rows, facts.context.version, facts.context.library
-        )
-    return recipe, [entry for entry in explained if recipe not in entry[0]]
-
-
-def _is_mixture(facts: RunFacts, others: Sequence[Explained]) -> bool:
-    """Return whether too many rows follow other recipes than the file's."""
-    rows = sum(count for names, count, _ in facts.tally.recipes if names)
-    return others != [] and MIXED_FROM * sum(count for _, count, _ in others) >= rows
 
 
 def _other_recipe(facts: RunFacts) -> Iterator[Violation]:
@@ -247,8 +214,8 @@ def _forces_first_references(facts: RunFacts, recipe: str) -> bool:
 
 
 def _mixed_recipes(facts: RunFacts) -> Iterator[Violation]:
-    _, others = _followed(facts)
-    if not _is_mixture(facts, others):
+    _, others, is_mixture = facts.followed
+    if not is_mixture:
         return
     parts = [
         f"{' or '.join(sorted(names))} on {count:,} (first {facts.at(line)})"
@@ -261,8 +228,8 @@ def _mixed_recipes(facts: RunFacts) -> Iterator[Violation]:
 
 def _few_other_recipes(facts: RunFacts) -> Iterator[Violation]:
     """Report a few rows that only another recipe than the file's explains."""
-    recipe, others = _followed(facts)
-    if _is_mixture(facts, others):
+    recipe, others, is_mixture = facts.followed
+    if is_mixture:
         return
     for names, count, line in others:
         message = (

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from evalstream.formats.eee.aggregate import DETAILS, Aggregate
+from evalstream.formats.eee.aggregate import DETAILS, USUAL_ALGORITHMS, Aggregate
 from evalstream.formats.eee.datastore import place_of
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.io.digest import ALGORITHM_OF_LENGTH
@@ -24,15 +24,8 @@ NO_ROWS: Final = "none"
 
 
 def checksum_algorithms(aggregate: Aggregate | None) -> tuple[str, ...]:
-    """Return the digest algorithms that the rows file needs, the declared one first.
-
-    A checksum with the length of another algorithm needs that algorithm, too.
-    """
-    declared = aggregate.hash_algorithm if aggregate else None
-    checksum = aggregate.checksum if aggregate else None
-    by_length = ALGORITHM_OF_LENGTH[len(checksum)] if checksum else None
-    wanted = [name for name in (declared, by_length) if name] or ["sha256"]
-    return tuple(dict.fromkeys(wanted))
+    """Return the digest algorithms that the rows file needs, the declared one first."""
+    return USUAL_ALGORITHMS if aggregate is None else aggregate.checksum_algorithms
 
 
 def is_checksum_right(facts: RunFacts) -> bool:
@@ -165,6 +158,9 @@ def _file_path_mismatch(facts: RunFacts) -> Iterator[Violation]:
 
 
 def _path_violation(declared: str, name: str) -> str | None:
+    parts = declared.split("/")
+    if parts[0] and parts[-1] == name and ".." not in parts and "\\" not in declared:
+        return None
     path = PurePosixPath(declared)
     if "\\" in declared:
         return "file_path is written with backslashes"

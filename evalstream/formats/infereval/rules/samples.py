@@ -84,6 +84,8 @@ def _check_majority_vote(
 def _parse_status(item: Item) -> Iterator[Violation]:
     for index, sample in objects(item.value.get("samples")):
         status, verdict = sample.get("parse_status", OK), sample.get("parsed_verdict")
+        if status == OK and sample.get("provider_error") is None:
+            continue
         place = f"/samples/{index}/parse_status"
         if isinstance(status, str) and status != OK and verdict in VERDICTS[:2]:
             message = f"parse_status is {status}, but parsed_verdict is {verdict}"

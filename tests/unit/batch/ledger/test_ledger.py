@@ -15,7 +15,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -34,6 +33,7 @@ from evalstream.batch.ledger.run_state import RunState, state_of
 from evalstream.batch.single import check_any
 from evalstream.io.output import Output
 from evalstream.io.progress import Progress
+from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.options import Options, RowRouting
@@ -708,6 +708,30 @@ def test_processes_share_a_ledger(path: str) -> None:
     assert whole(path) == list(range(180))
 
 
+def test_a_state_that_was_looked_up_long_ago_is_taken_again(
+    path: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Ledger(path, Options()) as ledger:
+        ledger.find(run)
+        looked_up = ledger.begin(run)
+        ledger.find(run)
+        monkeypatch.setattr("evalstream.batch.ledger.ledger.FRESH_NANOSECONDS", -1)
+        os.utime(run.rows or "", (1, 1))
+        later = ledger.begin(run)
+    assert looked_up is not None
+    assert later is not None
+    assert later.text != looked_up.text
+
+
+@pytest.mark.parametrize("start", [bytes(12) + b"\1" * 16, bytes(28)])
+def test_a_journal_that_another_process_is_writing_is_accepted(path: str, start: bytes) -> None:
+    """SQLite writes the magic number of a journal last."""
+    Path(path).touch()
+    Path(f"{path}-journal").write_bytes(start.ljust(512, b"\0"))
+    Ledger(path, Options()).close()
+    assert not list(entries(path))
+
+
 def test_a_ledger_that_stays_locked_is_told(
     path: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -931,7 +955,7 @@ def test_no_damage_of_the_file_gives_a_false_answer(path: str, seed: int) -> Non
 def known_of(ledger: Ledger, looked: RunState) -> CachedRun | None:
     """Ask a ledger for a run that is nowhere on disk."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evalstream.batch.ledger.ledger.state_of", lambda _: looked)
+        patch.setattr("evalstream.batch.ledger.ledger.state_of", lambda *_: looked)
         return ledger.find(Run("a", None))
 
 

@@ -25,7 +25,6 @@ from rows import (
 
 import evalstream
 from evalstream.formats.eee.aggregate import Aggregate
-from evalstream.formats.eee.claims import claims_of
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Severity, Violation
@@ -42,7 +41,7 @@ LINK_RULES = ("ES603", "ES605")
 def read(document: Any) -> Aggregate:
     """Return the aggregate that a document is once it was written and read again."""
     text = json.dumps(document)
-    return Aggregate("aggregate.json", json.loads(text), claims_of(text.encode()))
+    return Aggregate("aggregate.json", json.loads(text), text.encode())
 
 
 def said(code: str, document: Any) -> list[tuple[str | None, Severity]]:
@@ -277,6 +276,46 @@ def test_figures_that_are_off_by_more_than_their_digits_do_not_agree(
     assume(deviation > 0.001 and min(map(decimals, (deviation, error))) >= 6)
     # By the root of n - 1 an error is larger by at most a factor of 1.2247, for n = 3.
     assert error_over(deviation, count, error)
+
+
+NEAR = [0, 1e-16, 1e-13, 1e-12, 1e-11, 3e-11, 1e-10, 1e-9, 2e-9, 3e-9, 1e-8, 1e-3]
+"""Relative differences on both sides of every limit of a comparison."""
+
+
+@given(
+    st.floats(1e-120, 1e120, allow_nan=False),
+    st.integers(1, 10**9),
+    st.sampled_from(NEAR),
+    st.sampled_from([-1, 1]),
+    st.booleans(),
+)
+def test_an_error_is_compared_with_the_same_result_by_floats_and_by_digits(
+    deviation: float, samples: int, off: float, sign: int, as_of_less: bool
+) -> None:
+    count = max(samples - 1, 1) if as_of_less else samples
+    error = deviation / math.sqrt(count) * (1 + sign * off)
+    document = one_result(
+        uncertainty={
+            "standard_error": {"value": error},
+            "standard_deviation": deviation,
+            "num_samples": samples,
+        }
+    )
+    follows = read(document).claims[0].error_follows()
+    assert bool(said("ES703", document)) != follows
+
+
+@given(st.floats(-2, 2), st.sampled_from(NEAR), st.sampled_from([-1, 1]), st.booleans())
+def test_a_score_is_compared_with_its_interval_by_floats_and_by_digits(
+    score: float, off: float, sign: int, is_lower: bool
+) -> None:
+    end = score * (1 + sign * off)
+    bounds = {"lower": end, "upper": 3} if is_lower else {"lower": -3, "upper": end}
+    document = one_result(
+        score, metric={"min_score": -9, "max_score": 9}, uncertainty={"confidence_interval": bounds}
+    )
+    outside = read(document).claims[0].outside_its_interval()
+    assert bool(said("ES702", document)) == outside
 
 
 def decimals(value: float) -> int:

@@ -2,7 +2,6 @@
 
 import copy
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from evalstream.formats.eee.row_groups import notice_key
 from evalstream.formats.eee.rules.row import FOREIGN_SOURCE
 from evalstream.formats.eee.versions import INSTANCE_VERSIONS
 from evalstream.formats.registry import CATALOGUE
+from evalstream.model.data_class import replace
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.options import Options
 

@@ -1,0 +1,140 @@
+"""Commands as data: their arguments and options, which typer and the plain reader both read.
+
+An option of a check is declared once, as a field of `model/options.py`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from evalstream.api_options import options_from
+from evalstream.model.finding import Severity
+from evalstream.model.options import OPTIONS, Option, OptionText
+
+FORMER: Final = "former_"
+"""The prefix of the parameter for an option's former names."""
+
+REQUIRED: Final = ...
+"""The default of a parameter that a command line must give."""
+
+
+class ArgumentText(NamedTuple):
+    """What help says of an argument."""
+
+    metavar: str
+    help: str
+
+
+class Argument(NamedTuple):
+    """An argument of a command: one value, or several if its type is in MANY."""
+
+    name: str
+    type: Any
+    default: Any
+    text: ArgumentText
+
+
+MANY: Final = (list[str], list[str] | None, tuple[str, ...])
+"""The types of parameters that take several values."""
+
+SWITCHES: Final = (bool, bool | None)
+"""The types of options that take no value."""
+
+
+class Command(NamedTuple):
+    """A command: a function that takes the values of its arguments and options by name.
+
+    It takes the values of `shared`, the options of a check, as one options object, `options`.
+    """
+
+    function: Callable[..., None]
+    arguments: tuple[Argument, ...]
+    own: tuple[Option, ...]
+    shared: tuple[Option, ...]
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        """All options, in the order of the help."""
+        return (*self.own, *self.shared)
+
+    def run(self, given: Mapping[str, Any]) -> None:
+        """Run the command with the values that were read, by the names of the parameters.
+
+        Those of former names are optional.
+        """
+        own = {one.name: given[one.name] for one in self.arguments}
+        own |= {one.name: _given(one, given) for one in self.own}
+        if not self.shared:
+            self.function(**own)
+            return
+        values = {one.name: _value(one, _given(one, given)) for one in self.shared}
+        # `schema` is the name of a file here; the command reads it.
+        self.function(**own, options=options_from(values))
+
+
+def command(
+    wanted: Callable[[OptionText], bool] = lambda _: False,
+) -> Callable[[Callable[..., None]], Command]:
+    """Make a command of a function; it takes the wanted options of a check as one object.
+
+    Its other parameters are keywords, annotated with an ArgumentText or an OptionText.
+    """
+
+    def decorate(function: Callable[..., None]) -> Command:
+        own = tuple(_parameters(function))
+        return Command(
+            function,
+            tuple(one for one in own if isinstance(one, Argument)),
+            tuple(one for one in own if isinstance(one, Option)),
+            tuple(one for one in OPTIONS.values() if wanted(one.text)),
+        )
+
+    return decorate
+
+
+def flags_of(option: Option) -> tuple[str, ...]:
+    """Return the flags of an option; those of a switch may have the form `--on/--off`."""
+    if option.text.flags:
+        return option.text.flags
+    flag = option.name.replace("_", "-")
+    is_either = option.type == bool | None
+    return (f"--{flag}/--no-{flag}" if is_either else f"--{flag}",)
+
+
+def default_of(option: Option) -> Any:
+    """Return the default of an option as the command line writes it."""
+    if isinstance(option.default, Severity):
+        return option.default.label
+    if option.text.negates:
+        return not option.default
+    return None if option.default == () else option.default
+
+
+def codes_of(given: list[str] | None) -> tuple[str, ...]:
+    """Return the codes, separated by commas."""
+    return tuple(code.strip() for text in given or () for code in text.split(",") if code.strip())
+
+
+def _parameters(function: Callable[..., None]) -> Iterator[Argument | Option]:
+    defaults: Mapping[str, Any] = function.__kwdefaults__ or {}
+    for name, annotation in function.__annotations__.items():
+        (text,) = getattr(annotation, "__metadata__", (None,))
+        kind = Argument if isinstance(text, ArgumentText) else Option
+        if text is not None:
+            yield kind(name, annotation.__origin__, defaults.get(name, REQUIRED), text)
+
+
+def _given(option: Option, given: Mapping[str, Any]) -> Any:
+    """Return the value that was read for an option, under its name or a former one."""
+    former = given.get(FORMER + option.name)
+    return given[option.name] if former is None else former
+
+
+def _value(option: Option, value: Any) -> Any:
+    """Return a value as the options object holds it."""
+    if option.type is Severity:
+        return Severity[value.upper()]
+    if option.name in ("select", "ignore"):
+        return codes_of(value)
+    if option.type == tuple[str, ...]:
+        return tuple(value or ())
+    return not value if option.text.negates else value

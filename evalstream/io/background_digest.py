@@ -1,0 +1,68 @@
+"""A digest of bytes that a thread computes while they are used."""
+
+from __future__ import annotations
+
+import threading
+from queue import SimpleQueue
+from typing import Final
+
+from evalstream.io.digest import RunningDigest
+from evalstream.model.block import Bytes
+
+MOST_WAITING: Final = 4
+"""Most pieces that wait for the thread."""
+
+
+class BackgroundDigest:
+    """Adds bytes to a running digest in a thread, in order.
+
+    Start it only after workers are forked. Pieces that are added before are digested at once.
+    """
+
+    def __init__(self, digest: RunningDigest) -> None:
+        self._digest = digest
+        self._pieces: SimpleQueue[Bytes | None] = SimpleQueue()
+        self._added = self._done = 0
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start the thread, if it does not run."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="evalstream-digest", daemon=True)
+            self._thread.start()
+
+    def add(self, data: Bytes) -> int:
+        """Add the next bytes; they must not change until `wait` returns for the returned number."""
+        if self._thread is None:
+            self._digest.update(data)
+            self._done += 1
+        else:
+            self._pieces.put(data)
+        self._added += 1
+        self.wait(self._added - MOST_WAITING)
+        return self._added
+
+    def wait(self, number: int) -> None:
+        """Wait until the digest has what was added up to a number."""
+        if self._done < number:
+            with self._changed:
+                self._changed.wait_for(lambda: self._done >= number)
+
+    def result(self) -> dict[str, str]:
+        """Wait for all bytes, and return the hex digests by algorithm."""
+        self.wait(self._added)
+        return self._digest.result()
+
+    def close(self) -> None:
+        """End the thread."""
+        if self._thread is not None:
+            self._pieces.put(None)
+            self._thread.join()
+
+    def _run(self) -> None:
+        while (data := self._pieces.get()) is not None:
+            self._digest.update(data)
+            with self._changed:
+                self._done += 1
+                self._changed.notify()

@@ -1,0 +1,156 @@
+"""Readers of bytes that arrive once: descriptors, files, and wrappers of other readers."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from evalstream.io.file_state import describe_change
+from evalstream.model.block import MEBIBYTE, Bytes, ByteStream
+from evalstream.model.signals import STOPPING
+
+READ_BYTES: Final = MEBIBYTE
+"""Most bytes that one `read` returns."""
+
+
+class DescriptorReader:
+    """Reads a file descriptor; an `owned` one is closed at the end."""
+
+    def __init__(self, descriptor: int, *, owned: bool = False) -> None:
+        self._descriptor, self._owned = descriptor, owned
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLIN)
+        with suppress(OSError, AttributeError):
+            # The default buffer of a pipe is 64 KiB; a larger one saves context switches.
+            fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, READ_BYTES)
+
+    def read(self) -> bytes:
+        """Return the available bytes, waiting until there are some."""
+        with STOPPING.interruptible():
+            self._poll.poll()
+        return os.read(self._descriptor, READ_BYTES)
+
+    def read_into(self, buffer: memoryview) -> int:
+        """Write the available bytes into a buffer, waiting until there are some."""
+        with STOPPING.interruptible():
+            self._poll.poll()
+        return os.readv(self._descriptor, [buffer])
+
+    def wait(self, seconds: float) -> bool:
+        """Tell whether bytes can be read within some seconds."""
+        with STOPPING.interruptible():
+            return bool(self._poll.poll(seconds * 1000))
+
+    def close(self) -> None:
+        """Close the descriptor, unless it belongs to the caller."""
+        if self._owned:
+            os.close(self._descriptor)
+
+
+class FileReader:
+    """Reads a regular file from its start. Raises OSError if it cannot be opened."""
+
+    def __init__(self, path: str) -> None:
+        self._file = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by close()
+        self._path, self._opened = path, os.fstat(self._file.fileno())
+        self.close: Callable[[], None] = self._file.close
+
+    def read(self) -> bytes:
+        """Return the next bytes."""
+        return self._file.read(READ_BYTES) or b""
+
+    def read_into(self, buffer: memoryview) -> int:
+        """Write the next bytes into a buffer."""
+        return self._file.readinto(buffer) or 0
+
+    def wait(self, _seconds: float) -> bool:
+        """Return True: reading a file does not block."""
+        return True
+
+    def changed(self) -> str | None:
+        """Describe what changed since the file was opened, or return None."""
+        return describe_change(self._path, self._opened)
+
+
+class StoppableReader:
+    """Wraps a reader; once the process must stop, each read raises Stopped.
+
+    It must be the innermost wrapper, below all readers that buffer bytes, so that no bytes are
+    lost.
+    """
+
+    def __init__(self, reader: ByteStream) -> None:
+        self._reader, self.close = reader, reader.close
+
+    def read(self) -> bytes:
+        """Return the next bytes. Raises Stopped."""
+        STOPPING.check_again()
+        data = self._reader.read()
+        if not data:
+            # The signal often ends the writing process as well, so this end may not be the true
+            # one.
+            STOPPING.check_again()
+        return data
+
+    def read_into(self, buffer: memoryview) -> int:
+        """Write the next bytes into a buffer. Raises Stopped."""
+        STOPPING.check_again()
+        count = self._reader.read_into(buffer)
+        if not count:
+            STOPPING.check_again()
+        return count
+
+    def wait(self, seconds: float) -> bool:
+        """Tell whether `read` would return or raise within some seconds, Stopped included."""
+        return STOPPING.received is not None or self._reader.wait(seconds)
+
+
+class TappedReader:
+    """Wraps a reader, and passes its bytes to a function as they are read."""
+
+    def __init__(self, reader: ByteStream, tap: Callable[[Bytes], object]) -> None:
+        self._reader, self._tap = reader, tap
+        self.wait, self.close = reader.wait, reader.close
+
+    def read(self) -> bytes:
+        """Return the next bytes, after passing them to the function."""
+        data = self._reader.read()
+        if data:
+            self._tap(data)
+        return data
+
+    def read_into(self, buffer: memoryview) -> int:
+        """Write the next bytes into a buffer, and pass them to the function."""
+        count = self._reader.read_into(buffer)
+        if count:
+            self._tap(buffer[:count])
+        return count
+
+
+class PrefixedReader:
+    """Wraps a reader, and first returns bytes that were already read from it."""
+
+    def __init__(self, data: bytes, reader: ByteStream) -> None:
+        self._data, self._reader = data, reader
+        self.close = reader.close
+
+    def read(self) -> bytes:
+        """Return the bytes that were already read, then those of the reader."""
+        data, self._data = self._data, b""
+        return data or self._reader.read()
+
+    def read_into(self, buffer: memoryview) -> int:
+        """Write the bytes that were already read into a buffer, then those of the reader."""
+        if not self._data:
+            return self._reader.read_into(buffer)
+        data, self._data = self._data[: len(buffer)], self._data[len(buffer) :]
+        buffer[: len(data)] = data
+        return len(data)
+
+    def wait(self, seconds: float) -> bool:
+        """Tell whether bytes can be read within some seconds."""
+        return bool(self._data) or self._reader.wait(seconds)

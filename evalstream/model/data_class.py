@@ -1,0 +1,136 @@
+"""Classes of named values, as dataclasses are, that take little time to define.
+
+For each class the standard library compiles the text of new methods, and it loads `inspect` to do
+so. With the classes of a check this takes as long as all else that a small run needs. The classes
+here share their methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import Any, ClassVar, Final, NamedTuple, NoReturn, TypeVar, dataclass_transform
+
+Kind = TypeVar("Kind", bound="DataClass")
+
+REQUIRED: Final = object()
+"""The default of a field that every object must be given."""
+
+
+class Field(NamedTuple):
+    """A field: its type as annotated, its default or what makes it, and a description.
+
+    Fields that are not compared do not count for equality, and are not shown.
+    """
+
+    default: Any = REQUIRED
+    default_factory: Callable[[], Any] | None = None
+    compare: bool = True
+    description: Any = None
+    type: Any = None
+
+
+def field(
+    *,
+    default: Any = REQUIRED,
+    default_factory: Callable[[], Any] | None = None,
+    compare: bool = True,
+    description: Any = None,
+) -> Any:
+    """Declare a field whose default is made for each object, or that has a description."""
+    return Field(default, default_factory, compare, description)
+
+
+@dataclass_transform(field_specifiers=(field,))
+class DataClass:
+    """The base of classes of named values; its annotations are the fields, in this order.
+
+    Objects are equal if their classes and compared fields are. With `frozen=True` a class is
+    hashable, and its fields cannot be assigned to; with `kw_only=True` values are given by name.
+    """
+
+    __data_fields__: ClassVar[Mapping[str, Field]] = {}
+    _by_position: ClassVar[tuple[str, ...]] = ()
+    _required: ClassVar[frozenset[str]] = frozenset()
+    _defaults: ClassVar[tuple[tuple[str, Any, Callable[[], Any] | None], ...]] = ()
+    _compared: ClassVar[Any]
+
+    def __init_subclass__(cls, *, frozen: bool = False, kw_only: bool = False) -> None:
+        """Read the fields of a new class, after those of its base."""
+        fields = dict(cls.__data_fields__)
+        for name, kind in cls.__annotations__.items():
+            declared = cls.__dict__.get(name, REQUIRED)
+            if isinstance(declared, Field):
+                delattr(cls, name)
+            else:
+                declared = Field(declared)
+            fields[name] = declared._replace(type=kind)
+        cls.__data_fields__ = fields
+        cls._by_position = () if kw_only else tuple(fields)
+        cls._required = frozenset(
+            name
+            for name, one in fields.items()
+            if one.default is REQUIRED and one.default_factory is None
+        )
+        cls._defaults = tuple(
+            (name, one.default, one.default_factory) for name, one in fields.items()
+        )
+        cls._compared = attrgetter(*(name for name, one in fields.items() if one.compare))
+        if frozen:
+            cls.__setattr__ = cls.__delattr__ = _refuse  # type: ignore[assignment]
+        else:
+            cls.__hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        """Take the values of the fields. Raises TypeError for a missing or unknown one."""
+        if values:
+            self._name(values, named)
+        if not self._required <= named.keys() <= self.__data_fields__.keys():
+            wrong = named.keys() ^ (self._required | named.keys() & self.__data_fields__.keys())
+            raise TypeError(
+                f"{self.__class__.__name__}: missing or unknown {', '.join(sorted(wrong))}"
+            )
+        # Set one by one, as the objects of a class then share the table of their names.
+        for name, default, make in self._defaults:
+            value = named[name] if name in named else default if make is None else make()
+            _set(self, name, value)
+
+    def __eq__(self, other: object) -> bool:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return bool(self._compared(self) == self._compared(other))
+
+    def __hash__(self) -> int:
+        return hash(self._compared(self))
+
+    def __repr__(self) -> str:
+        shown = (name for name, one in self.__data_fields__.items() if one.compare)
+        values = (f"{name}={getattr(self, name)!r}" for name in shown)
+        return f"{self.__class__.__qualname__}({', '.join(values)})"
+
+    def __replace__(self: Kind, /, **changes: Any) -> Kind:
+        return self.__class__(**{**values_of(self), **changes})
+
+    def _name(self, values: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """Add values to the named ones. Raises TypeError if there are too many."""
+        names = self._by_position[: len(values)]
+        if len(names) < len(values) or not named.keys().isdisjoint(names):
+            raise TypeError(f"{self.__class__.__name__}: too many values")
+        named.update(zip(names, values, strict=True))
+
+
+def values_of(value: DataClass) -> dict[str, Any]:
+    """Return the values of an object by the names of its fields."""
+    return {name: getattr(value, name) for name in value.__data_fields__}
+
+
+def replace(value: Kind, **changes: Any) -> Kind:
+    """Return a copy with some values changed. Raises TypeError for the name of no field."""
+    return value.__replace__(**changes)
+
+
+_set: Final = object.__setattr__
+
+
+def _refuse(value: DataClass, name: str, *_: Any) -> NoReturn:
+    raise AttributeError(f"{value.__class__.__name__}.{name} cannot be changed")

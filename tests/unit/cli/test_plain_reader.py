@@ -1,0 +1,140 @@
+"""Plain command lines: what is read without typer is what typer reads, and nothing else."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalstream.cli.check import check
+from evalstream.cli.command import Command, flags_of
+from evalstream.cli.merge import merge
+from evalstream.cli.plain_reader import read_plain
+from evalstream.cli.salvage import salvage
+from evalstream.cli.seal import seal
+
+# Older versions of typer use what click will drop.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:typer")
+
+COMMANDS = {"check": check, "seal": seal, "merge": merge, "salvage": salvage}
+
+PLAIN = {
+    "check": [
+        "",
+        "run.jsonl",
+        "run.jsonl --aggregate aggregate.json",
+        "run.jsonl --aggregate=aggregate.json",
+        "- --aggregate a.json --pass all --tee copy.jsonl",
+        "a b c --jobs 4 -f json -o out.json",
+        "--select ES4 --select ES5,ES6 . --ignore ES502 --exclude a --exclude=b",
+        "run.jsonl --strict --no-values --progress --no-progress --fail-on warning",
+        "run.jsonl --max-findings 0 --expect-rows 20 --idle-timeout 3 --follow",
+        "--files-from - --format-name eee --inputs i.json --inputs-file j.json --force",
+    ],
+    "seal": ["run.jsonl --aggregate a.json", "run.jsonl --aggregate a.json --force --dry-run"],
+    "merge": ["a b c -f jsonl --output o", "a --force"],
+    "salvage": ["a --to b", "a --to b --rest c --max-line-bytes 100"],
+}
+LEFT_TO_TYPER = {
+    "check": [
+        "--help",
+        "-h",
+        "run.jsonl --nonsense",
+        "run.jsonl --aggregate",
+        "run.jsonl --jobs many",
+        "run.jsonl --jobs -1",
+        "run.jsonl --idle-timeout 0.5",
+        "run.jsonl --format yaml",
+        "run.jsonl --strict=1",
+        "run.jsonl -fjson",
+        "run.jsonl --form json",
+        "-- run.jsonl",
+        "run.jsonl --aggregate=",
+    ],
+    "seal": ["run.jsonl", "--aggregate a.json", "a b --aggregate c"],
+    "merge": ["", "--format json"],
+    "salvage": ["a", "--to b"],
+}
+
+
+def pairs(some: dict[str, list[str]]) -> list[tuple[str, str]]:
+    """Return each command with each of its command lines."""
+    return [(name, line) for name, lines in some.items() for line in lines]
+
+
+def recording(command: Command) -> tuple[Command, list[dict[str, Any]]]:
+    """Return a command that records what it is called with."""
+    calls: list[dict[str, Any]] = []
+
+    def function(**values: Any) -> None:
+        calls.append(values)
+
+    function.__name__ = "command"
+    return command._replace(function=function), calls
+
+
+def by_typer(command: Command, line: Sequence[str]) -> dict[str, Any] | None:
+    """Return what typer calls a command with, or None if it does not call it."""
+    # Loaded in the test, as older versions of typer warn.
+    from evalstream.cli.typer_command import typer_app
+
+    recorder, calls = recording(command)
+    try:
+        typer_app(recorder)(list(line), standalone_mode=False)
+    except Exception:  # noqa: BLE001 - the classes of typer's exceptions moved
+        return None
+    return calls[0] if calls else None
+
+
+def plainly(command: Command, line: Sequence[str]) -> dict[str, Any] | None:
+    """Return what a command is called with without typer, or None if typer must read the line."""
+    recorder, calls = recording(command)
+    values = read_plain(recorder, line)
+    if values is None:
+        return None
+    recorder.run(values)
+    return calls[0]
+
+
+@pytest.mark.parametrize(("name", "line"), pairs(PLAIN))
+def test_plain_lines_are_read_as_typer_reads_them(name: str, line: str) -> None:
+    read = plainly(COMMANDS[name], line.split())
+    assert read is not None
+    assert read == by_typer(COMMANDS[name], line.split())
+
+
+@pytest.mark.parametrize(("name", "line"), pairs(LEFT_TO_TYPER))
+def test_other_lines_are_left_to_typer(name: str, line: str) -> None:
+    assert read_plain(COMMANDS[name], line.split()) is None
+
+
+def words(command: Command) -> st.SearchStrategy[str]:
+    """Return words that command lines consist of: flags, their beginnings, values and mistakes."""
+    flags = [
+        flag
+        for option in command.options
+        for text in (*flags_of(option), *option.text.former)
+        for flag in text.split("/")
+    ]
+    choices = [choice for option in command.options for choice in option.text.choices]
+    values = ["run.jsonl", "a", "-", "--", "", "0", "12", "-1", "1.5", "1e3", "ES4", "٣", "=", "-x"]
+    flag, value = st.sampled_from(flags), st.sampled_from([*values, *choices])
+    return (
+        flag
+        | value
+        | st.builds("{}={}".format, flag, value)
+        | st.builds("{}{}".format, flag, value)
+        | st.text(max_size=4)
+    )
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@settings(deadline=None, max_examples=150)
+@given(data=st.data())
+def test_any_line_is_read_alike_or_left_to_typer(name: str, data: st.DataObject) -> None:
+    command = COMMANDS[name]
+    line = data.draw(st.lists(words(command), max_size=5))
+    read = plainly(command, line)
+    if read is not None:
+        assert read == by_typer(command, line)

@@ -1,0 +1,86 @@
+"""What a large JSON file is, read in pieces and without the compiled scanner."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalstream.discovery import peek
+from evalstream.parsing.native import outline
+
+ROWS = [{"foo": number, "bar": "text " * 10} for number in range(20_000)]
+
+LARGE: dict[str, tuple[Any, peek.AggregatePeek]] = {
+    "list": (ROWS, peek.AggregatePeek(peek.OTHER)),
+    "object": ({"data": ROWS}, peek.AggregatePeek(peek.OTHER)),
+    "late aggregate": (
+        {
+            "data": ROWS,
+            "evaluation_results": ROWS,
+            "detailed_evaluation_results": {"rows": ROWS, "file_path": "a_samples.jsonl"},
+        },
+        peek.AggregatePeek(peek.AGGREGATE, "a_samples.jsonl"),
+    ),
+    "late member": ({"data": ROWS, "model_info": {}}, peek.AggregatePeek(peek.LIKE_AGGREGATE)),
+    "input of harpia": (
+        {
+            "data": [{"id": "1", "input": "x", "actual_output": "y"}] * 9_000,
+            "list": [{"enable": 1}],
+        },
+        peek.AggregatePeek(peek.DOCUMENT, detail="harpia input"),
+    ),
+    "index": (
+        {"filler": ROWS, "object_uuid": "", "object_path": "", "sha256": ""},
+        peek.AggregatePeek(peek.ASIDE, detail="index"),
+    ),
+}
+
+
+@pytest.fixture(params=["scanner", "no scanner"])
+def scanner(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        if request.param == "no scanner":
+            patch.setattr(outline, "outlines", lambda: None)
+        yield
+
+
+@pytest.mark.usefixtures("scanner")
+@pytest.mark.parametrize("name", LARGE)
+def test_the_kind_of_a_large_document_is_found(tmp_path: Path, name: str) -> None:
+    document, expected = LARGE[name]
+    file = tmp_path / "large.json"
+    file.write_text(json.dumps(document))
+    assert file.stat().st_size > 1 << 18
+    assert peek.peek_aggregate(str(file)) == expected
+    assert peek.peeked(file.read_bytes(), str(file)) == expected
+
+
+@pytest.mark.usefixtures("scanner")
+@pytest.mark.parametrize(
+    ("start", "end", "kind"),
+    [
+        ('{"data": ', "", peek.BROKEN),
+        ("", "[]", peek.BROKEN),
+        ('{"evaluation_results": [], "data": ', ", }", peek.AGGREGATE),
+        ("\ufeff", "", peek.OTHER),
+    ],
+)
+def test_a_large_document_that_is_not_valid_is_found(
+    tmp_path: Path, start: str, end: str, kind: int
+) -> None:
+    file = tmp_path / "large.json"
+    file.write_text(start + json.dumps(ROWS) + end)
+    found = peek.peek_aggregate(str(file))
+    assert found is not None
+    assert found.kind == kind
+    assert found == peek.peeked(file.read_bytes(), str(file))
+
+
+@pytest.mark.usefixtures("scanner")
+def test_a_document_with_very_many_members_is_read_whole(tmp_path: Path) -> None:
+    members = {f"member {number}": "x" * 50 for number in range(150_000)}
+    file = tmp_path / "large.json"
+    file.write_text(json.dumps({**members, "evaluation_results": []}))
+    assert peek.peek_aggregate(str(file)) == peek.AggregatePeek(peek.AGGREGATE)

@@ -1,0 +1,81 @@
+"""Tests of reading an aggregate: the quick check accepts only what the schema allows."""
+
+import copy
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from paths import PAIRS
+
+from evalstream.formats.eee import versions
+from evalstream.formats.eee.aggregate_check import read_aggregate
+from evalstream.model.options import Options
+from evalstream.parsing.json_schema import finite_check
+from evalstream.parsing.schema_files import builtin_validator
+
+(PAIR,) = (PAIRS / "0.3.0-two-results").rglob("*.json")
+DOCUMENT = json.loads(PAIR.read_bytes())
+VALUES = [None, True, 1, -1.5, "", "x", "1", "Infinity", "levels", [], {}, ["a"], [1], {"a": 1}]
+INFINITE = float("inf")
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Iterate over the paths of all values in a document."""
+    if path:
+        yield path
+    members = value.items() if isinstance(value, dict) else ()
+    items = enumerate(value) if isinstance(value, list) else ()
+    for key, inner in (*members, *items):
+        yield from places(inner, (*path, key))
+
+
+def changed() -> Iterator[Any]:
+    """Iterate over copies of the aggregate with one value dropped, added or replaced."""
+    for *above, last in places(DOCUMENT):
+        for value in (..., *VALUES, INFINITE):
+            document = copy.deepcopy(DOCUMENT)
+            holder = document
+            for key in above:
+                holder = holder[key]
+            if value is ...:
+                del holder[last]
+            else:
+                holder[last] = value
+            yield document
+        document = copy.deepcopy(DOCUMENT)
+        holder = document
+        for key in above:
+            holder = holder[key]
+        if isinstance(holder, dict):
+            holder["other"] = INFINITE
+            yield document
+
+
+@pytest.mark.parametrize("version", versions.DECLARED)
+def test_the_quick_check_accepts_the_valid_aggregates_without_infinite_numbers(
+    version: str,
+) -> None:
+    validator = builtin_validator(versions.aggregate_schema_name(version), "rust")
+    is_finite = finite_check("rust")
+    for document in changed():
+        valid = is_finite(document) and validator.fits(document)
+        assert validator.accepts(document) == valid
+        if valid:
+            assert not list(validator.errors(document))
+
+
+@pytest.mark.parametrize("engine", ["rust", "portable"])
+def test_a_number_above_all_floats_is_reported_wherever_it_is(engine: str) -> None:
+    text = PAIR.read_bytes()
+    for number in (b"1e999", b"-1e999"):
+        for place in (b'"score": 0.75', b'"num_samples": 8'):
+            name = place.partition(b":")[0]
+            if place not in text:
+                continue
+            odd = text.replace(place, name + b": " + number, 1)
+            codes = [
+                placed.violation.code
+                for placed in read_aggregate(odd, "a.json", Options(engine=engine)).violations
+            ]
+            assert "ES108" in codes
