@@ -4,7 +4,6 @@ import json
 import random
 from array import array
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -15,6 +14,7 @@ from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.probe import probe_context
 from evalstream.model.block import Lines
+from evalstream.model.data_class import replace
 from evalstream.model.options import Options
 from fuzz.blocks import some_lines
 from fuzz.settings import Settings, some_aggregate, some_settings

@@ -7,7 +7,6 @@ import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -21,9 +20,11 @@ from evalstream.formats.eee import context as contexts
 from evalstream.formats.eee import fast_block, row_engine, row_templates
 from evalstream.formats.eee.row_engine import RowEngine
 from evalstream.model.block import Lines
+from evalstream.model.data_class import replace
 from evalstream.model.finding import Excerpt
 from evalstream.parsing.native import binding
 from evalstream.reporters.json import JsonReporter
+from evalstream.stats.tally import Tally
 from fuzz.cases import Case
 
 NEVER: Final = 1 << 60
@@ -106,7 +107,7 @@ def _tried(action: Callable[[], Any]) -> Any:
 def _view(result: BlockResult) -> dict[str, Any]:
     """Return everything that a result holds, in a form that tells 1 from 1.0 and true."""
     tally = result.tally
-    slots = {f"tally.{name}": getattr(tally, name) for name in tally.__slots__}
+    slots = {f"tally.{name}": getattr(tally, name) for name in Tally.__annotations__}
     return {
         "violations": [_exact_text(located) for located in result.violations],
         "counts": result.counts,
