@@ -64,8 +64,8 @@ def _checks_of(context: RowContext) -> list[tuple[int, RowCheck]]:
 
 def _watched_members(enabled: frozenset[str]) -> frozenset[tuple[str, ...]]:
     """Return the paths that the enabled rules read that the scanner does not know."""
-    others = (rule for rule in catalogue.ROW_RULES if not (rule.by_ids or rule.in_scanner))
-    return frozenset(_watched(rule for rule in others if rule.code in enabled))
+    rules = catalogue.enabled_row_rules(enabled)
+    return frozenset(_watched(rule for rule in rules if not (rule.by_ids or rule.in_scanner)))
 
 
 def _doubt_of(rule: Rule) -> int:
