@@ -162,6 +162,15 @@ def test_a_bare_carriage_return_is_no_line_end(see: See) -> None:
     assert (code, "2 rows, no findings" in text) == (0, True)
 
 
+def test_half_a_surrogate_pair_beside_an_integer_of_too_many_digits(see: See) -> None:
+    line = LINES[0].replace(b'"subject": "', b'"long": ' + b"9" * 5000 + rb', "subject": "\ud800')
+    assert line != LINES[0]
+    code, report = see(line + b"".join(LINES[1:]))
+    assert code == 1
+    assert "ES113" in report
+    assert "ES114" in report
+
+
 @pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\u0085", "\x1c", "\x0c"])
 def test_unicode_line_separators_inside_texts_are_fine(see: See, separator: str) -> None:
     row = {**sound_rows(count=1)[0], "metadata": {"note": f"a{separator}b"}}

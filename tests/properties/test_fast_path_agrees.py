@@ -96,6 +96,13 @@ def test_every_version_takes_the_rows_that_declare_it_and_no_others(version: str
         assert agreed(BARE[version], line) == expected, declared
 
 
+@pytest.mark.parametrize("declared", ["0.2.0", "0.2.1", "0.3.0", "9.9.9", "0.2.0rc1"])
+def test_a_row_that_is_noise_belongs_to_no_group(declared: str) -> None:
+    within = context("0.2.0", skip_noise=True, noise=".")
+    row = {**bare(sound()), "schema_version": declared}
+    agreed(within, written(row), written(bare(sound(OPEN))), written({**row, "sample_id": 1}))
+
+
 def shuffled(value: Any, chance: random.Random) -> Any:
     """Return a value with the members of all its objects in another order."""
     if isinstance(value, list):

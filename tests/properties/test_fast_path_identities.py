@@ -400,7 +400,9 @@ def test_answers_are_compared(version: str, number: int) -> None:
 )
 @pytest.mark.parametrize("version", VERSIONS)
 def test_inputs_are_told_apart_alike(version: str, choices: Any) -> None:
-    for within in (JOINED[version], context(version, links=True)):
+    # Without ES313 the scanner takes rows whose reference is not among the choices.
+    free = context(version, links=True, ignore=("ES313",))
+    for within in (JOINED[version], context(version, links=True), free):
         rows = [rehashed(changed(sound(SINGLE, version), "input/choices", choices), within)]
         rows += [{**rows[0], "sample_id": name} for name in ("a", "", 1, "1", "\u00fc")]
         agreed(within, *map(written, rows), *(written(row, ensure_ascii=False) for row in rows))

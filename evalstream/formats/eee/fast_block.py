@@ -186,10 +186,12 @@ class FastBlock:
 
     def _may_be_noise(self, ids: Mapping[str, Any]) -> bool:
         """Tell whether a row with some ids may be noise: then it is not a row of any group."""
-        declared = ids.get("schema_version")
-        return self._context.options.noise is not None and self._context.finds_unknown_version(
-            declared
-        )
+        context = self._context
+        if context.options.noise is None:
+            return False
+        # Another version than the one that the scanner checks may refuse the row.
+        is_other = context.version_of(ids) != context.version
+        return is_other or context.finds_unknown_version(ids.get("schema_version"))
 
     def _doubt_wrong_hashes(self, rows: ScannedRows) -> None:
         """Compute the hashes of rows whose hash is not that of their input, or not known to be."""

@@ -353,7 +353,8 @@ class _Pass:
             self._lose(entry.number)
             return False
         codes = {violation.code for violation in violations}
-        entry.hashed = loads(entry.line) if ES114.code in codes else None
+        # Only its texts are read: an integer of too many digits must not end the check.
+        entry.hashed = loads(entry.line, parse_int=float) if ES114.code in codes else None
         entry.scored = codes.isdisjoint(UNCERTAIN)
         if ES216.code in codes:
             self._note_fitting(violations, entry.number)

@@ -347,7 +347,7 @@ uint64_t shape_of(const struct walk *walk, uint64_t seed, const byte *at) {
     again.keep = keep_nothing;
     again.seed = again.shape = seed;
     again.steps = 0;
-    again.watched = false;
+    again.watched = again.nameless = false;
     again.digests = true;
     again.signature = (struct texts){.capacity = 0};
     value_at(&again, 0, at, 0);

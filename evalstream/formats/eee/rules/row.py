@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import combinations
 from typing import Any, Final
 
@@ -261,8 +262,10 @@ def sums_up(usage: Mapping[str, Any]) -> bool:
     total, taken, given = counts[:3]
     if not (_is_number(total) and _is_number(taken) and _is_number(given)):
         return True
-    if total == taken + given:
-        return True
+    # An integer that no double holds cannot be added to a fraction.
+    with suppress(OverflowError):
+        if total == taken + given:
+            return True
     total, taken, given, *extras = _summable(counts)
     return total in _sums(taken + given, extras)
 

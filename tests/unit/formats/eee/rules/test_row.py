@@ -155,6 +155,7 @@ CASES: list[tuple[int, dict[str, Any], str]] = [
     (SINGLE, {"token_usage/input_tokens": 19.5}, "ES309"),
     (SINGLE, {"token_usage/input_tokens": 19.5, "token_usage/total_tokens": 10**400}, "ES309"),
     (SINGLE, {"token_usage/total_tokens": 10**400}, "ES309"),
+    (SINGLE, {"token_usage/input_tokens": 10**400, "token_usage/output_tokens": 0.5}, "ES309"),
     (SINGLE, {"token_usage/total_tokens": "27"}, ""),
     (SINGLE, {"token_usage": {"input_tokens": 1, "output_tokens": 2}}, ""),
     (

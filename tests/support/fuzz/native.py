@@ -1,0 +1,134 @@
+"""Fuzz the scanner itself under sanitizers: tables and lines for the target of libFuzzer."""
+
+import argparse
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+from unittest import mock
+
+from paths import TESTS
+
+from evalstream.formats.eee import fast_path, row_engine
+from evalstream.formats.eee.row_engine import RowEngine
+from evalstream.parsing.native import binding
+from fuzz.cases import Case, case_of
+
+SOURCES: Final = binding.LIBRARY.parent
+TARGET: Final = TESTS / "fuzz" / "native" / "scan_target.c"
+FLAGS: Final = (
+    "-std=c11", "-g", "-O1", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all",
+    "-fno-omit-frame-pointer",
+)  # fmt: skip
+
+MOST_CONFIGS: Final = 200
+MOST_LINES: Final = 4
+_SIZE: Final = struct.Struct("=Q")
+_TOKEN: Final = re.compile(rb'"(?:[^"\\\x00-\x1f\x7f-\xff]){1,60}"')
+
+
+def main() -> int:
+    """Run what the command line asks for; return the exit code."""
+    parser = argparse.ArgumentParser(prog="fuzz.native", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--failures", type=Path, default=Path("fuzz-failures"))
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as name:
+        folder = Path(name)
+        reason = compiled(folder / "target")
+        if reason is not None:
+            print(f"fuzz: the scanner itself is not fuzzed: {reason}")
+            return 0
+        write_inputs(folder, given.seed)
+        seconds = max(1, round(60 * given.minutes))
+        return run(folder, given.failures, f"-max_total_time={seconds}", given.workers)
+
+
+def compiled(target: Path) -> str | None:
+    """Compile the target; return why that failed, if it did."""
+    clang = shutil.which(os.environ.get("CLANG", "clang"))
+    if clang is None:
+        return "there is no clang"
+    sources = [TARGET, *sorted(SOURCES.glob("*.c"))]
+    command = [clang, *FLAGS, f"-I{SOURCES}", "-o", target, *sources, "-lm"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    return None if done.returncode == 0 else f"clang failed: {done.stderr.strip()[:2000]}"
+
+
+def write_inputs(folder: Path, seed: int, count: int = 400) -> None:
+    """Write tables of many contexts, lines to begin with, and words that lines are made of."""
+    configs, words = [], set()
+    corpus = folder / "corpus"
+    corpus.mkdir()
+    for number in range(seed, seed + count):
+        case = case_of(number, 30)
+        lines = case.lines[:MOST_LINES]
+        found = list(_configs(case)) if len(configs) < MOST_CONFIGS else []
+        configs += found
+        words |= {word for line in lines for word in _TOKEN.findall(line)}
+        head = bytes([max(0, len(configs) - 1), number % 256, (number // 7) % 256, 255])
+        (corpus / f"{number}").write_bytes(head + b"".join(lines) + b"\n")
+    (folder / "configs").write_bytes(b"".join(configs))
+    quoted = (word.decode().replace("\\", "\\\\").replace('"', '\\"') for word in sorted(words))
+    text = "\n".join(f'"{word}"' for word in quoted)
+    (folder / "words").write_text(text + "\n", encoding="ascii")
+
+
+def _configs(case: Case) -> Iterator[bytes]:
+    """Return the tables and the demands of a case's fast path, each with its size."""
+    made: list[tuple[Any, Any]] = []
+    original = fast_path.ScannerConfig
+
+    def recorded(tables: Any, demands: Any, hasher: Any) -> Any:
+        made.append((tables, demands))
+        return original(tables, demands, hasher)
+
+    with (
+        mock.patch.object(fast_path, "ScannerConfig", recorded),
+        mock.patch.object(row_engine, "WORTH_A_SCANNER_BYTES", 0),
+    ):
+        RowEngine(case.context()).expect(1)
+    for tables, demands in made:
+        parts = (*tables[:4], bytes(demands))
+        yield b"".join(_SIZE.pack(len(part)) + part for part in parts)
+
+
+def run(folder: Path, failures: Path, limit: str, workers: int) -> int:
+    """Run the target on some cores up to a limit; return 1 where it found something."""
+    failures.mkdir(parents=True, exist_ok=True)
+    shutil.copy(folder / "configs", failures / "configs")
+    processes = [
+        subprocess.Popen(
+            [
+                folder / "target", folder / "corpus", f"-dict={folder / 'words'}", "-max_len=20000",
+                limit, f"-seed={worker + 1}",
+                f"-artifact_prefix={failures}/scanner-", "-print_final_stats=1", "-verbosity=0",
+            ],
+            env={**os.environ, "SCANNER_CONFIGS": os.fspath(folder / "configs")},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for worker in range(workers)
+    ]  # fmt: skip
+    texts = [process.communicate()[1] for process in processes]
+    is_sound = not any(process.returncode for process in processes)
+    if is_sound:
+        (failures / "configs").unlink()
+    inputs = sum(int(found) for text in texts for found in re.findall(r"units:\s+(\d+)", text)[:1])
+    print(f"fuzz: {inputs:,} inputs of the scanner under sanitizers")
+    for process, text in zip(processes, texts, strict=True):
+        if process.returncode:
+            print(f"fuzz: the scanner failed:\n{text[-6000:]}")
+    return 0 if is_sound else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

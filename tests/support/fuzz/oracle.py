@@ -1,0 +1,228 @@
+"""The oracle: everything that comes of a case is equal with and without the fast path."""
+
+import os
+import re
+import tempfile
+import traceback
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from unittest import mock
+
+import orjson
+
+import evalstream
+from evalstream.engine.result import BlockResult, LocatedViolation
+from evalstream.formats.eee import context as contexts
+from evalstream.formats.eee import fast_block, row_engine, row_templates
+from evalstream.formats.eee.row_engine import RowEngine
+from evalstream.model.block import Lines
+from evalstream.model.data_class import replace
+from evalstream.model.finding import Excerpt
+from evalstream.parsing.native import binding
+from evalstream.reporters.json import JsonReporter
+from evalstream.stats.tally import Tally
+from fuzz.cases import Case
+
+NEVER: Final = 1 << 60
+MOST_COMPARED: Final = 2000
+"""How many items of a list are compared with each of another one, to show what differs."""
+
+
+class Difference(NamedTuple):
+    """Something that is not equal: what it is, and both sides of it."""
+
+    what: str
+    fast: Any
+    exact: Any
+
+
+def differences(case: Case) -> list[Difference]:
+    """Return what differs between the two paths, or how one of them crashed."""
+    try:
+        context = case.context()
+        fast, exact = RowEngine(context), RowEngine(context)
+    except Exception:  # noqa: BLE001 - a crash is what is looked for
+        return [Difference("crash of the preparation", traceback.format_exc(), None)]
+    found: list[Difference] = []
+    with _rooms(case.rooms):
+        for lines in case.blocks():
+            found += _of_block(fast, exact, lines)
+    if case.is_run and not found:
+        found += _of_run(case)
+    return found
+
+
+@contextmanager
+def _rooms(rooms: tuple[int, int] | None) -> Iterator[None]:
+    """Let scanners have room for so many rows and bytes of their texts, and keep few templates."""
+    if rooms is None:
+        yield
+        return
+    with (
+        mock.patch.object(binding, "MOST_ROWS", rooms[0]),
+        mock.patch.object(binding, "TEXT_BYTES", rooms[1]),
+        mock.patch.object(row_templates, "MOST_TEMPLATES", rooms[0]),
+        # Scanners of other sizes are idle there.
+        mock.patch.object(fast_block, "_IDLE", []),
+    ):
+        yield
+
+
+def _of_block(fast: RowEngine, exact: RowEngine, lines: Lines) -> Iterator[Difference]:
+    results = [_tried(lambda: quickly(fast, lines)), _tried(lambda: exactly(exact, lines))]
+    if any(isinstance(result, str) for result in results):
+        yield Difference("crash", *results)
+        return
+    views = [_view(result) for result in results]
+    for what in views[0]:
+        one, other = views[0][what], views[1][what]
+        if one != other:
+            yield Difference(what, *_only_different(one, other))
+
+
+def quickly(engine: RowEngine, lines: Lines) -> BlockResult:
+    """Check a block with the fast path, whatever its size."""
+    row_engine.WORTH_A_SCANNER_BYTES = 0
+    return engine.run(lines)
+
+
+def exactly(engine: RowEngine, lines: Lines) -> BlockResult:
+    """Check a block without the fast path."""
+    row_engine.WORTH_A_SCANNER_BYTES = NEVER
+    return engine.run(lines)
+
+
+def _tried(action: Callable[[], Any]) -> Any:
+    """Return a result, or the text of an exception."""
+    try:
+        return action()
+    except Exception:  # noqa: BLE001 - a crash is what is looked for
+        return traceback.format_exc()
+
+
+def _view(result: BlockResult) -> dict[str, Any]:
+    """Return everything that a result holds, in a form that tells 1 from 1.0 and true."""
+    tally = result.tally
+    slots = {f"tally.{name}": getattr(tally, name) for name in Tally.__annotations__}
+    return {
+        "violations": [_exact_text(located) for located in result.violations],
+        "counts": result.counts,
+        **{name: _counted(value) for name, value in slots.items()},
+        "row_records": result.row_records.data,
+        "fates": dict(result.fates),
+        "links": _links(result.links),
+    }
+
+
+def _counted(value: Any) -> Any:
+    """Return what a tally counts; keys that are equal, but not the same, differ."""
+    seen = getattr(value, "seen", None)
+    return value if seen is None else sorted((repr_of(key), *entry) for key, entry in seen.items())
+
+
+def repr_of(key: Any) -> str:
+    """Return a text that is equal for equal keys only."""
+    return repr(sorted(key)) if isinstance(key, frozenset) else repr(key)
+
+
+def _exact_text(located: LocatedViolation) -> bytes | str:
+    values = [*located[:3], *located.violation]
+    try:
+        return orjson.dumps(values, default=_plain)
+    except TypeError:
+        return repr(located)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Excerpt):
+        return ["excerpt", *value]
+    raise TypeError
+
+
+def _links(links: Iterable[tuple[Any, bytes]]) -> dict[Any, list[tuple[int, ...]]]:
+    """Return the links of each group in the order of their lines."""
+    found = defaultdict(list)
+    for key, words in links:
+        columns = iter(memoryview(words).cast("Q"))
+        found[key] += list(zip(columns, columns, columns, columns, strict=True))
+    return {key: sorted(rows, key=itemgetter(2)) for key, rows in found.items()}
+
+
+def _only_different(one: Any, other: Any) -> tuple[Any, Any]:
+    """Return what only one of two lists or mappings has; other values as they are."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        first, second = ({}, {})
+        for key in [*one, *(key for key in other if key not in one)]:
+            if one.get(key) != other.get(key):
+                first[key], second[key] = _only_different(one.get(key), other.get(key))
+        return first, second
+    if not isinstance(one, list) or not isinstance(other, list):
+        return one, other
+    left = [item for item in one if item not in other[:MOST_COMPARED]]
+    right = [item for item in other if item not in one[:MOST_COMPARED]]
+    return (left, right) if left or right else (one, other)
+
+
+class _Kept:
+    """Keeps what a reporter writes."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+
+    def write(self, data: str | bytes, /) -> None:
+        self.parts.append(data.encode() if isinstance(data, str) else data)
+
+
+def _of_run(case: Case) -> Iterator[Difference]:
+    """Check a case as one file, in both ways, and compare report and routed rows."""
+    results = []
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        for size in (0, NEVER):
+            row_engine.WORTH_A_SCANNER_BYTES = size
+            contexts._compiled.cache_clear()
+            results.append(_tried(lambda: _run(case, Path(folder))))
+    if isinstance(results[0], str) or isinstance(results[1], str):
+        yield Difference("crash of the run", *results)
+    elif results[0] != results[1]:
+        for name in results[0].keys() | results[1].keys():
+            one, other = (result.get(name, []) for result in results)
+            if one != other:
+                yield Difference(f"run: {name}", *_only_different(one, other))
+
+
+def _run(case: Case, folder: Path) -> dict[str, list[bytes]]:
+    """Return the lines of everything that a run writes."""
+    for path in folder.iterdir():
+        path.unlink()
+    rows, aggregate = folder / "rows.jsonl", folder / "aggregate.json"
+    rows.write_bytes(case.data)
+    if case.aggregate is not None:
+        aggregate.write_bytes(_dumped(case.aggregate))
+    options = case.options()
+    routed = {
+        name: os.fspath(folder / f"{name}.jsonl")
+        for name in ("accepted", "rejected")
+        if getattr(options.routing, name)
+    }
+    options = replace(
+        options, jobs=1, executor="serial", routing=replace(options.routing, **routed)
+    )
+    kept = _Kept()
+    given = aggregate if case.aggregate is not None else None
+    report = evalstream.check(rows, aggregate=given, options=options, reporter=JsonReporter(kept))
+    inputs = (rows, aggregate)
+    found = {
+        path.name: path.read_bytes().splitlines() for path in folder.iterdir() if path not in inputs
+    }
+    text = re.sub(rb'"seconds":[0-9.e-]+', b"", b"".join(kept.parts))
+    return {**found, "report": text.split(b"\n"), "exit code": [b"%d" % report.exit_code]}
+
+
+def _dumped(document: Any) -> bytes:
+    import json
+
+    return json.dumps(document).encode()
