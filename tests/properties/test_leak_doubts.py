@@ -103,6 +103,7 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[RowContext, bytes], 
         return rule._replace(row=bind) if rule.code in {"ES312", "ES316"} else rule
 
     monkeypatch.setattr(catalogue, "ROW_RULES", tuple(map(watched, ROW_RULES)))
+    monkeypatch.setattr(catalogue, "enabled_row_rules", catalogue.enabled_row_rules.__wrapped__)
 
     def look(within: RowContext, data: bytes) -> list[Row]:
         seen.clear()

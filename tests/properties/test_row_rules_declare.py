@@ -190,6 +190,7 @@ def register(monkeypatch: pytest.MonkeyPatch) -> Iterator[Register]:
         rule: Rule = BY_CODE["ES316"]._replace(row=bind, reads=reads, in_scanner=False)
         rules = tuple(rule if one.code == rule.code else one for one in ROW_RULES)
         monkeypatch.setattr(catalogue, "ROW_RULES", rules)
+        monkeypatch.setattr(catalogue, "enabled_row_rules", catalogue.enabled_row_rules.__wrapped__)
         return seen
 
     return registered

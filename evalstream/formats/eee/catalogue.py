@@ -54,7 +54,7 @@ def bound_rules(
     context: RowContext, is_wanted: Callable[[Rule], bool]
 ) -> Iterator[tuple[Rule, RowCheck]]:
     """Iterate over the enabled row rules that are wanted, each with its check in a context."""
-    for rule in _row_rules(context.enabled):
+    for rule in enabled_row_rules(context.enabled):
         if rule.row is not None and is_wanted(rule):
             check = rule.row(context)
             if check is not None:
@@ -62,5 +62,6 @@ def bound_rules(
 
 
 @lru_cache(maxsize=16)
-def _row_rules(enabled: frozenset[str]) -> tuple[Rule, ...]:
+def enabled_row_rules(enabled: frozenset[str]) -> tuple[Rule, ...]:
+    """Return the row rules with these codes."""
     return tuple(rule for rule in ROW_RULES if rule.code in enabled)

@@ -6,6 +6,7 @@ import hashlib
 import struct
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,11 +17,12 @@ from evalstream.formats.eee.row_groups import RowGroup, RowGroups, notice_key
 from evalstream.formats.eee.row_reader import RowReader
 from evalstream.formats.eee.row_templates import RowTemplates
 from evalstream.formats.eee.rules.row import FOREIGN_SOURCE, NO_ANSWER, NOT_A_CHOICE
-from evalstream.formats.eee.rules.sample_hash import UNEXPLAINED, hash_check, wrong_hash
+from evalstream.formats.eee.rules.sample_hash import UNEXPLAINED, HashCheck, hash_check, wrong_hash
 from evalstream.formats.eee.sample_hash import equivalent_recipes
 from evalstream.formats.eee.scanned_rows import ScannedRows
 from evalstream.formats.eee.taken_violations import TakenViolations
 from evalstream.model.block import Lines
+from evalstream.model.finding import Violation
 from evalstream.model.row_record import UNJOINED
 from evalstream.parsing import json
 from evalstream.parsing.native.binding import (
@@ -62,7 +64,8 @@ _IDLE: Final[list[Scanner]] = []
 class FastPath:
     """Takes rows whose record the scanner makes, and explains what is wrong with them.
 
-    `checks` are the checks of rows beyond the schema, each with the doubt in which it runs.
+    `bind` returns the checks of rows beyond the schema, each with the doubt in which it runs; they
+    are bound when a row is first in doubt.
     """
 
     def __init__(
@@ -71,18 +74,32 @@ class FastPath:
         loaded: CDLL,
         setting: ScannerConfig,
         reader: RowReader,
-        checks: Sequence[tuple[int, RowCheck]],
+        bind: Callable[[], Sequence[tuple[int, RowCheck]]],
         id_doubts: int,
     ) -> None:
-        self.context, self.setting, self.checks = context, setting, checks
-        self.templates, self.check_hash = RowTemplates(reader), hash_check(context)
-        self.wrong_hash = wrong_hash(context)
+        self.context, self.setting, self._bind = context, setting, bind
+        self.templates = RowTemplates(reader)
         self.id_doubts = id_doubts
         self.checks_hashes = bool(context.recipes) and not setting.checks_hashes
         self.compute: Callable[[bytes], Any] = getattr(hashlib, context.algorithm)
         self.compares_answers = len(context.results) > 1
         self.lists_samples = lists_samples(context)
         self._loaded = loaded
+
+    @cached_property
+    def checks(self) -> Sequence[tuple[int, RowCheck]]:
+        """The checks of single rows, each with the doubt in which it runs."""
+        return self._bind()
+
+    @cached_property
+    def check_hash(self) -> HashCheck:
+        """The check of a sample_hash that is in doubt."""
+        return hash_check(self.context)
+
+    @cached_property
+    def wrong_hash(self) -> Callable[[Mapping[str, Any]], Violation]:
+        """What explains a hash that no recipe gives."""
+        return wrong_hash(self.context)
 
     def pass_over(
         self,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from typing import Final
 
-from evalstream.formats.eee import row_view, versions
+from evalstream.formats.eee import catalogue, row_view, versions
 from evalstream.formats.eee.catalogue import bound_rules
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.fast_block import FastPath, lists_samples
@@ -25,7 +25,7 @@ from evalstream.parsing.native.binding import recipes as known_recipes
 from evalstream.parsing.native.binding import slots as known_slots
 from evalstream.parsing.native.schema_tables import Discriminator, NotTabled, Tables, tables_of
 from evalstream.parsing.schema_files import builtin_schema
-from evalstream.rules.base import Rule
+from evalstream.rules.base import RowCheck, Rule
 
 _TYPES: Final = Discriminator("interaction_type", row_view.INTERACTION_TYPES)
 _SEED: Final = int.from_bytes(os.urandom(8))
@@ -42,20 +42,30 @@ def fast_path_for(context: RowContext, reader: RowReader) -> FastPath | None:
     loaded = library()
     if loaded is None or not _is_known(context):
         return None
-    checks = list(bound_rules(context, lambda rule: not rule.by_ids))
     tables = _tables_of(
         context.options.schema,
         context.version,
         one_transcript="ES319" in context.enabled,
-        watched=frozenset(_watched(rule for rule, _ in checks if not rule.in_scanner)),
+        watched=_watched_members(context.enabled),
     )
     if tables is None:
         return None
     found = hasher(context.algorithm)
     setting = ScannerConfig(tables, _constraints(context, tables, found), found)
-    doubtful = [(_doubt_of(rule), check) for rule, check in checks]
     id_doubts = 1 << known_checks().index(ES311.code) if ES311.code in context.enabled else 0
-    return FastPath(context, loaded, setting, reader, doubtful, id_doubts)
+    return FastPath(context, loaded, setting, reader, partial(_checks_of, context), id_doubts)
+
+
+def _checks_of(context: RowContext) -> list[tuple[int, RowCheck]]:
+    """Return the checks of single rows, each with the doubt in which it runs."""
+    checks = bound_rules(context, lambda rule: not rule.by_ids)
+    return [(_doubt_of(rule), check) for rule, check in checks]
+
+
+def _watched_members(enabled: frozenset[str]) -> frozenset[tuple[str, ...]]:
+    """Return the paths that the enabled rules read that the scanner does not know."""
+    rules = catalogue.enabled_row_rules(enabled)
+    return frozenset(_watched(rule for rule in rules if not (rule.by_ids or rule.in_scanner)))
 
 
 def _doubt_of(rule: Rule) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import groupby
 from json import loads
 from operator import attrgetter
@@ -72,13 +73,21 @@ class RowEngine:
         self.reader = RowReader(context)
         self._join = Join(context.results)
         self._by_ids = _bound(context, by_ids=True)
-        self.checks = _bound(context, by_ids=False)
         self._fast_path: FastPath | None = None
         self._is_ready = False
-        self.check_hash = sample_hash.hash_check(context)
         self.is_noise = noise_check(context.options)
         # Copies of a sample are compared only if a sample can have several.
         self.compares_answers = len(context.results) > 1
+
+    @cached_property
+    def checks(self) -> list[RowCheck]:
+        """The checks of single rows, bound when a row first takes the exact path."""
+        return _bound(self.context, by_ids=False)
+
+    @cached_property
+    def check_hash(self) -> sample_hash.HashCheck:
+        """The check of sample_hash, bound in the same way."""
+        return sample_hash.hash_check(self.context)
 
     def run(self, lines: Lines) -> BlockResult:
         """Check whole lines of an input."""
