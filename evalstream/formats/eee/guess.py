@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from evalstream.engine import row_pass
 from evalstream.engine.context import BlockChecker
 from evalstream.engine.layout import JSONL
 from evalstream.engine.open_rows import OpenRows
 from evalstream.engine.result import BlockResult
-from evalstream.engine.row_pass import WORTH_A_POOL_BYTES
 from evalstream.formats.eee import versions
 from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.context import RowContext
@@ -94,7 +94,7 @@ def _is_small_file(opened: OpenRows, options: Options) -> bool:
         options.executor in ("auto", "serial")
         and isinstance(opened.source, FileSource)
         and opened.layout.kind == JSONL
-        and opened.source.size < WORTH_A_POOL_BYTES
+        and opened.source.size < row_pass.WORTH_A_POOL_BYTES
     )
 
 
