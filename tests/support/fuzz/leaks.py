@@ -45,7 +45,7 @@ def _random_text(draw: random.Random, length: int, more: str = "") -> str:
 def a_secret(draw: random.Random) -> str:
     """Return what looks like a secret, or nearly so, with something around it."""
     mark, shortest, more = draw.choice(_FORMS)
-    rest = _random_text(draw, max(0, shortest + draw.choice((-1, 0, 0, 1, 5, 30))), more)
+    rest = _random_text(draw, max(0, shortest + draw.choice((-1, 0, 0, 1, 2, 3, 5, 30))), more)
     if mark == "eyJ":
         rest = f"{rest}.eyJ{_random_text(draw, draw.choice((14, 15, 20)), '_-')}.{rest}abcdef"
     if draw.random() < 0.1:

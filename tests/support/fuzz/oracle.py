@@ -1,5 +1,6 @@
 """The oracle: everything that comes of a case is equal with and without the fast path."""
 
+import json
 import os
 import re
 import tempfile
@@ -195,34 +196,41 @@ def _of_run(case: Case) -> Iterator[Difference]:
 
 
 def _run(case: Case, folder: Path) -> dict[str, list[bytes]]:
-    """Return the lines of everything that a run writes."""
+    """Return the lines of everything that a run writes; with links, that two runs write."""
     for path in folder.iterdir():
         path.unlink()
-    rows, aggregate = folder / "rows.jsonl", folder / "aggregate.json"
-    rows.write_bytes(case.data)
-    if case.aggregate is not None:
-        aggregate.write_bytes(_dumped(case.aggregate))
     options = case.options()
     routed = {
         name: os.fspath(folder / f"{name}.jsonl")
         for name in ("accepted", "rejected")
         if getattr(options.routing, name)
     }
+    inputs = _written(case, folder, is_linked=options.links and not routed)
+    aggregate = folder / "aggregate.json"
+    given = aggregate if case.aggregate is not None and len(inputs) == 1 else None
     options = replace(
         options, jobs=1, executor="serial", routing=replace(options.routing, **routed)
     )
     kept = _Kept()
-    given = aggregate if case.aggregate is not None else None
-    report = evalstream.check(rows, aggregate=given, options=options, reporter=JsonReporter(kept))
-    inputs = (rows, aggregate)
+    report = evalstream.check(inputs, aggregate=given, options=options, reporter=JsonReporter(kept))
     found = {
-        path.name: path.read_bytes().splitlines() for path in folder.iterdir() if path not in inputs
+        path.name: path.read_bytes().splitlines()
+        for path in folder.iterdir()
+        if path not in (*inputs, aggregate)
     }
     text = re.sub(rb'"seconds":[0-9.e-]+', b"", b"".join(kept.parts))
     return {**found, "report": text.split(b"\n"), "exit code": [b"%d" % report.exit_code]}
 
 
-def _dumped(document: Any) -> bytes:
-    import json
-
-    return json.dumps(document).encode()
+def _written(case: Case, folder: Path, *, is_linked: bool) -> list[Path]:
+    """Write the files of a case: its rows as one, or as two that overlap, and its aggregate."""
+    rows, others = folder / "rows.jsonl", folder / "others.jsonl"
+    if case.aggregate is not None:
+        (folder / "aggregate.json").write_text(json.dumps(case.aggregate), encoding="utf-8")
+    if not is_linked:
+        rows.write_bytes(case.data)
+        return [rows]
+    third = len(case.lines) // 3
+    rows.write_bytes(b"".join(case.lines[: 2 * third + 1]))
+    others.write_bytes(b"".join(case.lines[third:]))
+    return [rows, others]
