@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -26,21 +26,19 @@ def shrunk(case: Case, fails: Fails, seconds: float = 20.0) -> Case:
     return case
 
 
+_PLAIN: Final[tuple[dict[str, Any], ...]] = (
+    {"is_run": False},
+    {"is_array": False},
+    {"tail": 0},
+    {"rooms": None},
+    {"cuts": ()},
+    {"aggregate": None},
+)
+
+
 def _simpler(case: Case, fails: Fails) -> Case:
-    for changed in (
-        case._replace(is_run=False),
-        case._replace(is_array=False),
-        case._replace(tail=0),
-        case._replace(rooms=None),
-        case._replace(cuts=()),
-        case._replace(aggregate=None),
-    ):
-        merged = {
-            name: value for name, value in changed._asdict().items()
-            if value != getattr(case, name)
-        }  # fmt: skip
-        # Each step begins with what the last one left.
-        case = _first_that(fails, [case._replace(**merged)], case)
+    for change in _PLAIN:
+        case = _first_that(fails, [case._replace(**change)], case)
     return case
 
 
