@@ -53,6 +53,8 @@ _IDS: Final = (
 )
 """The members that define a row group, in the order of the scanner."""
 
+_UNUSUAL_HASH: Final = Flag.UNHASHED | Flag.UNCHECKED | Flag.WRONG_HASH | Flag.SEVERAL
+
 _WORD: Final = struct.Struct("=Q")
 _DOUBLE: Final = struct.Struct("=d")
 
@@ -248,6 +250,10 @@ class FastBlock:
     def _count_hashes(self, rows: ScannedRows) -> None:
         """Count which recipes give the hashes of rows, unless the exact check does."""
         numbers: Sequence[int] = rows.numbers
+        if not any(rows.doubts) and not rows.have(_UNUSUAL_HASH):
+            recipes = equivalent_recipes(self._context.recipes[0])
+            self._tally.recipes.add(recipes, numbers[0], len(numbers))
+            return
         if any(doubt & DOUBTFUL_HASH for doubt in rows.doubts) or rows.have(Flag.UNCHECKED):
             columns = zip(rows.numbers, rows.doubts, rows.column("flags"), strict=True)
             numbers = [

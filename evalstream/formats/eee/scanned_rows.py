@@ -31,9 +31,10 @@ class ScannedRows:
         self.lines = len(flags)
         self._kinds = {*flags}
         self._taken: Sequence[int] = range(self.lines)
+        self.numbers: Sequence[int] = range(first, first + self.lines)
         if 0 in self._kinds:
             self._taken = [place for place, flag in enumerate(flags) if flag]
-        self.numbers: Sequence[int] = [first + place for place in self._taken]
+            self.numbers = [first + place for place in self._taken]
         self.doubts = self.column("doubts")
 
     def __len__(self) -> int:
@@ -53,9 +54,13 @@ class ScannedRows:
         column = self._all(name)
         return column if len(self) == self.lines else [column[place] for place in self._taken]
 
-    def have(self, flag: int) -> bool:
-        """Tell whether a line has a flag."""
-        return any(kind & flag for kind in self._kinds)
+    def have(self, flags: int) -> bool:
+        """Tell whether a line has one of some flags."""
+        return any(kind & flags for kind in self._kinds)
+
+    def deviate(self) -> bool:
+        """Tell whether a row deviates from its schema, or is in doubt."""
+        return any(self.doubts) or any(self.column("signature"))
 
     def having(self, flag: int) -> list[int]:
         """Return the numbers of the rows that have a flag."""

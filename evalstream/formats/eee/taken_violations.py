@@ -50,6 +50,8 @@ class TakenViolations:
         self, rows: ScannedRows, offset: Callable[[int, int], int]
     ) -> tuple[list[LineViolations], list[AlikeLines]]:
         """Return the violations of rows that may be shown, in order, and those of the others."""
+        if not (rows.deviate() or rows.have(_UNUSUAL) or self._finds_ids()):
+            return [], []
         likenesses = _likenesses(rows)
         imperfect = self._imperfect(likenesses)
         if not imperfect:
@@ -71,6 +73,10 @@ class TakenViolations:
             for places, violations in hidden
         ]
         return [line for line in found if line.violations], alike
+
+    def _finds_ids(self) -> bool:
+        """Tell whether the ids of some rows violate a rule."""
+        return any(group.violations or group.is_unknown for group in self._groups.values())
 
     def _imperfect(self, likenesses: list[_Likeness]) -> dict[_Likeness, list[int]]:
         """Return the rows that are not certainly sound, by what decides their violations."""
@@ -175,6 +181,9 @@ _WRONG_HASH: Final = 1 << 33
 """Not a doubt: no recipe gives the hash."""
 
 _UNCERTAIN: Final = _WRONG_HASH - 1
+
+
+_UNUSUAL: Final = Flag.WATCHED | Flag.WRONG_HASH
 
 
 def doubt_of(bit: int | None) -> int:

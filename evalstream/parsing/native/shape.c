@@ -317,12 +317,16 @@ static const byte *value_at(struct walk *walk, int32_t place, const byte *at, in
     default:
         at = number_at(walk, place, at, &value);
     }
-    if (!at || !compare_kinds(walk, place, &value))
+    if (!at)
+        return NULL;
+    const bool is_plain = node->kinds & (int32_t)value.kind && !(node->traits & UNKNOWN);
+    if (!is_plain && !compare_kinds(walk, place, &value))
         return NULL;
     value.stop = at;
     if (walk->digests)
         walk->shape = mixed_in(walk->shape, class_of(&value) << 32 | (uint64_t)place);
-    walk->watched |= (node->traits & WATCHES) != 0;
+    if (node->traits & WATCHES)
+        walk->watched = true;
     if (node->slot != NO_SLOT && !walk->keep(walk, (enum slot)node->slot, &value))
         return NULL;
     return at;
