@@ -244,8 +244,8 @@ class _Builder:
         others, members, required, more = self._object(node, path, watched)
         first_member = self._add_members(members)
         choices = _choices(node, path)
-        if choices and None not in node["enum"]:
-            kinds &= ~_KINDS["null"]
+        if choices:
+            kinds &= _KINDS["string"] | (_KINDS["null"] if None in node["enum"] else 0)
         first_choice = len(self._labels)
         for choice in choices:
             self._label(choice)
@@ -360,7 +360,9 @@ def _choices(node: Schema, path: str) -> list[str]:
     listed = node["enum"]
     texts = [text for text in listed if isinstance(text, str)]
     others = [other for other in listed if other is not None and not isinstance(other, str)]
-    if not texts or others or _kinds(node, path) & ~(_KINDS["string"] | _KINDS["null"]):
+    # Of 1.0 it would not be known whether it has a wrong type, too.
+    takes_integers_alone = _kinds(node, path) & _KINDS["number"] == _KINDS["integer"]
+    if not texts or others or takes_integers_alone:
         raise NotTabled(path)
     return texts
 
