@@ -10,7 +10,7 @@ enum outline_result {
     OUTLINE_UNFINISHED, /* more bytes are needed */
     OUTLINE_WHOLE,      /* the value has ended */
     OUTLINE_INVALID,    /* this is not JSON in UTF-8 */
-    OUTLINE_TOO_LARGE,  /* there is no room for the outline, or the nesting is too deep */
+    OUTLINE_TOO_LARGE,  /* there is not enough room for the outline, or the nesting is too deep */
 };
 
 struct outline;

@@ -149,7 +149,7 @@ struct walk {
     keep keep;
     void *facts;
     bool watched;           /* a value was there that is watched */
-    bool nameless;          /* a key is empty, and paths to its value are told in other ways */
+    bool nameless;          /* a key is empty; the exact path finds the paths to its value */
     bool digests;           /* whether to digest the shape */
     uint64_t seed, shape;   /* a digest of the names and kinds of all values, and how it begins */
     struct texts signature; /* all deviations, each with its node and its path */
