@@ -80,7 +80,7 @@ def _command(command: Command, examples: dict[str, Path]) -> Iterator[str]:
     yield fence(" ".join(usage), "text")
     arguments = parameters(command, "argument")
     if arguments:
-        rows = ((code(_names(command, one)), _help(one)) for one in arguments)
+        rows = ((code(one.metavar or one.name), _help(one)) for one in arguments)
         yield table(["argument", "meaning"], rows)
     groups: dict[str, list[Any]] = defaultdict(list)
     for one in parameters(command, "option"):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-from reference.command_line import commands
+from evalstream.reporters import REPORTERS
 from reference.markdown import code, fence, table
 from reference.program import printed
 
@@ -31,20 +31,13 @@ def page() -> str:
     """Return the page."""
     schema = json.loads(printed("schema", "show", "report"))
     parts = [INTRODUCTION]
-    for name in names():
+    for name in REPORTERS:
         parts += _format(name)
     parts += [SCHEMA, "### report\n", f"{schema['description']}\n", _keys(schema)]
     for name, definition in schema["$defs"].items():
         parts += _definition(name, definition)
     parts += ["## JSON Schema\n", fence(json.dumps(schema, indent=2), "json")]
     return "\n".join(parts)
-
-
-def names() -> list[str]:
-    """Return the names of the report formats as `check` takes them."""
-    check = next(one for one in commands() if one.name == "evalstream check")
-    option = next(one for one in check.parsed.params if "--format" in one.opts)
-    return list(option.type.choices)
 
 
 def _format(name: str) -> Iterator[str]:

@@ -28,8 +28,9 @@ sys.path.insert(0, str(REPOSITORY / "scripts"))
 from reference.command_line import Command, commands, parameters
 from reference.markdown import prose, table
 from reference.pages import pages as generated
-from reference.report import names
 from reference.rules import family
+
+from evalstream.reporters import REPORTERS
 
 SCHEMA = json.loads(text_of_schema("report"))
 RULES = "reference/rules"
@@ -219,8 +220,8 @@ def test_every_key_of_the_report_is_described(part: str) -> None:
 
 
 def test_every_report_format_has_an_example() -> None:
-    assert set(names()) >= {"text", "json", "jsonl", "github"}
-    for name in names():
+    assert set(REPORTERS) >= {"text", "json", "jsonl", "github"}
+    for name in REPORTERS:
         assert "ES901" in section("reference/report.md", f"## {name}").partition("```")[2]
 
 
