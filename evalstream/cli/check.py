@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from evalstream.api import check as run_check
 from evalstream.cli.command import command
-from evalstream.cli.options import Inputs, ReportFile, ReportFormat, ShowProgress
+from evalstream.cli.options import Inputs, ShowProgress
 from evalstream.cli.output import Target, report_of
 from evalstream.io.overwriting import is_same_file
 from evalstream.model.data_class import replace
@@ -20,15 +20,17 @@ from evalstream.model.options import Group, Options, OptionText
 from evalstream.model.run import STDIN
 from evalstream.parsing.json import fast
 from evalstream.parsing.json_schema import compile_schema
+from evalstream.reporters.options import ReportOptions
 
 PART_FORMAT: Final = "jsonl"
 """The only report format that goes with --shard, though it changes nothing."""
 
 
-@command(lambda option: option.checks)
+@command(lambda option: option.checks, reports=True)
 def check(
     *,
     options: Options,
+    reporting: ReportOptions,
     inputs: Inputs = None,
     aggregate: Annotated[
         str | None,
@@ -69,8 +71,6 @@ def check(
             "N/OF",
         ),
     ] = None,
-    format_: ReportFormat = None,
-    output: ReportFile = None,
     progress: ShowProgress = None,
     force: Annotated[
         bool,
@@ -90,9 +90,9 @@ def check(
     routing = replace(options.routing, force=force and options.routing.seal_to is not None)
     schema = None if schema_file is None else _schema_text(schema_file)
     options = replace(options, schema=schema, routing=routing)
-    if shard is not None and format_ not in (None, PART_FORMAT):
+    if shard is not None and reporting.form not in (None, PART_FORMAT):
         raise UsageError("--format cannot be combined with --shard; give it to evalstream merge")
-    target = Target(format_, output, is_part=shard is not None, force=force)
+    target = Target(reporting, is_part=shard is not None, force=force)
     call = partial(
         run_check,
         _named(inputs or [], files_from),

@@ -3,12 +3,13 @@
 An option of a check is declared once, as a field of `model/options.py`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from evalstream.api_options import options_from
 from evalstream.model.finding import Severity
 from evalstream.model.options import OPTIONS, Option, OptionText
+from evalstream.reporters.options import REPORT_OPTIONS, ReportOptions
 
 FORMER: Final = "former_"
 """The prefix of the parameter for an option's former names."""
@@ -36,6 +37,9 @@ class Argument(NamedTuple):
 MANY: Final = (list[str], list[str] | None, tuple[str, ...])
 """The types of parameters that take several values."""
 
+SEVERITIES: Final = (Severity, Severity | None)
+"""The types of options that take a severity by its label."""
+
 SWITCHES: Final = (bool, bool | None)
 """The types of options that take no value."""
 
@@ -43,18 +47,20 @@ SWITCHES: Final = (bool, bool | None)
 class Command(NamedTuple):
     """A command: a function that takes the values of its arguments and options by name.
 
-    It takes the values of `shared`, the options of a check, as one options object, `options`.
+    It takes the values of `shared`, the options of a check, as one options object, `options`, and
+    those of `reporting`, the options of a report, as another, `reporting`.
     """
 
     function: Callable[..., None]
     arguments: tuple[Argument, ...]
     own: tuple[Option, ...]
     shared: tuple[Option, ...]
+    reporting: tuple[Option, ...] = ()
 
     @property
     def options(self) -> tuple[Option, ...]:
         """All options, in the order of the help."""
-        return (*self.own, *self.shared)
+        return (*self.own, *self.shared, *self.reporting)
 
     def run(self, given: Mapping[str, Any]) -> None:
         """Run the command with the values that were read, by the names of the parameters.
@@ -63,19 +69,20 @@ class Command(NamedTuple):
         """
         own = {one.name: given[one.name] for one in self.arguments}
         own |= {one.name: _given(one, given) for one in self.own}
-        if not self.shared:
-            self.function(**own)
-            return
-        values = {one.name: _value(one, _given(one, given)) for one in self.shared}
-        # `schema` is the name of a file here; the command reads it.
-        self.function(**own, options=options_from(values))
+        if self.shared:
+            # `schema` is the name of a file here; the command reads it.
+            own["options"] = options_from(_values(self.shared, given))
+        if self.reporting:
+            own["reporting"] = ReportOptions(**_values(self.reporting, given))
+        self.function(**own)
 
 
 def command(
-    wanted: Callable[[OptionText], bool] = lambda _: False,
+    wanted: Callable[[OptionText], bool] = lambda _: False, *, reports: bool = False
 ) -> Callable[[Callable[..., None]], Command]:
     """Make a command of a function; it takes the wanted options of a check as one object.
 
+    If it `reports`, it takes the options of a report as another.
     Its other parameters are keywords, annotated with an ArgumentText or an OptionText.
     """
 
@@ -86,6 +93,7 @@ def command(
             tuple(one for one in own if isinstance(one, Argument)),
             tuple(one for one in own if isinstance(one, Option)),
             tuple(one for one in OPTIONS.values() if wanted(one.text)),
+            tuple(REPORT_OPTIONS.values()) if reports else (),
         )
 
     return decorate
@@ -129,10 +137,15 @@ def _given(option: Option, given: Mapping[str, Any]) -> Any:
     return given[option.name] if former is None else former
 
 
+def _values(some: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of options by name, as their object holds them."""
+    return {one.name: _value(one, _given(one, given)) for one in some}
+
+
 def _value(option: Option, value: Any) -> Any:
     """Return a value as the options object holds it."""
-    if option.type is Severity:
-        return Severity[value.upper()]
+    if option.type in SEVERITIES:
+        return None if value is None else Severity[value.upper()]
     if option.name in ("select", "ignore"):
         return codes_of(value)
     if option.type == tuple[str, ...]:

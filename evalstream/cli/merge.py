@@ -5,17 +5,17 @@ from typing import Annotated
 
 from evalstream.api import merge as merge_parts
 from evalstream.cli.command import ArgumentText, command
-from evalstream.cli.options import ForceReport, ReportFile, ReportFormat
+from evalstream.cli.options import ForceReport
 from evalstream.cli.output import Target, report_of
 from evalstream.model.options import Options
+from evalstream.reporters.options import ReportOptions
 
 
-@command()
+@command(reports=True)
 def merge(
     *,
+    reporting: ReportOptions,
     parts: Annotated[list[str], ArgumentText("PARTS", "All files that check --shard wrote.")],
-    format_: ReportFormat = None,
-    output: ReportFile = None,
     force: ForceReport = False,
 ) -> None:
     """Merge shard reports into one report.
@@ -23,5 +23,5 @@ def merge(
     If a part is missing, repeated, cut off or of another batch, the message names it and nothing
     is merged (exit code 3). Other exit codes are those of check.
     """
-    target = Target(format_, output, force=force)
+    target = Target(reporting, force=force)
     report_of(partial(merge_parts, parts), Options(), target, parts)

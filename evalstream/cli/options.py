@@ -4,7 +4,6 @@ from typing import Annotated
 
 from evalstream.cli.command import ArgumentText
 from evalstream.model.options import Group, OptionText
-from evalstream.reporters import REPORTERS
 
 Inputs = Annotated[
     list[str] | None,
@@ -16,24 +15,6 @@ Inputs = Annotated[
 ]
 Rows = Annotated[
     str, ArgumentText("ROWS", "A rows file, compressed or not, a URL, or - for stdin.")
-]
-ReportFormat = Annotated[
-    str | None,
-    OptionText(
-        "Report format (default: text).",
-        Group.REPORT,
-        flags=("--format", "-f"),
-        choices=tuple(REPORTERS),
-    ),
-]
-ReportFile = Annotated[
-    str | None,
-    OptionText(
-        "Write the report to this file, complete or not at all; with --pass line by line.",
-        Group.REPORT,
-        "FILE",
-        flags=("--output", "-o"),
-    ),
 ]
 ForceReport = Annotated[
     bool, OptionText("Replace an output file that evalstream did not write.", Group.REPORT)

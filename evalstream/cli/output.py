@@ -5,10 +5,11 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 from evalstream.cli.program import guarded, stop
 from evalstream.cli.replaceable import refuse_foreign
+from evalstream.cli.style import style_of
 from evalstream.engine.routing import outputs_of
 from evalstream.io.names import printable
 from evalstream.io.output import Output
@@ -19,18 +20,26 @@ from evalstream.model.report import Report
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.reporters import REPORTERS, reporter_type
 from evalstream.reporters.base import Reporter
-
-TEXT: Final = "text"
-"""The default report format."""
+from evalstream.reporters.listed import listed_from
+from evalstream.reporters.options import TEXT, ReportOptions
 
 
 class Target(NamedTuple):
-    """The format of a report, and its destination; with `force` it may replace any other file."""
+    """How a report looks and where it goes; with `force` it may replace any other file."""
 
-    form: str | None
-    output: str | None
+    options: ReportOptions
     is_part: bool = False
     force: bool = False
+
+    @property
+    def output(self) -> str | None:
+        """The file of the report, None for a standard stream."""
+        return self.options.output
+
+    @property
+    def form(self) -> str:
+        """The name of the report format."""
+        return self.options.form or TEXT
 
     def outputs(self, routing: RowRouting) -> list[str]:
         """Return the files that the report and passed-on rows are written to."""
@@ -49,12 +58,12 @@ class Target(NamedTuple):
             from evalstream.batch.parts import PartReporter
 
             return PartReporter(output)
-        form = TEXT if self.form is None else self.form
-        if live and form == TEXT:
+        style = style_of(self.options, STDERR if live else STDOUT)
+        if live and self.form == TEXT:
             from evalstream.reporters.text import LiveTextReporter
 
-            return LiveTextReporter(output)
-        return reporter_type(form)(output)
+            return listed_from(style.min_severity, LiveTextReporter(output, style))
+        return listed_from(style.min_severity, reporter_type(self.form)(output, style))
 
 
 def report_of(

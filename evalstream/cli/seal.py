@@ -6,16 +6,18 @@ from typing import Annotated
 
 from evalstream.api import check as run_check
 from evalstream.cli.command import command
-from evalstream.cli.options import ReportFile, ReportFormat, Rows, ShowProgress
+from evalstream.cli.options import Rows, ShowProgress
 from evalstream.cli.output import Target, report_of
 from evalstream.model.data_class import replace
 from evalstream.model.options import OPTIONS, Group, Options, OptionText
+from evalstream.reporters.options import ReportOptions
 
 
-@command(lambda option: option.seals and option is not OPTIONS["force"].text)
+@command(lambda option: option.seals and option is not OPTIONS["force"].text, reports=True)
 def seal(
     *,
     options: Options,
+    reporting: ReportOptions,
     rows: Rows,
     aggregate: Annotated[str, OptionText("The aggregate to seal the rows in.", Group.SEAL, "FILE")],
     force: Annotated[
@@ -26,8 +28,6 @@ def seal(
             Group.SEAL,
         ),
     ] = False,
-    format_: ReportFormat = None,
-    output: ReportFile = None,
     progress: ShowProgress = None,
 ) -> None:
     """Write into an aggregate what a check verifies: format, path, algorithm, checksum, rows.
@@ -40,7 +40,7 @@ def seal(
     """
     routing = replace(options.routing, seal_to=aggregate, force=force)
     options = replace(options, routing=routing)
-    target = Target(format_, output, force=force)
+    target = Target(reporting, force=force)
     call = partial(
         run_check,
         [rows],

@@ -44,7 +44,7 @@ class OptionText(NamedTuple):
     checks: bool = True
 
 
-def _option(
+def option(
     default: Value,
     help: str,  # noqa: A002 - it is the name of the field of OptionText
     group: Group,
@@ -68,58 +68,58 @@ def _option(
 class RowRouting(DataClass, frozen=True):
     """Where the rows of one input go while they are checked, and how the input is read."""
 
-    tee: str | None = _option(
+    tee: str | None = option(
         None, "Copy every byte of the rows to this file.", Group.ROWS, "FILE", seals=True
     )
-    passing: str | None = _option(
+    passing: str | None = option(
         None,
         "Write the rows to stdout, all or only valid ones; the report goes to stderr.",
         Group.ROWS,
         flags=("--pass",),
         choices=("all", "valid"),
     )
-    accepted: str | None = _option(
+    accepted: str | None = option(
         None, "Write the rows without an error to this file.", Group.ROWS, "FILE"
     )
-    rejected: str | None = _option(
+    rejected: str | None = option(
         None,
         "Write the other rows to this file, and their findings to FILE.findings.jsonl.",
         Group.ROWS,
         "FILE",
     )
-    seal_to: str | None = _option(
+    seal_to: str | None = option(
         None, "Seal the rows in this aggregate at the end, if they are valid.", Group.SEAL, "FILE"
     )
-    file_path: str | None = _option(
+    file_path: str | None = option(
         None,
         "Value of file_path (default: derived from the paths).",
         Group.SEAL,
         "PATH",
         seals=True,
     )
-    create: bool = _option(
+    create: bool = option(
         False, "Create the aggregate if it does not exist.", Group.SEAL, seals=True
     )
-    force: bool = _option(
+    force: bool = option(
         False,
         "Seal rows that have errors or do not cover the claims, too.",
         Group.SEAL,
         seals=True,
         checks=False,
     )
-    dry_run: bool = _option(
+    dry_run: bool = option(
         False, "Show what would change, and change nothing.", Group.SEAL, seals=True, checks=False
     )
-    expect_rows: int | None = _option(
+    expect_rows: int | None = option(
         None, "Fail, and do not seal, unless there are N rows.", Group.RULES, "N", seals=True
     )
-    expect_samples: int | None = _option(
+    expect_samples: int | None = option(
         None, "Fail, and do not seal, unless rows score N samples.", Group.RULES, "N", seals=True
     )
-    follow: bool = _option(
+    follow: bool = option(
         False, "Continue reading while the file grows, with running counts.", Group.INPUT
     )
-    idle_timeout: float = _option(
+    idle_timeout: float = option(
         30.0, "Stop following a file that has not grown for this time.", Group.INPUT, "SECONDS"
     )
 
@@ -140,19 +140,19 @@ class Options(DataClass, frozen=True):
     Sizes are in bytes. `links` is set by a batch: a run then collects what relates it to others.
     """
 
-    select: tuple[str, ...] = _option(
+    select: tuple[str, ...] = option(
         (), "Only these rules, by code or prefix (ES4,ES501).", Group.RULES, "CODES", seals=True
     )
-    ignore: tuple[str, ...] = _option((), "Rules to skip.", Group.RULES, "CODES", seals=True)
-    strict: bool = _option(False, "Treat warnings as errors.", Group.RULES, seals=True)
-    fail_on: Severity = _option(
+    ignore: tuple[str, ...] = option((), "Rules to skip.", Group.RULES, "CODES", seals=True)
+    strict: bool = option(False, "Treat warnings as errors.", Group.RULES, seals=True)
+    fail_on: Severity = option(
         Severity.ERROR,
         "The lowest severity that fails the check.",
         Group.RULES,
         choices=("error", "warning", "info"),
         seals=True,
     )
-    jobs: int = _option(
+    jobs: int = option(
         0,
         "Worker processes; 0 uses every core.",
         Group.EXECUTION,
@@ -160,28 +160,28 @@ class Options(DataClass, frozen=True):
         flags=("--jobs", "-j"),
         seals=True,
     )
-    schema_version: str = _option(
+    schema_version: str = option(
         "auto",
         "Check all rows against this version instead of the declared one: {choices}.",
         Group.RULES,
         "VERSION",
         seals=True,
     )
-    schema: str | None = _option(
+    schema: str | None = option(
         None, "Check rows against this JSON Schema instead of a built-in one.", Group.RULES, "FILE"
     )
-    recipe: str = _option(
+    recipe: str = option(
         "auto",
         "The recipe of sample_hash; auto detects it: {choices}.",
         Group.RULES,
         "RECIPE",
         seals=True,
     )
-    engine: str = _option("auto", "The schema engine: {choices}.", Group.EXECUTION, "ENGINE")
-    max_findings: int = _option(
+    engine: str = option("auto", "The schema engine: {choices}.", Group.EXECUTION, "ENGINE")
+    max_findings: int = option(
         100, "Show at most N findings per code; 0 shows all.", Group.REPORT, "N", seals=True
     )
-    show_values: bool = _option(
+    show_values: bool = option(
         True,
         "Hide values found in the data; names, ids, figures and expected values are shown.",
         Group.REPORT,
@@ -189,41 +189,41 @@ class Options(DataClass, frozen=True):
         negates=True,
         seals=True,
     )
-    max_line_bytes: int = _option(
+    max_line_bytes: int = option(
         64 * MEBIBYTE, "The longest line that is checked, in bytes.", Group.INPUT, "N"
     )
-    max_depth: int = _option(200, "The deepest nesting that is checked.", Group.INPUT, "N")
-    memory_limit: int = _option(
+    max_depth: int = option(200, "The deepest nesting that is checked.", Group.INPUT, "N")
+    memory_limit: int = option(
         38 * MEBIBYTE, "Bytes for the identities of rows; more go to disk.", Group.EXECUTION, "N"
     )
-    profile: str = _option(
+    profile: str = option(
         "default", "Severities and extra rules: {choices}.", Group.RULES, "PROFILE", seals=True
     )
-    input_format: str = _option(
+    input_format: str = option(
         "auto",
         "The format of the input: {choices}.",
         Group.INPUT,
         "FORMAT",
         former=("--format-name",),
     )
-    exclude: tuple[str, ...] = _option(
+    exclude: tuple[str, ...] = option(
         (), "Skip files in folders whose path or name matches (repeatable).", Group.INPUT, "PATTERN"
     )
-    executor: str = _option(
+    executor: str = option(
         "auto",
         "What runs the work: this process, worker processes, or Dask.",
         Group.EXECUTION,
         choices=("auto", "serial", "pool", "dask"),
     )
-    dask_address: str | None = _option(
+    dask_address: str | None = option(
         None, "The scheduler of a Dask cluster (default: a local cluster).", Group.EXECUTION, "URL"
     )
-    dask_scheduler_file: str | None = _option(
+    dask_scheduler_file: str | None = option(
         None, "The file that the scheduler of the Dask cluster wrote.", Group.EXECUTION, "FILE"
     )
     links: bool = False
-    skip_noise: bool = _option(False, "Skip lines that hold no row, and count them.", Group.INPUT)
-    noise: str | None = _option(
+    skip_noise: bool = option(False, "Skip lines that hold no row, and count them.", Group.INPUT)
+    noise: str | None = option(
         None, "Skip invalid lines that match, and count them.", Group.INPUT, "REGEX"
     )
     routing: RowRouting = RowRouting()
@@ -243,8 +243,8 @@ class Option(NamedTuple):
     text: OptionText
 
 
-def _declared(holder: type[Options] | type[RowRouting]) -> dict[str, Option]:
-    """Return the options that are fields of one of the two classes."""
+def declared_options(holder: type[DataClass]) -> dict[str, Option]:
+    """Return the options that are fields of a class, by name."""
     return {
         name: Option(name, one.type, one.default, one.description)
         for name, one in holder.__data_fields__.items()
@@ -252,8 +252,10 @@ def _declared(holder: type[Options] | type[RowRouting]) -> dict[str, Option]:
     }
 
 
-ROUTING_OPTIONS: Final[Mapping[str, Option]] = MappingProxyType(_declared(RowRouting))
+ROUTING_OPTIONS: Final[Mapping[str, Option]] = MappingProxyType(declared_options(RowRouting))
 """The options that are fields of `Options.routing`."""
 
-OPTIONS: Final[Mapping[str, Option]] = MappingProxyType({**_declared(Options), **ROUTING_OPTIONS})
+OPTIONS: Final[Mapping[str, Option]] = MappingProxyType(
+    {**declared_options(Options), **ROUTING_OPTIONS}
+)
 """Every option by name."""

@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 from evalstream.model.data_class import DataClass, field
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.rule_text import RuleText
+from evalstream.model.sketch import Sketch
 
 
 class Figures(NamedTuple):
@@ -111,7 +112,7 @@ class RunSummary(DataClass):
     A summary with `is_note` is not a run: it describes names that a search did not check, and
     `excluded` counts the names that it excluded.
     `noun` is the plural of what its format counts. `remark` says why a verdict stays open although
-    everything was read.
+    everything was read. `sketch` is there if it was asked for.
     """
 
     file: str | None
@@ -143,6 +144,7 @@ class RunSummary(DataClass):
     excluded: int = 0
     noun: str = "row"
     remark: str | None = None
+    sketch: Sketch | None = None
 
     def count(self, code: str, severity: Severity, times: int) -> None:
         """Count more occurrences of a code."""
@@ -181,6 +183,7 @@ class RunSummary(DataClass):
             "bytes": self.bytes,
             **({} if self.sealed is None else {"sealed": self.sealed}),
             **({} if self.unchanged is None else {"unchanged": self.unchanged}),
+            **({} if self.sketch is None else {"sketch": self.sketch.as_dict()}),
         }
 
 

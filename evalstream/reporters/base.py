@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
 
-from evalstream.model.finding import Finding
+from evalstream.model.data_class import DataClass
+from evalstream.model.finding import Finding, Severity
 from evalstream.model.report import Report
 
 
@@ -13,6 +14,25 @@ class Sink(Protocol):
 
     def write(self, data: str | bytes, /) -> None:
         """Write text, or bytes of UTF-8. Raises OSError."""
+
+
+class Style(DataClass, frozen=True):
+    """How a report for people looks; other reports do not depend on it.
+
+    `width` is that of the terminal in columns, None where the report goes elsewhere: then nothing
+    is shortened. Findings below `min_severity` are counted and not listed. `quiet` leaves the
+    lines about runs alone, and `statistics` adds the number of findings of each rule.
+    """
+
+    width: int | None = None
+    colour: bool = False
+    min_severity: Severity = Severity.WARNING
+    quiet: bool = False
+    statistics: bool = False
+
+
+PLAIN: Final = Style()
+"""A report in a file: no colours, no limit of its width."""
 
 
 class Reporter(Protocol):
@@ -31,8 +51,8 @@ class Reporter(Protocol):
 class ReporterType(Protocol):
     """The class of a reporter that writes a report format."""
 
-    def __call__(self, output: Sink, /) -> Reporter:
-        """Return a reporter that writes to the output."""
+    def __call__(self, output: Sink, style: Style = PLAIN, /) -> Reporter:
+        """Return a reporter that writes to the output in a style."""
 
     def wrote(self, head: bytes, /) -> bool:
         """Tell by its first bytes whether a file is such a report."""

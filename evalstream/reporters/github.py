@@ -7,7 +7,7 @@ from typing import Final
 
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.report import Report
-from evalstream.reporters.base import Sink
+from evalstream.reporters.base import PLAIN, Sink, Style
 from evalstream.reporters.summary import occurrences, run_line, total_lines
 
 LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
@@ -20,7 +20,7 @@ _BEGINNING: Final = re.compile(rb"::(?:error|warning|notice) file=|evalstream: "
 class GithubReporter:
     """Writes each finding as a workflow command as it comes."""
 
-    def __init__(self, output: Sink) -> None:
+    def __init__(self, output: Sink, _: Style = PLAIN) -> None:
         self._output = output
 
     @staticmethod

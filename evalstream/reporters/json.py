@@ -8,7 +8,7 @@ from typing import Final
 from evalstream.model.finding import Finding, FindingList
 from evalstream.model.report import Report
 from evalstream.parsing.json import dumps
-from evalstream.reporters.base import Sink
+from evalstream.reporters.base import PLAIN, Sink, Style
 from evalstream.reporters.summary import closing, outcome
 
 _BEGINNING: Final = re.compile(rb'\{"schema":\d+,"tool":\{"name":"evalstream"')
@@ -17,7 +17,7 @@ _BEGINNING: Final = re.compile(rb'\{"schema":\d+,"tool":\{"name":"evalstream"')
 class JsonReporter:
     """Keeps the findings, since the runs come first, and writes at the end."""
 
-    def __init__(self, output: Sink) -> None:
+    def __init__(self, output: Sink, _: Style = PLAIN) -> None:
         self._output = output
         self._findings = FindingList()
 

@@ -8,7 +8,7 @@ from typing import Final
 from evalstream.model.finding import Finding
 from evalstream.model.report import Report
 from evalstream.parsing.json import dumps
-from evalstream.reporters.base import Sink
+from evalstream.reporters.base import PLAIN, Sink, Style
 from evalstream.reporters.summary import SCHEMA, TOOL
 
 _BEGINNING: Final = re.compile(
@@ -21,7 +21,7 @@ _BEGINNING: Final = re.compile(
 class JsonLinesReporter:
     """Writes each finding as it comes."""
 
-    def __init__(self, output: Sink) -> None:
+    def __init__(self, output: Sink, _: Style = PLAIN) -> None:
         self._output = output
 
     @staticmethod

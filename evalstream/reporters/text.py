@@ -10,7 +10,7 @@ from evalstream.model.report import Report
 from evalstream.model.text import on_one_line
 from evalstream.parsing.json import dumps
 from evalstream.parsing.lazy_regex import LazyPattern
-from evalstream.reporters.base import Sink
+from evalstream.reporters.base import PLAIN, Sink, Style
 from evalstream.reporters.summary import occurrences, result_lines, run_line, total_lines
 
 IN_MEMORY: Final = 1_000
@@ -28,8 +28,8 @@ _BEGINNING: Final = LazyPattern(
 class TextReporter:
     """Keeps the findings by code and writes at the end."""
 
-    def __init__(self, output: Sink) -> None:
-        self._output = output
+    def __init__(self, output: Sink, style: Style = PLAIN) -> None:
+        self._output, self._style = output, style
         self._groups: dict[str, FindingList] = {}
 
     @staticmethod
@@ -61,8 +61,8 @@ class TextReporter:
 class LiveTextReporter:
     """Writes each finding as it comes, and in the end a line per run."""
 
-    def __init__(self, output: Sink) -> None:
-        self._output = output
+    def __init__(self, output: Sink, style: Style = PLAIN) -> None:
+        self._output, self._style = output, style
 
     def finding(self, finding: Finding) -> None:
         """Write one finding, its code before its lines."""

@@ -1,0 +1,66 @@
+"""The style of a report, from the options and from the stream that it goes to."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Final, TextIO
+
+from evalstream.io.overwriting import STDERR
+from evalstream.model.errors import UsageError
+from evalstream.model.finding import Severity
+from evalstream.reporters.base import Style
+from evalstream.reporters.options import TEXT, ReportOptions
+
+FOR_PEOPLE: Final = (TEXT, "concise")
+"""The formats that list infos only if asked to."""
+
+DUMB: Final = "dumb"
+"""The terminal that shows text alone, as TERM names it."""
+
+
+def style_of(options: ReportOptions, standard: str) -> Style:
+    """Return the style of a report that goes to a file or to a standard stream.
+
+    Raises UsageError for options that contradict each other.
+    """
+    stream = sys.stderr if standard == STDERR else sys.stdout
+    is_shown = options.output is None and stream is not None and stream.isatty()
+    return Style(
+        width=_columns(stream) if is_shown else None,
+        colour=_is_coloured(options.color, is_shown=is_shown),
+        min_severity=_lowest(options),
+        quiet=options.quiet,
+        statistics=options.statistics,
+    )
+
+
+def _columns(stream: TextIO) -> int | None:
+    """Return the width of a terminal in columns, None where it does not say it."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given):
+        return int(given)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or None
+    except OSError:
+        return None
+
+
+def _is_coloured(wanted: str, *, is_shown: bool) -> bool:
+    """Tell whether a report has colours. https://no-color.org says what NO_COLOR means."""
+    if wanted != "auto":
+        return wanted == "always"
+    return is_shown and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != DUMB
+
+
+def _lowest(options: ReportOptions) -> Severity:
+    """Return the lowest severity that is listed. Raises UsageError where two options disagree."""
+    if options.verbose and options.quiet:
+        raise UsageError("--verbose and --quiet cannot be combined")
+    if options.verbose and options.min_severity not in (None, Severity.INFO):
+        raise UsageError("--verbose and --min-severity cannot be combined")
+    if options.verbose:
+        return Severity.INFO
+    if options.min_severity is not None:
+        return options.min_severity
+    return Severity.WARNING if (options.form or TEXT) in FOR_PEOPLE else Severity.INFO

@@ -1,0 +1,84 @@
+"""The sketch of a run: what a picture of its rows needs, in a bounded number of bins.
+
+Sketches of parts of a file can be merged in any order. How they are made is in `stats/sketch.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+
+class Histogram(NamedTuple):
+    """How many values lie in each of some adjacent bins.
+
+    On a `linear` scale bin number i, from 0, holds the values from `(first + i) * width` up to the
+    next edge; on a `log` scale from `width ** (first + i)`. `zeros` counts the values of a log
+    scale that are 0.
+    """
+
+    scale: str
+    width: float
+    first: int
+    counts: tuple[int, ...]
+    zeros: int = 0
+
+    def edge(self, number: int) -> float:
+        """Return the lower edge of a bin by its number, from 0; the last bin ends at the next."""
+        at = self.first + number
+        return at * self.width if self.scale == "linear" else self.width**at
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the histogram as the output contract writes it."""
+        return {
+            "scale": self.scale,
+            "width": self.width,
+            "first": self.first,
+            "counts": list(self.counts),
+            **({"zeros": self.zeros} if self.zeros else {}),
+        }
+
+
+class Strip(NamedTuple):
+    """What the rows amount to along the file: each bin stands for `lines` lines, in their order.
+
+    `rows` counts rows, `scored` those with a score, and `scores` adds the scores. `errors`,
+    `warnings` and `infos` count findings.
+    """
+
+    lines: int
+    rows: tuple[int, ...]
+    scored: tuple[int, ...]
+    scores: tuple[float, ...]
+    errors: tuple[int, ...]
+    warnings: tuple[int, ...]
+    infos: tuple[int, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the strip as the output contract writes it."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in self._asdict().items()
+        }
+
+
+class Sketch(NamedTuple):
+    """The sketch of one run; None or absent is what its rows do not say.
+
+    `tokens` has a histogram for each kind of token, by its name: `input`, `output` and others;
+    `latency` is in milliseconds.
+    """
+
+    strip: Strip
+    scores: Histogram | None = None
+    tokens: Mapping[str, Histogram] = {}
+    latency: Histogram | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the sketch as the output contract writes it."""
+        return {
+            "strip": self.strip.as_dict(),
+            "scores": None if self.scores is None else self.scores.as_dict(),
+            "tokens": {name: one.as_dict() for name, one in self.tokens.items()},
+            "latency": None if self.latency is None else self.latency.as_dict(),
+        }

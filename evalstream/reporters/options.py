@@ -1,0 +1,58 @@
+"""The options of a report, each declared once with what users read of it."""
+
+# The annotations are objects, not text, as they are read when the module is imported.
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from evalstream.model.data_class import DataClass
+from evalstream.model.finding import Severity
+from evalstream.model.options import Group, Option, declared_options, option
+from evalstream.reporters import REPORTERS
+
+TEXT: Final = "text"
+"""The default report format."""
+
+
+class ReportOptions(DataClass, frozen=True):
+    """Everything that steers how a report looks and where it goes, in one frozen object."""
+
+    form: str | None = option(
+        None,
+        "Report format (default: text).",
+        Group.REPORT,
+        flags=("--format", "-f"),
+        choices=tuple(REPORTERS),
+    )
+    output: str | None = option(
+        None,
+        "Write the report to this file, complete or not at all; with --pass line by line.",
+        Group.REPORT,
+        "FILE",
+        flags=("--output", "-o"),
+    )
+    min_severity: Severity | None = option(
+        None,
+        "The lowest severity that is listed; others are counted (default: warning in text and "
+        "concise, else info).",
+        Group.REPORT,
+        choices=("error", "warning", "info"),
+    )
+    verbose: bool = option(
+        False, "List infos, too: --min-severity info.", Group.REPORT, flags=("--verbose", "-v")
+    )
+    quiet: bool = option(
+        False, "Show only the lines about runs.", Group.REPORT, flags=("--quiet", "-q")
+    )
+    statistics: bool = option(False, "Show the number of findings of each rule.", Group.REPORT)
+    color: str = option(
+        "auto",
+        "Colours: on a terminal without NO_COLOR, always, or never.",
+        Group.REPORT,
+        choices=("auto", "always", "never"),
+    )
+
+
+REPORT_OPTIONS: Final[Mapping[str, Option]] = MappingProxyType(declared_options(ReportOptions))
+"""The options of a report by name."""
