@@ -1,7 +1,11 @@
 """The integrity gate for LLM-evaluation results: prove or refute a run and its aggregate."""
 
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
+
+if sys.platform == "win32":
+    raise ImportError("evalstream needs Linux or macOS; on Windows, run it in WSL")
 
 from evalstream.model.uninterrupted import uninterrupted
 
