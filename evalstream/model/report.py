@@ -241,7 +241,7 @@ class Report(DataClass):
 
     The findings are those shown (at most `max_findings` per code and run); `counts`, `total`
     and `totals` are always exact. `runs` are in the order of the inputs. `rules` has the texts of
-    the rules that were found, by code.
+    the rules that were found, by code. `threshold` is the lowest severity that fails the check.
     """
 
     runs: Sequence[RunSummary]
@@ -250,6 +250,7 @@ class Report(DataClass):
     exit_code: int
     totals: Totals
     rules: Mapping[str, RuleText] = field(default_factory=dict)
+    threshold: Severity = Severity.ERROR
 
     def __iter__(self) -> Iterator[Finding]:
         """Iterate over the shown findings in their order."""

@@ -1,0 +1,68 @@
+"""Findings by the file that they are about, in a temporary database that spills to disk."""
+
+from __future__ import annotations
+
+import pickle
+import sqlite3
+import weakref
+from collections.abc import Iterator, Sequence
+
+from evalstream.model.finding import Finding, Severity
+
+
+class FindingsByFile:
+    """Keeps the first findings of each rule and severity about each file.
+
+    `most` is how many of a rule and severity are kept for a file. Findings of one file come in a
+    row, and once more where runs are compared; then as many are kept again.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._file: str | None = None
+        self._counts: dict[tuple[str, Severity], int] = {}
+        self._base = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        weakref.finalize(self, self._base.close)
+        self._base.executescript(
+            """
+            PRAGMA journal_mode = OFF;
+            PRAGMA synchronous = OFF;
+            CREATE TABLE findings (number INTEGER PRIMARY KEY, file BLOB, finding BLOB);
+            CREATE INDEX files ON findings (file);
+            CREATE TABLE shown (file BLOB PRIMARY KEY) WITHOUT ROWID;
+            BEGIN;
+            """
+        )
+
+    def add(self, finding: Finding) -> None:
+        """Keep a finding, unless enough like it are kept."""
+        if finding.file != self._file:
+            self._file, self._counts = finding.file, {}
+        kind = finding.code, finding.severity
+        count = self._counts.get(kind, 0)
+        if count < self._most:
+            self._counts[kind] = count + 1
+            row = (_key(finding.file), pickle.dumps(tuple(finding)))
+            self._base.execute("INSERT INTO findings (file, finding) VALUES (?, ?)", row)
+
+    def of(self, files: Sequence[str]) -> Iterator[Finding]:
+        """Iterate over what is kept about some files, in order."""
+        for key in map(_key, files):
+            self._base.execute("INSERT OR IGNORE INTO shown VALUES (?)", (key,))
+            query = "SELECT finding FROM findings WHERE file = ? ORDER BY number"
+            for (data,) in self._base.execute(query, (key,)):
+                yield Finding(*pickle.loads(data))  # noqa: S301 - our own temporary database
+
+    def other_files(self) -> list[str]:
+        """Return the files whose findings were not asked for, in the order of their findings."""
+        query = """SELECT file FROM findings WHERE file NOT IN (SELECT file FROM shown)
+            GROUP BY file ORDER BY min(number)"""
+        return [_name(key) for (key,) in self._base.execute(query)]
+
+
+def _key(file: str) -> bytes:
+    return file.encode(errors="surrogatepass")
+
+
+def _name(key: bytes) -> str:
+    return key.decode(errors="surrogatepass")
