@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import sqlite3
 import weakref
 from collections.abc import Iterator, Sequence
 
@@ -18,6 +17,8 @@ class FindingsByFile:
     """
 
     def __init__(self, most: int) -> None:
+        import sqlite3  # it takes 5 ms, also where a file is only to be recognised
+
         self._most = most
         self._file: str | None = None
         self._counts: dict[tuple[str, Severity], int] = {}

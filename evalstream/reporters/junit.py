@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from html import escape
 from typing import Final
-from xml.sax.saxutils import escape, quoteattr
 
 from evalstream.model.finding import Finding
 from evalstream.model.report import Report, RunSummary
@@ -132,9 +132,9 @@ def _properties(run: RunSummary) -> list[tuple[str, str]]:
 
 
 def _attributes(values: dict[str, str]) -> str:
-    return "".join(f" {key}={quoteattr(visible(value))}" for key, value in values.items())
+    return "".join(f' {key}="{escape(visible(value))}"' for key, value in values.items())
 
 
 def _text(text: str) -> str:
     """Return lines as XML; what does not print is escaped, as XML cannot hold all of it."""
-    return escape("\n".join(map(visible, text.split("\n"))))
+    return escape("\n".join(map(visible, text.split("\n"))), quote=False)

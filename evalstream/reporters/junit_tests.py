@@ -1,4 +1,4 @@
-"""The tests of a JUnit report: the verdict, what was verified, and the rules that found something."""
+"""The tests of a JUnit report: the verdict, what was verified, and the rules with findings."""
 
 from __future__ import annotations
 

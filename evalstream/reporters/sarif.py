@@ -233,7 +233,6 @@ def _message(finding: Finding) -> str:
 def _properties(finding: Finding) -> dict[str, Any]:
     """Return what SARIF has no place for; an offset counts unpacked bytes, so a region cannot."""
     named = {
-        "pointer": "pointer",
         "keyword": "keyword",
         "offset": "offset",
         "sample_id": "sampleId",
