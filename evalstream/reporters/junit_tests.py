@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from evalstream.model.finding import Finding, Severity
@@ -38,7 +38,7 @@ def tests_of(run: RunSummary, findings: Iterable[Finding], report: Report) -> It
     """Iterate over the tests of a run; the findings are about its files."""
     yield _verdict(run)
     yield from _verified(run)
-    yield from rule_tests(findings, run.counts, report)
+    yield from rule_tests(findings, run, report)
 
 
 def _verdict(run: RunSummary) -> Test:
@@ -124,12 +124,14 @@ class _Group:
 
 
 def rule_tests(
-    findings: Iterable[Finding], counts: Mapping[str, int] | None, report: Report
+    findings: Iterable[Finding], run: RunSummary | None, report: Report
 ) -> Iterator[Test]:
     """Iterate over the tests of the rules that found something.
 
-    `counts` are those of a run, by code; it is None where the findings belong to no run.
+    They are those of a run, or without one those of all findings.
     """
+    counts = None if run is None else run.counts
+    worst = max(run.severities, default=Severity.ERROR) if run else Severity.ERROR
     groups: dict[str, _Group] = {}
     for finding in findings:
         if counts is None or finding.code in counts:
@@ -137,8 +139,9 @@ def rule_tests(
             group.add(finding)
     for code in sorted(groups if counts is None else counts):
         text = report.rules.get(code)
-        # Where the findings are not listed, as with --min-severity, the rule's own severity counts.
-        unlisted = _Group(text.name if text else "", _severity(text.severity if text else ""))
+        # Where the findings are not listed, as with --min-severity, their severity is not known.
+        own = _severity(text.severity if text else "")
+        unlisted = _Group(text.name if text else "", min(own, worst))
         count = None if counts is None else counts[code]
         yield _rule_test(code, groups.get(code, unlisted), count, report)
 
