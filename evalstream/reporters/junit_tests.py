@@ -131,7 +131,7 @@ def rule_tests(
     They are those of a run, or without one those of all findings.
     """
     counts = None if run is None else run.counts
-    worst = max(run.severities, default=Severity.ERROR) if run else Severity.ERROR
+    worst = max(run.severities, default=Severity.ERROR) if run is not None else Severity.ERROR
     groups: dict[str, _Group] = {}
     for finding in findings:
         if counts is None or finding.code in counts:
