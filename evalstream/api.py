@@ -167,7 +167,26 @@ def merge(parts: Sequence[Input], *, reporter: Reporter | None = None) -> Report
             f"{whole[0].path}: its options make no sense; nothing was merged"
         ) from error
     findings = _Findings(reporter)
-    return findings.report(*merge_many(whole, options, findings.show), options.threshold)
+    return findings.report(*merge_many(whole, options, findings.show))
+
+
+def read_report(files: Input | Sequence[Input], *, reporter: Reporter | None = None) -> Report:
+    """Read a report that `check` wrote as jsonl or json, or merge all parts of a batch.
+
+    `-` is standard input. The report is the one that was written: its findings are those that were
+    shown, and its exit code is that of the check. Raises CannotCheck that names the line where the
+    report is truncated, damaged or not one of evalstream; UsageError; OSError.
+    """
+    from evalstream.batch.stored_report import are_parts, read_stored
+    from evalstream.model.data_class import replace
+
+    given: Sequence[Input] = [files] if isinstance(files, (str, os.PathLike)) else files
+    paths = [os.fspath(path) for path in given]
+    if are_parts(paths):
+        return merge(paths, reporter=reporter)
+    findings = _Findings(reporter)
+    report = read_stored(paths[0], findings.show)
+    return findings.finished(replace(report, findings=findings.kept))
 
 
 class _Findings:
@@ -175,7 +194,7 @@ class _Findings:
 
     def __init__(self, reporter: Reporter | None) -> None:
         self.reporter = reporter
-        self._kept = FindingList()
+        self.kept = FindingList()
         self._shown = 0
 
     def show(self, finding: Finding) -> None:
@@ -184,14 +203,16 @@ class _Findings:
         if self.reporter is not None:
             self.reporter.finding(finding)
         else:
-            self._kept.append(finding)
+            self.kept.append(finding)
 
-    def report(self, runs: Sequence[RunSummary], totals: Totals, threshold: Severity) -> Report:
+    def report(self, runs: Sequence[RunSummary], totals: Totals) -> Report:
         """Return the report, and let the reporter write it."""
         found = (code for code in sorted(totals.counts) if code in CATALOGUE)
         texts = {code: CATALOGUE[code].text() for code in found}
-        ended = exit_code(totals)
-        report = Report(runs, self._kept, self._shown, ended, totals, texts, threshold)
+        return self.finished(Report(runs, self.kept, self._shown, exit_code(totals), totals, texts))
+
+    def finished(self, report: Report) -> Report:
+        """Let the reporter write the report."""
         if self.reporter is not None:
             self.reporter.finish(report)
         return report
@@ -225,8 +246,7 @@ def _check(
     try:
         first = list(islice(found, 2))
         if len(first) == 1 and ledger is None and part is None:
-            alone = _check_alone(first[0], options, findings, progress=progress)
-            return findings.report(*alone, options.threshold)
+            return findings.report(*_check_alone(first[0], options, findings, progress=progress))
         from evalstream.batch.batch import check_many
 
         runs = chain(first, found)
@@ -239,7 +259,7 @@ def _check(
             shard=part,
             progress=progress,
         )
-        return findings.report(*outcome, options.threshold)
+        return findings.report(*outcome)
     finally:
         if options.executor == "dask":
             from evalstream.executors.dask.backend import leave

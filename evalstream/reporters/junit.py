@@ -105,7 +105,8 @@ def _test(suite: str, test: Test) -> str:
     """Return a test as XML. GitLab groups tests by their class name."""
     head = f"    <testcase{_attributes({'name': test.name, 'classname': suite})}"
     if test.outcome == PASSED:
-        inner = f"<system-out>{_text(test.text)}</system-out>" if test.text else ""
+        text = _text("\n".join(filter(None, [test.message, test.text])))
+        inner = f"<system-out>{text}</system-out>" if text else ""
     elif test.outcome == SKIPPED:
         inner = f"<skipped>{_text(test.message)}</skipped>"
     else:

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.report import NOT_CHECKED, Report, RunSummary
+from evalstream.model.rule_text import RuleText
 from evalstream.model.run import MAIN_FORMAT
 from evalstream.model.text import counted
 from evalstream.reporters.describe import cut, name_of, values_of, visible
@@ -110,14 +111,12 @@ def _claims(run: RunSummary) -> Test:
 class _Group:
     """The findings of one rule about some files: as many lines as are listed."""
 
-    def __init__(self, name: str, worst: Severity) -> None:
-        self.name, self.worst = name, worst
-        self.occurrences = 0
+    def __init__(self, name: str) -> None:
+        self.name, self.occurrences = name, 0
         self.lines: list[str] = []
 
     def add(self, finding: Finding) -> None:
         """List a finding while there is room."""
-        self.worst = max(self.worst, finding.severity)
         if len(self.lines) < MOST_FINDINGS:
             self.lines.append(_line(finding))
             self.occurrences += finding.occurrences
@@ -131,23 +130,22 @@ def rule_tests(
     They are those of a run, or without one those of all findings.
     """
     counts = None if run is None else run.counts
-    worst = max(run.severities, default=Severity.ERROR) if run is not None else Severity.ERROR
+    failing = {} if run is None else run.failing
     groups: dict[str, _Group] = {}
     for finding in findings:
         if counts is None or finding.code in counts:
-            group = groups.setdefault(finding.code, _Group(finding.name, finding.severity))
-            group.add(finding)
+            groups.setdefault(finding.code, _Group(finding.name)).add(finding)
     for code in sorted(groups if counts is None else counts):
         text = report.rules.get(code)
-        # Where the findings are not listed, as with --min-severity, their severity is not known.
-        own = _severity(text.severity if text else "")
-        unlisted = _Group(text.name if text else "", min(own, worst))
-        count = None if counts is None else counts[code]
-        yield _rule_test(code, groups.get(code, unlisted), count, report)
+        group = groups.get(code, _Group(text.name if text else ""))
+        test = _rule_test(code, group, None if counts is None else counts[code], text)
+        outcome = ERROR if code in NOT_CHECKED else FAILURE if code in failing else PASSED
+        yield test._replace(outcome=outcome)
 
 
-def _rule_test(code: str, group: _Group, count: int | None, report: Report) -> Test:
-    lines, text = list(group.lines), report.rules.get(code)
+def _rule_test(code: str, group: _Group, count: int | None, text: RuleText | None) -> Test:
+    """Return the test of a rule with its findings, of which there are `count`, if that is known."""
+    lines = list(group.lines)
     message = counted(group.occurrences if count is None else count, "finding")
     if count is None and len(lines) == MOST_FINDINGS:
         message = f"{message} or more"
@@ -155,15 +153,7 @@ def _rule_test(code: str, group: _Group, count: int | None, report: Report) -> T
         lines.append(f"… and {count - group.occurrences:,} more")
     if text and text.fix:
         lines.append(f"fix: {visible(text.fix)}")
-    name, body = f"{code} {group.name}".rstrip(), "\n".join(lines)
-    if group.worst < report.threshold:
-        return Test(name, text=f"{message}\n{body}")
-    return Test(name, ERROR if code in NOT_CHECKED else FAILURE, message, code, body)
-
-
-def _severity(label: str) -> Severity:
-    """Return a severity by its label; where it is not known, the worst is assumed."""
-    return next((one for one in Severity if one.label == label), Severity.ERROR)
+    return Test(f"{code} {group.name}".rstrip(), PASSED, message, code, "\n".join(lines))
 
 
 def _line(finding: Finding) -> str:

@@ -210,7 +210,7 @@ def _rule(code: str, text: RuleText) -> dict[str, Any]:
         "name": text.name,
         "shortDescription": {"text": cut(text.summary, DESCRIPTION)},
         "fullDescription": {"text": cut(" ".join(found.split()), DESCRIPTION)},
-        "help": {"text": text.help, **markdown},
+        "help": {"text": text.help or text.summary, **markdown},
         **({"defaultConfiguration": {"level": level}} if level else {}),
     }
 
