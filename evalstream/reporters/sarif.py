@@ -2,6 +2,7 @@
 
 `partialFingerprints` come from the code, the file, the JSON Pointer and the sample id, not from the
 line, so that an alert keeps its identity when rows are added above it; equal findings are numbered.
+GitHub's upload action keeps them, and warns that it would compute others from the lines.
 The report stays below the limits of GitHub (25,000 results, 10 MB compressed): errors are kept
 before warnings, and warnings before infos. `toolExecutionNotifications` have the line of each run,
 with what was verified, and say how many findings were left out. File names are relative to

@@ -34,6 +34,7 @@ from evalstream.model.data_class import replace
 from evalstream.model.finding import MORE, Finding, Severity
 from evalstream.model.report import Report, RunSummary, Totals, Verified
 from evalstream.reporters.describe import name_of, visible
+from evalstream.reporters.jsonl import JsonLinesReporter
 from evalstream.reporters.junit import JunitReporter
 
 STRUCTURE: Final[dict[str, tuple[set[str], set[str], list[str]]]] = {
@@ -323,6 +324,23 @@ def test_values_are_hidden_if_asked(tmp_path: Path) -> None:
         with Output(str(report)) as output:
             evalstream.check(rows, reporter=JunitReporter(output), show_values=show_values)
         assert (secret in report.read_text()) is show_values
+
+
+def test_a_stored_report_fails_what_the_check_failed(tmp_path: Path) -> None:
+    rows, stored = tmp_path / "run.jsonl", tmp_path / "report.jsonl"
+    rows.write_bytes((EXAMPLES / "run.jsonl").read_bytes())
+    with Output(str(stored)) as output:
+        evalstream.check(rows, reporter=JsonLinesReporter(output), strict=True)
+    for is_stored in (False, True):
+        with Output(str(tmp_path / "report.xml")) as output:
+            reporter = JunitReporter(output)
+            if is_stored:
+                evalstream.read_report(stored, reporter=reporter)
+            else:
+                evalstream.check(rows, reporter=reporter, strict=True)
+        (suite,) = ET.parse(tmp_path / "report.xml").getroot()
+        failed = [one.attrib["name"] for one in suite if one.find("failure") is not None]
+        assert failed == ["verdict", "ES506 unsealed"]
 
 
 @settings(max_examples=100, deadline=None)
