@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from evalstream.model.finding import Finding, Severity
 
@@ -30,7 +30,7 @@ class FindingsByFile:
             PRAGMA synchronous = OFF;
             CREATE TABLE findings (number INTEGER PRIMARY KEY, file BLOB, finding BLOB);
             CREATE INDEX files ON findings (file);
-            CREATE TABLE shown (file BLOB PRIMARY KEY) WITHOUT ROWID;
+            CREATE TABLE claimed (file BLOB PRIMARY KEY) WITHOUT ROWID;
             BEGIN;
             """
         )
@@ -46,17 +46,19 @@ class FindingsByFile:
             row = (_key(finding.file), pickle.dumps(tuple(finding)))
             self._base.execute("INSERT INTO findings (file, finding) VALUES (?, ?)", row)
 
-    def of(self, files: Sequence[str]) -> Iterator[Finding]:
-        """Iterate over what is kept about some files, in order."""
-        for key in map(_key, files):
-            self._base.execute("INSERT OR IGNORE INTO shown VALUES (?)", (key,))
-            query = "SELECT finding FROM findings WHERE file = ? ORDER BY number"
-            for (data,) in self._base.execute(query, (key,)):
-                yield Finding(*pickle.loads(data))  # noqa: S301 - our own temporary database
+    def claim(self, file: str) -> None:
+        """Note that a file belongs to a run, whether it has findings or not."""
+        self._base.execute("INSERT OR IGNORE INTO claimed VALUES (?)", (_key(file),))
 
-    def other_files(self) -> list[str]:
-        """Return the files whose findings were not asked for, in the order of their findings."""
-        query = """SELECT file FROM findings WHERE file NOT IN (SELECT file FROM shown)
+    def of(self, file: str) -> Iterator[Finding]:
+        """Iterate over what is kept about a file, in order."""
+        query = "SELECT finding FROM findings WHERE file = ? ORDER BY number"
+        for (data,) in self._base.execute(query, (_key(file),)):
+            yield Finding(*pickle.loads(data))  # noqa: S301 - our own temporary database
+
+    def unclaimed(self) -> list[str]:
+        """Return the files that belong to no run, in the order of their findings."""
+        query = """SELECT file FROM findings WHERE file NOT IN (SELECT file FROM claimed)
             GROUP BY file ORDER BY min(number)"""
         return [_name(key) for (key,) in self._base.execute(query)]
 

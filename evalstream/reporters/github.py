@@ -65,7 +65,7 @@ class GithubReporter:
         for line in total_lines(report):
             self._output.write(f"evalstream: {line}\n")
         if max(self._counts.values()) > MOST_SHOWN:
-            counts = " and ".join(
+            counts = ", ".join(
                 counted(count, LEVELS[one]) for one, count in self._counts.items() if count
             )
             self._output.write(

@@ -57,10 +57,17 @@ class JunitReporter:
         self._output.write(
             '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="evalstream">\n'
         )
+        failing: set[str] = set()
         for run in report.runs:
-            self._write_run(run, report)
-        for file in self._findings.other_files():
-            tests = list(rule_tests(self._findings.of([file]), None, report))
+            failing.update(run.failing)
+            for file in _files(run):
+                self._findings.claim(file)
+        others = self._findings.unclaimed()
+        for run in report.runs:
+            tests = list(tests_of(run, self._found(run, others), report))
+            self._write_suite(run_name(run), tests, _properties(run), run.seconds)
+        for file in others:
+            tests = list(rule_tests(self._findings.of(file), None, failing, report))
             self._write_suite(name_of(file), tests, [])
         lines = list(total_lines(report))
         if report.totals.unreached or not report.totals.runs:
@@ -68,10 +75,21 @@ class JunitReporter:
             self._write_suite("evalstream", [Test("verdict", ERROR, message)], [])
         self._output.write("</testsuites>\n")
 
-    def _write_run(self, run: RunSummary, report: Report) -> None:
-        files = [name for name in (run.file, run.aggregate, run.inputs) if name is not None]
-        tests = list(tests_of(run, self._findings.of(files), report))
-        self._write_suite(run_name(run), tests, _properties(run), run.seconds)
+    def _found(self, run: RunSummary, others: list[str]) -> list[Finding]:
+        """Return the findings about the files of a run.
+
+        Where the run is a folder, as in evalguard, they are about files below it, which are taken
+        out of the `others`, files of no run.
+        """
+        found = [finding for file in _files(run) for finding in self._findings.of(file)]
+        if run.file is None or run.counts.keys() <= {finding.code for finding in found}:
+            return found
+        for file in others.copy():
+            below = list(self._findings.of(file)) if _is_below(file, run.file) else []
+            if below and run.counts.keys() >= {finding.code for finding in below}:
+                others.remove(file)
+                found += below
+        return found
 
     def _write_suite(
         self,
@@ -99,6 +117,16 @@ class JunitReporter:
         for test in tests:
             self._output.write(_test(name, test))
         self._output.write("  </testsuite>\n")
+
+
+def _files(run: RunSummary) -> list[str]:
+    return [name for name in (run.file, run.aggregate, run.inputs) if name is not None]
+
+
+def _is_below(file: str, folder: str) -> bool:
+    if folder == ".":
+        return not file.startswith(("/", "../"))
+    return file.startswith(folder.rstrip("/") + "/")
 
 
 def _test(suite: str, test: Test) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from evalstream.model.finding import Finding, Severity
@@ -39,7 +39,7 @@ def tests_of(run: RunSummary, findings: Iterable[Finding], report: Report) -> It
     """Iterate over the tests of a run; the findings are about its files."""
     yield _verdict(run)
     yield from _verified(run)
-    yield from rule_tests(findings, run, report)
+    yield from rule_tests(findings, run.counts, run.failing, report)
 
 
 def _verdict(run: RunSummary) -> Test:
@@ -123,14 +123,16 @@ class _Group:
 
 
 def rule_tests(
-    findings: Iterable[Finding], run: RunSummary | None, report: Report
+    findings: Iterable[Finding],
+    counts: Mapping[str, int] | None,
+    failing: Collection[str],
+    report: Report,
 ) -> Iterator[Test]:
     """Iterate over the tests of the rules that found something.
 
-    They are those of a run, or without one those of all findings.
+    `counts` are those of a run, by code, or None for findings that belong to no run. `failing`
+    are the codes of findings that fail a run.
     """
-    counts = None if run is None else run.counts
-    failing = {} if run is None else run.failing
     groups: dict[str, _Group] = {}
     for finding in findings:
         if counts is None or finding.code in counts:

@@ -108,7 +108,7 @@ def test_the_log_says_how_many_annotations_github_shows() -> None:
     last = render(GithubReporter, Case([*many, ABSENT], [failed_run()])).splitlines()[-1]
     assert last == (
         "evalstream: GitHub shows at most 10 annotations of a level and step; "
-        "the log has 11 errors and 1 warning"
+        "the log has 11 errors, 1 warning"
     )
     few = render(GithubReporter, Case(many[:10], [failed_run()]))
     assert "at most" not in few

@@ -291,6 +291,27 @@ def test_findings_about_no_run_are_shown() -> None:
     assert text_of(many, "ES507 orphaned-file").startswith("20 findings or more")
 
 
+@pytest.mark.parametrize("folder", [".", "..", "x/y", "/x"])
+def test_findings_below_a_run_that_is_a_folder_belong_to_it(folder: str) -> None:
+    root = "" if folder == "." else f"{folder}/"
+    run = RunSummary(folder, None, "evalguard", rows=2, verdict="failed")
+    run.count("EVG401", Severity.ERROR, 2)
+    run.failing = {"EVG401": 2}
+    wrong = finding("EVG401", "unsound-report", Severity.ERROR, "no", file=f"{root}reports/a.yaml")
+    other = finding("ES103", "invalid-json", Severity.ERROR, "no", file=f"{root}b.jsonl")
+    case = Case([wrong, wrong._replace(file=f"{root}reports/b.yaml"), other], [run])
+    assert outcomes(case) == {"verdict": "failure", "EVG401 unsound-report": "failure"}
+    assert f"{root}reports/b.yaml: error: no" in text_of(case, "EVG401 unsound-report")
+    assert [suite.attrib["name"] for suite in parsed(case)] == [folder, f"{root}b.jsonl"]
+
+
+def test_findings_about_no_run_fail_if_those_of_a_run_do() -> None:
+    run = failed_run()
+    run.failing = {"ES202": 4}
+    other = TYPE._replace(file="elsewhere.jsonl")
+    assert outcomes(Case([other], [run]), 1) == {"ES202 wrong-type": "failure"}
+
+
 def test_findings_between_runs_belong_to_their_run() -> None:
     first, second = sound_run("a", "a.json"), sound_run("b", "b.json")
     for run in (first, second):
