@@ -60,8 +60,7 @@ class GithubReporter:
         for finding in self._in_order():
             self._output.write(self._annotation(finding, report))
         for run in report.runs:
-            # The prefix keeps a file name from being read as a workflow command.
-            self._output.write(f"evalstream: {_text(run_line(run))}\n")
+            self._output.write(f"evalstream: {_plain(run_line(run))}\n")
         for line in total_lines(report):
             self._output.write(f"evalstream: {line}\n")
         if max(self._counts.values()) > MOST_SHOWN:
@@ -98,6 +97,14 @@ class GithubReporter:
             lines.append(f"fix: {text.fix}")
         message = _text("\n".join(map(visible, lines)))
         return f"::{LEVELS[finding.severity]} {place},title={title}::{message}\n"
+
+
+def _plain(text: str) -> str:
+    """Return a text for a line that is not a workflow command and begins with a prefix.
+
+    The older form of commands, `##[name]`, is read anywhere in a line.
+    """
+    return visible(text).replace("##[", "## [")
 
 
 def _text(text: str) -> str:

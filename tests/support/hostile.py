@@ -13,6 +13,7 @@ PIECES: Final = (
     "&lt;",
     "::error file=x::y",
     "%0A::warning::z",
+    "##[add-mask]",
     "\n",
     "\r\n",
     "\x00",

@@ -49,6 +49,7 @@ def annotations(case: Case) -> list[tuple[str, ...]]:
         match = COMMAND.fullmatch(line)
         if match is None:
             assert line.startswith("evalstream: ")
+            assert "##[" not in line
         else:
             found.append(tuple(unescaped(part or "") for part in match.groups()))
     return found
@@ -264,6 +265,12 @@ def test_a_summary_that_cannot_be_written_is_a_warning(
     warned = capsys.readouterr().err
     assert warned.startswith("evalstream: cannot write the job summary /") is bool(name)
     assert warned.count("\n") == bool(name)
+
+
+def test_a_file_name_is_not_a_command_of_the_older_form() -> None:
+    run = RunSummary("##[stop-commands]x%.jsonl", None, "eee", verdict="passed", rows=1)
+    (line,) = render(GithubReporter, Case([], [run])).splitlines()
+    assert line == "evalstream: ## [stop-commands]x%.jsonl: passed: 1 row, no findings"
 
 
 def test_the_environment_is_read_where_the_reporter_is_made(
