@@ -7,6 +7,7 @@ from typing import Any
 from evalstream.formats.registry import FORMATS
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.report import Figures, ResultSummary, RunSummary, Verified
+from evalstream.model.sketch import Sketch
 
 _SEVERITIES = {severity.label: severity for severity in Severity}
 
@@ -41,7 +42,7 @@ def encode_run(summary: RunSummary) -> dict[str, Any]:
 
 def decode_run(encoded: dict[str, Any]) -> RunSummary:
     """Return a run from its JSON. Raises KeyError or TypeError if it is not valid."""
-    checksum = encoded["checksum"]
+    checksum, sketch = encoded["checksum"], encoded.get("sketch")
     return RunSummary(
         file=encoded["file"],
         aggregate=encoded["aggregate"],
@@ -69,6 +70,7 @@ def decode_run(encoded: dict[str, Any]) -> RunSummary:
         excluded=encoded.get("excluded", 0),
         noun=FORMATS[encoded["format"]].noun,
         remark=encoded.get("remark"),
+        sketch=None if sketch is None else Sketch.from_dict(sketch),
     )
 
 

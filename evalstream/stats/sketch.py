@@ -1,0 +1,193 @@
+"""Collect the sketch of a run: any cut into blocks, in any order, gives the same one.
+
+A block does not know the number of its first line, so it says what each of its lines amounts to,
+in a few bytes; a total puts this into bins.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from evalstream.model.finding import Severity
+from evalstream.model.sketch import LINEAR, LOG, Sketch, Strip
+from evalstream.stats.bins import Bins, sketched
+from evalstream.stats.score_sums import FRACTION_BITS, fixed
+
+MOST_COLUMNS: Final = 120
+"""Columns of a strip at most; from the second line on there are at least half as many."""
+
+SCORES: Final = "scores"
+LATENCY: Final = "latency"
+"""The names of the bins that are not of tokens."""
+
+DIGITS: Final = 9
+"""Significant digits of a sum of scores."""
+
+_MOST_AT_ONCE: Final = 255
+"""What a byte counts; a line with more findings is listed."""
+
+
+class RowFigures(NamedTuple):
+    """What a row says of itself, each of any JSON type: its score, milliseconds, and tokens."""
+
+    score: Any = None
+    latency: Any = None
+    tokens: Sequence[tuple[str, Any]] = ()
+
+
+class BlockSketch(NamedTuple):
+    """What the lines of a block amount to; lines count from 0 within the block.
+
+    `rows` has a 1 for each line that is a row, else a 0. `found` counts findings by line for each
+    severity that occurs, and `many` lists severity, line and count beside that. `scored` are the
+    lines with a score, ascending, and `scores` their scores.
+    """
+
+    rows: bytes
+    found: Mapping[Severity, bytes]
+    many: Sequence[tuple[Severity, int, int]]
+    scored: array[int]
+    scores: array[float]
+    bins: Mapping[str, Bins]
+
+
+class BlockSketcher:
+    """Collects the sketch of a block of at most so many lines; lines count from 1."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._rows = bytearray(most)
+        self._found: dict[Severity, bytearray] = {}
+        self._many: list[tuple[Severity, int, int]] = []
+        self._scored, self._scores, self._latency = array("Q"), array("d"), array("d")
+        self._tokens: dict[str, array[float]] = {}
+
+    def note(self, line: int, severity: Severity, times: int) -> None:
+        """Count findings of a line."""
+        found = self._found.get(severity)
+        if found is None:
+            found = self._found[severity] = bytearray(self._most)
+        if found[line - 1] + times > _MOST_AT_ONCE:
+            self._many.append((severity, line - 1, times))
+        else:
+            found[line - 1] += times
+
+    def row(self, line: int, figures: RowFigures | None) -> None:
+        """Add a row, after those before it; without figures it says nothing that is certain."""
+        self._rows[line - 1] = 1
+        if figures is None:
+            return
+        score = sketched(figures.score)
+        if score is not None:
+            self._scored.append(line - 1)
+            self._scores.append(score)
+        latency = _amount(figures.latency)
+        if latency is not None:
+            self._latency.append(latency)
+        for name, value in figures.tokens:
+            number = _amount(value)
+            if number is not None:
+                self._tokens.setdefault(name, array("d")).append(number)
+
+    def block(self, lines: int) -> BlockSketch:
+        """Return the sketch of the block, which has so many lines."""
+        numbers = {SCORES: self._scores, LATENCY: self._latency, **self._tokens}
+        bins = {}
+        for name, some in numbers.items():
+            if some:
+                bins[name] = Bins(LINEAR if name == SCORES else LOG)
+                bins[name].add(Counter(some))
+        found = {severity: bytes(counts[:lines]) for severity, counts in self._found.items()}
+        rows = bytes(self._rows[:lines])
+        return BlockSketch(rows, found, self._many, self._scored, self._scores, bins)
+
+
+def _amount(value: Any) -> float | None:
+    """Return a number of tokens or milliseconds, which true and false are not."""
+    return None if value.__class__ is bool else sketched(value)
+
+
+class SketchTotal:
+    """The sketch of a run while its blocks come, in any order; bounded for any number of rows.
+
+    Sums of scores are whole numbers of a tiny unit, so that they are exact.
+    """
+
+    def __init__(self) -> None:
+        self.lines = 0
+        self._has_blocks = False
+        self._doublings = 0
+        self._columns: list[list[int]] = [[] for _ in _COLUMNS]
+        self._bins: dict[str, Bins] = {}
+
+    def take(self, block: BlockSketch, before: int) -> None:
+        """Add a block that begins after so many lines."""
+        end = before + len(block.rows)
+        if end == before:
+            return
+        self._has_blocks = True
+        self._reach(end)
+        for column in range(before >> self._doublings, ((end - 1) >> self._doublings) + 1):
+            start = max(column << self._doublings, before) - before
+            stop = min((column + 1) << self._doublings, end) - before
+            self._add(column, block, start, stop)
+        for severity, line, times in block.many:
+            self._columns[_OF[severity]][(before + line) >> self._doublings] += times
+        for name, bins in block.bins.items():
+            self._bins.setdefault(name, Bins(bins.scale)).merge(bins)
+
+    def note(self, line: int, severity: Severity, times: int) -> None:
+        """Count findings of a line that a block cannot know; lines count from 1."""
+        self._reach(line)
+        self._columns[_OF[severity]][(line - 1) >> self._doublings] += times
+
+    def sketch(self) -> Sketch | None:
+        """Return the sketch so far, or None if there was no block with a line."""
+        if not self._has_blocks:
+            return None
+        rows, scored, scores, errors, warnings, infos = map(tuple, self._columns)
+        sums = tuple(map(_rounded, scores))
+        width, total = 1 << self._doublings, self.lines
+        strip = Strip(width, rows, scored, sums, errors, warnings, infos, total)
+        shown = {name: bins.histogram() for name, bins in sorted(self._bins.items())}
+        scale, latency = shown.pop(SCORES, None), shown.pop(LATENCY, None)
+        tokens = {name: one for name, one in shown.items() if one is not None}
+        return Sketch(strip, scale, tokens, latency)
+
+    def _add(self, column: int, block: BlockSketch, start: int, stop: int) -> None:
+        """Add some lines of a block to a column."""
+        first, last = (bisect_left(block.scored, place) for place in (start, stop))
+        columns = self._columns
+        columns[_ROWS][column] += block.rows.count(1, start, stop)
+        columns[_SCORED][column] += last - first
+        for score, times in Counter(block.scores[first:last]).items():
+            columns[_SCORES][column] += (fixed(score) or 0) * times
+        for severity, found in block.found.items():
+            columns[_OF[severity]][column] += sum(found[start:stop])
+
+    def _reach(self, lines: int) -> None:
+        """Make columns for so many lines, and join them as long as there are too many."""
+        self.lines = max(self.lines, lines)
+        while (self.lines - 1) >> self._doublings >= MOST_COLUMNS:
+            self._doublings += 1
+            for column in self._columns:
+                odd = [*column[1::2], 0]
+                column[:] = [one + odd[place] for place, one in enumerate(column[::2])]
+        missing = ((self.lines - 1) >> self._doublings) + 1 - len(self._columns[_ROWS])
+        for column in self._columns:
+            column.extend([0] * missing)
+
+
+_COLUMNS: Final = ("rows", "scored", "scores", "errors", "warnings", "infos")
+_ROWS, _SCORED, _SCORES = range(3)
+_OF: Final = {Severity.ERROR: 3, Severity.WARNING: 4, Severity.INFO: 5}
+"""The places of the columns of a strip."""
+
+
+def _rounded(units: int) -> float:
+    """Return a sum of scores with a fixed number of digits."""
+    return float(f"{units / (1 << FRACTION_BITS):.{DIGITS}g}")
