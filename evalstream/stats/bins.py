@@ -37,7 +37,7 @@ def sketched(value: object) -> float | None:
         number = float(value)
     except OverflowError:
         return None
-    return number if abs(number) <= LARGEST else None
+    return number if -LARGEST <= number <= LARGEST else None
 
 
 class Bins(DataClass):
@@ -54,11 +54,13 @@ class Bins(DataClass):
     zeros: int = 0
 
     def add(self, numbers: Mapping[float, int]) -> None:
-        """Add numbers of a usual size, each with how often it occurs."""
+        """Add numbers, each with how often it occurs; those of no usual size are left out."""
         index = _linear_index if self.scale == LINEAR else _log_index
         for number, times in numbers.items():
-            if self.scale == LOG and number <= 0:
-                self.zeros += 0 if number else times
+            if not -LARGEST <= number <= LARGEST or (number < 0 and self.scale == LOG):
+                continue
+            if number == 0 and self.scale == LOG:
+                self.zeros += times
                 continue
             place = index(number) >> self.doublings
             self.counts[place] = self.counts.get(place, 0) + times

@@ -20,9 +20,13 @@ from evalstream.stats.score_sums import FRACTION_BITS, fixed
 MOST_COLUMNS: Final = 120
 """Columns of a strip at most; from the second line on there are at least half as many."""
 
-SCORES: Final = "scores"
-LATENCY: Final = "latency"
-"""The names of the bins that are not of tokens."""
+TOKENS: Final = ("input", "output", "total", "reasoning", "cache_read", "cache_write")
+"""The kinds of tokens."""
+
+_SCORES: Final = "scores"
+_LATENCY: Final = "latency"
+_AMOUNTS: Final = (_LATENCY, *TOKENS)
+"""The names of the bins: of scores, of milliseconds, and of each kind of token."""
 
 DIGITS: Final = 9
 """Significant digits of a sum of scores."""
@@ -31,12 +35,11 @@ _MOST_AT_ONCE: Final = 255
 """What a byte counts; a line with more findings is listed."""
 
 
-class RowFigures(NamedTuple):
-    """What a row says of itself, each of any JSON type: its score, milliseconds, and tokens."""
+RowFigures = tuple[Any, ...]
+"""What a row says of itself, each of any JSON type: its score, its milliseconds and its tokens.
 
-    score: Any = None
-    latency: Any = None
-    tokens: Sequence[tuple[str, Any]] = ()
+The tokens are in the order of TOKENS; None is what it does not say, and the end may be left out.
+"""
 
 
 class BlockSketch(NamedTuple):
@@ -63,8 +66,8 @@ class BlockSketcher:
         self._rows = bytearray(most)
         self._found: dict[Severity, bytearray] = {}
         self._many: list[tuple[Severity, int, int]] = []
-        self._scored, self._scores, self._latency = array("Q"), array("d"), array("d")
-        self._tokens: dict[str, array[float]] = {}
+        self._scored, self._scores = array("Q"), array("d")
+        self._amounts: list[list[float]] = [[] for _ in _AMOUNTS]
 
     def note(self, line: int, severity: Severity, times: int) -> None:
         """Count findings of a line."""
@@ -81,34 +84,24 @@ class BlockSketcher:
         self._rows[line - 1] = 1
         if figures is None:
             return
-        score = sketched(figures.score)
+        score = sketched(figures[0])
         if score is not None:
             self._scored.append(line - 1)
             self._scores.append(score)
-        latency = _amount(figures.latency)
-        if latency is not None:
-            self._latency.append(latency)
-        for name, value in figures.tokens:
-            number = _amount(value)
-            if number is not None:
-                self._tokens.setdefault(name, array("d")).append(number)
+        for numbers, value in zip(self._amounts, figures[1:], strict=False):
+            # True and false are not amounts.
+            if value.__class__ is int or value.__class__ is float:
+                numbers.append(value)
 
     def block(self, lines: int) -> BlockSketch:
         """Return the sketch of the block, which has so many lines."""
-        numbers = {SCORES: self._scores, LATENCY: self._latency, **self._tokens}
-        bins = {}
-        for name, some in numbers.items():
-            if some:
-                bins[name] = Bins(LINEAR if name == SCORES else LOG)
-                bins[name].add(Counter(some))
+        bins = {_SCORES: Bins(LINEAR), **{name: Bins(LOG) for name in _AMOUNTS}}
+        for numbers, some in zip((self._scores, *self._amounts), bins.values(), strict=True):
+            some.add(Counter(numbers))
+        bins = {name: some for name, some in bins.items() if some.histogram() is not None}
         found = {severity: bytes(counts[:lines]) for severity, counts in self._found.items()}
         rows = bytes(self._rows[:lines])
         return BlockSketch(rows, found, self._many, self._scored, self._scores, bins)
-
-
-def _amount(value: Any) -> float | None:
-    """Return a number of tokens or milliseconds, which true and false are not."""
-    return None if value.__class__ is bool else sketched(value)
 
 
 class SketchTotal:
@@ -153,10 +146,9 @@ class SketchTotal:
         sums = tuple(map(_rounded, scores))
         width, total = 1 << self._doublings, self.lines
         strip = Strip(width, rows, scored, sums, errors, warnings, infos, total)
-        shown = {name: bins.histogram() for name, bins in sorted(self._bins.items())}
-        scale, latency = shown.pop(SCORES, None), shown.pop(LATENCY, None)
-        tokens = {name: one for name, one in shown.items() if one is not None}
-        return Sketch(strip, scale, tokens, latency)
+        shown = {name: bins.histogram() for name, bins in self._bins.items()}
+        tokens = {name: one for name in TOKENS if (one := shown.get(name)) is not None}
+        return Sketch(strip, shown.get(_SCORES), tokens, shown.get(_LATENCY))
 
     def _add(self, column: int, block: BlockSketch, start: int, stop: int) -> None:
         """Add some lines of a block to a column."""
@@ -165,7 +157,7 @@ class SketchTotal:
         columns[_ROWS][column] += block.rows.count(1, start, stop)
         columns[_SCORED][column] += last - first
         for score, times in Counter(block.scores[first:last]).items():
-            columns[_SCORES][column] += (fixed(score) or 0) * times
+            columns[_SUMS][column] += (fixed(score) or 0) * times
         for severity, found in block.found.items():
             columns[_OF[severity]][column] += sum(found[start:stop])
 
@@ -183,7 +175,7 @@ class SketchTotal:
 
 
 _COLUMNS: Final = ("rows", "scored", "scores", "errors", "warnings", "infos")
-_ROWS, _SCORED, _SCORES = range(3)
+_ROWS, _SCORED, _SUMS = range(3)
 _OF: Final = {Severity.ERROR: 3, Severity.WARNING: 4, Severity.INFO: 5}
 """The places of the columns of a strip."""
 

@@ -56,11 +56,9 @@ class LogRecordChecker:
 
     def figures(self, record: Mapping[str, Any]) -> RowFigures:
         """Return the record's result as its score, if it is one number."""
-        from evalstream.stats.sketch import RowFigures
-
         found = member(record, "result")
         numbers = [] if found is None else [number for _, number in numbers_in(found.value)]
-        return RowFigures(numbers[0] if len(numbers) == 1 else None)
+        return (numbers[0],) if len(numbers) == 1 else (None,)
 
 
 class LogCheck:
