@@ -31,8 +31,11 @@ class Histogram(NamedTuple):
     def edge(self, number: int) -> float:
         """Return the lower edge of a bin by its number, from 0; the last bin ends at the next."""
         at = self.first + number
-        # The logarithm of the width is exact, and so is the edge, but for its last digit.
-        return at * self.width if self.scale == LINEAR else 2.0 ** (at * math.log2(self.width))
+        if self.scale == LINEAR:
+            return at * self.width
+        # A width of quarters of octaves is rounded itself, and its powers would be less exact.
+        octaves = round(math.log2(self.width) * 4) / 4
+        return 2.0 ** (at * octaves) if 2.0**octaves == self.width else self.width**at
 
     def as_dict(self) -> dict[str, Any]:
         """Return the histogram as the output contract writes it."""

@@ -16,6 +16,9 @@ MOST_BINS: Final = 36
 LARGEST: Final = 1e100
 """Numbers beyond this size are left out as infinite ones are: their sums would not be numbers."""
 
+SMALLEST: Final = 1 / LARGEST
+"""Positive numbers below this size are left out of a logarithmic scale: few digits remain there."""
+
 _FINEST: Final = {LINEAR: -10, LOG: -2}
 """The finest width as a power of two: of the width itself, or of the octaves in it."""
 
@@ -55,12 +58,11 @@ class Bins(DataClass):
 
     def add(self, numbers: Mapping[float, int]) -> None:
         """Add numbers, each with how often it occurs; those of no usual size are left out."""
-        index = _linear_index if self.scale == LINEAR else _log_index
+        index, least = (_linear_index, -LARGEST) if self.scale == LINEAR else (_log_index, SMALLEST)
         for number, times in numbers.items():
-            if not -LARGEST <= number <= LARGEST or (number < 0 and self.scale == LOG):
-                continue
             if number == 0 and self.scale == LOG:
                 self.zeros += times
+            if not least <= number <= LARGEST:
                 continue
             place = index(number) >> self.doublings
             self.counts[place] = self.counts.get(place, 0) + times
