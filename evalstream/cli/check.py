@@ -25,9 +25,6 @@ from evalstream.reporters.options import ReportOptions
 PART_FORMAT: Final = "jsonl"
 """The only report format that goes with --shard, though it changes nothing."""
 
-PICTURED: Final = "html"
-"""The report format that shows sketches of the rows."""
-
 
 @command(lambda option: option.checks, reports=True)
 def check(
@@ -92,8 +89,7 @@ def check(
     schema_file = options.schema
     routing = replace(options.routing, force=force and options.routing.seal_to is not None)
     schema = None if schema_file is None else _schema_text(schema_file)
-    sketches = options.sketches or reporting.form == PICTURED
-    options = replace(options, schema=schema, sketches=sketches, routing=routing)
+    options = replace(options, schema=schema, routing=routing)
     if shard is not None and reporting.form not in (None, PART_FORMAT):
         raise UsageError("--format cannot be combined with --shard; give it to evalstream merge")
     target = Target(reporting, is_part=shard is not None, force=force)
@@ -106,7 +102,7 @@ def check(
         shard=shard,
         outputs=target.outputs(routing),
         overwrite=force,
-        options=options,
+        options=target.complete(options),
         progress=routing.follow or sys.stderr.isatty() if progress is None else progress,
     )
     only_read = _only_read(aggregate, routing.seal_to)

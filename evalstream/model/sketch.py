@@ -64,8 +64,8 @@ class Strip(NamedTuple):
 
     `rows` counts rows, `scored` those with a score, and `scores` adds the scores. `errors`,
     `warnings` and `infos` count all findings about single lines, shown or not, but for those about
-    relations between runs. There are `total` lines; the last bin may
-    stand for fewer than the others. In a JSON array rows are counted instead of lines.
+    relations between runs. There are `total` lines; the last bin may stand for fewer than the
+    others. In a JSON array rows are counted instead of lines.
     """
 
     lines: int
