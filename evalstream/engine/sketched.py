@@ -39,16 +39,14 @@ class SketchedFindings(BlockFindings):
     def __init__(self, context: CheckContext, lines: Lines, figures: Figures) -> None:
         super().__init__(context)
         self._lines, self._figures = lines, figures
-        most = lines.data.count(b"\n", lines.start) + 1
-        self._sketcher = BlockSketcher(most)
-        self._unsure = bytearray(most)
+        self._sketcher = BlockSketcher()
 
     def add(self, number: int, offset: int, sample: Any, violations: Sequence[Violation]) -> None:
         """Add the violations of a line; `sample` is its sample_id, of any type."""
         super().add(number, offset, sample, violations)
         self._note(range(number, number + 1), violations)
         if not _UNCERTAIN.isdisjoint([violation.code for violation in violations]):
-            self._unsure[number - 1] = 1
+            self._sketcher.doubt(number)
 
     def count(self, lines: AlikeLines) -> None:
         """Count lines whose violations are not shown."""
@@ -63,16 +61,16 @@ class SketchedFindings(BlockFindings):
     def lose(self, number: int) -> None:
         """Note a line whose row cannot be read."""
         super().lose(number)
-        self._unsure[number - 1] = 1
+        self._sketcher.doubt(number)
 
     def result(self, tally: Tally, row_records: RowRecords) -> BlockResult:
         """Return the result of the block after all its lines are checked."""
+        sketcher, figures, fates = self._sketcher, self._figures, self.fates
         for number, line in self._each():
-            if self._unsure[number - 1]:
-                self._sketcher.row(number, None)
-                continue
-            if self.fates.get(number) is not LineStatus.NOISE and line.strip(JSON_BLANK):
-                self._sketcher.row(number, self._figures(line))
+            if not sketcher.is_certain(number):
+                sketcher.row(number, None)
+            elif fates.get(number) is not LineStatus.NOISE and line.strip(JSON_BLANK):
+                sketcher.row(number, figures(line))
         sketch = self._sketcher.block(tally.lines)
         return super().result(tally, row_records)._replace(sketch=sketch)
 

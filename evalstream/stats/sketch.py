@@ -59,11 +59,11 @@ class BlockSketch(NamedTuple):
 
 
 class BlockSketcher:
-    """Collects the sketch of a block of at most so many lines; lines count from 1."""
+    """Collects the sketch of a block; lines count from 1."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._rows = bytearray(most)
+    def __init__(self) -> None:
+        self._rows = bytearray()
+        self._unsure = bytearray()
         self._found: dict[Severity, bytearray] = {}
         self._many: list[tuple[Severity, int, int]] = []
         self._scored, self._scores = array("Q"), array("d")
@@ -73,14 +73,25 @@ class BlockSketcher:
         """Count findings of a line."""
         found = self._found.get(severity)
         if found is None:
-            found = self._found[severity] = bytearray(self._most)
+            found = self._found[severity] = bytearray()
+        _reach(found, line)
         if found[line - 1] + times > _MOST_AT_ONCE:
             self._many.append((severity, line - 1, times))
         else:
             found[line - 1] += times
 
+    def doubt(self, line: int) -> None:
+        """Note that the figures of a line are unknown or uncertain."""
+        _reach(self._unsure, line)
+        self._unsure[line - 1] = 1
+
+    def is_certain(self, line: int) -> bool:
+        """Tell whether nothing is in doubt about the figures of a line."""
+        return line > len(self._unsure) or not self._unsure[line - 1]
+
     def row(self, line: int, figures: RowFigures | None) -> None:
-        """Add a row, after those before it; without figures it says nothing that is certain."""
+        """Add a row, after those before it; None stands for figures that are not known."""
+        _reach(self._rows, line)
         self._rows[line - 1] = 1
         if figures is None:
             return
@@ -99,9 +110,20 @@ class BlockSketcher:
         for numbers, some in zip((self._scores, *self._amounts), bins.values(), strict=True):
             some.add(Counter(numbers))
         bins = {name: some for name, some in bins.items() if some.histogram() is not None}
-        found = {severity: bytes(counts[:lines]) for severity, counts in self._found.items()}
-        rows = bytes(self._rows[:lines])
+        found = {severity: _whole(counts, lines) for severity, counts in self._found.items()}
+        rows = _whole(self._rows, lines)
         return BlockSketch(rows, found, self._many, self._scored, self._scores, bins)
+
+
+def _reach(counts: bytearray, line: int) -> None:
+    """Make room for a line; the room at least doubles, so that this is done rarely."""
+    if line > len(counts):
+        counts.extend(bytes(line))
+
+
+def _whole(counts: bytearray, lines: int) -> bytes:
+    """Return the counts of a block with so many lines."""
+    return bytes(counts[:lines]).ljust(lines, b"\0")
 
 
 class SketchTotal:

@@ -53,7 +53,7 @@ LINES = st.builds(
 
 def block_of(lines: list[Line]) -> BlockSketch:
     """Return the sketch of a block, as it arrives from a worker."""
-    sketcher = BlockSketcher(len(lines) + 1)
+    sketcher = BlockSketcher()
     for number, line in enumerate(lines, 1):
         for severity, times in zip(SEVERITIES, line.found, strict=True):
             if times:
