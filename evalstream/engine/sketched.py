@@ -56,7 +56,8 @@ class SketchedFindings(BlockFindings):
     def count_blank(self, numbers: range, violation: Violation) -> None:
         """Count blank lines that are not shown."""
         super().count_blank(numbers, violation)
-        self._note(numbers, [violation])
+        for _, severity in self._keys([violation]):
+            self._sketcher.note_only(numbers, severity)
 
     def lose(self, number: int) -> None:
         """Note a line whose row cannot be read."""

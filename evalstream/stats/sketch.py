@@ -71,14 +71,16 @@ class BlockSketcher:
 
     def note(self, line: int, severity: Severity, times: int) -> None:
         """Count findings of a line."""
-        found = self._found.get(severity)
-        if found is None:
-            found = self._found[severity] = bytearray()
-        _reach(found, line)
+        found = self._reached(severity, line)
         if found[line - 1] + times > _MOST_AT_ONCE:
             self._many.append((severity, line - 1, times))
         else:
             found[line - 1] += times
+
+    def note_only(self, lines: range, severity: Severity) -> None:
+        """Count one finding of each of many lines that have no other."""
+        found = self._reached(severity, lines.stop - 1)
+        found[lines.start - 1 : lines.stop - 1] = b"\1" * len(lines)
 
     def doubt(self, line: int) -> None:
         """Note that the figures of a line are unknown or uncertain."""
@@ -103,6 +105,14 @@ class BlockSketcher:
             # True and false are not amounts.
             if value.__class__ is int or value.__class__ is float:
                 numbers.append(value)
+
+    def _reached(self, severity: Severity, line: int) -> bytearray:
+        """Return the counts of a severity, with room for a line."""
+        found = self._found.get(severity)
+        if found is None:
+            found = self._found[severity] = bytearray()
+        _reach(found, line)
+        return found
 
     def block(self, lines: int) -> BlockSketch:
         """Return the sketch of the block, which has so many lines."""

@@ -34,7 +34,7 @@ MOST_BYTES = 10_000
 @lru_cache(maxsize=1)
 def rows() -> bytes:
     """Return enough rows for columns of several lines, with faults, repeats and blank lines."""
-    return mixed_rows() * 2 + b"\n" * 20 + bytes_of(sound_rows(count=40)) + b"torn"
+    return mixed_rows() * 2 + b"\n" * 200 + bytes_of(sound_rows(count=40)) + b"torn"
 
 
 def sketch_of(path: Path, **options: Any) -> Sketch:
@@ -70,7 +70,7 @@ def test_a_sketch_counts_all_rows_and_all_findings_of_lines(tmp_path: Path) -> N
     (run,) = report.runs
     assert run.sketch is not None
     strip = run.sketch.strip
-    assert (strip.lines, strip.total) == (2, rows().count(b"\n") + 1)
+    assert (strip.lines, strip.total) == (4, rows().count(b"\n") + 1)
     assert sum(strip.rows) == run.rows
     for label, columns in (
         ("error", strip.errors),
