@@ -20,6 +20,7 @@ COMMANDS: Final = (
     "check",
     "seal",
     "merge",
+    "report",
     "rules",
     "explain",
     "formats",
