@@ -8,7 +8,6 @@ from pathlib import Path
 
 from paths import REPOSITORY
 
-
 SECONDS = 30
 
 
