@@ -18,7 +18,7 @@ from evalstream.cli.command import (
     initial_of,
 )
 from evalstream.cli.help import command_help
-from evalstream.cli.mistakes import message_of
+from evalstream.cli.mistakes import message_of, message_of_missing
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Option
 
@@ -53,6 +53,10 @@ def read_by_typer(command: Command, given: Sequence[str]) -> dict[str, Any] | No
         if message is None:
             raise
         raise UsageError(message) from error
+    # Older versions of typer with a new click do not miss what is required.
+    message = message_of_missing(lines[0], command) if lines else None
+    if message is not None:
+        raise UsageError(message)
     return lines[0] if lines else None
 
 
