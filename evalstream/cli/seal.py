@@ -10,10 +10,14 @@ from evalstream.cli.options import Rows, ShowProgress
 from evalstream.cli.output import Target, report_of
 from evalstream.model.data_class import replace
 from evalstream.model.options import OPTIONS, Group, Options, OptionText
-from evalstream.reporters.options import ReportOptions
+from evalstream.reporters.options import VERDICT_OPTIONS, ReportOptions
 
 
-@command(lambda option: option.seals and option is not OPTIONS["force"].text, reports=True)
+@command(
+    lambda option: option.seals and option is not OPTIONS["force"].text,
+    reports=True,
+    without=VERDICT_OPTIONS,
+)
 def seal(
     *,
     options: Options,
