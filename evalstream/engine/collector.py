@@ -149,7 +149,7 @@ class Collector(Generic[C]):
                 self._waiting.append(finding)
 
     def _room(self, finding: Finding) -> bool:
-        """Tell whether one more finding of this code in this file may be shown, and reserve a place.
+        """Tell whether one more finding may be shown, by its file and code, and reserve its place.
 
         The first of each severity is shown in any case: a report by files then shows for each
         file whether it has errors.

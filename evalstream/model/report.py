@@ -239,9 +239,9 @@ class Totals(DataClass):
 class Report(DataClass):
     """The outcome of a check: iterate over its findings, read its totals.
 
-    The findings are those shown (at most `max_findings` per code and file of a run); `counts`, `total`
-    and `totals` are always exact. `runs` are in the order of the inputs. `rules` has the texts of
-    the rules that were found, by code.
+    The findings are those shown (at most `max_findings` per code and file of a run); `counts`,
+    `total` and `totals` are always exact. `runs` are in the order of the inputs. `rules` has the
+    texts of the rules that were found, by code.
     """
 
     runs: Sequence[RunSummary]

@@ -55,6 +55,11 @@ READING_TYPES: Final = {
 }
 """Its words for files and lines that cannot be read, by our code."""
 
+PAIR_CODES: Final = ("ES1", "ES5", "ES6", "ES902")
+PAIR_PLACES: Final = frozenset({"evaluation_id", "model_id", "model_info", "model_info -> id"})
+PAIR_MEMBER: Final = "detailed_evaluation_results"
+"""What concerns both files of a pair, by code and place; the validator refuses both for it."""
+
 _MISSING: Final = re.compile(r"(.+) is missing", re.DOTALL)
 _UNKNOWN: Final = re.compile(r"unknown property (.+?)(?:; did you mean .+\?)?", re.DOTALL)
 _COLUMN: Final = re.compile(r"at column (\d+)")
@@ -64,7 +69,9 @@ _BEGINNING: Final = re.compile(rb'\[(?:\]\s*\Z|\s*\{\s*"file": "(?:[^"\\]|\\.)*"
 _TABLES: Final = """
     PRAGMA journal_mode = OFF;
     PRAGMA synchronous = OFF;
-    CREATE TABLE entry (file TEXT, is_error INTEGER, code TEXT, entry TEXT);
+    CREATE TABLE entry (
+        file TEXT, is_error INTEGER, code TEXT, entry TEXT, about_pair INTEGER DEFAULT 0
+    );
     CREATE INDEX by_file ON entry (file, is_error);
     CREATE TABLE shown (
         file TEXT, code TEXT, times INTEGER, is_error INTEGER, PRIMARY KEY (file, code)
@@ -106,8 +113,14 @@ class EeeReporter:
         )
         if finding.severity is not Severity.INFO:
             self._base.execute(
-                "INSERT INTO entry VALUES (?, ?, ?, ?)",
-                (name, is_error, finding.code, json.dumps(_parts_of(finding))),
+                "INSERT INTO entry VALUES (?, ?, ?, ?, ?)",
+                (
+                    name,
+                    is_error,
+                    finding.code,
+                    json.dumps(_parts_of(finding)),
+                    _is_about_pair(finding),
+                ),
             )
 
     def finish(self, report: Report) -> None:
@@ -117,9 +130,11 @@ class EeeReporter:
             self._base.executemany(
                 "INSERT OR IGNORE INTO file (name, kind, lines) VALUES (?, ?, ?)", files
             )
-            if files:
-                self._note_hidden(run, [one.name for one in files])
-                self._note_verdict(run, [one.name for one in files])
+            names = [one.name for one in files]
+            if names:
+                self._note_hidden(run, names)
+                self._note_verdict(run, names)
+                self._note_pair(names)
         self._base.execute(
             "INSERT OR IGNORE INTO file (name, kind, lines) SELECT file, NULL, 0 FROM entry "
             "GROUP BY file ORDER BY min(rowid)"
@@ -161,6 +176,19 @@ class EeeReporter:
         elif run.verdict == "failed" and not self._has_error(names):
             self._note(names[-1], WHOLE_FILE, "the check of this file failed", "failed")
 
+    def _note_pair(self, names: list[str]) -> None:
+        """Add an entry for each sound file of a run whose other file has an error about both."""
+        found = self._base.execute(
+            f"SELECT file, code FROM entry WHERE file IN ({_marks(names)}) AND is_error "  # noqa: S608 - marks only
+            "AND about_pair ORDER BY rowid LIMIT 1",
+            names,
+        ).fetchone()
+        for name in names if found else ():
+            if not self._has_error([name]):
+                other, code = found
+                said = f"{json.loads(other)}, which belongs to this file, has an error of {code}"
+                self._note(name, WHOLE_FILE, said, code)
+
     def _has_error(self, names: list[str], which: str = "1") -> bool:
         found = self._base.execute(
             f"SELECT 1 FROM entry WHERE file IN ({_marks(names)}) AND is_error AND {which} LIMIT 1",  # noqa: S608 - ours
@@ -170,7 +198,10 @@ class EeeReporter:
 
     def _note(self, name: str, loc: str, msg: str, type_: str, *, is_error: bool = True) -> None:
         entry = json.dumps({"loc": loc, "msg": msg, "type": type_})
-        self._base.execute("INSERT INTO entry VALUES (?, ?, ?, ?)", (name, is_error, type_, entry))
+        self._base.execute(
+            "INSERT INTO entry (file, is_error, code, entry) VALUES (?, ?, ?, ?)",
+            (name, is_error, type_, entry),
+        )
 
     def _write(self, file: _File) -> None:
         """Write the object of a file, in the layout of the validator."""
@@ -252,6 +283,13 @@ def location(finding: Finding) -> str:
         line = f"line {finding.line}{f', col {column[1]}' if column else ''}"
         return line if place is None else f"{line} -> {place}"
     return WHOLE_FILE if place is None else place
+
+
+def _is_about_pair(finding: Finding) -> bool:
+    """Tell whether a finding concerns the other file of a pair, too."""
+    place = _members(finding) or ""
+    is_shared = place in PAIR_PLACES or place.startswith(PAIR_MEMBER)
+    return is_shared or finding.code.startswith(PAIR_CODES)
 
 
 def _members(finding: Finding) -> str | None:
