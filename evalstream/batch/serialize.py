@@ -8,6 +8,9 @@ from evalstream.formats.registry import FORMATS
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.report import Figures, ResultSummary, RunSummary, Verified
 
+_LEFT_OUT = ("excluded", "missing", "other_files")
+"""The numbers of names that a note counts."""
+
 _SEVERITIES = {severity.label: severity for severity in Severity}
 
 
@@ -32,10 +35,10 @@ def encode_run(summary: RunSummary) -> dict[str, Any]:
     """Return a run as the output contract writes it, with the fields that only a decoder needs."""
     severities = {severity.label: count for severity, count in summary.severities.items()}
     note = {"note": True} if summary.is_note else {}
-    excluded = {"excluded": summary.excluded} if summary.excluded else {}
+    left_out = {name: getattr(summary, name) for name in _LEFT_OUT if getattr(summary, name)}
     remark = {"remark": summary.remark} if summary.remark else {}
     trouble = summary.incomplete_reason
-    extra = {"severities": severities, "trouble": trouble, **note, **excluded, **remark}
+    extra = {"severities": severities, "trouble": trouble, **note, **left_out, **remark}
     return {**summary.as_dict(), **extra}
 
 
@@ -66,7 +69,7 @@ def decode_run(encoded: dict[str, Any]) -> RunSummary:
         ignored=tuple(encoded.get("ignored", ())),
         sealed=encoded.get("sealed"),
         is_note=encoded.get("note", False),
-        excluded=encoded.get("excluded", 0),
+        **{name: encoded.get(name, 0) for name in _LEFT_OUT},
         noun=FORMATS[encoded["format"]].noun,
         remark=encoded.get("remark"),
     )

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, Final
 
+from evalstream.discovery.listed_names import ListedName, NameList
 from evalstream.io.names import printable
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN
@@ -19,8 +20,12 @@ _UTF8_MARK: Final = b"\xef\xbb\xbf"
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
-def inputs_from(path: str) -> Iterator[str]:
+def inputs_from(path: str, *, missing_ok: bool = False) -> Iterator[ListedName]:
     """Iterate over the inputs that a list names; `-` is a list on standard input.
+
+    With `missing_ok` the check leaves out names that are gone. Files that are not evaluation files
+    (`README.md`) are left out in any case, as lists from version control name them, too. The report
+    counts both.
 
     A list has one path or URL per line, or NUL-separated names as `find -print0` writes them. Blank
     lines are skipped and a carriage return at the end of a line is removed. No other character is
@@ -35,17 +40,19 @@ def inputs_from(path: str) -> Iterator[str]:
         file = _standard_input() if path == STDIN else open(path, "rb", buffering=0)  # noqa: SIM115 - closed when it ends
     except (OSError, ValueError) as error:
         raise _unreadable(shown, error) from error
-    return _inputs(file, shown, closes=path != STDIN)
+    source = NameList(printable(path), missing_ok=missing_ok)
+    return _inputs(file, shown, source, closes=path != STDIN)
 
 
-def _inputs(file: BinaryIO, shown: str, *, closes: bool) -> Iterator[str]:
+def _inputs(file: BinaryIO, shown: str, source: NameList, *, closes: bool) -> Iterator[ListedName]:
     named = False
     try:
         for name in _names(lambda: _read(file, shown), shown):
             if name.strip():
                 named = True
                 text = os.fsdecode(name)
-                yield text if text != STDIN else os.path.join(os.curdir, text)
+                path = text if text != STDIN else os.path.join(os.curdir, text)
+                yield ListedName.of(path, source)
     finally:
         if closes:
             file.close()

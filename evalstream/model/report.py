@@ -110,7 +110,8 @@ class RunSummary(DataClass):
     `unchanged` is the time of the earlier check, for a run that a ledger answered. `verified` says
     how much was verified; `selected` and `ignored` are the codes or prefixes that limit the rules.
     A summary with `is_note` is not a run: it describes names that a search did not check, and
-    `excluded` counts the names that it excluded.
+    `excluded` counts the names that it excluded, `missing` the names of a list that are gone, and
+    `other_files` the files of a list that are not evaluation files.
     `noun` is the plural of what its format counts. `remark` says why a verdict stays open although
     everything was read. `sketch` is there if it was asked for.
     """
@@ -142,6 +143,8 @@ class RunSummary(DataClass):
     ignored: tuple[str, ...] = ()
     is_note: bool = False
     excluded: int = 0
+    missing: int = 0
+    other_files: int = 0
     noun: str = "row"
     remark: str | None = None
     sketch: Sketch | None = None
@@ -193,7 +196,8 @@ class Totals(DataClass):
     `verdicts` counts runs by verdict, `counts` occurrences by code and `severities` by severity;
     `unchanged` counts runs that a ledger answered, `unreached` those that the check did not reach
     before it was stopped, and `unchecked` those that were not checked in full. `excluded` counts
-    the names that searches left out.
+    the names that searches left out, `missing` the names of lists that are gone, and `other_files`
+    the files of lists that are not evaluation files.
     """
 
     runs: int = 0
@@ -203,6 +207,8 @@ class Totals(DataClass):
     unreached: int = 0
     unchecked: int = 0
     excluded: int = 0
+    missing: int = 0
+    other_files: int = 0
     verdicts: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     severities: dict[Severity, int] = field(default_factory=dict)
@@ -210,6 +216,8 @@ class Totals(DataClass):
     def add(self, run: RunSummary) -> None:
         """Add one run, or a note."""
         self.excluded += run.excluded
+        self.missing += run.missing
+        self.other_files += run.other_files
         self.runs += not run.is_note
         self.rows += run.rows
         self.bytes += run.bytes
@@ -233,6 +241,8 @@ class Totals(DataClass):
             **({"unchanged": self.unchanged} if self.unchanged else {}),
             **({"unreached": self.unreached} if self.unreached else {}),
             **({"excluded": self.excluded} if self.excluded else {}),
+            **({"missing": self.missing} if self.missing else {}),
+            **({"other_files": self.other_files} if self.other_files else {}),
         }
 
 

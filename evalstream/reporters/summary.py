@@ -35,9 +35,10 @@ def outcome(report: Report) -> Iterator[bytes]:
 def closing(report: Report) -> bytes:
     """Return the end of the JSON object: how many findings are shown, of how many.
 
-    Where there are several runs, or names were excluded, it says also what all amounts to.
+    Where there are several runs, or names were left out, it says also what all amounts to.
     """
-    tells_more = report.totals.runs > 1 or report.totals.excluded
+    whole = report.totals
+    tells_more = whole.runs > 1 or whole.excluded or whole.missing or whole.other_files
     totals = b',"totals":%b' % dumps(report.totals.as_dict()) if tells_more else b""
     return b',"shown":%d,"total":%d%b}' % (report.shown, report.total, totals)
 
@@ -49,6 +50,16 @@ def total_lines(report: Report) -> Iterator[str]:
         yield f"{counted(totals.unreached, 'run')} not looked at: the verdict is partial"
     if totals.excluded:
         yield f"{counted(totals.excluded, 'name')} left out by --exclude"
+    if totals.missing:
+        are = "is" if totals.missing == 1 else "are"
+        yield f"{counted(totals.missing, 'name')} of the list {are} gone: not checked"
+    if totals.other_files:
+        what = counted(
+            totals.other_files,
+            "file of the list is not an evaluation file",
+            "files of the list are not evaluation files",
+        )
+        yield f"{what}: not checked"
     if totals.runs < 2:
         return
     verdicts = [
