@@ -22,13 +22,14 @@ with uninterrupted():
     from evalstream.model.finding import Finding, Severity
     from evalstream.model.options import Options, RowRouting
     from evalstream.model.report import Report, RunSummary
-    from evalstream.model.rule_text import RuleText
+    from evalstream.model.rule_text import RuleText, Status
     from evalstream.rules.base import Rule
 
 if TYPE_CHECKING:
     from evalstream.batch.parts import PartReporter
     from evalstream.engine.salvage import Salvage, salvage
     from evalstream.reporters.base import Reporter
+    from evalstream.reporters.eee import EeeReporter
     from evalstream.reporters.github import GithubReporter
     from evalstream.reporters.json import JsonReporter
     from evalstream.reporters.jsonl import JsonLinesReporter
@@ -39,6 +40,7 @@ __all__ = [
     "BrokenCompression",
     "CannotCheck",
     "CannotWrite",
+    "EeeReporter",
     "EvalstreamError",
     "ExecutorLost",
     "Finding",
@@ -57,6 +59,7 @@ __all__ = [
     "RunSummary",
     "Salvage",
     "Severity",
+    "Status",
     "TextReporter",
     "UsageError",
     "WorkerLost",
@@ -71,6 +74,7 @@ RULES: Final[Mapping[str, Rule]] = CATALOGUE
 """The rules of all formats by code."""
 
 _IMPORTED_WHEN_USED: Final = {
+    "EeeReporter": "evalstream.reporters.eee",
     "GithubReporter": "evalstream.reporters.github",
     "JsonLinesReporter": "evalstream.reporters.jsonl",
     "JsonReporter": "evalstream.reporters.json",

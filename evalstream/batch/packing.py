@@ -155,7 +155,7 @@ def _unrecognised_result(planned: PlannedRun, found: Unrecognised, options: Opti
         finding = finding_of(violation, name, selection)
         summary.count(violation.code, finding.severity, 1)
         findings.append(finding)
-        if finding.severity >= options.threshold:
+        if selection.fails(finding.code, finding.severity, options.threshold):
             summary.verdict = "failed"
     summary.is_note = summary.verdict != "failed" and incomplete_reason is None
     return RunResult(planned.number, summary, findings)

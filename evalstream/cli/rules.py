@@ -8,6 +8,7 @@ from evalstream.cli.app import command_group
 from evalstream.cli.program import guarded
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.errors import UsageError
+from evalstream.model.rule_text import Status
 
 commands = command_group()
 
@@ -25,4 +26,6 @@ def rules(
     with guarded():
         for rule in matching:
             line = f"{rule.code}  {rule.severity.label:8}{rule.name:30}{rule.summary}"
+            if rule.status is not Status.STABLE:
+                line = f"{line} ({rule.status.value})"
             typer.echo(rule.explained() if code and len(matching) == 1 else line)

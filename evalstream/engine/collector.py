@@ -96,8 +96,8 @@ class Collector(Generic[C]):
 
     def fails(self) -> bool:
         """Tell whether a finding so far fails the run."""
-        threshold = self.context.options.threshold
-        return any(severity >= threshold for _, severity in self.counts)
+        fails, threshold = self.context.selection.fails, self.context.options.threshold
+        return any(fails(code, severity, threshold) for code, severity in self.counts)
 
     def close(self) -> None:
         """Delete temporary files."""

@@ -130,9 +130,9 @@ class DocumentCheck:
         )
         for (code, severity), count in self.collector.counts.items():
             summary.count(code, severity, count)
-        threshold = self.options.threshold
+        threshold, selection = self.options.threshold, self.context.selection
         fails = any(
-            severity >= threshold and code not in NOT_CHECKED
+            selection.fails(code, severity, threshold) and code not in NOT_CHECKED
             for code, severity in self.collector.counts
         )
         if fails and not self._changed:

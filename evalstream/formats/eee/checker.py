@@ -422,8 +422,10 @@ class RunCheck:
     def _failed(self, collector: RowCollector) -> bool:
         threshold = self._options.threshold
         excused = NOT_CHECKED | {ES002.code} if self._lacks else NOT_CHECKED
+        fails = collector.context.selection.fails
         return any(
-            severity >= threshold and code not in excused for code, severity in collector.counts
+            fails(code, severity, threshold) and code not in excused
+            for code, severity in collector.counts
         )
 
     def _is_refuted(self, facts: RunFacts) -> bool:
