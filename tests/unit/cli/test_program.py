@@ -15,8 +15,11 @@ TAMPERED = ("tampered",)
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Copy the examples."""
-    return Path(shutil.copytree(EXAMPLES, tmp_path / "examples"))
+    """Copy the examples, and rows of them to a folder without an aggregate."""
+    folder = Path(shutil.copytree(EXAMPLES, tmp_path / "examples"))
+    (folder / "alone").mkdir()
+    shutil.copy(folder / "run.jsonl", folder / "alone" / "run.jsonl")
+    return folder
 
 
 def ended(*arguments: str, folder: Path, data: str = "") -> "subprocess.CompletedProcess[str]":
@@ -36,7 +39,7 @@ def ended(*arguments: str, folder: Path, data: str = "") -> "subprocess.Complete
     ("arguments", "own", "eee", "zero"),
     [
         (SOUND, 0, 0, 0),
-        (("run.jsonl",), 0, 2, 0),
+        (("alone/run.jsonl",), 0, 2, 0),
         (TAMPERED, 1, 1, 0),
         (("missing.jsonl",), 3, 1, 3),
         ((*TAMPERED, "missing.jsonl"), 1, 1, 3),
