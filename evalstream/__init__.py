@@ -1,13 +1,17 @@
 """The integrity gate for LLM-evaluation results: prove or refute a run and its aggregate."""
 
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
+
+if sys.platform == "win32":
+    raise ImportError("evalstream needs Linux or macOS; on Windows, run it in WSL")
 
 from evalstream.model.uninterrupted import uninterrupted
 
 with uninterrupted():
     from evalstream._version import __version__
-    from evalstream.api import check, merge, seal
+    from evalstream.api import check, merge, read_report, seal
     from evalstream.formats.registry import CATALOGUE
     from evalstream.model.errors import (
         BrokenCompression,
@@ -66,6 +70,7 @@ __all__ = [
     "__version__",
     "check",
     "merge",
+    "read_report",
     "salvage",
     "seal",
 ]

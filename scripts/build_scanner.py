@@ -1,8 +1,9 @@
 """Compiles the scanner when evalstream is installed or a wheel is built: a hook of hatchling.
 
 The compiler is that of the environment variable CC, else the one that is there, else Zig's, which
-pip gets from the package index for the time of the build. Where none works evalstream is built
-without the scanner: it then checks the same, more slowly.
+pip gets from the package index for the time of the build. Where none works, or where
+EVALSTREAM_PURE=1 asks for it, evalstream is built without the scanner: it then checks the same,
+more slowly.
 """
 
 import importlib.util
@@ -23,6 +24,7 @@ FOLDER = Path("evalstream", "parsing", "native")
 SUFFIX = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
 LIBRARY = FOLDER / f"libscanner{SUFFIX}"
 DIGEST = FOLDER / "libscanner.digest"
+PURE = "EVALSTREAM_PURE"
 FLAGS = ("-std=c11", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-sanitize=undefined")
 
 
@@ -31,12 +33,14 @@ class ScannerHook(BuildHookInterface[Any]):
 
     def dependencies(self) -> list[str]:
         """Ask for a compiler if there is none."""
-        return [] if compiler_here() else ["ziglang>=0.13"]
+        return [] if is_pure() or compiler_here() else ["ziglang>=0.13"]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile the scanner before anything else is built."""
         del version
         root = Path(self.root)
+        if is_pure():
+            return
         reason = compile_scanner(root)
         if reason:
             self.app.display_warning(f"evalstream is built without its scanner: {reason}")
@@ -45,6 +49,16 @@ class ScannerHook(BuildHookInterface[Any]):
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform}"
         build_data["artifacts"] += [f"/{path.as_posix()}" for path in (LIBRARY, DIGEST)]
+
+
+def is_pure() -> bool:
+    """Tell whether a build without the scanner is asked for."""
+    return os.environ.get(PURE, "") not in ("", "0")
+
+
+def architectures() -> list[str]:
+    """Return the flags for the processors of a build for macOS, which ARCHFLAGS names."""
+    return shlex.split(os.environ.get("ARCHFLAGS", "")) if sys.platform == "darwin" else []
 
 
 def compiler_here() -> list[str]:
@@ -71,7 +85,15 @@ def compile_scanner(root: Path) -> str | None:
     try:
         with tempfile.TemporaryDirectory(prefix="evalstream-") as cache:
             subprocess.run(
-                [*command, *FLAGS, f'-DSOURCES_DIGEST="{digest}"', "-o", str(fresh), *sources],
+                [
+                    *command,
+                    *FLAGS,
+                    *architectures(),
+                    f'-DSOURCES_DIGEST="{digest}"',
+                    "-o",
+                    str(fresh),
+                    *sources,
+                ],
                 check=True,
                 capture_output=True,
                 env={**os.environ, "ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache},

@@ -91,7 +91,8 @@ def report_of(
     # A last garbage collection would take 0.02 s.
     gc.freeze()
     chosen = target.options
-    raise Judged(shown_exit_code(report.totals, chosen.exit_codes, zero=chosen.exit_zero))
+    code, scheme = report.exit_code, chosen.exit_codes
+    raise Judged(shown_exit_code(code, report.totals, scheme, zero=chosen.exit_zero))
 
 
 def _refuse_hidden_failure(options: Options, reporting: ReportOptions) -> None:

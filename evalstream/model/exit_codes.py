@@ -49,6 +49,11 @@ def of_signal(number: int) -> int:
     return 128 + number
 
 
+def is_of_signal(code: int) -> bool:
+    """Tell whether an exit code is that of a program that a signal stopped."""
+    return code > of_signal(0)
+
+
 PIPE_CLOSED: Final = of_signal(SIGPIPE)
 """The reader of the output is gone."""
 
@@ -60,23 +65,28 @@ def exit_code(totals: Totals) -> int:
     """
     if STOPPING.raised is not None:
         return of_signal(STOPPING.raised)
+    return code_of(totals)
+
+
+def code_of(totals: Totals) -> ExitCode:
+    """Return the exit code of a check that no signal stopped."""
     if totals.verdicts.get("failed"):
         return ExitCode.FAILED
     return ExitCode.UNCHECKED if _lacks(totals) else ExitCode.PASSED
 
 
-def shown_exit_code(totals: Totals, scheme: str = OWN, *, zero: bool = False) -> int:
-    """Return the exit code of a check in a scheme; with `zero` findings do not fail it.
+def shown_exit_code(code: int, totals: Totals, scheme: str = OWN, *, zero: bool = False) -> int:
+    """Return the exit code of a report in a scheme; with `zero` findings do not fail it.
 
     A signal, and what could not be checked, fail the program in any case.
     """
-    if STOPPING.raised is not None:
-        return exit_code(totals)
+    if is_of_signal(code):
+        return code
     if scheme == EEE:
         return _eee_exit_code(totals)
     if zero:
         return ExitCode.UNCHECKED if _lacks(totals) else ExitCode.PASSED
-    return exit_code(totals)
+    return code
 
 
 def error_exit_code(code: ExitCode, scheme: str) -> int:

@@ -67,7 +67,7 @@ def ours(*inputs: Path, **options: Any) -> Outcome:
         reporter=EeeReporter(output),  # type: ignore[arg-type]  # it writes texts only
         **{"max_findings": 0, **options},
     )
-    return Outcome(output.getvalue(), shown_exit_code(report.totals, EEE))
+    return Outcome(output.getvalue(), shown_exit_code(report.exit_code, report.totals, EEE))
 
 
 def theirs(*files: Path) -> Outcome:

@@ -67,9 +67,13 @@ WARNED.severities[Severity.WARNING] = 2
 def test_other_meanings_of_exit_codes_never_hide_what_was_not_checked(
     totals: Totals, eee: EeeExitCode, zero: ExitCode
 ) -> None:
-    assert shown_exit_code(totals, EEE) == eee
-    assert shown_exit_code(totals, zero=True) == zero
-    assert shown_exit_code(totals) == exit_code(totals)
+    code = exit_code(totals)
+    assert shown_exit_code(code, totals, EEE) == eee
+    assert shown_exit_code(code, totals, zero=True) == zero
+    assert shown_exit_code(code, totals) == code
+    for ended in (of_signal(2), of_signal(15)):
+        assert shown_exit_code(ended, totals, EEE) == ended
+        assert shown_exit_code(ended, totals, zero=True) == ended
 
 
 @pytest.mark.parametrize("code", [ExitCode.USAGE, ExitCode.UNCHECKED])
