@@ -1,4 +1,4 @@
-"""The JSON report of the validator of Every Eval Ever: a list with one object for each file."""
+"""Collect errors and warnings by file, and write the list."""
 
 from __future__ import annotations
 
@@ -7,62 +7,18 @@ import re
 import sqlite3
 import weakref
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from evalstream.model.finding import Excerpt, Finding, Severity
+from evalstream.model.finding import Finding, Severity
 from evalstream.model.report import NOT_CHECKED, Report, RunSummary
 from evalstream.model.text import counted
-from evalstream.parsing.json import dumps, read_back
 from evalstream.reporters.base import PLAIN, Sink, Style
-
-WHOLE_FILE: Final = "(file)"
-ROOT: Final = "(root)"
-HIDDEN: Final = "(truncated)"
-"""How the validator writes places that are neither a member nor a line."""
+from evalstream.reporters.eee.entries import HIDDEN, WHOLE_FILE, entry_of, is_about_pair, written
 
 AGGREGATE: Final = "aggregate"
 INSTANCE: Final = "instance"
 UNSUPPORTED: Final = "unsupported"
 """The kinds of files, as the validator names them: `instance` for rows."""
-
-TYPES: Final = {
-    "additionalProperties": "extra_forbidden",
-    "const": "literal_error",
-    "enum": "enum",
-    "maximum": "less_than_equal",
-    "minimum": "greater_than_equal",
-    "minItems": "too_short",
-    "pattern": "string_pattern_mismatch",
-}
-"""The validator's words for violations of a schema, by the keyword."""
-
-VALUE_TYPES: Final = {
-    "array": "list_type",
-    "boolean": "bool_type",
-    "integer": "int_type",
-    "number": "float_type",
-    "object": "model_type",
-    "string": "string_type",
-}
-"""Its words for values of the wrong type, by the type that is expected."""
-
-READING_TYPES: Final = {
-    "ES001": "io_error",
-    **dict.fromkeys(
-        ("ES103", "ES104", "ES105", "ES106", "ES107", "ES108", "ES113"), "json_parse_error"
-    ),
-    "ES109": "model_type",
-}
-"""Its words for files and lines that cannot be read, by our code."""
-
-PAIR_CODES: Final = ("ES1", "ES5", "ES6", "ES902")
-PAIR_PLACES: Final = frozenset({"evaluation_id", "model_id", "model_info", "model_info -> id"})
-PAIR_MEMBER: Final = "detailed_evaluation_results"
-"""What concerns both files of a pair, by code and place; the validator refuses both for it."""
-
-_MISSING: Final = re.compile(r"(.+) is missing", re.DOTALL)
-_UNKNOWN: Final = re.compile(r"unknown property (.+?)(?:; did you mean .+\?)?", re.DOTALL)
-_COLUMN: Final = re.compile(r"at column (\d+)")
 
 _BEGINNING: Final = re.compile(rb'\[(?:\]\s*\Z|\s*\{\s*"file": "(?:[^"\\]|\\.)*",\s*"valid": )')
 
@@ -97,6 +53,8 @@ class EeeReporter:
         self._base = sqlite3.connect("", isolation_level=None)
         weakref.finalize(self, self._base.close)
         self._base.executescript(_TABLES)
+        self._file, self._name = "", json.dumps("")
+        self._counts: dict[str, tuple[int, bool]] = {}
 
     @staticmethod
     def wrote(head: bytes) -> bool:
@@ -105,26 +63,31 @@ class EeeReporter:
 
     def finding(self, finding: Finding) -> None:
         """Keep one finding; the validator has no infos, and they are only counted."""
-        name, is_error = json.dumps(finding.file), finding.severity is Severity.ERROR
-        self._base.execute(
-            "INSERT INTO shown VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
-            "times = times + excluded.times, is_error = max(is_error, excluded.is_error)",
-            (name, finding.code, finding.occurrences, is_error),
-        )
+        if finding.file != self._file:
+            self._store_counts()
+            self._file, self._name = finding.file, json.dumps(finding.file)
+        is_error = finding.severity is Severity.ERROR
+        times, was_error = self._counts.get(finding.code, (0, False))
+        self._counts[finding.code] = times + finding.occurrences, was_error or is_error
         if finding.severity is not Severity.INFO:
+            entry = written(entry_of(finding))
             self._base.execute(
                 "INSERT INTO entry VALUES (?, ?, ?, ?, ?)",
-                (
-                    name,
-                    is_error,
-                    finding.code,
-                    json.dumps(_parts_of(finding)),
-                    _is_about_pair(finding),
-                ),
+                (self._name, is_error, finding.code, entry, is_about_pair(finding)),
             )
+
+    def _store_counts(self) -> None:
+        """Store how many findings of each code the file has of which findings came last."""
+        self._base.executemany(
+            "INSERT INTO shown VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+            "times = times + excluded.times, is_error = max(is_error, excluded.is_error)",
+            [(self._name, code, *counts) for code, counts in self._counts.items()],
+        )
+        self._counts.clear()
 
     def finish(self, report: Report) -> None:
         """Write the list."""
+        self._store_counts()
         for run in report.runs:
             files = list(_files_of(run))
             self._base.executemany(
@@ -197,7 +160,7 @@ class EeeReporter:
         return found.fetchone() is not None
 
     def _note(self, name: str, loc: str, msg: str, type_: str, *, is_error: bool = True) -> None:
-        entry = json.dumps({"loc": loc, "msg": msg, "type": type_})
+        entry = written({"loc": loc, "msg": msg, "type": type_})
         self._base.execute(
             "INSERT INTO entry (file, is_error, code, entry) VALUES (?, ?, ?, ?)",
             (name, is_error, type_, entry),
@@ -217,8 +180,7 @@ class EeeReporter:
                 "SELECT entry FROM entry WHERE file = ? AND is_error = ? ORDER BY rowid",
                 (file.name, is_error),
             ):
-                text = json.dumps(json.loads(entry), indent=2).replace("\n", "\n      ")
-                self._output.write(f"{',' if end else ''}\n      {text}")
+                self._output.write(f"{',' if end else ''}\n      {entry}")
                 end = "\n    "
             self._output.write(f"{end}]{',' if is_error else ''}\n")
         self._output.write("  }")
@@ -244,69 +206,3 @@ def _kind_by_name(name: str) -> str:
 
 def _marks(names: Iterable[str]) -> str:
     return ",".join("?" for _ in names)
-
-
-def _parts_of(finding: Finding) -> dict[str, Any]:
-    """Return an error or a warning in the words of the validator."""
-    entry: dict[str, Any] = {
-        "loc": location(finding),
-        "msg": f"{finding.message} ({finding.code} {finding.name})",
-        "type": _type_of(finding),
-    }
-    is_value = finding.found is not None and not isinstance(finding.found, Excerpt)
-    if finding.keyword is not None or is_value:
-        entry["input"] = read_back(dumps(finding.found))
-    return entry
-
-
-def _type_of(finding: Finding) -> str:
-    """Return the validator's word for a violation of the schema, else our code."""
-    keyword, expected = finding.keyword, finding.expected
-    if keyword == "required" and _MISSING.fullmatch(finding.message):
-        return "missing"
-    if keyword == "type" and isinstance(expected, dict):
-        given = expected.get("type")
-        wanted = [given] if isinstance(given, str) else list(given or ())
-        return next((VALUE_TYPES[one] for one in wanted if one in VALUE_TYPES), finding.code)
-    return TYPES.get(keyword or "") or READING_TYPES.get(finding.code, finding.code)
-
-
-def location(finding: Finding) -> str:
-    """Return the place of a finding as the validator writes it: `line 2 -> choices[0] -> text`.
-
-    Members are separated by arrows, and indices are in brackets.
-    """
-    place = _members(finding)
-    is_row = finding.offset is not None
-    if finding.line is not None and (is_row or place is None):
-        column = _COLUMN.search(finding.message) if place is None else None
-        line = f"line {finding.line}{f', col {column[1]}' if column else ''}"
-        return line if place is None else f"{line} -> {place}"
-    return WHOLE_FILE if place is None else place
-
-
-def _is_about_pair(finding: Finding) -> bool:
-    """Tell whether a finding concerns the other file of a pair, too."""
-    place = _members(finding) or ""
-    is_shared = place in PAIR_PLACES or place.startswith(PAIR_MEMBER)
-    return is_shared or finding.code.startswith(PAIR_CODES)
-
-
-def _members(finding: Finding) -> str | None:
-    """Return the place in a document, None where the finding is about no part of it."""
-    if finding.pointer is None or finding.code in READING_TYPES:
-        return ROOT if finding.code == "ES109" else None
-    tokens = finding.pointer.split("/")[1:]
-    member = None
-    if finding.keyword == "required":
-        member = _MISSING.fullmatch(finding.message)
-    elif finding.keyword == "additionalProperties":
-        member = _UNKNOWN.fullmatch(finding.message)
-    names = [one.replace("~1", "/").replace("~0", "~") for one in tokens]
-    written = ""
-    for name in [*names, *([member[1]] if member else [])]:
-        if name.isdecimal() and name.isascii():
-            written += f"[{name}]"
-        else:
-            written += f" -> {name}" if written else name
-    return written or ROOT
