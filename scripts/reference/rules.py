@@ -20,6 +20,10 @@ INTRODUCTION = """# Rules
 A rule is one thing that can be wrong. Codes never change. `evalstream rules CODE` prints the same
 text as the page of a rule, and `--select` and `--ignore` take codes, the beginning of codes, and
 names. The severity is that of the default profile.
+
+A rule in preview is off unless `--preview` is given, or `--select` has its code or name; the
+beginning of its code is not enough. It reports infos, which never fail a run. A retired rule is
+never applied, and its code and names still have a page.
 """
 
 

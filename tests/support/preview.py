@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 
-from evalstream.formats.eee.catalogue import CATALOGUE as OF_ROWS
-from evalstream.formats.registry import CATALOGUE
+from evalstream.formats.registry import CATALOGUE, NAMES
 from evalstream.model.rule_text import Status
 from evalstream.rules.base import Rule
 
@@ -23,7 +23,8 @@ def with_status(code: str, status: Status, **changes: object) -> Iterator[Rule]:
 
 def _replace(rule: Rule) -> None:
     """Put a rule in the place of the one with its code; what was selected before is forgotten."""
-    for catalogue in (CATALOGUE, OF_ROWS):
+    own = (import_module(f"evalstream.formats.{name}.catalogue").CATALOGUE for name in NAMES)
+    for catalogue in (CATALOGUE, *own):
         if rule.code in catalogue:
             catalogue._loaded[rule.code.rstrip("0123456789")][rule.code] = rule
             catalogue._selection.cache_clear()
