@@ -20,7 +20,7 @@ INSTANCE: Final = "instance"
 UNSUPPORTED: Final = "unsupported"
 """The kinds of files, as the validator names them: `instance` for rows."""
 
-_BEGINNING: Final = re.compile(rb'\[(?:\]\s*\Z|\s*\{\s*"file": "(?:[^"\\]|\\.)*",\s*"valid": )')
+_BEGINNING: Final = re.compile(rb'\[\s*\{\s*"file": "(?:[^"\\]|\\.)*",\s*"valid": ')
 
 _TABLES: Final = """
     PRAGMA journal_mode = OFF;
@@ -58,7 +58,10 @@ class EeeReporter:
 
     @staticmethod
     def wrote(head: bytes) -> bool:
-        """Tell by its first bytes whether a file is such a report."""
+        """Tell by its first bytes whether a file is such a report.
+
+        An empty list may be any file.
+        """
         return _BEGINNING.match(head) is not None
 
     def finding(self, finding: Finding) -> None:

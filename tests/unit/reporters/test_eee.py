@@ -247,5 +247,4 @@ def test_every_file_with_an_error_shows_one_however_few_are_shown(
 
 def test_other_documents_are_not_taken_for_a_report() -> None:
     wrote = EeeReporter.wrote
-    assert wrote(b"[]\n")
-    assert not any(map(wrote, (b"[1]", b"[{}]", b'[{"file": 1}]', b'{"file": "a"}', b"")))
+    assert not any(map(wrote, (b"[]\n", b"[1]", b"[{}]", b'[{"file": 1}]', b'{"file": "a"}', b"")))
