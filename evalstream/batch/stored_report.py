@@ -160,9 +160,9 @@ def _read_document(contents: StoredContents, pieces: Iterable[bytes]) -> Report:
 def _rule_text(code: str, encoded: Mapping[str, str]) -> RuleText:
     """Return the texts of a rule; its whole documentation is not in the report."""
     status = Status(encoded.get("status", Status.STABLE))
-    text = RuleText(encoded["name"], encoded["summary"], encoded["fix"], "", status)
+    text = RuleText(encoded["name"], encoded["summary"], encoded["fix"], "", status=status)
     installed = CATALOGUE[code].text() if code in CATALOGUE else text
-    return installed if installed._replace(help="") == text else text
+    return installed if installed.as_dict() == text.as_dict() else text
 
 
 def _parsed(contents: StoredContents, text: bytes, line: int | None) -> Any:
