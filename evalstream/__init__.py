@@ -26,13 +26,14 @@ with uninterrupted():
     from evalstream.model.finding import Finding, Severity
     from evalstream.model.options import Options, RowRouting
     from evalstream.model.report import Report, RunSummary
-    from evalstream.model.rule_text import RuleText
+    from evalstream.model.rule_text import RuleText, Status
     from evalstream.rules.base import Rule
 
 if TYPE_CHECKING:
     from evalstream.batch.parts import PartReporter
     from evalstream.engine.salvage import Salvage, salvage
     from evalstream.reporters.base import Reporter
+    from evalstream.reporters.eee import EeeReporter
     from evalstream.reporters.github import GithubReporter
     from evalstream.reporters.json import JsonReporter
     from evalstream.reporters.jsonl import JsonLinesReporter
@@ -45,6 +46,7 @@ __all__ = [
     "BrokenCompression",
     "CannotCheck",
     "CannotWrite",
+    "EeeReporter",
     "EvalstreamError",
     "ExecutorLost",
     "Finding",
@@ -65,6 +67,7 @@ __all__ = [
     "Salvage",
     "SarifReporter",
     "Severity",
+    "Status",
     "TextReporter",
     "UsageError",
     "WorkerLost",
@@ -80,6 +83,7 @@ RULES: Final[Mapping[str, Rule]] = CATALOGUE
 """The rules of all formats by code."""
 
 _IMPORTED_WHEN_USED: Final = {
+    "EeeReporter": "evalstream.reporters.eee",
     "GithubReporter": "evalstream.reporters.github",
     "JsonLinesReporter": "evalstream.reporters.jsonl",
     "JsonReporter": "evalstream.reporters.json",

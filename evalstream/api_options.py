@@ -117,6 +117,7 @@ def _with_codes(options: Options) -> Options:
         return options
     select, ignore = CATALOGUE.coded(options.select), CATALOGUE.coded(options.ignore)
     coded = replace(options, select=select, ignore=ignore)
+    CATALOGUE.check_selected(coded)
     if not CATALOGUE.selection(coded).enabled:
         raise UsageError("--ignore leaves no rule to check; ignore fewer or select others")
     return coded

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from evalstream.batch.plan import PlannedRun
 from evalstream.batch.single import UNCHECKED, check_any, not_checked
-from evalstream.discovery.unrecognised import Unrecognised
+from evalstream.discovery.unrecognised import GONE, NOT_OURS, Unrecognised
 from evalstream.engine.collector import finding_of
 from evalstream.executors.base import Backend, run_in_order
 from evalstream.formats.registry import CATALOGUE, main_format
@@ -141,7 +141,13 @@ def _unrecognised_result(planned: PlannedRun, found: Unrecognised, options: Opti
     name, violation = printable(found.path), found.violation()
     incomplete_reason = found.reason if found.leaves_open else None
     summary = RunSummary(
-        name, None, found.format, incomplete_reason=incomplete_reason, excluded=found.excluded
+        name,
+        None,
+        found.format,
+        incomplete_reason=incomplete_reason,
+        excluded=found.excluded,
+        missing=found.count(GONE),
+        other_files=found.count(NOT_OURS),
     )
     findings = []
     selection = CATALOGUE.selection(options)
@@ -149,7 +155,7 @@ def _unrecognised_result(planned: PlannedRun, found: Unrecognised, options: Opti
         finding = finding_of(violation, name, selection)
         summary.count(violation.code, finding.severity, 1)
         findings.append(finding)
-        if finding.severity >= options.threshold:
+        if selection.fails(finding.code, finding.severity, options.threshold):
             summary.fail(violation.code, 1)
     summary.is_note = summary.verdict != "failed" and incomplete_reason is None
     return RunResult(planned.number, summary, findings)

@@ -17,6 +17,9 @@ from evalstream.model.report import (
 )
 from evalstream.model.sketch import Sketch
 
+_LEFT_OUT = ("excluded", "missing", "other_files")
+"""The numbers of names that a note counts."""
+
 _SEVERITIES = {severity.label: severity for severity in Severity}
 
 
@@ -36,9 +39,9 @@ def decode_finding(encoded: dict[str, Any]) -> Finding:
 def encode_run(summary: RunSummary) -> dict[str, Any]:
     """Return a run as the output contract writes it, with what no report says."""
     note = {"note": True} if summary.is_note else {}
-    excluded = {"excluded": summary.excluded} if summary.excluded else {}
+    left_out = {name: getattr(summary, name) for name in _LEFT_OUT if getattr(summary, name)}
     judged = {"otherwise": summary.otherwise, "otherwise_reason": summary.otherwise_reason}
-    return {**summary.as_dict(), **judged, **note, **excluded}
+    return {**summary.as_dict(), **judged, **note, **left_out}
 
 
 def decode_run(encoded: dict[str, Any]) -> RunSummary:
@@ -76,7 +79,7 @@ def decode_run(encoded: dict[str, Any]) -> RunSummary:
         known=dict(encoded.get("known", {})),
         known_severities=_decode_severities(encoded.get("known_severities", {})),
         is_note=encoded.get("note", False),
-        excluded=encoded.get("excluded", 0),
+        **{name: encoded.get(name, 0) for name in _LEFT_OUT},
         noun=encoded.get("noun", NOUN),
         remark=encoded.get("remark"),
     )
@@ -91,7 +94,7 @@ def decode_totals(encoded: dict[str, Any]) -> Totals:
         unchanged=encoded.get("unchanged", 0),
         unreached=encoded.get("unreached", 0),
         unchecked=encoded.get("unchecked", 0),
-        excluded=encoded.get("excluded", 0),
+        **{name: encoded.get(name, 0) for name in _LEFT_OUT},
         verdicts={verdict: encoded[verdict] for verdict in VERDICTS if encoded[verdict]},
         counts=dict(encoded["counts"]),
         severities=_decode_severities(encoded["severities"]),

@@ -20,7 +20,7 @@ from evalstream.model.block import MEBIBYTE, ByteStream
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.finding import Finding
 from evalstream.model.report import Report
-from evalstream.model.rule_text import RuleText
+from evalstream.model.rule_text import RuleText, Status
 from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
 from evalstream.parsing.json import fast
@@ -159,7 +159,8 @@ def _read_document(contents: StoredContents, pieces: Iterable[bytes]) -> Report:
 
 def _rule_text(code: str, encoded: Mapping[str, str]) -> RuleText:
     """Return the texts of a rule; its whole documentation is not in the report."""
-    text = RuleText(encoded["name"], encoded["summary"], encoded["fix"], "")
+    status = Status(encoded.get("status", Status.STABLE))
+    text = RuleText(encoded["name"], encoded["summary"], encoded["fix"], "", status=status)
     installed = CATALOGUE[code].text() if code in CATALOGUE else text
     return installed if installed.as_dict() == text.as_dict() else text
 

@@ -63,6 +63,9 @@ def check(
             "LIST",
         ),
     ] = None,
+    missing_ok: Annotated[
+        bool, OptionText("Skip names of --files-from that are gone, and count them.", Group.INPUT)
+    ] = False,
     ledger: Annotated[
         str | None,
         OptionText(
@@ -114,7 +117,7 @@ def check(
     target = Target(reporting, is_part=shard is not None, force=force)
     call = partial(
         run_check,
-        _named(inputs or [], files_from),
+        _named(inputs or [], files_from, missing_ok=missing_ok),
         aggregate=aggregate,
         inputs_file=inputs_file,
         ledger=ledger,
@@ -150,12 +153,14 @@ def _schema_text(path: str) -> str:
     return text
 
 
-def _named(inputs: list[str], files_from: str | None) -> Iterable[str]:
+def _named(inputs: list[str], files_from: str | None, *, missing_ok: bool) -> Iterable[str]:
     """Return the inputs that are named on the command line or in a list."""
     if files_from is None:
+        if missing_ok:
+            raise UsageError("--missing-ok requires --files-from")
         return inputs
     if files_from == STDIN and STDIN in inputs:
         raise UsageError("standard input cannot be both a list of files and rows")
     from evalstream.discovery.input_list import inputs_from
 
-    return chain(inputs, inputs_from(files_from))
+    return chain(inputs, inputs_from(files_from, missing_ok=missing_ok))

@@ -3,7 +3,7 @@
 An option of a check is declared once, as a field of `model/options.py`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from evalstream.api_options import CHOICES, options_from
@@ -88,12 +88,13 @@ def command(
     wanted: Callable[[OptionText], bool] = lambda _: False,
     *,
     reports: bool = False,
+    without: Collection[str] = (),
     examples: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., None]], Command]:
     """Make a command of a function; it takes the wanted options of a check as one object.
 
     The name of the command is that of the function, with spaces for underscores. If it `reports`,
-    it takes the options of a report as another object.
+    it takes the options of a report as another object, `without` those of some names.
     Its other parameters are keywords, annotated with an ArgumentText or an OptionText.
     """
 
@@ -105,7 +106,7 @@ def command(
             tuple(one for one in own if isinstance(one, Argument)),
             tuple(one for one in own if isinstance(one, Option)),
             tuple(one for one in OPTIONS.values() if wanted(one.text)),
-            tuple(REPORT_OPTIONS.values()) if reports else (),
+            tuple(one for one in REPORT_OPTIONS.values() if reports and one.name not in without),
             examples,
         )
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, NoReturn
 
-from evalstream.cli.program import guarded, stop
+from evalstream.cli.program import Judged, guarded, stop
 from evalstream.cli.replaceable import refuse_foreign
 from evalstream.cli.style import style_of
 from evalstream.engine.routing import outputs_of
@@ -15,14 +15,15 @@ from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDERR, STDOUT, journaled, refuse_overwriting
 from evalstream.model.data_class import replace
-from evalstream.model.exit_codes import of_signal
+from evalstream.model.errors import UsageError
+from evalstream.model.exit_codes import OWN, of_signal, shown_exit_code
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import Report
 from evalstream.model.signals import STOPPING, Stopped
 from evalstream.reporters import REPORTERS, reporter_type
 from evalstream.reporters.base import Reporter
 from evalstream.reporters.listed import listed_from
-from evalstream.reporters.options import TEXT, ReportOptions
+from evalstream.reporters.options import REPORT_OPTIONS, TEXT, VERDICT_OPTIONS, ReportOptions
 
 PICTURED: Final = "html"
 """The report format that shows sketches of the rows."""
@@ -90,6 +91,7 @@ def report_of(
     written = [*target.outputs(options.routing), *outputs_of(options.routing), *journaled(ledger)]
     refuse_overwriting(written, [name for name in read if name is not None])
     target.check()
+    _refuse_hidden_failure(options, target.options)
     make = _reported if options.routing.seal_to is None else _sealing
     report = make(call, options.routing, target)
     if STOPPING.raised is not None:
@@ -101,7 +103,24 @@ def report_of(
         announce(report, target.output, "part" if target.is_part else "report")
     # A last garbage collection would take 0.02 s.
     gc.freeze()
-    sys.exit(report.exit_code)
+    chosen = target.options
+    code, scheme = report.exit_code, chosen.exit_codes
+    raise Judged(shown_exit_code(code, report.totals, scheme, zero=chosen.exit_zero))
+
+
+def _refuse_hidden_failure(options: Options, reporting: ReportOptions) -> None:
+    """Raise UsageError for exit codes that exclude each other, or hide that nothing was sealed."""
+    if reporting.exit_zero and reporting.exit_codes != OWN:
+        raise UsageError("--exit-zero cannot be combined with --exit-codes eee")
+    if options.routing.seal_to is None:
+        return
+    for name in VERDICT_OPTIONS:
+        if getattr(reporting, name) != REPORT_OPTIONS[name].default:
+            flag = f"--{name.replace('_', '-')}"
+            raise UsageError(
+                f"{flag} cannot be combined with --seal-to: without a seal the exit code is "
+                "that of the check, never 0"
+            )
 
 
 def _reported(call: Callable[..., Report], routing: RowRouting, target: Target) -> Report:

@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 from evalstream.cli.command import Command
 from evalstream.cli.plain_reader import read_plain
 from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
-from evalstream.model.exit_codes import PIPE_CLOSED, ExitCode, of_signal
+from evalstream.model.exit_codes import EEE, OWN, PIPE_CLOSED, ExitCode, error_exit_code, of_signal
 from evalstream.model.signals import STOPPING, Stopped
 
 COMMANDS: Final = (
@@ -40,18 +40,31 @@ class _PipeClosed(BaseException):
     """The reader of the output is gone."""
 
 
+class Judged(SystemExit):
+    """The end of the program with the exit code of its report."""
+
+
 def main() -> NoReturn:
     """Run the command line and exit with its code."""
     STOPPING.listen()
     # What imports made lives to the end; looking through it again and again takes 0.01 s.
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER)
+    given = sys.argv[1:]
+    scheme = _scheme(given)
+    unchecked = error_exit_code(ExitCode.UNCHECKED, scheme)
     try:
-        _run(sys.argv[1:])
+        _run(given)
+    except Judged:
+        raise
+    except SystemExit as end:
+        # Typer reports wrong usage itself.
+        is_usage = end.code == ExitCode.USAGE
+        sys.exit(error_exit_code(ExitCode.USAGE, scheme) if is_usage else end.code)
     except UsageError as error:
-        stop(str(error), ExitCode.USAGE)
+        stop(str(error), error_exit_code(ExitCode.USAGE, scheme))
     except (CannotCheck, CannotWrite) as error:
-        stop(str(error), ExitCode.UNCHECKED)
+        stop(str(error), unchecked)
     except Stopped as stopped:
         stop(f"stopped by {stopped.name}; the check is not complete", of_signal(stopped.signal))
     except _PipeClosed:
@@ -59,13 +72,20 @@ def main() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(PIPE_CLOSED)
     except OSError as error:
-        stop(f"{error.filename or 'the report'}: {error.strerror}", ExitCode.UNCHECKED)
+        stop(f"{error.filename or 'the report'}: {error.strerror}", unchecked)
     except Exception:  # noqa: BLE001 - an internal error must not look like a verdict
         import traceback
 
         traceback.print_exc()
-        stop("internal error; the check is not complete", ExitCode.UNCHECKED)
+        stop("internal error; the check is not complete", unchecked)
     sys.exit(ExitCode.PASSED)
+
+
+def _scheme(given: Sequence[str]) -> str:
+    """Return the meaning of exit codes that a command line names, also one that is not valid."""
+    text = "\n".join(given)
+    is_named = f"--exit-codes\n{EEE}" in text or f"--exit-codes={EEE}" in text
+    return EEE if is_named else OWN
 
 
 def _run(given: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from evalstream.cli.style import style_of
 from evalstream.formats.registry import formats_of
 from evalstream.io.overwriting import STDOUT
 from evalstream.model.finding import Severity
+from evalstream.model.rule_text import Status
 from evalstream.parsing.json import dumps
 from evalstream.reporters.base import Style
 from evalstream.reporters.options import ReportOptions
@@ -61,6 +62,7 @@ def _as_dict(rule: Rule) -> dict[str, Any]:
         "optional": rule.optional,
         "fixable": rule.fixable,
         "since": rule.since,
+        "status": rule.status.value,
         "formats": list(formats_of(rule)),
         "help": {"finds": rule.found, "matters": rule.why, "fix": rule.fix},
         "examples": {"bad": rule.bad, "good": rule.good},
@@ -74,12 +76,19 @@ def _painted(text: str, colour: str, style: Style) -> str:
 def _line(rule: Rule, style: Style) -> str:
     """Return a rule on one line; on a terminal its summary is wrapped."""
     severity = _painted(f"{rule.severity.label:8}", _COLOURS[rule.severity], style)
+    text = _summary(rule)
     head = f"{_painted(rule.code, _BOLD, style)}  {severity}{rule.name:30}"
     indent = " " * (MARGIN - 5 + len(rule.code) - 1)
     if style.width is None or style.width < len(indent) + LEAST_TEXT:
-        return head + rule.summary
-    summary = textwrap.wrap(rule.summary, style.width - len(indent), break_on_hyphens=False)
+        return head + text
+    summary = textwrap.wrap(text, style.width - len(indent), break_on_hyphens=False)
     return head + f"\n{indent}".join(summary)
+
+
+def _summary(rule: Rule) -> str:
+    """Return the summary of a rule, with its status unless it is stable."""
+    status = "" if rule.status is Status.STABLE else f" ({rule.status.value})"
+    return f"{rule.summary}{status}"
 
 
 def _explained(rule: Rule, style: Style) -> str:
@@ -106,7 +115,7 @@ def _wrapped(lines: list[str], width: int) -> Iterator[str]:
 
 def _table(rules: Sequence[Rule]) -> str:
     rows = (
-        f"| {rule.code} | `{rule.name}` | {rule.severity.label} | {_plain(rule.summary)} |\n"
+        f"| {rule.code} | `{rule.name}` | {rule.severity.label} | {_plain(_summary(rule))} |\n"
         for rule in rules
     )
     return f"| code | name | severity | what it finds |\n| --- | --- | --- | --- |\n{''.join(rows)}"
@@ -118,7 +127,7 @@ def _section(rule: Rule) -> str:
     formats = ", ".join(formats_of(rule))
     parts = [
         f"## {rule.code}: {rule.name}",
-        f"{_plain(rule.summary)}.",
+        f"{_plain(_summary(rule))}.",
         f"Severity: {severity}. Since {rule.since}. Formats: {formats}.",
     ]
     for heading, text in rule.sections().items():

@@ -11,12 +11,13 @@ from evalstream.cli.output import Target, report_of
 from evalstream.cli.terminal import announce_terminal
 from evalstream.model.data_class import replace
 from evalstream.model.options import OPTIONS, Group, Options, OptionText
-from evalstream.reporters.options import ReportOptions
+from evalstream.reporters.options import VERDICT_OPTIONS, ReportOptions
 
 
 @command(
     lambda option: option.seals and option is not OPTIONS["force"].text,
     reports=True,
+    without=VERDICT_OPTIONS,
     examples=(
         "evalstream seal run.jsonl --aggregate aggregate.json",
         "evalstream seal run.jsonl --aggregate aggregate.json --dry-run",

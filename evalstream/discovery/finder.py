@@ -44,6 +44,8 @@ def find_runs(
         ones = expanded(chain(first, given), patterns)
         for found in combined(chain.from_iterable(map(partial(_found, search), ones))):
             yield found.what
+        for found in search.rest():
+            yield found.what
 
 
 def _found(search: Search, one: str | NoInput) -> Iterable[FoundRuns]:

@@ -9,6 +9,7 @@ from functools import partial
 from itertools import chain, repeat
 from typing import BinaryIO, Final
 
+from evalstream.discovery.listed_names import ListedName, NameList
 from evalstream.io.names import printable
 from evalstream.model.errors import UsageError
 from evalstream.model.run import STDIN
@@ -21,8 +22,12 @@ _UTF8_MARK: Final = b"\xef\xbb\xbf"
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
-def inputs_from(path: str) -> Iterator[str]:
+def inputs_from(path: str, *, missing_ok: bool = False) -> Iterator[ListedName]:
     """Iterate over the inputs that a list names; `-` is a list on standard input.
+
+    With `missing_ok` the check leaves out names that are gone. Files that are not evaluation files
+    (`README.md`) are left out in any case, as lists from version control name them, too. The report
+    counts both.
 
     A list has one path or URL per line, or NUL-separated names as `find -print0` writes them. Blank
     lines are skipped and a carriage return at the end of a line is removed. No other character is
@@ -37,10 +42,11 @@ def inputs_from(path: str) -> Iterator[str]:
         file = _standard_input() if path == STDIN else open(path, "rb", buffering=0)  # noqa: SIM115 - closed when it ends
     except (OSError, ValueError) as error:
         raise _unreadable(shown, error) from error
-    return _inputs(file, shown, closes=path != STDIN)
+    source = NameList(printable(path), missing_ok=missing_ok)
+    return _inputs(file, shown, source, closes=path != STDIN)
 
 
-def _inputs(file: BinaryIO, shown: str, *, closes: bool) -> Iterator[str]:
+def _inputs(file: BinaryIO, shown: str, source: NameList, *, closes: bool) -> Iterator[ListedName]:
     named = False
     # The end is read once: a terminal would wait for a second one.
     pieces = chain(iter(partial(_read, file, shown), b""), repeat(b""))
@@ -49,7 +55,8 @@ def _inputs(file: BinaryIO, shown: str, *, closes: bool) -> Iterator[str]:
             if name.strip():
                 named = True
                 text = os.fsdecode(name)
-                yield text if text != STDIN else os.path.join(os.curdir, text)
+                path = text if text != STDIN else os.path.join(os.curdir, text)
+                yield ListedName.of(path, source)
     finally:
         if closes:
             file.close()

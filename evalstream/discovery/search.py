@@ -9,12 +9,14 @@ from typing import Final
 
 from evalstream.discovery import peek
 from evalstream.discovery.counterpart import Neighbourhood
+from evalstream.discovery.listed_names import ListedName, NameList
 from evalstream.discovery.local import Folder
 from evalstream.discovery.named_files import NamedDocument
 from evalstream.discovery.pairing import FileTree, FoundRuns
 from evalstream.discovery.remote import Prefix
 from evalstream.discovery.remote_object import found_at, stands_for_prefix
 from evalstream.discovery.search_folder import TOO_LARGE_REASON, identified, log_found, runs_in
+from evalstream.discovery.unrecognised import GONE, NOT_OURS
 from evalstream.discovery.walk import real_path
 from evalstream.formats.base import Place
 from evalstream.formats.registry import FORMATS, MAIN, UNKNOWN, folder_format, paired_format
@@ -39,12 +41,71 @@ class Search:
         self._seen = SpillTable("CREATE TABLE seen (name BLOB PRIMARY KEY) WITHOUT ROWID")
         self._near = Neighbourhood()
         self._real_folder = lru_cache(maxsize=_LOOKS)(real_path)
+        self._lists: list[NameList] = []
 
     def found(self, path: str | NoInput) -> Iterator[FoundRuns]:
         """Find the runs of one input that were not found before."""
-        for one in [FoundRuns(path)] if isinstance(path, NoInput) else self._found(path):
+        for one in self._of_input(path):
             if not (one.row_records and self._were_seen(one)):
                 yield one
+
+    def rest(self) -> Iterator[FoundRuns]:
+        """Iterate over the names that were left out of lists, one entry for each list."""
+        for names in self._lists:
+            left = names.rest()
+            if left is not None:
+                yield FoundRuns(left)
+
+    def _of_input(self, path: str | NoInput) -> Iterable[FoundRuns]:
+        if isinstance(path, NoInput):
+            return [FoundRuns(path)]
+        return self._listed(path) if isinstance(path, ListedName) else self._found(path)
+
+    def _listed(self, listed: ListedName) -> Iterator[FoundRuns]:
+        """Find the runs of a name from a list, or count the name as left out."""
+        path, names = str(listed), listed.source
+        if names not in self._lists:
+            self._lists.append(names)
+        if is_remote(path) or not _is_name(path):
+            yield from self._found(path)
+        elif self._exclusion.covers_any(os.path.normpath(path)):
+            names.left.excluded += 1
+        elif names.missing_ok and not os.path.lexists(path):
+            names.left.add(GONE, path)
+        else:
+            for one in self._found(path):
+                kind = self._kind_left_out(path, one)
+                if kind is None:
+                    yield one
+                else:
+                    names.left.add(kind, path)
+
+    def _kind_left_out(self, path: str, found: FoundRuns) -> str | None:
+        """Return the kind under which a listed file is counted, or None if it is reported.
+
+        A file named like rows or like an aggregate is reported, whatever it holds, as is a file
+        that holds rows under another name.
+        """
+        what = found.what
+        if not os.path.isfile(path) or file_names.is_like_rows(path):
+            return None
+        if isinstance(what, NoInput) and what.reason == UNKNOWN:
+            look = self._near.look(path) if file_names.is_json_name(path) else None
+            return look.detail if look is not None and look.kind == peek.ASIDE else None
+        is_yaml = isinstance(what, Run) and what.format != MAIN and file_names.is_yaml_name(path)
+        if not is_yaml and not (isinstance(what, NoInput) and what.reason == file_names.NO_ENDING):
+            return None
+        look = peek.peek_data(path)
+        if look.kind == peek.ASIDE:
+            return look.detail
+        is_ours = look.kind not in (peek.OTHER, peek.STRANGE, peek.BROKEN)
+        return None if is_ours or (is_yaml and self._is_placed(path)) else NOT_OURS
+
+    def _is_placed(self, path: str) -> bool:
+        """Tell whether the folders of a file are those of a format that checks whole folders."""
+        folders = os.path.dirname(os.path.abspath(path)).split(os.sep)
+        wholes = filter(None, map(folder_format, self._formats))
+        return any(one.kind_of_folder(folders) is not None for one in wholes)
 
     def close(self) -> None:
         """Delete the tables."""

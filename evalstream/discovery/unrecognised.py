@@ -31,6 +31,8 @@ REPORT: Final = "report"
 EVENTS: Final = "events"
 OTHER: Final = "other"
 HIDDEN: Final = "hidden"
+GONE: Final = "gone"
+NOT_OURS: Final = "not_ours"
 
 
 class Kind(NamedTuple):
@@ -80,6 +82,13 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     OTHER: Kind("file of another kind", "files of other kinds", Severity.INFO, leaves_open=False),
     HIDDEN: Kind("hidden name", "hidden names", Severity.INFO, leaves_open=False),
+    GONE: Kind("name that is gone", "names that are gone", Severity.INFO, leaves_open=False),
+    NOT_OURS: Kind(
+        "file that is not an evaluation file",
+        "files that are not evaluation files",
+        Severity.INFO,
+        leaves_open=False,
+    ),
 }
 """The kinds in the order in which a finding lists them."""
 
@@ -93,10 +102,17 @@ class Counted(NamedTuple):
 
 
 class Unrecognised(NoInput, frozen=True):
-    """The files that a search of `path` left unchecked, and the number of excluded names."""
+    """The files that a search of `path` left unchecked, and the number of excluded names.
+
+    Instead of a folder, `path` may be a list of names.
+    """
 
     kinds: tuple[Counted, ...] = ()
     excluded: int = 0
+
+    def count(self, kind: str) -> int:
+        """Return the number of files of a kind."""
+        return sum(one.number for one in self.kinds if one.kind == kind)
 
     @property
     def leaves_open(self) -> bool:
@@ -145,8 +161,8 @@ class Leftovers:
         if count > len(first):
             self._counts[other] += count - len(first)
 
-    def of(self, path: str) -> Unrecognised | None:
-        """Return what is left in the folder that the user named as `path`, or None."""
+    def of(self, path: str, *, is_list: bool = False) -> Unrecognised | None:
+        """Return what is left in the folder, or list, that the user named as `path`, or None."""
         kinds = tuple(
             Counted(kind, self._counts[kind], tuple(self._first[kind]))
             for kind in KINDS
@@ -154,16 +170,18 @@ class Leftovers:
         )
         if not kinds and not self.excluded:
             return None
-        return Unrecognised(path, _message(kinds), kinds=kinds, excluded=self.excluded)
+        message = _message(kinds) if is_list else f"{_message(kinds)}; {_ADVICE}"
+        return Unrecognised(path, message, kinds=kinds, excluded=self.excluded)
+
+
+_ADVICE: Final = "--exclude PATTERN leaves names out"
 
 
 def _message(kinds: Iterable[Counted]) -> str:
     total = sum(one.number for one in kinds)
     parts = ", ".join(map(_part, kinds))
     verb = "was" if total == 1 else "were"
-    return (
-        f"{counted(total, 'name')} {verb} not checked: {parts}; --exclude PATTERN leaves names out"
-    )
+    return f"{counted(total, 'name')} {verb} not checked: {parts}"
 
 
 def _part(one: Counted) -> str:

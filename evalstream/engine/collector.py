@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from evalstream.engine.context import CheckContext
 from evalstream.engine.result import BlockResult, Counts, LocatedViolation, shorten_values
 from evalstream.io.line_index import LineIndex
-from evalstream.model.finding import Finding, FindingList, Violation
+from evalstream.model.finding import Finding, FindingList, Severity, Violation
 from evalstream.model.sketch import Sketch
 from evalstream.rules.base import place_in
 from evalstream.rules.catalogue import Selection
@@ -41,7 +41,8 @@ class Collector(Generic[C]):
         self._sketch = _sketch_total() if context.options.sketches else None
         self._file, self._show = file, show
         self._index = DuplicateIndex(context.options.memory_limit)
-        self._shown: dict[str, int] = {}
+        self._shown: dict[tuple[str, str], int] = {}
+        self._severities: set[tuple[str, str, Severity]] = set()
         self._waiting: FindingList | None = None
         self._whole = 0
         self._places: LineIndex | None = None
@@ -114,10 +115,10 @@ class Collector(Generic[C]):
 
     def failing(self, excused: Set[str] = frozenset()) -> dict[str, int]:
         """Return the occurrences so far that fail the run, by code, but for some codes."""
-        threshold = self.context.options.threshold
+        fails, threshold = self.context.selection.fails, self.context.options.threshold
         failing: dict[str, int] = {}
         for (code, severity), count in self.counts.items():
-            if severity >= threshold and code not in excused:
+            if fails(code, severity, threshold) and code not in excused:
                 failing[code] = failing.get(code, 0) + count
         return failing
 
@@ -171,11 +172,17 @@ class Collector(Generic[C]):
                 self._waiting.append(finding)
 
     def _room(self, finding: Finding) -> bool:
-        """Tell whether one more finding of this code may be shown, and reserve its place."""
-        most, shown = self.context.options.max_findings, self._shown.get(finding.code, 0)
-        if most and shown >= most:
+        """Tell whether one more finding may be shown, by its file and code, and reserve its place.
+
+        The first of each severity is shown in any case: a report by files then shows for each
+        file whether it has errors.
+        """
+        key, graded = (finding.file, finding.code), (finding.file, finding.code, finding.severity)
+        most, shown = self.context.options.max_findings, self._shown.get(key, 0)
+        if most and shown >= most and graded in self._severities:
             return False
-        self._shown[finding.code] = shown + 1
+        self._shown[key] = shown + 1
+        self._severities.add(graded)
         return True
 
     def _count(self, violation: Violation, line: int | None) -> None:

@@ -128,7 +128,11 @@ class BlockFindings:
             if violation.code not in self._selection.enabled:
                 continue
             severity = self._selection.severity(violation)
-            if severity >= self._threshold and violation.code != ES110.code:
+            if (
+                severity >= self._threshold
+                and violation.code != ES110.code
+                and self._selection.fails(violation.code, severity, self._threshold)
+            ):
                 self.fates[number] = LineStatus.REJECTED
             key = (violation.code, severity)
             count = self.counts.get(key, 0) + 1
@@ -149,7 +153,7 @@ class BlockFindings:
         """Count lines whose violations are not shown."""
         for key in self._keys(lines.violations):
             self.counts[key] = self.counts.get(key, 0) + len(lines.numbers)
-            if self._splits_rows and key[1] >= self._threshold:
+            if self._splits_rows and self._selection.fails(*key, self._threshold):
                 self.fates.update(dict.fromkeys(lines.numbers, LineStatus.REJECTED))
 
     def count_blank(self, numbers: range, violation: Violation) -> None:

@@ -7,14 +7,24 @@
 | 2 | wrong usage |
 | 3 | something could not be checked |
 | 128 + n | signal n stopped the program: 130 SIGINT, 143 SIGTERM, 141 a closed pipe |
+
+With `--exit-zero` findings do not fail the program: 0 takes the place of 1. With `--exit-codes eee`
+the codes are those of the validator of Every Eval Ever: 0 clean, 1 errors, 2 warnings only. It has
+no code for what could not be checked, which is 1 there, as is wrong usage: 2 may pass a gate.
 """
 
 from enum import IntEnum
 from signal import SIGPIPE
 from typing import Final
 
+from evalstream.model.finding import Severity
 from evalstream.model.report import Totals
 from evalstream.model.signals import STOPPING
+
+OWN: Final = "evalstream"
+EEE: Final = "eee"
+SCHEMES: Final = (OWN, EEE)
+"""The meanings that exit codes can have, as `--exit-codes` takes them."""
 
 
 class ExitCode(IntEnum):
@@ -24,6 +34,14 @@ class ExitCode(IntEnum):
     FAILED = 1
     USAGE = 2
     UNCHECKED = 3
+
+
+class EeeExitCode(IntEnum):
+    """What the program says with `--exit-codes eee`."""
+
+    CLEAN = 0
+    ERRORS = 1
+    WARNINGS = 2
 
 
 def of_signal(number: int) -> int:
@@ -54,6 +72,35 @@ def code_of(totals: Totals) -> ExitCode:
     """Return the exit code of a check that no signal stopped."""
     if totals.verdicts.get("failed"):
         return ExitCode.FAILED
-    if totals.unchecked or totals.unreached or not totals.runs:
-        return ExitCode.UNCHECKED
-    return ExitCode.PASSED
+    return ExitCode.UNCHECKED if _lacks(totals) else ExitCode.PASSED
+
+
+def shown_exit_code(code: int, totals: Totals, scheme: str = OWN, *, zero: bool = False) -> int:
+    """Return the exit code of a report in a scheme; with `zero` findings do not fail it.
+
+    A signal, and what could not be checked, fail the program in any case.
+    """
+    if is_of_signal(code):
+        return code
+    if scheme == EEE:
+        return _eee_exit_code(totals)
+    if zero:
+        return ExitCode.UNCHECKED if _lacks(totals) else ExitCode.PASSED
+    return code
+
+
+def error_exit_code(code: ExitCode, scheme: str) -> int:
+    """Return the exit code of a program that ends without a report."""
+    return code if scheme == OWN else EeeExitCode.ERRORS
+
+
+def _eee_exit_code(totals: Totals) -> int:
+    if totals.verdicts.get("failed") or _lacks(totals):
+        return EeeExitCode.ERRORS
+    has_warnings = totals.severities.get(Severity.WARNING)
+    return EeeExitCode.WARNINGS if has_warnings else EeeExitCode.CLEAN
+
+
+def _lacks(totals: Totals) -> bool:
+    """Tell whether something was not checked, or nothing was."""
+    return bool(totals.unchecked or totals.unreached or not totals.runs)

@@ -155,6 +155,12 @@ class Options(DataClass, frozen=True):
     )
     ignore: tuple[str, ...] = option((), "Rules to skip.", Group.RULES, "CODES", seals=True)
     strict: bool = option(False, "Treat warnings as errors.", Group.RULES, seals=True)
+    preview: bool = option(
+        False,
+        "Apply rules in preview, too; they report infos and never fail a run.",
+        Group.RULES,
+        seals=True,
+    )
     fail_on: Severity = option(
         Severity.ERROR,
         "The lowest severity that fails the check.",

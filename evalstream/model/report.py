@@ -114,7 +114,8 @@ class RunSummary(DataClass):
     `unchanged` is the time of the earlier check, for a run that a ledger answered. `verified` says
     how much was verified; `selected` and `ignored` are the codes or prefixes that limit the rules.
     A summary with `is_note` is not a run: it describes names that a search did not check, and
-    `excluded` counts the names that it excluded.
+    `excluded` counts the names that it excluded, `missing` the names of a list that are gone, and
+    `other_files` the files of a list that are not evaluation files.
     `noun` is the plural of what its format counts. `remark` says why a verdict stays open although
     everything was read. `sketch` is there if it was asked for.
 
@@ -151,6 +152,8 @@ class RunSummary(DataClass):
     ignored: tuple[str, ...] = ()
     is_note: bool = False
     excluded: int = 0
+    missing: int = 0
+    other_files: int = 0
     noun: str = NOUN
     remark: str | None = None
     sketch: Sketch | None = None
@@ -280,8 +283,9 @@ class Totals(DataClass):
     `verdicts` counts runs by verdict, `counts` occurrences by code and `severities` by severity;
     `unchanged` counts runs that a ledger answered, `unreached` those that the check did not reach
     before it was stopped, and `unchecked` those that were not checked in full. `excluded` counts
-    the names that searches left out. `known` and `known_severities` count what a baseline knows,
-    without which the other counts are, and `vanished` what only the baseline has.
+    the names that searches left out, `missing` the names of lists that are gone, and `other_files`
+    the files of lists that are not evaluation files. `known` and `known_severities` count what a
+    baseline knows, without which the other counts are, and `vanished` what only the baseline has.
     """
 
     runs: int = 0
@@ -291,6 +295,8 @@ class Totals(DataClass):
     unreached: int = 0
     unchecked: int = 0
     excluded: int = 0
+    missing: int = 0
+    other_files: int = 0
     verdicts: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     severities: dict[Severity, int] = field(default_factory=dict)
@@ -301,6 +307,8 @@ class Totals(DataClass):
     def add(self, run: RunSummary) -> None:
         """Add one run, or a note."""
         self.excluded += run.excluded
+        self.missing += run.missing
+        self.other_files += run.other_files
         self.runs += not run.is_note
         self.rows += run.rows
         self.bytes += run.bytes
@@ -328,16 +336,18 @@ class Totals(DataClass):
             **({"unreached": self.unreached} if self.unreached else {}),
             **({"unchecked": self.unchecked} if self.unchecked else {}),
             **({"excluded": self.excluded} if self.excluded else {}),
+            **({"missing": self.missing} if self.missing else {}),
+            **({"other_files": self.other_files} if self.other_files else {}),
         }
 
 
 class Report(DataClass):
     """The outcome of a check: iterate over its findings, read its totals.
 
-    The findings are those shown (at most `max_findings` per code and run); `counts`, `total`
-    and `totals` are always exact. `runs` are in the order of the inputs. `rules` has the texts of
-    the rules that were found, by code. `vanished` are findings that a baseline knows and that the
-    check looked for and did not find.
+    The findings are those shown (at most `max_findings` per code and file of a run); `counts`,
+    `total` and `totals` are always exact. `runs` are in the order of the inputs. `rules` has the
+    texts of the rules that were found, by code. `vanished` are findings that a baseline knows and
+    that the check looked for and did not find.
     """
 
     runs: Sequence[RunSummary]

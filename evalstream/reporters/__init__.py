@@ -15,6 +15,7 @@ REPORTERS: Final[Mapping[str, str]] = MappingProxyType(
         "github": "GithubReporter",
         "sarif": "SarifReporter",
         "junit": "JunitReporter",
+        "eee": "EeeReporter",
     }
 )
 """The report formats in the order of the help; a module of the same name has the class."""

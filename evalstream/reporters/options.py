@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from evalstream.model.data_class import DataClass
+from evalstream.model.exit_codes import OWN, SCHEMES
 from evalstream.model.finding import Severity
 from evalstream.model.options import Group, Option, declared_options, option
 from evalstream.reporters import REPORTERS
@@ -52,7 +53,21 @@ class ReportOptions(DataClass, frozen=True):
         Group.REPORT,
         choices=("auto", "always", "never"),
     )
+    exit_zero: bool = option(
+        False,
+        "Exit with 0 in spite of findings; with 3 still if something could not be checked.",
+        Group.REPORT,
+    )
+    exit_codes: str = option(
+        OWN,
+        "The meaning of exit codes; eee: 0 clean, 1 errors or not checked, 2 only warnings.",
+        Group.REPORT,
+        choices=SCHEMES,
+    )
 
+
+VERDICT_OPTIONS: Final = ("exit_zero", "exit_codes")
+"""The options that decide the exit code, which a command that seals does not take."""
 
 REPORT_OPTIONS: Final[Mapping[str, Option]] = MappingProxyType(declared_options(ReportOptions))
 """The options of a report by name."""

@@ -50,6 +50,16 @@ def total_lines(report: Report) -> Iterator[str]:
         yield f"{counted(totals.unreached, 'run')} not looked at: the verdict is partial"
     if totals.excluded:
         yield f"{counted(totals.excluded, 'name')} left out by --exclude"
+    if totals.missing:
+        are = "is" if totals.missing == 1 else "are"
+        yield f"{counted(totals.missing, 'name')} of the list {are} gone: not checked"
+    if totals.other_files:
+        what = counted(
+            totals.other_files,
+            "file of the list is not an evaluation file",
+            "files of the list are not evaluation files",
+        )
+        yield f"{what}: not checked"
     if totals.runs < 2:
         return
     verdicts = [

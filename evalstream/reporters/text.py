@@ -7,6 +7,7 @@ from typing import Final
 
 from evalstream.model.finding import Excerpt, Finding, FindingList
 from evalstream.model.report import Report
+from evalstream.model.rule_text import RuleText, Status
 from evalstream.model.text import on_one_line
 from evalstream.parsing.json import dumps
 from evalstream.parsing.lazy_regex import LazyPattern
@@ -18,7 +19,7 @@ IN_MEMORY: Final = 1_000
 
 
 _BEGINNING: Final = LazyPattern(
-    rb"\s*(?:[A-Z]{2,3}\d{3} [a-z0-9-]+: "
+    rb"\s*(?:[A-Z]{2,3}\d{3} [a-z0-9-]+(?: \(preview\))?: "
     rb"|[^\n]*: (?:passed|FAILED|incomplete|not checked)\b"
     rb"|[\d,]+ runs? not looked at)"
 )
@@ -45,8 +46,7 @@ class TextReporter:
         """Write the groups in the order of their codes, then the runs."""
         for code, findings in sorted(self._groups.items()):
             text = report.rules.get(code)
-            remedy = "" if text is None else text.fix
-            for line in _group(findings, report.counts.get(code, 0), remedy):
+            for line in _group(findings, report.counts.get(code, 0), text):
                 self._output.write(f"{on_one_line(line)}\n")
             self._output.write("\n")
         for run in report.runs:
@@ -79,18 +79,20 @@ class LiveTextReporter:
             self._output.write(f"\n{line}\n")
 
 
-def _group(findings: FindingList, count: int, remedy: str) -> Iterator[str]:
+def _group(findings: FindingList, count: int, text: RuleText | None) -> Iterator[str]:
     """Iterate over the lines about one rule: its findings, how many more there are, the remedy."""
+    is_preview = text is not None and text.status is Status.PREVIEW
     shown = 0
     for finding in findings:
         if not shown:
-            yield f"{finding.code} {finding.name}: {count:,}"
+            mark = " (preview)" if is_preview else ""
+            yield f"{finding.code} {finding.name}{mark}: {count:,}"
         shown += finding.occurrences
         yield from _lines(finding)
     if shown < count:
         yield f"  … and {count - shown:,} more (--max-findings 0 shows all)"
-    if remedy:
-        yield f"  fix: {remedy}"
+    if text is not None and text.fix:
+        yield f"  fix: {text.fix}"
 
 
 def _lines(finding: Finding) -> Iterator[str]:

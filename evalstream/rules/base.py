@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.model.data_class import DataClass
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.rule_text import RuleText, Section
+from evalstream.model.rule_text import RuleText, Section, Status
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.tally import Tally
 
@@ -94,7 +94,9 @@ class Rule(NamedTuple):
     without rows passes to its rules, at most once per document or record. The parser, the schema or
     the driver report the rules that have none of them.
 
-    An `optional` rule holds only if it is selected or a profile adds it. A `run` rule with
+    An `optional` rule holds only if it is selected or a profile adds it. A rule whose `status` is
+    preview holds only with `--preview` or if it is selected by its code or name; it reports infos,
+    and never fails a run. A retired rule still has its code and never holds. A `run` rule with
     `about_paths` also checks runs whose rows could not be read, or that have no rows.
     A `row` rule with `by_ids` reads only the ids that rows share: it runs once for all rows that
     have the same ids.
@@ -124,6 +126,7 @@ class Rule(NamedTuple):
     in_scanner: bool = False
     since: str = "0.1.0"
     former_names: tuple[str, ...] = ()
+    status: Status = Status.STABLE
 
     def violation(self, message: str, **details: Any) -> Violation:
         """Return a violation of this rule."""
@@ -167,12 +170,22 @@ class Rule(NamedTuple):
             for heading, text in self.sections().items()
         )
         severity = self.severity.label
-        return RuleText(self.name, self.summary, sentence, self.explained(), severity, sections)
+        return RuleText(
+            self.name, self.summary, sentence, self.explained(), severity, sections, self.status
+        )
 
     def explained(self) -> str:
         """Return the rule's documentation as `evalstream rules CODE` prints it."""
         from inspect import cleandoc
 
         repair = " (a safe repair exists)" if self.fixable else ""
-        head = f"{self.code} {self.name}: {self.severity.label}{repair}, since {self.since}"
+        status = _STATUS_SAID[self.status]
+        head = f"{self.code} {self.name}: {self.severity.label}{repair}{status}, since {self.since}"
         return f"{head}\n{self.summary}\n\n{cleandoc(self.documentation)}"
+
+
+_STATUS_SAID: Final = {
+    Status.STABLE: "",
+    Status.PREVIEW: ", in preview (reported as an info, never fails a run)",
+    Status.RETIRED: ", retired (never applied)",
+}

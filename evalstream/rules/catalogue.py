@@ -11,6 +11,7 @@ from evalstream.model.data_class import DataClass, field
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.options import Options
+from evalstream.model.rule_text import Status
 from evalstream.model.suggestions import suggestion
 from evalstream.rules import inputs, syntax
 from evalstream.rules.base import Rule
@@ -24,10 +25,14 @@ Family = Callable[[], Iterable[Rule]]
 
 
 class Stamp(NamedTuple):
-    """What the engine adds to a violation: the rule's name, and its severity under a profile."""
+    """What the engine adds to a violation: the rule's name, and its severity under a profile.
+
+    A rule in preview gives infos alone, whatever the severity of a violation.
+    """
 
     name: str
     severity: Severity
+    is_preview: bool = False
 
 
 class Selection(DataClass, frozen=True):
@@ -50,8 +55,12 @@ class Selection(DataClass, frozen=True):
 
     def severity(self, violation: Violation) -> Severity:
         """Return the severity of a violation: its own, else that of its rule under the profile."""
-        own = violation.severity
-        return self._stamps[violation.code].severity if own is None else own
+        own, stamp = violation.severity, self._stamps[violation.code]
+        return stamp.severity if own is None or stamp.is_preview else own
+
+    def fails(self, code: str, severity: Severity, threshold: Severity) -> bool:
+        """Tell whether findings of a code and severity fail a run, as rules in preview never do."""
+        return severity >= threshold and not self._stamps[code].is_preview
 
 
 class Catalogue(Mapping[str, Rule]):
@@ -105,32 +114,70 @@ class Catalogue(Mapping[str, Rule]):
             codes |= dict.fromkeys([one.code for one in found] if text in names else [text.upper()])
         return tuple(codes)
 
+    def check_selected(self, options: Options) -> None:
+        """Raise UsageError if a text that is selected switches on no rule.
+
+        So it is with retired rules alone, and with a prefix whose rules are all in preview.
+        """
+        for prefix in options.select:
+            held = self._held(prefix, preview=True)
+            if held and not self._held(prefix, preview=options.preview):
+                codes = ", ".join(rule.code for rule in held)
+                raise UsageError(
+                    f"--select {prefix} names rules in preview only; add --preview, or select "
+                    f"them by their codes: {codes}"
+                )
+        if options.select and not any(self._held(one, preview=True) for one in options.select):
+            raise UsageError(f"--select {','.join(options.select)} names retired rules only")
+
     def selection(self, options: Options) -> Selection:
         """Return the rules that the options select and do not ignore.
 
         Without a selection these are all rules that are not optional, and those that the profile
-        adds.
+        adds. Rules in preview hold only with `preview`, or if they are selected by code or name.
         """
-        return self._selection(tuple(options.select), tuple(options.ignore), options.profile)
+        return self._selection(
+            tuple(options.select), tuple(options.ignore), options.profile, options.preview
+        )
 
-    def _select(self, select: tuple[str, ...], ignore: tuple[str, ...], profile: str) -> Selection:
-        chosen = self._codes(select) if select else self._default(profile)
+    def _select(
+        self, select: tuple[str, ...], ignore: tuple[str, ...], profile: str, preview: bool
+    ) -> Selection:
+        chosen = (
+            (rule.code for prefix in select for rule in self._held(prefix, preview=preview))
+            if select
+            else self._default(profile, preview=preview)
+        )
+        ignored = (rule.code for prefix in ignore for rule in self.find(prefix))
         severities = PROFILES[profile].severities
         stamps = {
-            code: Stamp(rule.name, severities.get(code, rule.severity))
+            code: Stamp(rule.name, Severity.INFO, is_preview=True)
+            if _is_in_preview(rule)
+            else Stamp(rule.name, severities.get(code, rule.severity))
             for code, rule in self.items()
         }
-        return Selection(frozenset(chosen) - frozenset(self._codes(ignore)), profile, stamps)
+        return Selection(frozenset(chosen) - frozenset(ignored), profile, stamps)
 
-    def _default(self, profile: str) -> Iterator[str]:
+    def _default(self, profile: str, *, preview: bool) -> Iterator[str]:
         added = PROFILES[profile].codes
-        return (code for code, rule in self.items() if not rule.optional or code in added)
+        return (
+            code
+            for code, rule in self.items()
+            if (not rule.optional or code in added)
+            and (rule.status is Status.STABLE or (preview and _is_in_preview(rule)))
+        )
 
     def _named(self, name: str) -> list[Rule]:
         return [one for one in self.values() if name in (one.name, *one.former_names)]
 
-    def _codes(self, prefixes: Iterable[str]) -> Iterator[str]:
-        return (rule.code for prefix in prefixes for rule in self.find(prefix))
+    def _held(self, text: str, *, preview: bool) -> list[Rule]:
+        """Return the rules that a selected text switches on."""
+        return [
+            rule
+            for rule in self.find(text)
+            if rule.status is Status.STABLE
+            or (_is_in_preview(rule) and (preview or _names(text, rule)))
+        ]
 
     def _beginning_with(self, prefix: str) -> Iterator[str]:
         wanted = prefix.upper()
@@ -143,3 +190,12 @@ class Catalogue(Mapping[str, Rule]):
             rules = sorted(self._families[letters](), key=attrgetter("code"))
             self._loaded[letters] = {rule.code: rule for rule in rules}
         return self._loaded[letters]
+
+
+def _is_in_preview(rule: Rule) -> bool:
+    return rule.status is Status.PREVIEW
+
+
+def _names(text: str, rule: Rule) -> bool:
+    """Tell whether a text is the whole code of a rule, its name or a former name."""
+    return text.upper() == rule.code or text in (rule.name, *rule.former_names)

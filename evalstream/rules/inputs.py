@@ -211,7 +211,8 @@ ES007: Final = Rule(
     that lead nowhere or out of the folder, FIFOs, sockets and devices may hold data: they make the
     verdict incomplete (exit code 3). Other JSON (`config.json`, `[]`) is only a warning. Files of
     other kinds (`README.md`) and hidden names are an info. `--exclude PATTERN` leaves names out.
-    With `--profile datastore` everything except an info is an error.
+    With `--profile datastore` everything except an info is an error. A list (`--files-from`) has
+    one info: names that are gone under `--missing-ok`, and files that are not evaluation files.
 
     Why it matters: a file that was not checked must not pass unnoticed with the others.
 

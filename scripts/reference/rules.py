@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from evalstream.formats.registry import CATALOGUE
+from evalstream.model.rule_text import Status
 from evalstream.rules.base import BAD, FIX, FOUND, GOOD, WHY, Rule
 from evalstream.rules.profiles import DEFAULT, PROFILES
 from reference.formats import titles_by_code_prefix
@@ -22,6 +23,10 @@ names. The severity is that of the default profile.
 
 `evalstream rules --format json` writes all rules with their texts as data; `evalstream schema show
 rules` prints its JSON Schema. `--format markdown` writes the same texts as Markdown.
+
+A rule in preview is off unless `--preview` is given, or `--select` has its code or name; the
+beginning of its code is not enough. It reports infos, which never fail a run. A retired rule is
+never applied, and its code and names still have a page.
 """
 
 
@@ -59,6 +64,8 @@ def _titles() -> dict[str, str]:
 
 def _row(rule: Rule) -> tuple[str, ...]:
     severity = f"{rule.severity.label}, optional" if rule.optional else rule.severity.label
+    if rule.status is not Status.STABLE:
+        severity = f"{severity}, {rule.status.value}"
     summary = sentence(prose(rule.summary, {}))
     return f"[{rule.code}]({rule.code}/index.md)", code(rule.name), severity, summary
 
@@ -89,6 +96,8 @@ def _properties(rule: Rule) -> Iterator[tuple[str, str]]:
         severity = profile.severities.get(rule.code, rule.severity)
         if name != DEFAULT and severity is not rule.severity:
             yield f"Severity in the profile {code(name)}", severity.label
+    if rule.status is not Status.STABLE:
+        yield "Status", rule.status.value
     yield "Active", _active(rule)
     if rule.fixable:
         yield "Safe repair", "exists"
@@ -101,6 +110,10 @@ def _properties(rule: Rule) -> Iterator[tuple[str, str]]:
 
 def _active(rule: Rule) -> str:
     """Say when a rule is checked."""
+    if rule.status is Status.RETIRED:
+        return "never"
+    if rule.status is Status.PREVIEW:
+        return f"with {code('--preview')}, or if {code('--select')} has its code or name"
     if not rule.optional:
         return "always"
     names = [code(name) for name, profile in PROFILES.items() if rule.code in profile.codes]

@@ -1,12 +1,11 @@
 """Every member of a sound pair with other values: needs what test_upstream needs."""
 
 import json
-from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
 
 from edits import apply
+from members import VALUES, members
 from paths import PAIRS
 from upstream import needs_upstream
 from verdicts import classes_of, judged
@@ -15,10 +14,6 @@ from evalstream.parsing.json import pointer
 
 pytestmark = needs_upstream
 
-VALUES: tuple[Any, ...] = (
-    *(None, "", " ", "x", "a/b", "1e5", "unknown", "Infinity", True),
-    *(0, -1, 1.5, 1e308, 10**30, [], ["a"], {}, {"a": "b"}),
-)
 PAIR = PAIRS / "0.3.0"
 RESULT = "/evaluation_results/0"
 JUDGED = {
@@ -45,14 +40,6 @@ JUDGED = {
     },
 }
 """Members that the pair does not have, and that upstream looks at closely."""
-
-
-def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Iterate over the paths of all members and items."""
-    inner = value.items() if isinstance(value, dict) else ()
-    for key, member in inner or (enumerate(value) if isinstance(value, list) else ()):
-        yield (*path, key)
-        yield from places(member, (*path, key))
 
 
 def assert_explained(scripts: list[str], folder: Path) -> None:
@@ -82,10 +69,10 @@ def test_disagreements_over_members_of_the_aggregate_are_all_explained(tmp_path:
     result["score_details"]["uncertainty"]["confidence_interval"] = interval
     scripts = [
         f"{setting}aggregate {pointer(place)} = {json.dumps(value)}"
-        for place in places(document)
+        for place in members(document)
         for value in VALUES
     ]
-    scripts += [f"{setting}aggregate {pointer(place)} removed" for place in places(document)]
+    scripts += [f"{setting}aggregate {pointer(place)} removed" for place in members(document)]
     assert_explained(scripts, tmp_path)
 
 
@@ -95,7 +82,7 @@ def test_disagreements_over_members_of_rows_are_all_explained(tmp_path: Path) ->
     assert {row["interaction_type"] for row in rows[:3]} > {"single_turn"}
     scripts = []
     for number in (1, 3):
-        for place in places(rows[number - 1]):
+        for place in members(rows[number - 1]):
             scripts += [f"row {number} {pointer(place)} = {json.dumps(one)}" for one in VALUES]
             scripts.append(f"row {number} {pointer(place)} removed")
     assert_explained(scripts, tmp_path)

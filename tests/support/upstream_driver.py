@@ -1,11 +1,13 @@
 """Runs under the Python of the format's own validator: questions in, an answer per line out.
 
 A question is a list of a word and what it is about: `file` and a path (errors and warnings of
-the validate command), `exit` and paths (its exit code), `record` and a path (the digest by which
-the duplicate check knows it), `address` and a model's id and developer (its directory).
+the validate command), `exit` and paths (its exit code), `report` and paths (its report in JSON as a
+text, and its exit code), `record` and a path (the digest by which the duplicate check knows it),
+`address` and a model's id and developer (its directory).
 """
 
 import contextlib
+import io
 import json
 import os
 import sys
@@ -45,6 +47,19 @@ def exit_code(*names: str) -> int:
         return int(main(list(names)))
 
 
+def report(*names: str) -> tuple[str, int] | None:
+    """Return what the command writes with `--format json`, and its exit code.
+
+    None where it ends with a traceback.
+    """
+    with contextlib.redirect_stdout(io.StringIO()) as written:
+        try:
+            code = main([*names, "--format", "json", "--max-errors", "100000"])
+        except Exception:  # noqa: BLE001 - the command itself ends with a traceback here
+            return None
+    return written.getvalue(), int(code)
+
+
 def record(name: str) -> str:
     """Return the digest of an aggregate."""
     return str(normalized_hash(json.loads(Path(name).read_bytes())))
@@ -61,6 +76,7 @@ def address(identity: str, developer: str | None) -> list[str] | None:
 ANSWERS: dict[str, Callable[..., Any]] = {
     "file": file,
     "exit": exit_code,
+    "report": report,
     "record": record,
     "address": address,
 }

@@ -49,5 +49,5 @@ def _finding(match: CrossRunFinding, options: Options) -> Finding:
 def _count(counts: Counts, options: Options, summary: RunSummary) -> None:
     for (code, severity), count in counts.items():
         summary.count(code, severity, count)
-        if severity >= options.threshold:
+        if CATALOGUE.selection(options).fails(code, severity, options.threshold):
             summary.fail(code, count)

@@ -23,12 +23,12 @@ class FileViolations(NamedTuple):
 
     def failing(self, context: RowContext) -> list[Violation]:
         """Return the violations that fail a run."""
-        options = context.options
+        selection, threshold = context.selection, context.options.threshold
         return [
             violation
             for violation in self._all()
             if violation.code in context.enabled
-            and context.selection.severity(violation) >= options.threshold
+            and selection.fails(violation.code, selection.severity(violation), threshold)
         ]
 
     def with_those(self, violations: Iterable[Violation]) -> FileViolations:

@@ -6,7 +6,18 @@ from pathlib import Path
 import pytest
 
 import evalstream
-from evalstream.model.exit_codes import PIPE_CLOSED, ExitCode, exit_code, of_signal
+from evalstream.model.exit_codes import (
+    EEE,
+    OWN,
+    PIPE_CLOSED,
+    EeeExitCode,
+    ExitCode,
+    error_exit_code,
+    exit_code,
+    of_signal,
+    shown_exit_code,
+)
+from evalstream.model.finding import Severity
 from evalstream.model.report import RunSummary, Totals
 
 PACKAGE = Path(evalstream.__file__).parent
@@ -37,12 +48,51 @@ def test_totals_decide_the_exit_code(totals: Totals, code: ExitCode) -> None:
     assert exit_code(totals) == code
 
 
+WARNED = totals_of("passed")
+WARNED.severities[Severity.WARNING] = 2
+
+
+@pytest.mark.parametrize(
+    ("totals", "eee", "zero"),
+    [
+        (totals_of("passed", "passed"), EeeExitCode.CLEAN, ExitCode.PASSED),
+        (WARNED, EeeExitCode.WARNINGS, ExitCode.PASSED),
+        (totals_of("passed", "failed"), EeeExitCode.ERRORS, ExitCode.PASSED),
+        (totals_of("failed", reason="no access"), EeeExitCode.ERRORS, ExitCode.UNCHECKED),
+        (totals_of("incomplete", reason="no access"), EeeExitCode.ERRORS, ExitCode.UNCHECKED),
+        (totals_of("passed", unreached=1), EeeExitCode.ERRORS, ExitCode.UNCHECKED),
+        (totals_of(), EeeExitCode.ERRORS, ExitCode.UNCHECKED),
+    ],
+)
+def test_other_meanings_of_exit_codes_never_hide_what_was_not_checked(
+    totals: Totals, eee: EeeExitCode, zero: ExitCode
+) -> None:
+    code = exit_code(totals)
+    assert shown_exit_code(code, totals, EEE) == eee
+    assert shown_exit_code(code, totals, zero=True) == zero
+    assert shown_exit_code(code, totals) == code
+    for ended in (of_signal(2), of_signal(15)):
+        assert shown_exit_code(ended, totals, EEE) == ended
+        assert shown_exit_code(ended, totals, zero=True) == ended
+
+
+@pytest.mark.parametrize("code", [ExitCode.USAGE, ExitCode.UNCHECKED])
+def test_a_program_without_a_report_never_ends_like_one_with_warnings(code: ExitCode) -> None:
+    assert error_exit_code(code, OWN) == code
+    assert error_exit_code(code, EEE) == 1
+
+
 def test_the_numbers_are_those_that_are_promised() -> None:
     assert [(code.name, code.value) for code in ExitCode] == [
         ("PASSED", 0),
         ("FAILED", 1),
         ("USAGE", 2),
         ("UNCHECKED", 3),
+    ]
+    assert [(code.name, code.value) for code in EeeExitCode] == [
+        ("CLEAN", 0),
+        ("ERRORS", 1),
+        ("WARNINGS", 2),
     ]
     assert (of_signal(2), of_signal(15), PIPE_CLOSED) == (130, 143, 141)
 

@@ -1,0 +1,211 @@
+"""Collect errors and warnings by file, and write the list."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import weakref
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from evalstream.model.finding import Finding, Severity
+from evalstream.model.report import NOT_CHECKED, Report, RunSummary
+from evalstream.model.text import counted
+from evalstream.reporters.base import PLAIN, Sink, Style
+from evalstream.reporters.eee.entries import HIDDEN, WHOLE_FILE, entry_of, is_about_pair, written
+
+AGGREGATE: Final = "aggregate"
+INSTANCE: Final = "instance"
+UNSUPPORTED: Final = "unsupported"
+"""The kinds of files, as the validator names them: `instance` for rows."""
+
+_BEGINNING: Final = re.compile(rb'\[\s*\{\s*"file": "(?:[^"\\]|\\.)*",\s*"valid": ')
+
+_TABLES: Final = """
+    PRAGMA journal_mode = OFF;
+    PRAGMA synchronous = OFF;
+    CREATE TABLE entry (
+        file TEXT, is_error INTEGER, code TEXT, entry TEXT, about_pair INTEGER DEFAULT 0
+    );
+    CREATE INDEX by_file ON entry (file, is_error);
+    CREATE TABLE shown (
+        file TEXT, code TEXT, times INTEGER, is_error INTEGER, PRIMARY KEY (file, code)
+    ) WITHOUT ROWID;
+    CREATE TABLE file (number INTEGER PRIMARY KEY, name TEXT UNIQUE, kind TEXT, lines INTEGER);
+    BEGIN;
+"""
+
+
+class _File(NamedTuple):
+    """A file of a run: its name as JSON, its kind, and its number of rows."""
+
+    name: str
+    kind: str
+    lines: int
+
+
+class EeeReporter:
+    """Keeps errors and warnings by file, in a temporary database, and writes at the end."""
+
+    def __init__(self, output: Sink, _: Style = PLAIN) -> None:
+        self._output = output
+        self._base = sqlite3.connect("", isolation_level=None)
+        weakref.finalize(self, self._base.close)
+        self._base.executescript(_TABLES)
+        self._file, self._name = "", json.dumps("")
+        self._counts: dict[str, tuple[int, bool]] = {}
+
+    @staticmethod
+    def wrote(head: bytes) -> bool:
+        """Tell by its first bytes whether a file is such a report.
+
+        An empty list may be any file.
+        """
+        return _BEGINNING.match(head) is not None
+
+    def finding(self, finding: Finding) -> None:
+        """Keep one finding; the validator has no infos, and they are only counted."""
+        if finding.file != self._file:
+            self._store_counts()
+            self._file, self._name = finding.file, json.dumps(finding.file)
+        is_error = finding.severity is Severity.ERROR
+        times, was_error = self._counts.get(finding.code, (0, False))
+        self._counts[finding.code] = times + finding.occurrences, was_error or is_error
+        if finding.severity is not Severity.INFO:
+            entry = written(entry_of(finding))
+            self._base.execute(
+                "INSERT INTO entry VALUES (?, ?, ?, ?, ?)",
+                (self._name, is_error, finding.code, entry, is_about_pair(finding)),
+            )
+
+    def _store_counts(self) -> None:
+        """Store how many findings of each code the file has of which findings came last."""
+        self._base.executemany(
+            "INSERT INTO shown VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+            "times = times + excluded.times, is_error = max(is_error, excluded.is_error)",
+            [(self._name, code, *counts) for code, counts in self._counts.items()],
+        )
+        self._counts.clear()
+
+    def finish(self, report: Report) -> None:
+        """Write the list."""
+        self._store_counts()
+        for run in report.runs:
+            files = list(_files_of(run))
+            self._base.executemany(
+                "INSERT OR IGNORE INTO file (name, kind, lines) VALUES (?, ?, ?)", files
+            )
+            names = [one.name for one in files]
+            if names:
+                self._note_hidden(run, names)
+                self._note_verdict(run, names)
+                self._note_pair(names)
+        self._base.execute(
+            "INSERT OR IGNORE INTO file (name, kind, lines) SELECT file, NULL, 0 FROM entry "
+            "GROUP BY file ORDER BY min(rowid)"
+        )
+        self._output.write("[")
+        end = ""
+        for number, name, kind, lines in self._base.execute("SELECT * FROM file ORDER BY number"):
+            self._output.write(",\n" if number > 1 else "\n")
+            self._write(_File(name, kind or _kind_by_name(json.loads(name)), lines))
+            end = "\n"
+        self._output.write(f"{end}]\n")
+
+    def _note_hidden(self, run: RunSummary, names: list[str]) -> None:
+        """Add an entry for each code of which not all findings are listed."""
+        shown = self._base.execute(
+            f"SELECT code, sum(times), max(is_error) FROM shown WHERE file IN ({_marks(names)}) "  # noqa: S608 - marks only
+            "GROUP BY code",
+            names,
+        )
+        for code, times, is_error in shown.fetchall():
+            more = run.counts.get(code, 0) - times
+            if more <= 0:
+                continue
+            ((name,),) = self._base.execute(
+                f"SELECT file FROM shown WHERE code = ? AND file IN ({_marks(names)}) "  # noqa: S608 - marks only
+                "ORDER BY is_error DESC, times DESC, file LIMIT 1",
+                (code, *names),
+            )
+            said = f"{counted(more, 'more finding')} of {code} counted and not listed"
+            self._note(name, HIDDEN, said, "truncated", is_error=bool(is_error))
+
+    def _note_verdict(self, run: RunSummary, names: list[str]) -> None:
+        """Add an entry for a run that was not checked in full, or that fails without an error."""
+        unread = self._has_error(names[-1:], "code IN ('ES001', 'ES004', 'ES005', 'ES008')")
+        if run.incomplete_reason and not unread:
+            self._note(names[-1], WHOLE_FILE, run.incomplete_reason, "not_checked")
+        elif NOT_CHECKED & run.counts.keys() and not self._has_error(names):
+            self._note(names[-1], WHOLE_FILE, "not checked", "not_checked")
+        elif run.verdict == "failed" and not self._has_error(names):
+            self._note(names[-1], WHOLE_FILE, "the check of this file failed", "failed")
+
+    def _note_pair(self, names: list[str]) -> None:
+        """Add an entry for each sound file of a run whose other file has an error about both."""
+        found = self._base.execute(
+            f"SELECT file, code FROM entry WHERE file IN ({_marks(names)}) AND is_error "  # noqa: S608 - marks only
+            "AND about_pair ORDER BY rowid LIMIT 1",
+            names,
+        ).fetchone()
+        for name in names if found else ():
+            if not self._has_error([name]):
+                other, code = found
+                said = f"{json.loads(other)}, which belongs to this file, has an error of {code}"
+                self._note(name, WHOLE_FILE, said, code)
+
+    def _has_error(self, names: list[str], which: str = "1") -> bool:
+        found = self._base.execute(
+            f"SELECT 1 FROM entry WHERE file IN ({_marks(names)}) AND is_error AND {which} LIMIT 1",  # noqa: S608 - ours
+            names,
+        )
+        return found.fetchone() is not None
+
+    def _note(self, name: str, loc: str, msg: str, type_: str, *, is_error: bool = True) -> None:
+        entry = written({"loc": loc, "msg": msg, "type": type_})
+        self._base.execute(
+            "INSERT INTO entry (file, is_error, code, entry) VALUES (?, ?, ?, ?)",
+            (name, is_error, type_, entry),
+        )
+
+    def _write(self, file: _File) -> None:
+        """Write the object of a file, in the layout of the validator."""
+        is_valid = not self._has_error([file.name])
+        self._output.write(
+            f'  {{\n    "file": {file.name},\n    "valid": {json.dumps(is_valid)},\n'
+            f'    "file_type": "{file.kind}",\n    "line_count": {file.lines},\n'
+        )
+        for word, is_error in (("errors", 1), ("warnings", 0)):
+            self._output.write(f'    "{word}": [')
+            end = ""
+            for (entry,) in self._base.execute(
+                "SELECT entry FROM entry WHERE file = ? AND is_error = ? ORDER BY rowid",
+                (file.name, is_error),
+            ):
+                self._output.write(f"{',' if end else ''}\n      {entry}")
+                end = "\n    "
+            self._output.write(f"{end}]{',' if is_error else ''}\n")
+        self._output.write("  }")
+
+
+def _files_of(run: RunSummary) -> Iterator[_File]:
+    """Iterate over the files of a run: the rows come last, as the validator sorts them."""
+    is_read = run.rows or not NOT_CHECKED & run.counts.keys()
+    for name in (run.inputs, run.aggregate):
+        if name is not None:
+            yield _File(json.dumps(name), AGGREGATE, 0)
+    if run.file is not None:
+        kind = INSTANCE if is_read else _kind_by_name(run.file)
+        yield _File(json.dumps(run.file), kind, run.rows)
+
+
+def _kind_by_name(name: str) -> str:
+    """Return the kind of a file of which nothing was read, as the validator does."""
+    if name.endswith(".jsonl"):
+        return INSTANCE
+    return AGGREGATE if name.endswith(".json") else UNSUPPORTED
+
+
+def _marks(names: Iterable[str]) -> str:
+    return ",".join("?" for _ in names)
