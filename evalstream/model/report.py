@@ -241,7 +241,8 @@ class Report(DataClass):
 
     The findings are those shown (at most `max_findings` per code and run); `counts`, `total`
     and `totals` are always exact. `runs` are in the order of the inputs. `rules` has the texts of
-    the rules that were found, by code.
+    the rules that were found, by code. `options` has those options, as JSON values by name, that
+    affect what is found and differ from their default.
     """
 
     runs: Sequence[RunSummary]
@@ -250,6 +251,7 @@ class Report(DataClass):
     exit_code: int
     totals: Totals
     rules: Mapping[str, RuleText] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Finding]:
         """Iterate over the shown findings in their order."""

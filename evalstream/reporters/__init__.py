@@ -1,4 +1,4 @@
-"""The report formats: each is a module of this package and a line in the table."""
+"""The report formats: each is a module or folder of this package and a line in the table."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -13,6 +13,7 @@ REPORTERS: Final[Mapping[str, str]] = MappingProxyType(
         "jsonl": "JsonLinesReporter",
         "json": "JsonReporter",
         "github": "GithubReporter",
+        "html": "HtmlReporter",
     }
 )
 """The report formats in the order of the help; a module of the same name has the class."""

@@ -43,5 +43,6 @@ class JsonLinesReporter:
             "shown": report.shown,
             "total": report.total,
             "totals": report.totals.as_dict(),
+            **({"options": dict(report.options)} if report.options else {}),
         }
         self._output.write(dumps({"summary": summary}) + b"\n")
