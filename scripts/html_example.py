@@ -46,7 +46,7 @@ def sketch(draw: Random) -> Sketch:
         1 if place == COLUMNS - 1 else draw.randint(3, 9) if place in BAD_SHARD else 0
         for place in range(COLUMNS)
     )
-    warnings = tuple(draw.choice((0, 0, 0, 0, 1)) for _ in range(COLUMNS))
+    warnings = tuple(0 for _ in range(COLUMNS))
     infos = tuple(draw.choice((0, 0, 1)) if place > 120 else 0 for place in range(COLUMNS))
     strip = Strip(LINES, scored, scored, scores, errors, warnings, infos)
     right = int(sum(scores))
@@ -112,13 +112,15 @@ def _finding(code: str, message: str, line: int | None, file: str = ROWS) -> Fin
 
 def report(found: list[Finding]) -> Report:
     """Return the report of the made-up run."""
-    counts = {"ES401": 74, "ES501": 1, "ES801": 1}
-    severities = {Severity.ERROR: 75, Severity.WARNING: 1}
-    verified = Verified(False, True, COUNT - 74, COUNT, 8, 8)
+    drawn = sketch(Random(7))
+    bad = sum(drawn.strip.errors)
+    counts = {"ES401": bad, "ES402": sum(drawn.strip.infos), "ES501": 1, "ES801": 1}
+    severities = {Severity.ERROR: bad + 1, Severity.WARNING: 1, Severity.INFO: counts["ES402"]}
+    verified = Verified(False, True, COUNT - bad, COUNT, 8, 8)
     run = RunSummary(ROWS, AGGREGATE, "eee", version="0.3.0", rows=COUNT, verdict="failed")
     run.algorithm, (run.declared, run.actual), run.covers = "sha256", DIGESTS, "stored"
     run.recipe, run.bytes, run.verified = "json-str", 21_482_117, verified
-    run.counts, run.severities, run.sketch = counts, severities, sketch(Random(7))
+    run.counts, run.severities, run.sketch = counts, severities, drawn
     run.results = [
         ResultSummary(
             "exact_match",

@@ -9,7 +9,7 @@ from typing import Final
 from evalstream.model.report import Figures, ResultSummary, RunSummary
 from evalstream.model.text import counted
 from evalstream.reporters.html.charts import Tick, axis, drawing
-from evalstream.reporters.html.markup import Markup, cut, joined, tag
+from evalstream.reporters.html.markup import Markup, cut, tag
 from evalstream.reporters.html.wording import number
 
 RESULTS: Final = 20
@@ -120,7 +120,8 @@ def _picture(key: str, label: str, result: ResultSummary) -> Markup | None:
     ]
     told = "; ".join(_told(name, one) for name, one in pairs)
     title = f"Claimed and recomputed score of {label}"
-    return joined(
+    return tag(
+        "div",
         drawing(key, title, f"{told}.", shapes, WIDTH, 32, 32),
         axis([Tick(part, number(_rounded(low, high, part))) for part in (0.0, 0.5, 1.0)]),
     )

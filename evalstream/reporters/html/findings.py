@@ -11,7 +11,7 @@ from evalstream.model.report import Report, RunSummary
 from evalstream.model.text import counted
 from evalstream.reporters.html.commands import ALL, repeat, shell
 from evalstream.reporters.html.markup import Child, Markup, cut, tag
-from evalstream.reporters.html.rule_help import rule_help
+from evalstream.reporters.html.rule_help import prose, rule_help
 from evalstream.reporters.html.wording import name, subject, value
 from evalstream.reporters.summary import occurrences
 
@@ -92,7 +92,9 @@ def _group(report: Report, code: str, kept: list[Finding], index: RunIndex, shar
     worst = Severity(_worst(kept)).label if kept else "info"
     title = rule.name if rule else kept[0].name if kept else ""
     help_text = rule_help(rule) if rule else None
-    remedy = tag("p", tag("b", "Fix: "), rule.fix, class_="fix") if rule and rule.fix else None
+    remedy = (
+        tag("p", tag("b", "Fix: "), prose(rule.fix), class_="fix") if rule and rule.fix else None
+    )
     parts, shown, size = [], 0, len((help_text or "").encode())
     for part, covered in _items(report, code, kept, index):
         parts.append(part)
@@ -108,7 +110,7 @@ def _group(report: Report, code: str, kept: list[Finding], index: RunIndex, shar
             f" {title} ",
             tag("span", counted(count, worst if kept else "finding"), class_=worst),
         ),
-        tag("p", rule.summary, class_="summary") if rule else None,
+        tag("p", prose(rule.summary), class_="summary") if rule else None,
         remedy,
         parts,
         _rest(report, shown, count, words) if shown < count else None,

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from math import log
 from typing import Final
 
 from evalstream.model.sketch import Histogram
 from evalstream.model.text import counted
-from evalstream.reporters.html.charts import Tick, axis, drawing, figure, rectangle
+from evalstream.reporters.html.charts import (
+    Tick,
+    axis,
+    drawing,
+    figure,
+    rectangle,
+    round_logs,
+    round_steps,
+)
 from evalstream.reporters.html.markup import Markup, tag
 from evalstream.reporters.html.wording import number
 
@@ -74,14 +83,14 @@ def _between(bar: Bar) -> str:
 
 
 def _ticks(values: Histogram, bars: list[Bar]) -> list[Tick]:
-    """Return the labels: the edges at both ends and between them, and zero by itself."""
+    """Return labels at round numbers, and zero of a logarithmic scale by itself."""
     zeros = 1 if values.zeros else 0
-    edges = len(bars) - zeros
-    places = sorted({round(edges * part / 4) for part in range(5)})
-    if zeros:
-        places = [place for place in places if place]
+    step = -(-len(values.counts) // MOST_BARS) or 1
+    low, high = bars[zeros][0], bars[-1][1]
+    is_log = values.scale == "log"
     ticks = [Tick(0.5 / len(bars), "0")] if zeros else []
-    for place in places:
-        edge = bars[zeros + place][0] if place < edges else bars[-1][1]
-        ticks.append(Tick((zeros + place) / len(bars), number(edge)))
+    for at in round_logs(low, high) if is_log else round_steps(low, high):
+        edge = log(at, values.width) if is_log else at / values.width
+        place = zeros + (edge - values.first) / step
+        ticks.append(Tick(min(1.0, max(0.0, place / len(bars))), number(at)))
     return ticks

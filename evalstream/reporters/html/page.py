@@ -41,10 +41,8 @@ def page(report: Report, kept: Mapping[str, list[Finding]]) -> Iterator[str]:
             yield tag("section", run_body(1, run), id="run-1", class_="alone") + "\n"
         yield findings_section(report, kept) + "\n"
     else:
-        sections = runs_sections(report) if report.totals.runs else None
-        yield findings_section(report, kept) + "\n"
-        if sections is not None:
-            yield sections + "\n"
+        table, details = runs_sections(report) if report.totals.runs else ("", "")
+        yield table + findings_section(report, kept) + "\n" + details + "\n"
     yield "</main>\n" + _about(report) + "\n</body>\n</html>\n"
 
 

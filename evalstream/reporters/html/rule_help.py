@@ -36,12 +36,12 @@ def _block(block: str) -> Iterator[Markup]:
         heading = _HEADING.match(f"{text} ")
         label = heading.group(1) if heading else ""
         rest = text[len(label) + 1 :] if label else text
-        yield tag("p", tag("b", f"{label}:") if label else None, _prose(rest))
+        yield tag("p", tag("b", f"{label}:") if label else None, prose(rest))
     if example:
         yield tag("pre", joined(*_separated(example)))
 
 
-def _prose(text: str) -> Markup:
+def prose(text: str) -> Markup:
     """Return text whose parts in backticks are code."""
     parts = text.split("`")
     return joined(*(tag("code", one) if number % 2 else one for number, one in enumerate(parts)))

@@ -24,7 +24,7 @@ ORDER: Final = ("failed", "incomplete", "passed")
 """The order of the verdicts on the page."""
 
 
-def runs_sections(report: Report) -> Markup:
+def runs_sections(report: Report) -> tuple[Markup, Markup]:
     """Return the table of the runs and their details, as many as there is room for."""
     rows, details, room, space = [], [], TABLE, DETAILS
     for number, run in _worst_first(report):
@@ -38,7 +38,7 @@ def runs_sections(report: Report) -> Markup:
         rows.append(row)
         if detail is not None and has_details:
             details.append(detail)
-    return Markup(_table(report, rows) + _all_details(report, details))
+    return _table(report, rows), _all_details(report, details)
 
 
 def _worst_first(report: Report) -> Iterator[tuple[int, RunSummary]]:
