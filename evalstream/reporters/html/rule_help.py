@@ -29,10 +29,10 @@ def rule_help(rule: RuleText) -> Markup:
 def _block(block: str) -> Iterator[Markup]:
     """Yield a paragraph, or an example whose lines are kept."""
     lines = block.split("\n")
-    prose = [line for line in lines if line[:1] != " "]
+    paragraph = [line for line in lines if line[:1] != " "]
     example = [line.removeprefix("    ") for line in lines if line[:1] == " "]
-    if prose:
-        text = " ".join(prose)
+    if paragraph:
+        text = " ".join(paragraph)
         heading = _HEADING.match(f"{text} ")
         label = heading.group(1) if heading else ""
         rest = text[len(label) + 1 :] if label else text
