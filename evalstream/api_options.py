@@ -37,9 +37,10 @@ NOUNS: Final = {
 """How messages call the value of an option, where its name does not say it."""
 
 NOT_REPORTED: Final = frozenset(
-    {"jobs", "memory_limit", "engine", "executor", "dask_address", "dask_scheduler_file", "exclude"}
+    {"jobs", "memory_limit", "engine", "executor", "dask_address", "dask_scheduler_file", "exclude",
+     "sketches"}
 )
-"""Options that affect how the work is done or which runs there are, but not what is found."""
+"""Options that affect how the work is done, which runs there are, or their pictures."""
 
 NOT_NEGATIVE: Final = ("jobs", "max_findings")
 AT_LEAST_ONE: Final = ("max_line_bytes", "max_depth", "memory_limit")

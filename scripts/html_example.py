@@ -48,7 +48,7 @@ def sketch(draw: Random) -> Sketch:
     )
     warnings = tuple(0 for _ in range(COLUMNS))
     infos = tuple(draw.choice((0, 0, 1)) if place > 120 else 0 for place in range(COLUMNS))
-    strip = Strip(LINES, scored, scored, scores, errors, warnings, infos)
+    strip = Strip(LINES, scored, scored, scores, errors, warnings, infos, COUNT)
     right = int(sum(scores))
     return Sketch(
         strip,
@@ -175,7 +175,7 @@ def photograph(page: str, picture: str) -> None:
                 "--disable-sync",
                 "--disable-component-update",
                 f"--user-data-dir={profile}",
-                "--window-size=1000,1330",
+                "--window-size=800,1100",
                 f"--screenshot={picture}",
                 Path(page).resolve().as_uri(),
             ],

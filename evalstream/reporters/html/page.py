@@ -107,6 +107,10 @@ def _sentences(report: Report, verdict: str, limits: str) -> Iterator[str]:
     }[verdict]
     if limits:
         yield f"The rules were limited: {limits}."
+    if known := sum(totals.known.values()):
+        yield f"A baseline knows {counted(known, 'more finding')}, which fail no run."
+    if totals.vanished:
+        yield f"{counted(totals.vanished, 'finding')} of the baseline no longer found."
     if totals.unreached:
         yield f"The check was stopped; {counted(totals.unreached, 'run')} not looked at."
     if totals.excluded:

@@ -51,6 +51,9 @@ def _remarks(run: RunSummary) -> Iterator[Markup]:
         yield tag("p", tag("b", "Not checked in full: "), cut(run.incomplete_reason, REASON))
     elif run.remark and run.verdict == "incomplete":
         yield tag("p", cut(run.remark, REASON))
+    if known := sum(run.known.values()):
+        said = f"A baseline knows {counted(known, 'more finding')}, which the pictures show, too."
+        yield tag("p", said)
     if run.unchanged:
         yield tag("p", f"Unchanged since it was checked at {cut(run.unchanged, 80)}.")
 

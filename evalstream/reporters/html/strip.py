@@ -103,10 +103,10 @@ def _findings(key: str, strip: Strip) -> Markup:
 
 
 def _lines(strip: Strip, place: int) -> str:
-    first = place * strip.lines + 1
-    return (
-        f"line {first:,}" if strip.lines == 1 else f"lines {first:,} to {first + strip.lines - 1:,}"
-    )
+    """Say which lines a column stands for; the last one may stand for fewer than the others."""
+    first, last = place * strip.lines + 1, (place + 1) * strip.lines
+    last = min(last, strip.total or last)
+    return f"line {first:,}" if first == last else f"lines {first:,} to {last:,}"
 
 
 def _ticks(strip: Strip) -> list[Tick]:
