@@ -13,6 +13,8 @@ REPORTERS: Final[Mapping[str, str]] = MappingProxyType(
         "jsonl": "JsonLinesReporter",
         "json": "JsonReporter",
         "github": "GithubReporter",
+        "sarif": "SarifReporter",
+        "junit": "JunitReporter",
         "html": "HtmlReporter",
     }
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Final
 
@@ -75,16 +76,9 @@ def _findings(key: str, strip: Strip) -> Markup:
             tag("div", "No line has a finding.", class_="unit"),
             class_="wide",
         )
-    shapes = []
-    for place in range(len(strip.rows)):
-        counts = {kind: numbers[place] for kind, numbers in kinds.items() if numbers[place]}
-        heights = {kind: max(LEAST, HEIGHT * count / most) for kind, count in counts.items()}
-        fit = min(1.0, HEIGHT / (sum(heights.values()) or 1))
-        tip = f"{_lines(strip, place)}: " + ", ".join(counted(n, k) for k, n in counts.items())
-        top = float(HEIGHT)
-        for kind, height in heights.items():
-            top -= height * fit
-            shapes.append(rectangle(place, top, 1, height * fit, tip, class_=f"fill-{kind}"))
+    shapes = [
+        shape for place in range(len(strip.rows)) for shape in _column(strip, place, kinds, most)
+    ]
     totals = [counted(sum(numbers), kind) for kind, numbers in kinds.items() if sum(numbers)]
     description = f"{', '.join(totals)}; the highest column has {most:,}."
     keys = [
@@ -100,6 +94,20 @@ def _findings(key: str, strip: Strip) -> Markup:
         tag("div", each, class_="unit"),
         class_="wide",
     )
+
+
+def _column(
+    strip: Strip, place: int, kinds: Mapping[str, Sequence[int]], most: int
+) -> Iterator[Markup]:
+    """Yield the rectangles of a column, errors at the bottom; none is too small to be seen."""
+    counts = {kind: numbers[place] for kind, numbers in kinds.items() if numbers[place]}
+    heights = {kind: max(LEAST, HEIGHT * count / most) for kind, count in counts.items()}
+    fit = min(1.0, HEIGHT / (sum(heights.values()) or 1))
+    tip = f"{_lines(strip, place)}: " + ", ".join(counted(n, k) for k, n in counts.items())
+    top = float(HEIGHT)
+    for kind, height in heights.items():
+        top -= height * fit
+        yield rectangle(place, top, 1, height * fit, tip, class_=f"fill-{kind}")
 
 
 def _lines(strip: Strip, place: int) -> str:
