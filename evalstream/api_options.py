@@ -38,8 +38,16 @@ NOUNS: Final = {
 """How messages call the value of an option, where its name does not say it."""
 
 NOT_REPORTED: Final = frozenset(
-    {"jobs", "memory_limit", "engine", "executor", "dask_address", "dask_scheduler_file", "exclude",
-     "sketches"}
+    {
+        "jobs",
+        "memory_limit",
+        "engine",
+        "executor",
+        "dask_address",
+        "dask_scheduler_file",
+        "exclude",
+        "sketches",
+    }
 )
 """Options that affect how the work is done, which runs there are, or their pictures."""
 

@@ -11,10 +11,10 @@ from evalstream.reporters.html.markup import Markup, cut, tag
 from evalstream.reporters.html.run import run_body, run_names
 from evalstream.reporters.html.wording import badge, limits_of, severity_counts
 
-TABLE: Final = 300_000
+TABLE: Final = 250_000
 """How many bytes the rows of the table may take."""
 
-DETAILS: Final = 400_000
+DETAILS: Final = 350_000
 """How many bytes the details of runs may take."""
 
 REASON: Final = 200
