@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
-from evalstream.api_options import checked_options, chosen_options, options_from
+from evalstream.api_options import checked_options, chosen_options, options_from, reported_options
 from evalstream.batch.single import check_any
 from evalstream.discovery.inputs import find_all
 from evalstream.discovery.overlap import without_overlap
@@ -172,7 +172,7 @@ def merge(parts: Sequence[Input], *, reporter: Reporter | None = None) -> Report
             f"{whole[0].path}: its options make no sense; nothing was merged"
         ) from error
     findings = _Findings(reporter)
-    return findings.report(*merge_many(whole, options, findings.show))
+    return findings.report(options, *merge_many(whole, options, findings.show))
 
 
 def read_report(files: Input | Sequence[Input], *, reporter: Reporter | None = None) -> Report:
@@ -210,11 +210,15 @@ class _Findings:
         else:
             self.kept.append(finding)
 
-    def report(self, runs: Sequence[RunSummary], totals: Totals) -> Report:
+    def report(self, options: Options, runs: Sequence[RunSummary], totals: Totals) -> Report:
         """Return the report, and let the reporter write it."""
         found = (code for code in sorted(totals.counts) if code in CATALOGUE)
         texts = {code: CATALOGUE[code].text() for code in found}
-        return self.finished(Report(runs, self.kept, self._shown, exit_code(totals), totals, texts))
+        given = reported_options(options)
+        code = exit_code(totals)
+        return self.finished(
+            Report(runs, self.kept, self._shown, code, totals, texts, options=given)
+        )
 
     def finished(self, report: Report) -> Report:
         """Let the reporter write the report."""
@@ -251,7 +255,8 @@ def _check(
     try:
         first = list(islice(found, 2))
         if len(first) == 1 and ledger is None and part is None:
-            return findings.report(*_check_alone(first[0], options, findings, progress=progress))
+            alone = _check_alone(first[0], options, findings, progress=progress)
+            return findings.report(options, *alone)
         from evalstream.batch.batch import check_many
 
         runs = chain(first, found)
@@ -264,7 +269,7 @@ def _check(
             shard=part,
             progress=progress,
         )
-        return findings.report(*outcome)
+        return findings.report(options, *outcome)
     finally:
         if options.executor == "dask":
             from evalstream.executors.dask.backend import leave

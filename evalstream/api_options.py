@@ -9,6 +9,7 @@ from evalstream.formats.registry import CATALOGUE, main_format
 from evalstream.formats.registry import NAMES as FORMATS
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
+from evalstream.model.finding import Severity
 from evalstream.model.options import OPTIONS, ROUTING_OPTIONS, Options, RowRouting
 from evalstream.model.suggestions import unknown
 from evalstream.parsing import json
@@ -36,6 +37,20 @@ NOUNS: Final = {
 }
 """How messages call the value of an option, where its name does not say it."""
 
+NOT_REPORTED: Final = frozenset(
+    {
+        "jobs",
+        "memory_limit",
+        "engine",
+        "executor",
+        "dask_address",
+        "dask_scheduler_file",
+        "exclude",
+        "sketches",
+    }
+)
+"""Options that affect how the work is done, which runs there are, or their pictures."""
+
 NOT_NEGATIVE: Final = ("jobs", "max_findings")
 AT_LEAST_ONE: Final = ("max_line_bytes", "max_depth", "memory_limit")
 
@@ -58,6 +73,32 @@ def chosen_options(options: Options | None, given: Mapping[str, Any]) -> Options
     if names:
         raise UsageError(f"options and {', '.join(names)} cannot be combined")
     return options
+
+
+def reported_options(options: Options) -> dict[str, Any]:
+    """Return the options that differ from their default, as JSON values by name.
+
+    Those that affect only how the work is done or which runs there are do not belong to a report:
+    it is the same for any number of workers, and for parts that were merged. A schema is
+    given by its digest.
+    """
+    reported = {}
+    for name, one in OPTIONS.items():
+        value = _value(options, name)
+        if value != one.default and name not in NOT_REPORTED:
+            reported[name] = _as_json(name, value)
+    return reported
+
+
+def _as_json(name: str, value: Any) -> Any:
+    if name == "schema":
+        # Few checks have a schema of their own, and the import takes a millisecond.
+        from hashlib import sha256
+
+        return f"sha256:{sha256(value.encode()).hexdigest()}"
+    if isinstance(value, Severity):
+        return value.label
+    return list(value) if isinstance(value, tuple) else value
 
 
 def checked_options(options: Options) -> Options:

@@ -117,7 +117,14 @@ class StoredContents:
         found = (code for code in sorted(totals.counts) if code in CATALOGUE)
         texts = {code: CATALOGUE[code].text() for code in found} if rules is None else rules
         return Report(
-            self._runs.runs(), (), self._shown, ended, totals, texts, vanished=self._vanished
+            self._runs.runs(),
+            (),
+            self._shown,
+            ended,
+            totals,
+            texts,
+            vanished=self._vanished,
+            options=summary.get("options", {}),
         )
 
     def _compared(self, summary: Any, totals: Totals) -> Iterator[tuple[str, int, int]]:

@@ -347,7 +347,8 @@ class Report(DataClass):
     The findings are those shown (at most `max_findings` per code and file of a run); `counts`,
     `total` and `totals` are always exact. `runs` are in the order of the inputs. `rules` has the
     texts of the rules that were found, by code. `vanished` are findings that a baseline knows and
-    that the check looked for and did not find.
+    that the check looked for and did not find. `options` has those options, as JSON values by
+    name, that affect what is found and differ from their default.
     """
 
     runs: Sequence[RunSummary]
@@ -357,6 +358,7 @@ class Report(DataClass):
     totals: Totals
     rules: Mapping[str, RuleText] = field(default_factory=dict)
     vanished: Iterable[KnownFinding] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Finding]:
         """Iterate over the shown findings in their order."""

@@ -1,4 +1,4 @@
-"""The report formats: each is a module of this package and a line in the table."""
+"""The report formats: each is a module or folder of this package and a line in the table."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -15,6 +15,7 @@ REPORTERS: Final[Mapping[str, str]] = MappingProxyType(
         "github": "GithubReporter",
         "sarif": "SarifReporter",
         "junit": "JunitReporter",
+        "html": "HtmlReporter",
         "eee": "EeeReporter",
     }
 )

@@ -48,6 +48,7 @@ class JsonLinesReporter:
             "shown": report.shown,
             "total": report.total,
             "totals": report.totals.as_dict(),
+            **({"options": dict(report.options)} if report.options else {}),
             "exit_code": report.exit_code,
         }
         self._output.write(dumps({"summary": summary}) + b"\n")

@@ -35,10 +35,12 @@ def outcome(report: Report) -> Iterator[bytes]:
 def closing(report: Report) -> bytes:
     """Return the end of the JSON object: how many findings are shown, of how many, and totals."""
     totals = dumps(report.totals.as_dict())
-    return b',"shown":%d,"total":%d,"totals":%b,"exit_code":%d}' % (
+    options = b',"options":%b' % dumps(dict(report.options)) if report.options else b""
+    return b',"shown":%d,"total":%d,"totals":%b%b,"exit_code":%d}' % (
         report.shown,
         report.total,
         totals,
+        options,
         report.exit_code,
     )
 

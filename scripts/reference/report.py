@@ -19,6 +19,9 @@ INTRODUCTION = """# Report formats
 `--format` takes one of these names. [Read a report](../reports.md) explains findings and verdicts.
 """
 
+HTML_LINES = 9
+"""How many lines of a page are shown."""
+
 SCHEMA = """## Keys of the JSON report
 
 `evalstream schema show report` prints the JSON Schema of this report. Keys come in the order of the
@@ -47,6 +50,11 @@ def _format(name: str) -> Iterator[str]:
     yield f"## {name}\n"
     yield f"{(import_module(f'evalstream.reporters.{name}').__doc__ or '').strip()}\n"
     shown = printed(*EXAMPLE, "--format", name)
+    if name == "html":
+        yield "[Share a report as a page](../how-to/html.md) shows it. The file begins:\n"
+        shown = "\n".join(shown.splitlines()[:HTML_LINES])
+        yield fence(shown, "html")
+        return
     if name in {"json", "sarif"}:
         shown = json.dumps(json.loads(shown), indent=2, ensure_ascii=False)
     yield f"`evalstream {' '.join(EXAMPLE)} --format {name}` prints:\n"

@@ -227,7 +227,8 @@ def test_every_key_of_the_report_is_described(part: str) -> None:
 def test_every_report_format_has_an_example() -> None:
     assert set(REPORTERS) >= {"text", "json", "jsonl", "github"}
     for name in REPORTERS:
-        assert "ES901" in section("reference/report.md", f"## {name}").partition("```")[2]
+        shown = "<!doctype html>" if name == "html" else "ES901"  # of a page only the beginning
+        assert shown in section("reference/report.md", f"## {name}").partition("```")[2]
 
 
 def test_findings_have_the_keys_of_the_schema_in_its_order() -> None:

@@ -1,0 +1,83 @@
+"""A small builder of HTML and SVG that escapes every text which is not markup already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from typing import Final, TypeAlias
+
+VOID: Final = frozenset({"meta", "br"})
+"""The elements that have no content and no end tag."""
+
+
+class Markup(str):
+    """Text that is HTML already: only this module and constants make it."""
+
+    __slots__ = ()
+
+
+Child: TypeAlias = "str | int | Iterable[Child] | None"
+"""What an element can hold: markup, text, a number, several of them, or nothing."""
+
+Value: TypeAlias = "str | int | float | bool | None"
+"""The value of an attribute: True for one without a value; False and None leave it out."""
+
+
+def tag(element: str, /, *children: Child, **attributes: Value) -> Markup:
+    """Return an element with its children; `class_` and `aria_label` name attributes."""
+    named = "".join(_attribute(key, value) for key, value in attributes.items())
+    if element in VOID:
+        return Markup(f"<{element}{named}>")
+    return Markup(f"<{element}{named}>{joined(*children)}</{element}>")
+
+
+def joined(*children: Child) -> Markup:
+    """Return the children one after the other, their texts escaped."""
+    return Markup("".join(map(_escaped, children)))
+
+
+def visible(text: str) -> str:
+    """Replace each character that does not print, or that turns text around, with its escape."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else _escape_of(one) for one in text)
+
+
+def cut(text: str, limit: int) -> str:
+    """Return a text of at most so many visible characters; a longer one is cut and says so."""
+    beginning = visible(text[: limit + 1])
+    if len(text) <= limit and len(beginning) <= limit:
+        return beginning
+    return f"{beginning[:limit]}… ({len(text):,} characters)"
+
+
+def _escaped(child: Child) -> str:
+    if child is None:
+        return ""
+    if isinstance(child, Markup):
+        return child
+    if isinstance(child, str):
+        return escape(visible(child), quote=False)
+    if isinstance(child, int):
+        return f"{child:,}"
+    return "".join(map(_escaped, child))
+
+
+def _attribute(key: str, value: Value) -> str:
+    """Return an attribute with a space before it; "" for one that is left out."""
+    if value is None or value is False:
+        return ""
+    name = key.rstrip("_").replace("_", "-")
+    if value is True:
+        return f" {name}"
+    shown = f"{value:.6g}" if isinstance(value, float) else visible(str(value))
+    return f' {name}="{escape(shown)}"'
+
+
+def _escape_of(letter: str) -> str:
+    """Return a visible name of a character, as JSON and Python write it."""
+    number = ord(letter)
+    short = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(letter)
+    if short is not None:
+        return short
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

@@ -1,0 +1,141 @@
+"""The page: its head, the verdict, and its sections in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from typing import Final
+
+from evalstream.model.finding import Finding
+from evalstream.model.report import VERDICTS, Report
+from evalstream.model.text import counted
+from evalstream.reporters.html.commands import given
+from evalstream.reporters.html.findings import command_line, findings_section
+from evalstream.reporters.html.markup import Child, Markup, cut, tag
+from evalstream.reporters.html.run import run_body, run_names
+from evalstream.reporters.html.runs import ORDER, runs_sections
+from evalstream.reporters.html.wording import badge, limits_of, severity_counts, size, subject
+from evalstream.reporters.summary import TOOL
+
+START: Final = '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+GENERATOR: Final = '<meta name="generator" content="evalstream '
+
+POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+"""The page may use the style in it, and load nothing."""
+
+TITLE: Final = 120
+"""How many characters of a file name are shown in the title of the page."""
+
+VERSION: Final = TOOL["version"]
+
+
+def page(report: Report, kept: Mapping[str, list[Finding]]) -> Iterator[str]:
+    """Yield the page in pieces; `kept` has the findings to show, by code."""
+    verdict = overall_verdict(report)
+    yield f'{START}{GENERATOR}{VERSION}">\n'
+    yield from _head(report, verdict)
+    yield "</head>\n<body>\n"
+    yield tag("header", _summary(report, verdict)) + "\n<main>\n"
+    if report.totals.runs == 1:
+        for run in report.runs:
+            yield tag("section", run_body(1, run), id="run-1", class_="alone") + "\n"
+        yield findings_section(report, kept) + "\n"
+    else:
+        table, details = runs_sections(report) if report.totals.runs else ("", "")
+        yield table + findings_section(report, kept) + "\n" + details + "\n"
+    yield "</main>\n" + _about(report) + "\n</body>\n</html>\n"
+
+
+def overall_verdict(report: Report) -> str:
+    """Return the verdict of all runs: passed only if all were checked in full and none failed."""
+    totals = report.totals
+    if totals.verdicts.get("failed") or report.exit_code == 1:
+        return "failed"
+    if not totals.runs:
+        return "not checked"
+    if report.passed and not totals.unchecked and report.exit_code == 0:
+        return "passed"
+    return "incomplete"
+
+
+def _head(report: Report, verdict: str) -> Iterator[str]:
+    first = next(iter(report.runs), None)
+    about = counted(report.totals.runs, "run")
+    if report.totals.runs == 1 and first is not None:
+        about = cut(subject(first), TITLE)
+    yield tag("meta", http_equiv="Content-Security-Policy", content=POLICY) + "\n"
+    yield tag("meta", name="viewport", content="width=device-width, initial-scale=1") + "\n"
+    yield tag("meta", name="color-scheme", content="light dark") + "\n"
+    yield tag("meta", name="referrer", content="no-referrer") + "\n"
+    yield tag("title", f"{verdict.capitalize()}: {about} - evalstream") + "\n"
+    yield f"<style>\n{files(__package__).joinpath('page.css').read_text('utf-8')}</style>\n"
+
+
+def _summary(report: Report, verdict: str) -> Iterator[Child]:
+    """Yield the verdict of all and what it means, in numbers and in a sentence."""
+    totals, first = report.totals, next(iter(report.runs), None)
+    limits = limits_of(first) if first is not None else ""
+    alone = run_names(first) if totals.runs == 1 and first is not None else None
+    yield tag("p", "evalstream: report of a check", class_="tool")
+    yield tag("h1", badge(verdict, limits))
+    yield tag("p", alone or counted(totals.runs, "run"), class_="subject")
+    found = severity_counts(totals.severities) or [tag("span", "no findings")]
+    facts: list[Child] = [
+        *(tag("span", f"{totals.verdicts[one]:,} {one}", class_=one) for one in _verdicts(report)),
+        tag("span", counted(totals.rows, "row")),
+        *found,
+    ]
+    yield tag("p", facts, class_="facts")
+    yield tag("p", " ".join(_sentences(report, verdict, limits)))
+
+
+def _verdicts(report: Report) -> list[str]:
+    """Return the verdicts that runs of a batch have, the worst first."""
+    if report.totals.runs < 2:
+        return []
+    return sorted(filter(report.totals.verdicts.get, VERDICTS), key=ORDER.index)
+
+
+def _sentences(report: Report, verdict: str, limits: str) -> Iterator[str]:
+    """Yield sentences that say what the verdict means, and what was not looked at."""
+    totals = report.totals
+    yield {
+        "passed": "No finding fails the check. The page lists what was verified, and what was not.",
+        "failed": "Findings fail the check.",
+        "incomplete": "No finding fails the check, but not everything could be checked.",
+        "not checked": "Nothing was checked.",
+    }[verdict]
+    if limits:
+        yield f"The rules were limited: {limits}."
+    if known := sum(totals.known.values()):
+        yield f"A baseline knows {counted(known, 'more finding')}, which fail no run."
+    if totals.vanished:
+        yield f"{counted(totals.vanished, 'finding')} of the baseline no longer found."
+    if totals.unreached:
+        yield f"The check was stopped; {counted(totals.unreached, 'run')} not looked at."
+    if totals.excluded:
+        yield f"{counted(totals.excluded, 'name')} left out by --exclude."
+    if totals.unchanged:
+        yield f"{counted(totals.unchanged, 'run')} unchanged since an earlier check."
+
+
+def _about(report: Report) -> Markup:
+    """Return how the report was made."""
+    options = given(report.options)
+    said: Child = (
+        ["Options that differ from the defaults: ", command_line(options), "."]
+        if options
+        else "All options that affect findings had their defaults."
+    )
+    return tag(
+        "footer",
+        tag("h2", "How this report was made"),
+        tag("p", f"evalstream {VERSION} read {size(report.totals.bytes)}. ", said),
+        tag(
+            "p",
+            "The numbers of findings and the verdicts are exact, also where not all are listed. "
+            "The page holds everything it shows: it loads nothing and runs no script.",
+            class_="note",
+        ),
+        id="about",
+    )

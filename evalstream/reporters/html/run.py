@@ -1,0 +1,191 @@
+"""The details of one run: what was verified, claims, pictures of its rows, and its provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evalstream.model.report import RunSummary, Verified
+from evalstream.model.text import counted
+from evalstream.reporters.html.claims import claims
+from evalstream.reporters.html.histogram import histogram
+from evalstream.reporters.html.markup import Child, Markup, cut, joined, tag
+from evalstream.reporters.html.strip import strips
+from evalstream.reporters.html.wording import name, size, subject
+from evalstream.reporters.summary import COVERED
+
+REASON = 1_000
+"""How many characters of the reason of an incomplete check are shown."""
+
+DIGEST = 140
+"""How many characters of a digest are shown: more than a digest of 512 bits has."""
+
+
+def run_names(run: RunSummary) -> Markup:
+    """Return the names of the files of a run."""
+    main = subject(run)
+    others = [one for one in (run.file, run.aggregate, run.inputs) if one and one != main]
+    return joined(name(main), [[" with ", name(one)] for one in others])
+
+
+def run_body(number: int, run: RunSummary) -> Markup:
+    """Return the details of a run; its number tells the ids of its pictures from others."""
+    key = f"p{number}"
+    results = list(claims(key, run))
+    return joined(
+        _remarks(run),
+        _codes(run),
+        tag(
+            "div",
+            tag("section", tag("h3", "Verified"), _verified(run), class_="card"),
+            tag("section", tag("h3", "Provenance"), _provenance(run), class_="card"),
+            class_="cards",
+        ),
+        tag("section", tag("h3", "Claimed and recomputed"), results) if results else None,
+        tag("section", tag("h3", "Rows"), _pictures(key, run)),
+    )
+
+
+def _remarks(run: RunSummary) -> Iterator[Markup]:
+    """Yield why a verdict stays open, and which earlier check it is from."""
+    if run.incomplete_reason:
+        yield tag("p", tag("b", "Not checked in full: "), cut(run.incomplete_reason, REASON))
+    elif run.remark and run.verdict == "incomplete":
+        yield tag("p", cut(run.remark, REASON))
+    if known := sum(run.known.values()):
+        said = f"A baseline knows {counted(known, 'more finding')}, which the pictures show, too."
+        yield tag("p", said)
+    if run.unchanged:
+        yield tag("p", f"Unchanged since it was checked at {cut(run.unchanged, 80)}.")
+
+
+def _codes(run: RunSummary) -> Markup | None:
+    """Return the numbers of findings by rule, which lead to the findings."""
+    if not run.counts:
+        return None
+    links = (
+        [tag("a", code, href=f"#{code}"), f" ({count:,}) "]
+        for code, count in sorted(run.counts.items())
+    )
+    return tag("p", "Findings: ", links, class_="codes")
+
+
+def _verified(run: RunSummary) -> Markup:
+    """Return the table of what was verified; what was not is said as well."""
+    verified = run.verified
+    if verified is None:
+        return tag("p", _without_seal(run))
+    rows = [_checksum(run, verified), _row_count(verified), _hashes(run, verified)]
+    rows.append(_claims(verified))
+    return tag("table", tag("tbody", rows), class_="verified")
+
+
+def _without_seal(run: RunSummary) -> str:
+    """Say why there is nothing to verify, or that only a checksum was."""
+    if run.actual is not None and run.declared == run.actual:
+        return f"Checksum ok ({run.algorithm}{COVERED[run.covers]}); the format has no other seal."
+    if not run.rows:
+        return f"No {run.noun}s were read: no checksum, count, hash or claim was verified."
+    return "The format has no seal: no checksum, row count or hash was verified."
+
+
+def _line(sign: str, label: str, state: str, said: Child) -> Markup:
+    mark = tag("td", sign, aria_hidden="true", class_=f"sign {state}")
+    return tag("tr", mark, tag("th", label, scope="row"), tag("td", said))
+
+
+def _good(label: str, said: str) -> Markup:
+    return _line("✓", label, "passed", said)
+
+
+def _bad(label: str, said: str) -> Markup:
+    return _line("✗", label, "failed", said)
+
+
+def _open(label: str, said: str) -> Markup:
+    return _line("○", label, "note", said)
+
+
+def _checksum(run: RunSummary, verified: Verified) -> Markup:
+    label, algorithm = "Checksum", cut(run.algorithm or "", 40)
+    if run.declared is None:
+        return _open(label, "not verified: none is declared")
+    if verified.checksum is None:
+        return _open(label, "not verified")
+    if verified.checksum:
+        return _good(label, f"ok ({algorithm}{COVERED[run.covers]})")
+    return _bad(label, f"not ok ({algorithm}{COVERED[run.covers]})")
+
+
+def _row_count(verified: Verified) -> Markup:
+    label, count = "Row count", counted(verified.rows, "row")
+    if verified.row_count is None:
+        return _open(label, f"not verified ({count} read)")
+    return _good(label, f"ok ({count})") if verified.row_count else _bad(label, f"not ok ({count})")
+
+
+def _hashes(run: RunSummary, verified: Verified) -> Markup:
+    label = "Sample hashes"
+    if not verified.hashes:
+        return _open(label, f"none verified of {counted(verified.rows, 'row')}")
+    recipe = f" ({cut(run.recipe, 40)})" if run.recipe else ""
+    said = f"ok in {verified.hashes:,} of {counted(verified.rows, 'row')}{recipe}"
+    return (
+        _good(label, said)
+        if verified.hashes == verified.rows
+        else _line("◐", label, "incomplete", said)
+    )
+
+
+def _claims(verified: Verified) -> Markup:
+    label = "Claims"
+    if not verified.claims:
+        return _open(label, "no claim that rows can confirm")
+    said = f"{verified.claims_recomputed:,} of {counted(verified.claims, 'claim')} recomputed"
+    # That a claim was recomputed does not say that it is right: the table of claims shows it.
+    return _line("=", label, "note", said)
+
+
+def _provenance(run: RunSummary) -> Markup:
+    """Return the files of a run with all that identifies what was checked."""
+    facts: list[tuple[str, Child]] = []
+    for label, path in (("Rows", run.file), ("Aggregate", run.aggregate), ("Inputs", run.inputs)):
+        if path:
+            facts.append((label if run.verified or label != "Rows" else "File", name(path)))
+    facts += [("Size", f"{size(run.bytes)} read"), ("Count", counted(run.rows, run.noun))]
+    version = f" {cut(run.version, 40)}" if run.version else ", version not known"
+    facts.append(("Format", f"{run.format}{version}"))
+    if run.recipe:
+        facts.append(("Recipe", tag("code", cut(run.recipe, 40))))
+    if run.algorithm:
+        facts.append(("Checksum", f"{cut(run.algorithm, 40)}{COVERED[run.covers]}"))
+    for label, digest in (("declared", run.declared), ("actual", run.actual)):
+        if digest:
+            facts.append((label.capitalize(), tag("code", cut(digest, DIGEST))))
+    if run.sealed:
+        facts.append(("Sealed by", name(run.sealed)))
+    return tag("dl", ([tag("dt", label), tag("dd", said)] for label, said in facts))
+
+
+def _pictures(key: str, run: RunSummary) -> Markup:
+    """Return the pictures of the rows, or say why there are none."""
+    sketch = run.sketch
+    if sketch is None:
+        return tag("p", _no_pictures(run), class_="note")
+    shapes = strips(key, sketch.strip)
+    if sketch.scores is not None:
+        shapes.append(histogram(f"{key}-scores", "Scores", "score", sketch.scores))
+    for number, (kind, values) in enumerate(sorted(sketch.tokens.items())):
+        title = f"Tokens: {cut(kind, 40)}"
+        shapes.append(histogram(f"{key}-tokens{number}", title, "tokens of a row", values))
+    if sketch.latency is not None:
+        title = "Latency"
+        shapes.append(histogram(f"{key}-latency", title, "milliseconds", sketch.latency))
+    return tag("div", shapes, class_="pictures")
+
+
+def _no_pictures(run: RunSummary) -> str:
+    if not run.rows:
+        return f"No pictures: no {run.noun}s were read."
+    if run.unchanged:
+        return "No pictures: the run was not read again, as it has not changed."
+    return "No pictures: the check collected no sketch of the rows (--sketches)."

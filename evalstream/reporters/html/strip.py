@@ -1,0 +1,127 @@
+"""Pictures along the lines of a file: the share of correct answers, and the findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
+from typing import Final
+
+from evalstream.model.sketch import Strip
+from evalstream.model.text import counted
+from evalstream.reporters.html.charts import Tick, axis, drawing, figure, rectangle
+from evalstream.reporters.html.markup import Markup, tag
+from evalstream.reporters.html.wording import number
+
+HEIGHT: Final = 100
+LEAST: Final = 6
+"""The height of a count that is small beside the others: it must not vanish."""
+
+
+def strips(key: str, strip: Strip) -> list[Markup]:
+    """Return the pictures of a strip: scores where rows have some, and findings."""
+    if not strip.rows:
+        return []
+    return [*_scores(f"{key}-s", strip), _findings(f"{key}-f", strip)]
+
+
+def _scores(key: str, strip: Strip) -> list[Markup]:
+    means = [
+        total / count if count and isfinite(total) else None
+        for total, count in zip(strip.scores, strip.scored, strict=True)
+    ]
+    known = [mean for mean in means if mean is not None]
+    if not known:
+        return []
+    low, high = min(0.0, *known), max(1.0, *known)
+    if low < 0 or high > 1:
+        low, high = min(known), max(known)
+    shapes = []
+    for place, mean in enumerate(means):
+        if not strip.rows[place]:
+            continue
+        if mean is None:
+            tip = f"{_lines(strip, place)}: no scores"
+            shapes.append(rectangle(place, 45, 1, 10, tip, class_="unscored"))
+            continue
+        share = (mean - low) / (high - low) if high > low else 1.0
+        tip = f"{_lines(strip, place)}: mean score {number(mean)} of {strip.scored[place]:,}"
+        shade = f"{0.08 + 0.92 * share:.2f}"
+        shapes.append(rectangle(place, 0, 1, HEIGHT, tip, class_="shade", fill_opacity=shade))
+    description = (
+        f"The mean score in {counted(len(known), 'part')} of the file is between "
+        f"{number(min(known))} and {number(max(known))}."
+    )
+    title = "Mean score along the file"
+    legend = tag(
+        "span",
+        number(low),
+        tag("i", class_="ramp", aria_hidden="true"),
+        number(high),
+        class_="note legend",
+    )
+    picture = drawing(key, title, description, shapes, len(means), HEIGHT, 34)
+    return [figure([title, " ", legend], picture, axis(_ticks(strip)), class_="wide")]
+
+
+def _findings(key: str, strip: Strip) -> Markup:
+    title = "Findings along the file"
+    kinds = {"error": strip.errors, "warning": strip.warnings, "info": strip.infos}
+    most = max(map(sum, zip(*kinds.values(), strict=True)))
+    each = f"each column stands for {counted(strip.lines, 'line')}"
+    if not most:
+        return figure(
+            [title, " ", tag("span", each, class_="note")],
+            drawing(key, title, "No line has a finding.", [], len(strip.rows), HEIGHT, 14),
+            axis(_ticks(strip)),
+            tag("div", "No line has a finding.", class_="unit"),
+            class_="wide",
+        )
+    shapes = [
+        shape for place in range(len(strip.rows)) for shape in _column(strip, place, kinds, most)
+    ]
+    totals = [counted(sum(numbers), kind) for kind, numbers in kinds.items() if sum(numbers)]
+    description = f"{', '.join(totals)}; the highest column has {most:,}."
+    keys = [
+        tag("span", tag("i", class_=f"key fill-{kind}"), counted(sum(numbers), kind))
+        for kind, numbers in kinds.items()
+        if sum(numbers)
+    ]
+    return figure(
+        [title, " ", tag("span", keys, class_="note legend")],
+        tag("div", tag("span", f"{most:,}", class_="top"), class_="yaxis", aria_hidden="true"),
+        drawing(key, title, description, shapes, len(strip.rows), HEIGHT, 72),
+        axis(_ticks(strip)),
+        tag("div", each, class_="unit"),
+        class_="wide",
+    )
+
+
+def _column(
+    strip: Strip, place: int, kinds: Mapping[str, Sequence[int]], most: int
+) -> Iterator[Markup]:
+    """Yield the rectangles of a column, errors at the bottom; none is too small to be seen."""
+    counts = {kind: numbers[place] for kind, numbers in kinds.items() if numbers[place]}
+    heights = {kind: max(LEAST, HEIGHT * count / most) for kind, count in counts.items()}
+    fit = min(1.0, HEIGHT / (sum(heights.values()) or 1))
+    tip = f"{_lines(strip, place)}: " + ", ".join(counted(n, k) for k, n in counts.items())
+    top = float(HEIGHT)
+    for kind, height in heights.items():
+        top -= height * fit
+        yield rectangle(place, top, 1, height * fit, tip, class_=f"fill-{kind}")
+
+
+def _lines(strip: Strip, place: int) -> str:
+    """Say which lines a column stands for; the last one may stand for fewer than the others."""
+    first, last = place * strip.lines + 1, (place + 1) * strip.lines
+    last = min(last, strip.total or last)
+    return f"line {first:,}" if first == last else f"lines {first:,} to {last:,}"
+
+
+def _ticks(strip: Strip) -> list[Tick]:
+    """Return the number of the first line of some columns, from the first to the last."""
+    bins = len(strip.rows)
+    places = sorted({round((bins - 1) * part / 4) for part in range(5)})
+    return [
+        Tick((place + 0.5) / bins, f"{'line ' if not place else ''}{place * strip.lines + 1:,}")
+        for place in places
+    ]

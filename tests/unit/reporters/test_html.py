@@ -1,0 +1,447 @@
+"""The page: what it shows and leaves out, its size, and that no text breaks out of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from paths import EXAMPLES
+
+import evalstream
+from evalstream.formats.registry import CATALOGUE
+from evalstream.model.finding import Excerpt, Finding, Severity
+from evalstream.model.report import Figures, Report, ResultSummary, RunSummary, Totals, Verified
+from evalstream.model.sketch import Histogram, Sketch, Strip
+from evalstream.reporters.html import HtmlReporter
+from evalstream.reporters.html.charts import round_logs, round_steps
+from evalstream.reporters.html.commands import check_of, quoted, repeat, shell
+from evalstream.reporters.html.markup import Markup, cut, joined, tag, visible
+from evalstream.reporters.html.page import POLICY, overall_verdict
+
+ELEMENTS = frozenset(
+    [
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "body",
+        "header",
+        "main",
+        "footer",
+        "section",
+        "p",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "span",
+        "a",
+        "b",
+        "i",
+        "bdi",
+        "code",
+        "pre",
+        "mark",
+        "strong",
+        "div",
+        "dl",
+        "dt",
+        "dd",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "details",
+        "summary",
+        "figure",
+        "figcaption",
+        "svg",
+        "desc",
+        "g",
+        "rect",
+        "path",
+    ]
+)
+ATTRIBUTES = frozenset(
+    [
+        "lang",
+        "charset",
+        "name",
+        "content",
+        "http-equiv",
+        "class",
+        "id",
+        "href",
+        "scope",
+        "colspan",
+        "role",
+        "aria-hidden",
+        "aria-labelledby",
+        "style",
+        "xmlns",
+        "viewbox",
+        "preserveaspectratio",
+        "x",
+        "y",
+        "width",
+        "height",
+        "d",
+        "fill-opacity",
+    ]
+)
+VOID = frozenset({"meta"})
+SKETCH = Sketch(
+    Strip(
+        10,
+        (10, 10, 0, 3),
+        (10, 0, 0, 3),
+        (5.0, 0.0, 0.0, 3.0),
+        (0, 2, 0, 1),
+        (1, 0, 0, 0),
+        (0,) * 4,
+    ),
+    Histogram("linear", 0.5, 0, (4, 9)),
+    {"output": Histogram("log", 2.0, 1, (1, 0, 7), 2)},
+    Histogram("log", 2.0, 3, (5,)),
+)
+
+
+class Kept:
+    """A sink that keeps what is written."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def write(self, data: str | bytes) -> None:
+        self.text += data if isinstance(data, str) else data.decode()
+
+
+class Parsed(HTMLParser):
+    """The elements, attributes and texts of a page; raises if an end tag does not fit."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: set[str] = set()
+        self.attributes: list[tuple[str, str | None]] = []
+        self.ids: list[str | None] = []
+        self.texts: list[str] = []
+        self.feed(page)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.add(tag)
+        self.attributes += attrs
+        self.ids += [value for key, value in attrs if key == "id"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts)
+
+
+def made(code: str = "ES401", **details: Any) -> Finding:
+    """Make a finding."""
+    given: dict[str, Any] = dict.fromkeys(Finding._fields) | {
+        "code": code,
+        "name": CATALOGUE[code].name,
+        "severity": Severity.ERROR,
+        "file": "run.jsonl",
+        "message": "it is wrong",
+    }
+    return Finding(**given | details)
+
+
+def run(**details: Any) -> RunSummary:
+    """Make a run that failed."""
+    results = [
+        ResultSummary(
+            "accuracy", None, 8, Figures(0.75, 0.46, 0.16, 8), Figures(0.5, 0.463, 0.16, 8), 4, 4
+        )
+    ]
+    fields: dict[str, Any] = {
+        "rows": 8,
+        "verdict": "failed",
+        "counts": {"ES401": 1},
+        "severities": {Severity.ERROR: 1},
+        "verified": Verified(False, None, 3, 8, 4, 4),
+        "declared": "00",
+        "actual": "11",
+        "algorithm": "sha256",
+        "results": results,
+        "sketch": SKETCH,
+        "bytes": 2048,
+    }
+    return RunSummary("run.jsonl", "aggregate.json", "eee", **fields | details)
+
+
+def outcome(*runs: RunSummary, exit_code: int = 1, **details: Any) -> Report:
+    """Make the report of runs."""
+    totals = Totals()
+    for one in runs:
+        totals.add(one)
+    texts = {code: CATALOGUE[code].text() for code in totals.counts if code in CATALOGUE}
+    return Report(runs, [], 0, exit_code, totals, texts, **details)
+
+
+def page_of(report: Report, *findings: Finding) -> str:
+    """Return the page."""
+    sink = Kept()
+    reporter = HtmlReporter(sink)
+    for finding in findings:
+        reporter.finding(finding)
+    reporter.finish(report)
+    return sink.text
+
+
+def checked(page: str) -> Parsed:
+    """Parse a page after looking for what no page may have."""
+    parsed = Parsed(page)
+    assert parsed.elements <= ELEMENTS
+    assert {key for key, _ in parsed.attributes} <= ATTRIBUTES
+    links = [value or "" for key, value in parsed.attributes if key == "href"]
+    assert all(link.startswith("#") and link[1:] in parsed.ids for link in links)
+    assert len(parsed.ids) == len(set(parsed.ids))
+    assert len(page.encode()) <= 2_000_000
+    return parsed
+
+
+def test_the_page_loads_nothing_and_runs_nothing() -> None:
+    page = page_of(outcome(run()), made(line=3))
+    checked(page)
+    assert ("content", POLICY) in Parsed(page).attributes
+    assert "url(" not in page
+    assert "@import" not in page
+    assert set(re.findall(r"https?://[^\"]*", page)) == {"http://www.w3.org/2000/svg"}
+
+
+def test_every_picture_is_well_formed_and_described() -> None:
+    pictures = re.findall(r"<svg.*?</svg>", page_of(outcome(run())), re.DOTALL)
+    assert len(pictures) == 6
+    for picture in pictures:
+        root = ET.fromstring(picture)
+        space = {"s": "http://www.w3.org/2000/svg"}
+        assert root.get("role") == "img"
+        named = [root.find("s:title", space), root.find("s:desc", space)]
+        assert all(one is not None and one.text for one in named)
+        assert root.get("aria-labelledby") == " ".join(one.get("id") for one in named)
+
+
+def test_what_was_verified_and_what_was_not_is_said() -> None:
+    text = checked(page_of(outcome(run()), made())).text
+    assert "✗ Failed" in text
+    assert "Checksumnot ok (sha256)" in text
+    assert "Row countnot verified (8 rows read)" in text
+    assert "ok in 3 of 8 rows" in text
+    assert "4 of 4 claims recomputed" in text
+    assert "2,048 bytes (2.0 KiB)" in text
+
+
+def test_a_claim_beside_what_was_recomputed_shows_how_they_differ() -> None:
+    text = checked(page_of(outcome(run()))).text
+    assert "≠ -0.25" in text
+    assert "rounded" in text
+
+
+def test_a_run_without_a_sketch_says_why_there_is_no_picture() -> None:
+    assert "(--sketches)" in page_of(outcome(run(sketch=None)))
+    assert "no rows were read" in page_of(outcome(run(sketch=None, rows=0, verified=None)))
+    assert "has not changed" in page_of(outcome(run(sketch=None, unchanged="2026-01-01T00:00:00Z")))
+
+
+@pytest.mark.parametrize(
+    ("runs", "exit_code", "verdict"),
+    [
+        ((), 3, "not checked"),
+        ((run(),), 1, "failed"),
+        ((run(verdict="passed", counts={}),), 0, "passed"),
+        ((run(verdict="passed", counts={}),), 3, "incomplete"),
+        ((run(verdict="passed", counts={"ES001": 1}),), 0, "incomplete"),
+        ((run(verdict="passed", counts={}), run(verdict="incomplete")), 3, "incomplete"),
+        ((run(verdict="incomplete", counts={}), run()), 1, "failed"),
+    ],
+)
+def test_the_verdict_of_all_is_passed_only_if_everything_passed(
+    runs: tuple[RunSummary, ...], exit_code: int, verdict: str
+) -> None:
+    report = outcome(*runs, exit_code=exit_code)
+    assert overall_verdict(report) == verdict
+    assert verdict.capitalize() in checked(page_of(report)).text
+
+
+def test_findings_that_are_not_listed_are_counted() -> None:
+    report = outcome(run(counts={"ES401": 12_345, "ES501": 2}))
+    text = checked(page_of(report, *(made(line=line) for line in range(1, 301)))).text
+    assert "200 of 12,345 are listed here" in text
+    assert "None of 2 is listed here" in text
+    assert "--select ES501 --max-findings 0 --format jsonl" in text
+
+
+def test_equal_findings_are_joined_with_their_lines() -> None:
+    found = [made(line=line, found=1) for line in (2, 5, 9)]
+    text = checked(page_of(outcome(run(counts={"ES401": 3})), *found)).text
+    assert "lines 2, 5, 9" in text
+
+
+def test_failed_runs_come_first() -> None:
+    runs = (
+        RunSummary("a", None, "eee", verdict="passed"),
+        RunSummary("b", None, "eee", verdict="incomplete", incomplete_reason="cut off"),
+        RunSummary("c", None, "eee", verdict="failed"),
+    )
+    page = page_of(outcome(*runs))
+    order = re.findall(r'href="#run-(\d)"', page)
+    assert order == ["3", "2", "1"]
+    assert "cut off" in checked(page).text
+
+
+def test_a_page_of_many_runs_and_findings_is_small() -> None:
+    codes = list(CATALOGUE)
+    long = "\u202e&" * 300
+    runs = []
+    for number in range(5_000):
+        one = run(counts=dict.fromkeys(codes, 7))
+        one.file, one.aggregate = f"{number}{long}.jsonl", f"{number}{long}.json"
+        one.verdict = "failed" if number == 4_999 else "passed"
+        runs.append(one)
+    found = (
+        made(
+            codes[number % len(codes)],
+            file=runs[number % 5_000].file,
+            line=number + 1,
+            message=f"{number}{long}",
+            pointer=long,
+            expected=long,
+            found=long,
+            sample_id=long,
+        )
+        for number in range(100_000)
+    )
+    page = page_of(outcome(*runs), *found)
+    text = checked(page).text
+    assert re.search(r"[\d,]+ more runs not shown", text)
+    assert re.search(r"The details of [\d,]+ more runs are not shown", text)
+    assert 'href="#run-5000"' in page
+
+
+HOSTILE = st.text(min_size=1, max_size=60) | st.sampled_from(
+    [
+        "</style><script>alert(1)</script>",
+        '"><img src=x onerror=1>',
+        "\u202egnp.exe",
+        "a\nb\x1b[31m",
+    ]
+)
+
+
+@given(HOSTILE)
+def test_no_text_breaks_out(text: str) -> None:
+    one = run(
+        results=[ResultSummary(text, None, 1, Figures(1.0, None, None, 1), None)],
+        incomplete_reason=text,
+        recipe=text,
+        version=text,
+        declared=text,
+        sealed=text,
+    )
+    one.file = text
+    finding = made(file=text, message=text, pointer=text, found=text, sample_id=text, line=1)
+    excerpt = made(file=text, found=Excerpt(text, len(text) // 2))
+    page = page_of(outcome(one, options={"noise": text}), finding, excerpt)
+    parsed = checked(page)
+    assert visible(text) in parsed.text
+    assert all(letter.isprintable() or letter == "\n" for letter in page)
+
+
+@given(HOSTILE)
+def test_text_and_attributes_round_trip(text: str) -> None:
+    parsed = Parsed(tag("p", text, class_=text))
+    assert parsed.text == visible(text)
+    assert parsed.attributes == [("class", visible(text))]
+
+
+def test_markup_is_built_from_parts() -> None:
+    assert tag("p", "<", ["&", None, 1_000], Markup("<b>x</b>")) == "<p>&lt;&amp;1,000<b>x</b></p>"
+    assert tag("details", open=True, id=None, class_=False) == "<details open></details>"
+    assert joined("a", Markup("<")) == "a<"
+
+
+def test_long_texts_are_cut_and_say_so() -> None:
+    assert cut("x" * 10, 10) == "x" * 10
+    assert cut("x" * 11, 10) == "xxxxxxxxxx… (11 characters)"
+    assert cut("\n" * 8, 10).startswith("\\n\\n\\n\\n\\n…")
+
+
+def test_commands_are_quoted_for_a_shell() -> None:
+    one = RunSummary("-x y.jsonl", "it's.json", "eee")
+    options = {"recipe": "concat", "strict": True, "ignore": ["ES4"], "tee": "copy"}
+    assert shell(repeat(one, "", "ES401", options)) == (
+        "evalstream check './-x y.jsonl' --aggregate 'it'\"'\"'s.json' --select ES401 "
+        "--strict --recipe concat"
+    ) or "--recipe concat --strict" in shell(repeat(one, "", "ES401", options))
+    assert shell(check_of(RunSummary("-", None, "eee"), "")) == "evalstream check - < FILE"
+    assert quoted("a\n'é") == "$'a\\x0a\\x27\\xc3\\xa9'"
+
+
+@given(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9))
+def test_ticks_of_a_linear_axis_are_few_and_within(low: float, width: float) -> None:
+    ticks = round_steps(low, low + width)
+    room = width * 1e-3 + abs(low) * 1e-6
+    assert len(ticks) <= 7
+    assert all(low - room <= tick <= low + width + room for tick in ticks)
+
+
+@given(st.floats(1e-6, 1e9), st.floats(1.0, 1e12))
+def test_ticks_of_a_logarithmic_axis_are_few_and_within(low: float, factor: float) -> None:
+    ticks = round_logs(low, low * factor)
+    assert 1 <= len(ticks) <= 7
+    assert all(low * 0.99 <= tick <= low * factor * 1.01 for tick in ticks)
+
+
+def test_values_are_hidden_if_asked_for() -> None:
+    tampered = EXAMPLES / "tampered"
+    for shown in (True, False):
+        sink = Kept()
+        evalstream.check(
+            tampered, reporter=HtmlReporter(sink), show_values=shown, schema_version="0.2.0"
+        )
+        found = re.findall(r"found <code>", sink.text)
+        assert bool(found) is shown
+
+
+def test_the_same_check_gives_the_same_bytes(tmp_path: Path) -> None:
+    pages = []
+    for jobs in (1, 2):
+        sink = Kept()
+        evalstream.check(EXAMPLES, reporter=HtmlReporter(sink), jobs=jobs)
+        pages.append(sink.text)
+    assert pages[0] == pages[1]
+    checked(pages[0])
+
+
+def test_options_that_differ_from_their_defaults_are_reported() -> None:
+    schema = json.dumps({"type": "object"})
+    report = evalstream.check(
+        EXAMPLES / "run.jsonl", schema=schema, fail_on=Severity.WARNING, jobs=2, select=["ES2"]
+    )
+    digest = report.options["schema"]
+    assert digest.startswith("sha256:")
+    assert dict(report.options) == {"select": ["ES2"], "fail_on": "warning", "schema": digest}
