@@ -72,6 +72,7 @@ def checked_options(options: Options) -> Options:
             raise UsageError(f"{_flag(name)} must be at least 1")
     CATALOGUE.check_prefixes(options)
     _check_routing(options.routing)
+    _check_baseline(options)
     return _with_pattern(_with_schema(options))
 
 
@@ -105,6 +106,16 @@ def _check_routing(routing: RowRouting) -> None:
             raise UsageError(f"{_flag(name)} must not be negative")
     if routing.idle_timeout <= 0:
         raise UsageError("--idle-timeout must be more than 0 seconds")
+
+
+def _check_baseline(options: Options) -> None:
+    """Raise UsageError if a known error, which still is one, would decide about rows."""
+    routing = options.routing
+    if options.has_baseline and (routing.seal_to is not None or routing.splits_rows):
+        raise UsageError(
+            "--baseline and --write-baseline cannot be combined with --seal-to, --accepted, "
+            "--rejected and --pass valid"
+        )
 
 
 def _with_pattern(options: Options) -> Options:

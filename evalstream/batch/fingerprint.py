@@ -12,9 +12,19 @@ from evalstream.model.options import Options, RowRouting
 from evalstream.parsing.json import canonical
 
 WITHOUT_EFFECT: Final = frozenset(
-    {"jobs", "memory_limit", "executor", "dask_address", "dask_scheduler_file", "links", "exclude"}
+    {
+        "baseline",
+        "dask_address",
+        "dask_scheduler_file",
+        "exclude",
+        "executor",
+        "jobs",
+        "links",
+        "memory_limit",
+        "write_baseline",
+    }
 )
-"""Options that affect how the work is done or which runs there are, but no verdict."""
+"""Options that affect how the work is done, which runs there are, or what is already known."""
 
 
 def verdict_options(options: Options) -> dict[str, Any]:

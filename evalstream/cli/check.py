@@ -13,6 +13,7 @@ from evalstream.api import check as run_check
 from evalstream.cli.command import command
 from evalstream.cli.options import Inputs, ShowProgress
 from evalstream.cli.output import Target, report_of
+from evalstream.io.names import printable
 from evalstream.io.overwriting import is_same_file
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
@@ -75,8 +76,8 @@ def check(
     force: Annotated[
         bool,
         OptionText(
-            "Replace a report and a ledger that evalstream did not write, and seal rows that "
-            "have errors or do not cover the claims.",
+            "Replace a report, a ledger and a baseline that evalstream did not write, and seal "
+            "rows that have errors or do not cover the claims.",
             Group.REPORT,
         ),
     ] = False,
@@ -92,6 +93,8 @@ def check(
     options = replace(options, schema=schema, routing=routing)
     if shard is not None and reporting.form not in (None, PART_FORMAT):
         raise UsageError("--format cannot be combined with --shard; give it to evalstream merge")
+    if options.baseline is not None:
+        _warn_of_options(options.baseline, options)
     target = Target(reporting, is_part=shard is not None, force=force)
     call = partial(
         run_check,
@@ -108,6 +111,18 @@ def check(
     only_read = _only_read(aggregate, routing.seal_to)
     read = (*(inputs or []), only_read, inputs_file, files_from, schema_file)
     report_of(call, options, target, read, ledger)
+
+
+def _warn_of_options(baseline: str, options: Options) -> None:
+    """Say on stderr if a baseline was written with other options. Raises UsageError."""
+    from evalstream.batch.baseline.baseline_file import differing_options
+
+    differing = differing_options(baseline, options)
+    if differing:
+        sys.stderr.write(
+            f"evalstream: the baseline {printable(baseline)} was written with other options, which "
+            f"decide which findings there are: {'; '.join(differing)}\n"
+        )
 
 
 def _only_read(aggregate: str | None, sealed: str | None) -> str | None:

@@ -8,7 +8,7 @@ from typing import Final
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.report import Report
 from evalstream.reporters.base import PLAIN, Sink, Style
-from evalstream.reporters.summary import occurrences, run_line, total_lines
+from evalstream.reporters.summary import occurrences, run_line, total_lines, vanished_lines
 
 LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
@@ -44,8 +44,8 @@ class GithubReporter:
         for run in report.runs:
             # The prefix keeps a file name from being read as a workflow command.
             self._output.write(f"evalstream: {_text(run_line(run))}\n")
-        for line in total_lines(report):
-            self._output.write(f"evalstream: {line}\n")
+        for line in (*total_lines(report), *vanished_lines(report)):
+            self._output.write(f"evalstream: {_text(line)}\n")
 
 
 def _text(text: str) -> str:
