@@ -2,8 +2,8 @@
 
 The compiler is that of the environment variable CC, else the one that is there, else Zig's, which
 pip gets from the package index for the time of the build. Where none works, or where
-EVALSTREAM_PURE=1 asks for it, evalstream is built without the scanner: it then checks the same, more
-slowly.
+EVALSTREAM_PURE=1 asks for it, evalstream is built without the scanner: it then checks the same,
+more slowly.
 """
 
 import importlib.util

@@ -3,7 +3,7 @@
 # The annotations are objects, not text, as they are read when the module is imported.
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -18,9 +18,12 @@ from evalstream.io.overwriting import is_same_file
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Group, Options, OptionText
+from evalstream.model.report import Report
 from evalstream.model.run import STDIN
+from evalstream.model.signals import STOPPING
 from evalstream.parsing.json import fast
 from evalstream.parsing.json_schema import compile_schema
+from evalstream.reporters.base import Reporter
 from evalstream.reporters.options import ReportOptions
 
 PART_FORMAT: Final = "jsonl"
@@ -110,7 +113,18 @@ def check(
     )
     only_read = _only_read(aggregate, routing.seal_to)
     read = (*(inputs or []), only_read, inputs_file, files_from, schema_file)
+    if options.write_baseline is not None:
+        call = partial(_announced, call, options.write_baseline)
     report_of(call, options, target, read, ledger)
+
+
+def _announced(call: Callable[..., Report], baseline: str, *, reporter: Reporter) -> Report:
+    """Make a call that writes a baseline, and say on stderr that it was written."""
+    report = call(reporter=reporter)
+    if STOPPING.raised is None:
+        name = printable(baseline)
+        sys.stderr.write(f"evalstream: wrote {name}; check against it with --baseline {name}\n")
+    return report
 
 
 def _warn_of_options(baseline: str, options: Options) -> None:

@@ -59,7 +59,8 @@ class TextReporter:
             for line in (run_line(run), *result_lines(run)):
                 self._output.write(f"{on_one_line(line)}\n")
             if run.change is not None:
-                self._output.write("\n" + (run.change or "nothing would change\n"))
+                lines = map(on_one_line, (run.change or "nothing would change\n").split("\n"))
+                self._output.write("\n" + "\n".join(lines))
         for line in total_lines(report):
             self._output.write(f"\n{line}\n")
         for line in vanished_lines(report):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -117,6 +118,24 @@ def test_without_a_compiler_the_same_is_checked_and_the_version_says_so(
     told = [re.sub(r'"seconds":[0-9.e-]+', "", ran.stdout) for ran in reports]
     assert told[0] == told[1]
     assert '"rows":8' in told[0], reports[0].stderr
+
+
+def test_a_build_without_the_scanner_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    hook = runpy.run_path(str(REPOSITORY / "scripts" / "build_scanner.py"))
+    for value, pure in (("1", True), ("0", False), ("", False)):
+        monkeypatch.setenv("EVALSTREAM_PURE", value)
+        assert hook["is_pure"]() is pure
+
+
+def test_a_wheel_that_works_is_known_from_one_without_its_scanner(unpacked: Path) -> None:
+    script = str(REPOSITORY / "scripts" / "wheel_works.py")
+    environment = {**os.environ, "PYTHONPATH": str(unpacked)}
+    for option, fails in ((), 0), (("--pure",), 1):
+        command = [sys.executable, script, str(EXAMPLES), *option]
+        done = subprocess.run(
+            command, capture_output=True, check=False, cwd=unpacked, env=environment
+        )
+        assert done.returncode == fails, done.stdout
 
 
 def test_a_library_of_other_sources_is_left_alone(

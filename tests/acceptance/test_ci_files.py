@@ -1,0 +1,151 @@
+"""What runs elsewhere, in hooks, actions and workflows, agrees with the program and its pages."""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from paths import EXAMPLES, REPOSITORY
+
+from evalstream.cli import main
+
+CI_PAGE = (REPOSITORY / "docs" / "how-to" / "ci.md").read_text(encoding="utf-8")
+HOOK_PAGE = (REPOSITORY / "docs" / "how-to" / "pre-commit.md").read_text(encoding="utf-8")
+SCRIPT = REPOSITORY / "scripts" / "github_action"
+
+
+def document(name: str) -> Any:
+    return yaml.safe_load((REPOSITORY / name).read_text(encoding="utf-8"))
+
+
+ACTION = document("action.yml")
+HOOKS = {one["id"]: one for one in document(".pre-commit-hooks.yaml")}
+
+
+def test_the_page_names_every_input_and_output_of_the_action() -> None:
+    for name in (*ACTION["inputs"], *ACTION["outputs"]):
+        assert f"`{name}`" in CI_PAGE, name
+
+
+def test_each_input_reaches_the_script() -> None:
+    (step,) = (one for one in ACTION["runs"]["steps"] if one.get("id") == "check")
+    script = SCRIPT.read_text(encoding="utf-8")
+    used = set(re.findall(r"EVALSTREAM_[A-Z]+", script)) - {"EVALSTREAM_"}
+    forms = {f"EVALSTREAM_{form.upper()}" for form in ("sarif", "junit", "html")}
+    assert used | forms == set(step["env"])
+    values = " ".join(step["env"].values())
+    for name in ACTION["inputs"]:
+        assert f"inputs.{name} " in values or f"inputs.{name} }}" in values, name
+    # An expression in a shell script would let an input run as a program.
+    for one in ACTION["runs"]["steps"]:
+        assert "${{" not in one.get("run", "")
+
+
+@pytest.mark.parametrize("name", sorted(HOOKS))
+def test_each_hook_is_documented_and_runs_the_program(name: str) -> None:
+    assert f"id: {name}\n" in HOOK_PAGE
+    assert HOOKS[name]["entry"].split() == ["evalstream", "check"]
+    assert HOOKS[name]["language"] == "python"
+
+
+@pytest.mark.parametrize(
+    ("file", "wanted"),
+    [
+        ("results/a.json", True),
+        ("a_samples.jsonl.gz", True),
+        ("x.ndjson.zst", True),
+        ("README.md", False),
+        ("a.jsonl.txt", False),
+    ],
+)
+def test_hooks_see_evaluation_files(file: str, wanted: bool) -> None:
+    for hook in HOOKS.values():
+        assert bool(re.search(hook["files"], file)) is wanted
+
+
+def test_scripts_of_workflows_are_there() -> None:
+    for path in (REPOSITORY / ".github" / "workflows").glob("*.yml"):
+        text = path.read_text(encoding="utf-8")
+        assert yaml.safe_load(text)["jobs"]
+        for script in re.findall(r"(?:scripts|\.ci)/[\w.]+", text):
+            assert (REPOSITORY / script).is_file(), script
+
+
+def test_a_release_agrees_with_version_and_changelog() -> None:
+    problems = runpy.run_path(str(REPOSITORY / "scripts" / "release_check.py"))["problems"]
+    changelog = "# Changelog\n\n## [Unreleased]\n\n## [1.2.0] - 2026-01-31\n"
+    assert problems("v1.2.0", "1.2.0", changelog) == []
+    assert len(problems("v1.2.1", "1.2.0", changelog)) == 1
+    assert len(problems("v1.3.0", "1.3.0", changelog)) == 1
+    assert len(problems("1.3.0", "1.2.1", changelog)) == 2
+
+
+@pytest.fixture
+def action(tmp_path: Path) -> Path:
+    """A copy of the script whose environment is the one of these tests."""
+    folder = tmp_path / "action" / "scripts"
+    folder.mkdir(parents=True)
+    text = SCRIPT.read_text(encoding="utf-8")
+    install = re.search(r'^"\$\{EVALSTREAM_PYTHON.*?\n(?=evalstream=)', text, re.M | re.S)
+    assert install is not None, "the step that installs evalstream"
+    program = folder / "evalstream"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m evalstream "$@"\n')
+    program.chmod(0o755)
+    text = text.replace(install[0], "").replace("$work/venv/bin/evalstream", str(program))
+    copy = folder / "github_action"
+    copy.write_text(text)
+    copy.chmod(0o755)
+    return copy
+
+
+def run_action(action: Path, folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(main.__code__.co_filename).parents[2]),
+        "RUNNER_TEMP": str(folder),
+        "GITHUB_OUTPUT": str(folder / "output"),
+        "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+        **{f"EVALSTREAM_{name.upper()}": value for name, value in inputs.items()},
+    }
+    return subprocess.run(
+        [str(action)], cwd=EXAMPLES, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_action_passes_a_sound_pair(action: Path, tmp_path: Path) -> None:
+    done = run_action(action, tmp_path, paths="run.jsonl\n")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "exit-code=0\n" in (tmp_path / "output").read_text()
+    assert "passed" in (tmp_path / "summary.md").read_text()
+
+
+def test_the_action_fails_a_tampered_pair_and_writes_every_report(
+    action: Path, tmp_path: Path
+) -> None:
+    files = {form: str(tmp_path / f"report.{form}") for form in ("sarif", "junit", "html")}
+    done = run_action(action, tmp_path, paths="\n tampered\n".replace(" ", ""), **files)
+    assert done.returncode == 1, done.stdout + done.stderr
+    output = (tmp_path / "output").read_text()
+    assert "exit-code=1\n" in output
+    assert "::error file=" in done.stdout
+    assert "ES501" in (tmp_path / "summary.md").read_text()
+    for form, file in files.items():
+        assert f"{form}={file}\n" in output
+        assert "ES501" in Path(file).read_text(encoding="utf-8")
+
+
+def test_inputs_of_the_action_are_not_run(action: Path, tmp_path: Path) -> None:
+    harm = tmp_path / "harm"
+    done = run_action(action, tmp_path, paths=f"$(touch {harm})\n`touch {harm}`; touch {harm}")
+    assert done.returncode == 3
+    assert not harm.exists()
+    wrong = run_action(action, tmp_path, paths="run.jsonl", arguments="--nonsense")
+    assert wrong.returncode == 2
+    assert "::error" in wrong.stdout
