@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from functools import lru_cache
 from typing import Any, Final
 
@@ -14,22 +12,23 @@ from evalstream.batch.baseline.baseline_file import (
     refuse_replacing,
     write_baseline,
 )
+from evalstream.batch.baseline.identity import Places, folder_of, key_of, known_finding, upwards
 from evalstream.formats.registry import CATALOGUE, folder_format, main_format
-from evalstream.io.remote import is_remote
 from evalstream.io.spill_table import SpillTable, restored, stored
+from evalstream.model.data_class import replace
 from evalstream.model.finding import Finding, KnownFinding, Severity, SpilledList
 from evalstream.model.options import Options
 from evalstream.model.report import NOT_CHECKED, RunSummary, Totals
-from evalstream.model.run import MAIN_FORMAT, STDIN
+from evalstream.model.run import MAIN_FORMAT
 from evalstream.model.signals import STOPPING
-from evalstream.parsing.json import dumps, read_back
 
 PAGE: Final = 1_000
 
 _TABLES: Final = """
     CREATE TABLE entry (file BLOB, code BLOB, pointer BLOB, sample BLOB, known INTEGER,
         found INTEGER, written INTEGER, PRIMARY KEY (file, code, pointer, sample)) WITHOUT ROWID;
-    CREATE TABLE checked (file BLOB PRIMARY KEY, alone INTEGER, whole INTEGER) WITHOUT ROWID;
+    CREATE TABLE checked (file BLOB PRIMARY KEY, alone INTEGER, whole INTEGER, rules INTEGER)
+        WITHOUT ROWID;
     BEGIN;
 """
 _KEY: Final = "file = ? AND code = ? AND pointer = ? AND sample = ?"
@@ -41,17 +40,14 @@ _LOAD: Final = (
     "ON CONFLICT DO UPDATE SET known = max(known, excluded.known)"
 )
 _CHECK: Final = (
-    "INSERT INTO checked VALUES (?, ?, ?) "
+    "INSERT INTO checked VALUES (?, ?, ?, ?) "
     "ON CONFLICT DO UPDATE SET alone = min(alone, excluded.alone)"
 )
-_CHECKED: Final = "SELECT alone, whole FROM checked WHERE file = ?"
+_CHECKED: Final = "SELECT alone, whole, rules FROM checked WHERE file = ?"
 _NEXT: Final = (
     "SELECT file, code, pointer, sample, known, found, written FROM entry "  # noqa: S608 - our own names
     f"WHERE (file, code, pointer, sample) > (?, ?, ?, ?) ORDER BY 1, 2, 3, 4 LIMIT {PAGE}"
 )
-
-_ROW_OF_ARRAY: Final = re.compile(r"/\d+(?=/|$)")
-"""The number of a row in an array, with which a pointer begins."""
 
 
 class Baseline:
@@ -70,14 +66,13 @@ class Baseline:
         self._target = options.write_baseline
         if self._target is not None and not overwrite:
             refuse_replacing(self._target)
-        home = self._target or options.baseline or ""
-        self._home = os.path.dirname(os.path.abspath(home))
-        self._place = lru_cache(maxsize=1_000)(self._place_of)
+        self._places = Places(self._target or options.baseline or "")
         # Infos are many, and fail a check only if it is told so.
         self._lowest = min(options.threshold, Severity.WARNING)
-        self._enabled = CATALOGUE.selection(options).enabled
+        self._ignored: list[tuple[str, ...]] = []
         self._known: dict[tuple[str, Severity], int] = {}
-        self._shown: dict[str, int] = {}
+        self._shown: dict[tuple[str, str], int] = {}
+        self._severities: set[tuple[str, str, Severity]] = set()
         self._table = SpillTable(_TABLES)
         try:
             self._load(options.baseline)
@@ -98,15 +93,13 @@ class Baseline:
             self._known[key] = self._known.get(key, 0) + known
         if known == times:
             return
-        shown, most = self._shown.get(code, 0), self._options.max_findings
-        self._shown[code] = shown + 1
-        if not most or shown < most:
+        if self._has_room(finding):
             self._show(finding._replace(count=times - known) if known else finding)
 
     def end_run(self, summary: RunSummary) -> None:
         """Let the findings that were known since the last call fail the run no longer."""
         summary.set_aside(self._known, self._options.threshold)
-        self._known, self._shown = {}, {}
+        self._known, self._shown, self._severities = {}, {}, set()
         reason = summary.incomplete_reason or summary.otherwise_reason
         if summary.is_note or reason or not NOT_CHECKED.isdisjoint(summary.counts):
             return
@@ -115,11 +108,9 @@ class Baseline:
             return
         is_alone = is_main and (summary.file is None or summary.aggregate is None)
         is_folder = folder_format(summary.format) is not None and not self._options.exclude
-        named = (summary.file, summary.aggregate, summary.inputs)
-        self._table.change(
-            _CHECK,
-            ((stored(self._place(name)), int(is_alone), int(is_folder)) for name in named if name),
-        )
+        named = filter(None, (summary.file, summary.aggregate, summary.inputs))
+        how = int(is_alone), int(is_folder), self._number_of(summary.ignored)
+        self._table.change(_CHECK, ((stored(self._places.of(name)), *how) for name in named))
 
     def finish(self, totals: Totals) -> SpilledList[KnownFinding]:
         """Return the findings that vanished, count them, and write the new baseline.
@@ -129,7 +120,7 @@ class Baseline:
         vanished = SpilledList(KnownFinding)
         for file, code, pointer, sample, known, found, _ in self._entries():
             if known > found and self._was_checked(file, code):
-                one = _known_finding(file, code, pointer, sample, known - found)
+                one = known_finding((file, code, pointer, sample), known - found)
                 vanished.append(one)
                 totals.vanished += one.count
         is_whole = not totals.unreached and STOPPING.raised is None
@@ -137,18 +128,30 @@ class Baseline:
             write_baseline(self._target, self._options, self._written())
         return vanished
 
+    def _has_room(self, finding: Finding) -> bool:
+        """Tell whether one more finding may be shown, by its file and code, and reserve its place.
+
+        The first of each severity has room in any case.
+        """
+        key, graded = (finding.file, finding.code), (finding.file, finding.code, finding.severity)
+        most, shown = self._options.max_findings, self._shown.get(key, 0)
+        if most and shown >= most and graded in self._severities:
+            return False
+        self._shown[key] = shown + 1
+        self._severities.add(graded)
+        return True
+
     def _load(self, path: str | None) -> None:
         if path is None:
             return
-        folder = os.path.dirname(os.path.abspath(path))
-        rows = (
-            (*_key(self._rebased(one.file, folder), one), one.count) for one in read_baseline(path)
-        )
+        folder, rebased = folder_of(path), self._places.rebased
+        known = read_baseline(path)
+        rows = ((*key_of(rebased(one.file, folder), one), one.count) for one in known)
         self._table.change(_LOAD, rows)
 
     def _match(self, finding: Finding, times: int) -> int:
         """Count occurrences of a finding, and return how many of them are known."""
-        key = _key(self._place(finding.file), finding)
+        key = key_of(self._places.of(finding.file), finding)
         written = times if finding.severity >= self._lowest else 0
         entries = self._table.rows(_FIND, *key)
         if entries:
@@ -166,7 +169,7 @@ class Baseline:
             kept = max(written, min(known, found))
             count = kept if self._was_checked(file, code) else max(kept, known)
             if count:
-                yield _known_finding(file, code, pointer, sample, count)
+                yield known_finding((file, code, pointer, sample), count)
 
     def _entries(self) -> Iterator[tuple[Any, ...]]:
         latest: tuple[bytes, ...] = (b"", b"", b"", b"")
@@ -177,65 +180,26 @@ class Baseline:
     def _was_checked(self, file: bytes, code: bytes) -> bool:
         """Tell whether a finding would have been found again: its file and rule were checked."""
         name = restored(code)
-        if name not in self._enabled or name in _of_several_runs():
+        if name not in CATALOGUE or name in _of_several_runs():
             return False
-        for place in _upwards(file):
-            for is_alone, is_folder in self._table.rows(_CHECKED, place):
+        for place in upwards(file):
+            for is_alone, is_folder, rules in self._table.rows(_CHECKED, place):
                 if place == file or is_folder:
                     # Rules over whole runs compare rows with their aggregate.
-                    return not is_alone or CATALOGUE[name].run is None
+                    is_compared = not is_alone or CATALOGUE[name].run is None
+                    return is_compared and name in self._enabled(rules)
         return False
 
-    def _place_of(self, name: str) -> str:
-        """Return how the baseline names a file: below its folder relative to that."""
-        if name == STDIN or is_remote(name):
-            return name
-        path, folder = os.path.abspath(name), os.path.join(self._home, "")
-        if path == self._home:
-            return os.curdir
-        return path.removeprefix(folder) if path.startswith(folder) else path
+    def _number_of(self, ignored: tuple[str, ...]) -> int:
+        """Return a number for the rules that a run ignored; few runs differ from the others."""
+        if ignored not in self._ignored:
+            self._ignored.append(ignored)
+        return self._ignored.index(ignored)
 
-    def _rebased(self, place: str, folder: str) -> str:
-        """Return the place of a file that a baseline in a folder names."""
-        if place == STDIN or is_remote(place):
-            return place
-        return self._place(os.path.join(folder, place))
-
-
-def _upwards(place: bytes) -> Iterator[bytes]:
-    """Iterate over the place of a file and those of the folders above it."""
-    yield place
-    above = place
-    while above := above.rpartition(b"/")[0]:
-        yield above
-    if not place.startswith(b"/"):
-        yield os.curdir.encode()
-
-
-def _key(place: str, one: Finding | KnownFinding) -> tuple[bytes, bytes, bytes, bytes]:
-    """Return what identifies a finding: file, code, pointer and sample id."""
-    pointer = one.pointer or ""
-    if isinstance(one, Finding) and one.offset is not None:
-        # The number of a row is not part of it, in an array as on a line.
-        pointer = _ROW_OF_ARRAY.sub("", pointer, count=1) if _is_in_array(pointer) else pointer
-    sample = b"" if one.sample_id is None else dumps(one.sample_id)
-    return stored(place), stored(one.code), stored(pointer), sample
-
-
-def _is_in_array(pointer: str) -> bool:
-    return _ROW_OF_ARRAY.match(pointer) is not None
-
-
-def _known_finding(
-    file: bytes, code: bytes, pointer: bytes, sample: bytes, count: int
-) -> KnownFinding:
-    return KnownFinding(
-        restored(code),
-        restored(file),
-        restored(pointer) or None,
-        read_back(sample) if sample else None,
-        count,
-    )
+    def _enabled(self, number: int) -> Set[str]:
+        """Return the rules of the runs that ignored the rules of a number."""
+        ignored = self._ignored[number]
+        return CATALOGUE.selection(replace(self._options, ignore=ignored)).enabled
 
 
 @lru_cache(maxsize=1)
