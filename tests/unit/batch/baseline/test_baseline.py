@@ -17,10 +17,12 @@ from paths import EXAMPLES
 
 import evalstream
 from evalstream.batch.baseline.baseline import Baseline
+from evalstream.io.output import Output
 from evalstream.model.data_class import replace
 from evalstream.model.finding import Finding, Severity
 from evalstream.model.options import Options
-from evalstream.model.report import RunSummary, Totals
+from evalstream.model.report import RunSummary, Totals, Verified
+from evalstream.reporters.junit import JunitReporter
 
 ROWS = (EXAMPLES / "run.jsonl").read_bytes().splitlines()
 HEAD = '{"baseline":1,"tool":{"name":"evalstream","version":"0"},"options":{}}\n'
@@ -468,3 +470,16 @@ def test_options_that_decide_about_no_verdict_are_not_in_the_ledger() -> None:
 
     plain = Options()
     assert fingerprint(plain) == fingerprint(replace(plain, baseline="x", write_baseline="y"))
+
+
+def test_a_known_difference_is_not_a_passed_test(store: Path) -> None:
+    verified = Verified(claims=2, claims_recomputed=2)
+    run = RunSummary("rows", "aggregate", "eee", rows=1, verdict="passed", verified=verified)
+    for known, expected in (({}, False), ({"ES801": 1}, True)):
+        run.known = known
+        totals = Totals()
+        totals.add(run)
+        with Output("report.xml") as output:
+            JunitReporter(output).finish(evalstream.Report([run], (), 0, 0, totals))
+        text = (store / "report.xml").read_text()
+        assert ("a baseline may know that they differ" in text) is expected
