@@ -15,6 +15,7 @@ from evalstream.discovery.inputs import find_all
 from evalstream.discovery.overlap import without_overlap
 from evalstream.engine.routing import check_routing, outputs_of
 from evalstream.formats.registry import CATALOGUE
+from evalstream.io.names import printable
 from evalstream.io.overwriting import Outputs, is_same_file, journaled
 from evalstream.io.progress import Progress
 from evalstream.model.data_class import replace
@@ -24,6 +25,7 @@ from evalstream.model.finding import Finding, FindingList, KnownFinding, Severit
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import Report, RunSummary, Totals
 from evalstream.model.run import NoInput, Run
+from evalstream.model.text import on_one_line
 from evalstream.reporters.base import Reporter
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ def check(
     engine: str = DEFAULTS.engine,
     max_findings: int = DEFAULTS.max_findings,
     show_values: bool = DEFAULTS.show_values,
+    sketches: bool = DEFAULTS.sketches,
     max_line_bytes: int = DEFAULTS.max_line_bytes,
     max_depth: int = DEFAULTS.max_depth,
     memory_limit: int = DEFAULTS.memory_limit,
@@ -255,7 +258,7 @@ def _check(
         theirs.append(options.write_baseline)
     written = Outputs([*outputs_of(options.routing), *journaled(ledger), *theirs])
     _keep_baseline(options, written)
-    found = _runs(inputs, aggregate, inputs_file, options, written)
+    found = _runs(inputs, aggregate, inputs_file, options, written, progress=progress)
     part = _part(shard, findings.reporter)
     outcome = partial(
         _outcome, found, ledger=ledger, overwrite=overwrite, part=part, progress=progress
@@ -312,6 +315,8 @@ def _runs(
     inputs_file: str | None,
     options: Options,
     written: Outputs,
+    *,
+    progress: bool,
 ) -> Iterator[Run | NoInput]:
     """Find the runs. Raises UsageError where one of their files would be written over."""
     names: Iterable[Input] = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
@@ -320,6 +325,9 @@ def _runs(
     if options.routing != RowRouting():
         paths = list(paths)
         check_routing(options.routing, paths, beside)
+        if options.routing.follow:
+            _wait_for_rows(paths[0], options.routing.idle_timeout, progress=progress)
+            check_routing(options.routing, paths, beside)
     if options.dask_scheduler_file is not None:
         written.refuse(options.dask_scheduler_file)
     return without_overlap(find_all(paths, beside, inputs_file, options), written, options.routing)
@@ -330,6 +338,15 @@ def _keep_baseline(options: Options, written: Outputs) -> None:
     old, new = options.baseline, options.write_baseline
     if old is not None and (new is None or not is_same_file(old, new)):
         written.refuse(old)
+
+
+def _wait_for_rows(rows: str, seconds: float, *, progress: bool) -> None:
+    """Wait until a file that is to be followed has rows, and say so if progress is shown."""
+    from evalstream.io.follow import wait_for_rows
+
+    name = on_one_line(printable(rows))
+    text = f"waiting for the first row of {name}; --idle-timeout ends it after {seconds:g} s"
+    wait_for_rows(rows, seconds, lambda: Progress(shown=progress).note(text))
 
 
 def _check_alone(

@@ -21,10 +21,14 @@ WITHOUT_EFFECT: Final = frozenset(
         "jobs",
         "links",
         "memory_limit",
+        "sketches",
         "write_baseline",
     }
 )
-"""Options that affect how the work is done, which runs there are, or what is already known."""
+"""Options that affect how the work is done, what else is collected, or which runs there are.
+
+They affect no verdict; findings are compared with a baseline after a ledger.
+"""
 
 
 def verdict_options(options: Options) -> dict[str, Any]:

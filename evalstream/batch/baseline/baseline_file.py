@@ -12,10 +12,12 @@ from typing import Any, Final
 from evalstream._version import __version__
 from evalstream.batch.fingerprint import verdict_options
 from evalstream.batch.serialize import decode_known
+from evalstream.formats.registry import CATALOGUE
 from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.overwriting import is_device
 from evalstream.io.remote import is_remote
+from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import KnownFinding
 from evalstream.model.options import Options
@@ -98,10 +100,11 @@ def differing_options(path: str, options: Options) -> list[str]:
 
 def options_of_findings(options: Options) -> dict[str, Any]:
     """Return the options that decide which findings exist and are not the defaults, as JSON."""
-    defaults = verdict_options(Options())
+    select, ignore = CATALOGUE.coded(options.select), CATALOGUE.coded(options.ignore)
+    defaults, coded = verdict_options(Options()), replace(options, select=select, ignore=ignore)
     chosen = {
         name: value
-        for name, value in verdict_options(options).items()
+        for name, value in verdict_options(coded).items()
         if name not in WITHOUT_FINDINGS and value != defaults[name]
     }
     if options.schema is not None:
