@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
@@ -14,11 +16,12 @@ from evalstream.discovery.overlap import without_overlap
 from evalstream.engine.routing import check_routing, outputs_of
 from evalstream.formats.registry import CATALOGUE
 from evalstream.io.names import printable
-from evalstream.io.overwriting import Outputs, journaled
+from evalstream.io.overwriting import Outputs, is_same_file, journaled
 from evalstream.io.progress import Progress
+from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck, UsageError
 from evalstream.model.exit_codes import exit_code
-from evalstream.model.finding import Finding, FindingList, Severity
+from evalstream.model.finding import Finding, FindingList, KnownFinding, Severity
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import Report, RunSummary, Totals
 from evalstream.model.run import NoInput, Run
@@ -64,6 +67,8 @@ def check(
     max_depth: int = DEFAULTS.max_depth,
     memory_limit: int = DEFAULTS.memory_limit,
     profile: str = DEFAULTS.profile,
+    baseline: str | None = DEFAULTS.baseline,
+    write_baseline: str | None = DEFAULTS.write_baseline,
     input_format: str = DEFAULTS.input_format,
     exclude: Sequence[str] = DEFAULTS.exclude,
     executor: str = DEFAULTS.executor,
@@ -92,10 +97,10 @@ def check(
     remembers what was checked, and runs that have not changed are not checked again. `shard`
     (`3/100`, `slurm/100`, `slurm`) checks one of several parts, which a PartReporter writes.
     `outputs` are files that the caller writes meanwhile, such as a report; no input may be one
-    of them. With `overwrite` the ledger may replace another file. Findings go to `reporter` as
-    they come; without one they are kept, on disk past a bound, and the report can be iterated
-    over. The other keywords are the options of the command line, `schema` as a text; they can come
-    as one object, `options`, instead.
+    of them. With `overwrite` the ledger and the new baseline may replace another file. Findings go
+    to `reporter` as they come; without one they are kept, on disk past a bound, and the report can
+    be iterated over. The other keywords are the options of the command line, `schema` as a text;
+    they can come as one object, `options`, instead.
 
     Raises UsageError for a call that makes no sense, and CannotWrite where rows cannot be
     written. What is wrong with the data, or cannot be read, is in the report.
@@ -183,7 +188,6 @@ def read_report(files: Input | Sequence[Input], *, reporter: Reporter | None = N
     report is truncated, damaged or not one of evalstream; UsageError; OSError.
     """
     from evalstream.batch.stored_report import are_parts, read_stored
-    from evalstream.model.data_class import replace
 
     given: Sequence[Input] = [files] if isinstance(files, (str, os.PathLike)) else files
     paths = [os.fspath(path) for path in given]
@@ -210,14 +214,27 @@ class _Findings:
         else:
             self.kept.append(finding)
 
-    def report(self, options: Options, runs: Sequence[RunSummary], totals: Totals) -> Report:
+    def report(
+        self,
+        options: Options,
+        runs: Sequence[RunSummary],
+        totals: Totals,
+        vanished: Iterable[KnownFinding] = (),
+    ) -> Report:
         """Return the report, and let the reporter write it."""
         found = (code for code in sorted(totals.counts) if code in CATALOGUE)
         texts = {code: CATALOGUE[code].text() for code in found}
-        given = reported_options(options)
-        code = exit_code(totals)
         return self.finished(
-            Report(runs, self.kept, self._shown, code, totals, texts, options=given)
+            Report(
+                runs,
+                self.kept,
+                self._shown,
+                exit_code(totals),
+                totals,
+                texts,
+                vanished=vanished,
+                options=reported_options(options),
+            )
         )
 
     def finished(self, report: Report) -> Report:
@@ -248,33 +265,62 @@ def _check(
     options = checked_options(options)
     if options.routing != RowRouting() and (ledger is not None or shard is not None):
         raise UsageError("--ledger and --shard cannot be combined with options that route rows")
+    if options.has_baseline and shard is not None:
+        raise UsageError("--shard cannot be combined with --baseline and --write-baseline")
     theirs = [os.fspath(output) for output in outputs]
+    if options.write_baseline is not None:
+        theirs.append(options.write_baseline)
     written = Outputs([*outputs_of(options.routing), *journaled(ledger), *theirs])
+    _keep_baseline(options, written)
     found = _runs(inputs, aggregate, inputs_file, options, written, progress=progress)
     part = _part(shard, findings.reporter)
+    outcome = partial(
+        _outcome, found, ledger=ledger, overwrite=overwrite, part=part, progress=progress
+    )
     try:
-        first = list(islice(found, 2))
-        if len(first) == 1 and ledger is None and part is None:
-            alone = _check_alone(first[0], options, findings, progress=progress)
-            return findings.report(options, *alone)
-        from evalstream.batch.batch import check_many
+        if not options.has_baseline:
+            return findings.report(options, *outcome(options, findings.show))
+        from evalstream.batch.baseline.baseline import Baseline
 
-        runs = chain(first, found)
-        outcome = check_many(
-            runs,
-            options,
-            findings.show,
-            ledger=ledger,
-            overwrite=overwrite,
-            shard=part,
-            progress=progress,
-        )
-        return findings.report(options, *outcome)
+        with closing(Baseline(options, findings.show, overwrite=overwrite)) as known:
+            # It compares all findings, and then limits how many are shown.
+            every = replace(options, max_findings=0)
+            runs, totals = outcome(every, known.add, end_run=known.end_run)
+            return findings.report(options, runs, totals, known.finish(totals))
     finally:
         if options.executor == "dask":
             from evalstream.executors.dask.backend import leave
 
             leave()
+
+
+def _outcome(
+    found: Iterator[Run | NoInput],
+    options: Options,
+    show: Callable[[Finding], None],
+    *,
+    end_run: Callable[[RunSummary], None] | None = None,
+    ledger: str | None,
+    overwrite: bool,
+    part: tuple[Shard, PartReporter] | None,
+    progress: bool,
+) -> tuple[Sequence[RunSummary], Totals]:
+    """Check one run alone, or many as a batch; `end_run` may change the summary of each."""
+    first = list(islice(found, 2))
+    if len(first) == 1 and ledger is None and part is None:
+        return _check_alone(first[0], options, show, end_run, progress=progress)
+    from evalstream.batch.batch import check_many
+
+    return check_many(
+        chain(first, found),
+        options,
+        show,
+        ledger=ledger,
+        overwrite=overwrite,
+        shard=part,
+        progress=progress,
+        end_run=end_run,
+    )
 
 
 def _runs(
@@ -301,6 +347,13 @@ def _runs(
     return without_overlap(find_all(paths, beside, inputs_file, options), written, options.routing)
 
 
+def _keep_baseline(options: Options, written: Outputs) -> None:
+    """Raise UsageError if an output would replace the baseline, unless it is the new baseline."""
+    old, new = options.baseline, options.write_baseline
+    if old is not None and (new is None or not is_same_file(old, new)):
+        written.refuse(old)
+
+
 def _wait_for_rows(rows: str, seconds: float, *, progress: bool) -> None:
     """Wait until a file that is to be followed has rows, and say so if progress is shown."""
     from evalstream.io.follow import wait_for_rows
@@ -311,7 +364,12 @@ def _wait_for_rows(rows: str, seconds: float, *, progress: bool) -> None:
 
 
 def _check_alone(
-    found: Run | NoInput, options: Options, findings: _Findings, *, progress: bool
+    found: Run | NoInput,
+    options: Options,
+    show: Callable[[Finding], None],
+    end_run: Callable[[RunSummary], None] | None,
+    *,
+    progress: bool,
 ) -> tuple[list[RunSummary], Totals]:
     """Check one run; its findings are shown as they come."""
     totals = Totals()
@@ -322,9 +380,11 @@ def _check_alone(
 
             _, summary, said = check_planned(options, PlannedRun(0, found, 0), bar)
             for finding in said:
-                findings.show(finding)
+                show(finding)
         else:
-            summary = check_any(found, options, findings.show, bar)
+            summary = check_any(found, options, show, bar)
+    if end_run is not None:
+        end_run(summary)
     totals.add(summary)
     return [] if summary.is_note else [summary], totals
 

@@ -113,6 +113,7 @@ def checked_options(options: Options) -> Options:
         if _value(options, name) < 1:
             raise UsageError(f"{_flag(name)} must be at least 1")
     _check_routing(options.routing)
+    _check_baseline(options)
     return _with_pattern(_with_schema(_with_codes(options)))
 
 
@@ -162,6 +163,16 @@ def _with_codes(options: Options) -> Options:
     if not CATALOGUE.selection(coded).enabled:
         raise UsageError("--ignore leaves no rule to check; ignore fewer or select others")
     return coded
+
+
+def _check_baseline(options: Options) -> None:
+    """Raise UsageError if a known error, which still is one, would decide about rows."""
+    routing = options.routing
+    if options.has_baseline and (routing.seal_to is not None or routing.splits_rows):
+        raise UsageError(
+            "--baseline and --write-baseline cannot be combined with --seal-to, --accepted, "
+            "--rejected and --pass valid"
+        )
 
 
 def _with_pattern(options: Options) -> Options:

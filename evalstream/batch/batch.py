@@ -53,14 +53,21 @@ def check_many(
     overwrite: bool,
     shard: tuple[Shard, PartReporter] | None,
     progress: bool,
+    end_run: Callable[[RunSummary], None] | None = None,
 ) -> Outcome:
     """Check runs and return their summaries and totals; with a shard, its results go to its part.
 
-    With `overwrite` the ledger may replace another file.
+    With `overwrite` the ledger may replace another file. `end_run` may change the summary of a run
+    after its findings were shown.
     """
     own_shard, part = shard or (None, None)
     with closing(RunPlan(found, own_shard)) as plan, closing(CrossRunIndex()) as cross_run_index:
-        results = ResultStore(plan.numbers(), show, part.run if part else None)
+
+        def settle(number: int, _: RunSummary, __: int) -> None:
+            if end_run is not None:
+                results.amend(number, end_run)
+
+        results = ResultStore(plan.numbers(), show, part.run if part else settle)
 
         def add_links(checked: RunResult) -> None:
             cross_run_index.add(checked.number, checked.summary)
@@ -77,7 +84,7 @@ def check_many(
         results.finish()
         unreached = plan.own_count - results.count
         if part is None or own_shard is None:
-            report_cross_run(cross_run_index, results, options, show)
+            report_cross_run(cross_run_index, results, options, show, end_run)
         else:
             partial = bool(unreached) or STOPPING.raised is not None
             part.links(cross_run_index.parts())

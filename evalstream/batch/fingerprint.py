@@ -13,19 +13,21 @@ from evalstream.parsing.json import canonical
 
 WITHOUT_EFFECT: Final = frozenset(
     {
-        "jobs",
-        "memory_limit",
-        "executor",
+        "baseline",
         "dask_address",
         "dask_scheduler_file",
-        "links",
-        "sketches",
         "exclude",
+        "executor",
+        "jobs",
+        "links",
+        "memory_limit",
+        "sketches",
+        "write_baseline",
     }
 )
 """Options that affect how the work is done, what else is collected, or which runs there are.
 
-They affect no verdict.
+They affect no verdict; findings are compared with a baseline after a ledger.
 """
 
 

@@ -3,7 +3,7 @@
 # The annotations are objects, not text, as they are read when the module is imported.
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -14,13 +14,17 @@ from evalstream.cli.command import command
 from evalstream.cli.options import Inputs, ShowProgress
 from evalstream.cli.output import Target, report_of
 from evalstream.cli.terminal import announce_terminal
+from evalstream.io.names import printable
 from evalstream.io.overwriting import is_same_file
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Group, Options, OptionText
+from evalstream.model.report import Report
 from evalstream.model.run import STDIN
+from evalstream.model.signals import STOPPING
 from evalstream.parsing.json import fast
 from evalstream.parsing.json_schema import compile_schema
+from evalstream.reporters.base import Reporter
 from evalstream.reporters.options import ReportOptions
 
 PART_FORMAT: Final = "jsonl"
@@ -86,8 +90,8 @@ def check(
     force: Annotated[
         bool,
         OptionText(
-            "Replace a report and a ledger that evalstream did not write, and seal rows that "
-            "have errors or do not cover the claims.",
+            "Replace a report, a ledger and a baseline that evalstream did not write, and seal "
+            "rows that have errors or do not cover the claims.",
             Group.REPORT,
         ),
     ] = False,
@@ -114,6 +118,8 @@ def check(
             "--shard cannot be combined with --verbose, --min-severity and --statistics; give them "
             "to evalstream merge"
         )
+    if options.baseline is not None:
+        _warn_of_options(options.baseline, options)
     target = Target(reporting, is_part=shard is not None, force=force)
     call = partial(
         run_check,
@@ -129,7 +135,30 @@ def check(
     )
     only_read = _only_read(aggregate, routing.seal_to)
     read = (*(inputs or []), only_read, inputs_file, files_from, schema_file)
+    if options.write_baseline is not None:
+        call = partial(_announced, call, options.write_baseline)
     report_of(call, options, target, read, ledger)
+
+
+def _announced(call: Callable[..., Report], baseline: str, *, reporter: Reporter) -> Report:
+    """Make a call that writes a baseline, and say on stderr that it was written."""
+    report = call(reporter=reporter)
+    if STOPPING.raised is None:
+        name = printable(baseline)
+        sys.stderr.write(f"evalstream: wrote {name}; check against it with --baseline {name}\n")
+    return report
+
+
+def _warn_of_options(baseline: str, options: Options) -> None:
+    """Say on stderr if a baseline was written with other options. Raises UsageError."""
+    from evalstream.batch.baseline.baseline_file import differing_options
+
+    differing = differing_options(baseline, options)
+    if differing:
+        sys.stderr.write(
+            f"evalstream: the baseline {printable(baseline)} was written with other options, which "
+            f"decide which findings there are: {'; '.join(differing)}\n"
+        )
 
 
 def _only_read(aggregate: str | None, sealed: str | None) -> str | None:

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from evalstream.discovery.unrecognised import EVENTS, INDEX, REPORT
+from evalstream.discovery.unrecognised import BASELINE, EVENTS, INDEX, REPORT
 from evalstream.formats.registry import FORMATS, main_format
 
 _DOCUMENTS: Final = (
@@ -18,9 +18,11 @@ _DOCUMENTS: Final = (
     (REPORT, frozenset({"summary"})),
     (REPORT, frozenset({"vanished"})),
     (REPORT, frozenset({"schema", "tool", "runs", "findings", "shown", "total"})),
+    (BASELINE, frozenset({"baseline", "tool", "options"})),
+    (BASELINE, frozenset({"code", "file", "count"})),
     *((EVENTS, one.event_members) for one in FORMATS.values() if one.event_members),
 )
-"""Members of a store's index files, of evalstream's reports, and of events."""
+"""Members of a store's index files, of evalstream's reports and baselines, and of events."""
 
 _OF_DATA: Final = (main_format().aggregate_members | main_format().row_members) - {
     "schema_version",

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from evalstream.discovery.ignored_files import are_all_aside, aside_by_members, members_of
-from evalstream.discovery.unrecognised import EVENTS, INDEX, REPORT, UNREADABLE
+from evalstream.discovery.unrecognised import BASELINE, EVENTS, INDEX, REPORT, UNREADABLE
 from evalstream.engine.harness_logs import FOREIGN
 from evalstream.formats.base import Kind
 from evalstream.formats.registry import FORMATS, MAIN, kind_late, kind_of, main_format
@@ -161,7 +161,7 @@ def peek_bytes(file: Beginning) -> AggregatePeek:
         return _recognised(kind)
     keys = file.seen.keys
     aside = aside_by_members(keys)
-    if aside in (INDEX, REPORT):
+    if aside in (BASELINE, INDEX, REPORT):
         return AggregatePeek(ASIDE, detail=aside)
     is_claimed = any(one.claims_line(keys) for one in FORMATS.values())
     is_row = not _MAIN.row_members.isdisjoint(keys) and not is_claimed
@@ -224,7 +224,7 @@ def _looked_closely(file: Beginning, text: bytes, is_valid: Callable[[], bool]) 
         return AggregatePeek(LIKE_AGGREGATE, detail=MAIN)
     keys = members_of(text.removeprefix(UTF8_MARK)) or file.seen.keys
     aside = aside_by_members(keys)
-    if aside in (INDEX, REPORT):
+    if aside in (BASELINE, INDEX, REPORT):
         return AggregatePeek(ASIDE, detail=aside)
     like = OTHER if _MAIN.aggregate_members.isdisjoint(keys) else LIKE_AGGREGATE
     return AggregatePeek(like, detail=_likeness(keys))
@@ -245,7 +245,7 @@ def _is_valid(text: bytes) -> bool:
     return True
 
 
-_BESIDE: Final = (INDEX, REPORT, EVENTS)
+_BESIDE: Final = (BASELINE, INDEX, REPORT, EVENTS)
 
 _NO_SUCH_JSON: Final = (msgspec.MsgspecError, ValueError, RecursionError)
 """What msgspec raises; before 0.21 its errors have another class."""

@@ -28,6 +28,7 @@ STORED_DOCUMENT: Final = "stored_document"
 JSON: Final = "json"
 INDEX: Final = "index"
 REPORT: Final = "report"
+BASELINE: Final = "baseline"
 EVENTS: Final = "events"
 OTHER: Final = "other"
 HIDDEN: Final = "hidden"
@@ -77,6 +78,9 @@ KINDS: Final[Mapping[str, Kind]] = {
         "index file of a datastore", "index files of a datastore", Severity.INFO, leaves_open=False
     ),
     REPORT: Kind("report of evalstream", "reports of evalstream", Severity.INFO, leaves_open=False),
+    BASELINE: Kind(
+        "baseline of evalstream", "baselines of evalstream", Severity.INFO, leaves_open=False
+    ),
     EVENTS: Kind(
         f"event log of {_WRITERS}", f"event logs of {_WRITERS}", Severity.INFO, leaves_open=False
     ),

@@ -230,6 +230,18 @@ class Options(DataClass, frozen=True):
     exclude: tuple[str, ...] = option(
         (), "Skip files in folders whose path or name matches (repeatable).", Group.INPUT, "PATTERN"
     )
+    baseline: str | None = option(
+        None,
+        "Known findings, which do not fail the check; those that vanished are named.",
+        Group.RULES,
+        "FILE",
+    )
+    write_baseline: str | None = option(
+        None,
+        "Write all findings, but infos, to this file for --baseline; the verdict stays the same.",
+        Group.RULES,
+        "FILE",
+    )
     executor: str = option(
         "auto",
         "What runs the work: this process, worker processes, or Dask.",
@@ -248,6 +260,11 @@ class Options(DataClass, frozen=True):
         None, "Skip invalid lines that match, and count them.", Group.INPUT, "REGEX"
     )
     routing: RowRouting = RowRouting()
+
+    @property
+    def has_baseline(self) -> bool:
+        """Whether findings are compared with known ones, or written down as such."""
+        return self.baseline is not None or self.write_baseline is not None
 
     @property
     def threshold(self) -> Severity:

@@ -187,12 +187,15 @@ class RunSummary(DataClass):
         elif self.verdict == "passed":
             self.verdict, self.incomplete_reason = self.otherwise, reason
 
-    def set_aside(self, known: Mapping[tuple[str, Severity], int]) -> None:
-        """Count occurrences, by code and severity, as known: they fail the run no longer."""
+    def set_aside(self, known: Mapping[tuple[str, Severity], int], threshold: Severity) -> None:
+        """Count occurrences, by code and severity, as known: they fail the run no longer.
+
+        `threshold` is the lowest severity that fails it.
+        """
         for (code, severity), times in known.items():
             _move(code, times, self.counts, self.known)
             _move(severity, times, self.severities, self.known_severities)
-            if code in self.failing:
+            if severity >= threshold and code in self.failing:
                 _move(code, times, self.failing, {})
         if self.verdict == "failed" and not self.failing:
             self.verdict = self.otherwise

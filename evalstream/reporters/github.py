@@ -19,7 +19,7 @@ from evalstream.model.text import counted
 from evalstream.reporters.base import PLAIN, Sink, Style
 from evalstream.reporters.describe import name_of, values_of, visible
 from evalstream.reporters.places import Places
-from evalstream.reporters.summary import occurrences, run_line, total_lines
+from evalstream.reporters.summary import occurrences, run_line, total_lines, vanished_lines
 
 LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
@@ -61,8 +61,8 @@ class GithubReporter:
             self._output.write(self._annotation(finding, report))
         for run in report.runs:
             self._output.write(f"evalstream: {_plain(run_line(run))}\n")
-        for line in total_lines(report):
-            self._output.write(f"evalstream: {line}\n")
+        for line in (*total_lines(report), *vanished_lines(report)):
+            self._output.write(f"evalstream: {_plain(line)}\n")
         if max(self._counts.values()) > MOST_SHOWN:
             counts = ", ".join(
                 counted(count, LEVELS[one]) for one, count in self._counts.items() if count

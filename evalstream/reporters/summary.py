@@ -19,6 +19,9 @@ SCHEMA: Final = 1
 TOOL: Final = MappingProxyType({"name": "evalstream", "version": __version__})
 """The program that wrote a report, as reports name it."""
 
+VANISHED_SHOWN: Final = 20
+"""How many findings that vanished are listed for people."""
+
 RESULTS_SHOWN: Final = 20
 """How many results of a run are listed for people."""
 
@@ -69,7 +72,11 @@ def total_lines(report: Report) -> Iterator[str]:
         for verdict in VERDICTS
         if totals.verdicts.get(verdict)
     ]
-    said = [*verdicts, counted(totals.rows, "row"), *severities(totals.severities)]
+    said = [
+        *verdicts,
+        counted(totals.rows, "row"),
+        *severities(totals.severities, known=totals.known),
+    ]
     if totals.unchanged:
         said.append(f"{totals.unchanged:,} unchanged since they were checked")
     yield f"{counted(totals.runs, 'run')}: {', '.join(said)}"
@@ -98,7 +105,7 @@ def run_line(run: RunSummary) -> str:
     parts = [counted(run.rows, run.noun)] if run.file else []
     if run.format == MAIN_FORMAT and run.aggregate and not run.file and not run.incomplete_reason:
         parts = ["an aggregate without rows"]
-    parts += severities(run.severities)
+    parts += severities(run.severities, known=run.known)
     line = f"{name}: {verdict}{f' ({limits})' if limits else ''}: {', '.join(parts)}"
     verified = _verified(run)
     if verified:
@@ -161,8 +168,10 @@ def _number(value: float | None) -> str:
     return "no score" if value is None else f"{value:.6g}"
 
 
-def severities(counts: Mapping[Severity, int]) -> list[str]:
-    """Say how many findings there are of each severity."""
+def severities(
+    counts: Mapping[Severity, int], *, known: Mapping[str, int] = MappingProxyType({})
+) -> list[str]:
+    """Say how many findings there are of each severity, and how many a baseline knows."""
     parts = [
         counted(counts[severity], severity.label)
         for severity in sorted(Severity, reverse=True)
@@ -171,7 +180,30 @@ def severities(counts: Mapping[Severity, int]) -> list[str]:
     notices = counts.get(Severity.INFO)
     if notices:
         parts.append(counted(notices, "info"))
-    return parts or ["no findings"]
+    if not known:
+        return parts or ["no findings"]
+    left_out = f"{counted(sum(known.values()), 'known finding')} in baseline"
+    return [*(parts or ["no new findings"]), left_out]
+
+
+def vanished_lines(report: Report) -> Iterator[str]:
+    """Say which findings of the baseline were not found any more."""
+    if not report.totals.vanished:
+        return
+    verb = "was" if report.totals.vanished == 1 else "were"
+    number = counted(report.totals.vanished, "known finding")
+    yield f"{number} in baseline {verb} not found (--write-baseline writes a new one):"
+    more = 0
+    for place, known in enumerate(report.vanished):
+        if place >= VANISHED_SHOWN:
+            more += known.count
+            continue
+        pointer = f" {known.pointer}" if known.pointer else ""
+        sample = f" [sample {known.sample_id}]" if known.sample_id is not None else ""
+        times = f" ({known.count:,} times)" if known.count > 1 else ""
+        yield f"  {known.code} {known.file}{pointer}{sample}{times}"
+    if more:
+        yield f"  … and {more:,} more (--format json lists all)"
 
 
 def _checksum(run: RunSummary) -> str | None:

@@ -12,7 +12,13 @@ from evalstream.model.text import on_one_line
 from evalstream.parsing.json import dumps
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Sink, Style
-from evalstream.reporters.summary import occurrences, result_lines, run_line, total_lines
+from evalstream.reporters.summary import (
+    occurrences,
+    result_lines,
+    run_line,
+    total_lines,
+    vanished_lines,
+)
 
 IN_MEMORY: Final = 1_000
 """How many findings of each code are kept in memory: there are over a hundred codes."""
@@ -53,9 +59,12 @@ class TextReporter:
             for line in (run_line(run), *result_lines(run)):
                 self._output.write(f"{on_one_line(line)}\n")
             if run.change is not None:
-                self._output.write("\n" + (run.change or "nothing would change\n"))
+                lines = map(on_one_line, (run.change or "nothing would change\n").split("\n"))
+                self._output.write("\n" + "\n".join(lines))
         for line in total_lines(report):
             self._output.write(f"\n{line}\n")
+        for line in vanished_lines(report):
+            self._output.write(f"{on_one_line(line)}\n")
 
 
 class LiveTextReporter:
@@ -77,6 +86,8 @@ class LiveTextReporter:
                 self._output.write(f"{on_one_line(line)}\n")
         for line in total_lines(report):
             self._output.write(f"\n{line}\n")
+        for line in vanished_lines(report):
+            self._output.write(f"{on_one_line(line)}\n")
 
 
 def _group(findings: FindingList, count: int, text: RuleText | None) -> Iterator[str]:

@@ -232,7 +232,8 @@ def test_every_report_format_has_an_example() -> None:
 
 
 def test_findings_have_the_keys_of_the_schema_in_its_order() -> None:
-    assert tuple(SCHEMA["$defs"]["finding"]["properties"]) == Finding._fields
+    # A finding says last whether it found an excerpt.
+    assert tuple(SCHEMA["$defs"]["finding"]["properties"]) == (*Finding._fields, "excerpt")
 
 
 @pytest.mark.parametrize("arguments", CHECKED, ids=" ".join)

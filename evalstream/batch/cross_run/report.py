@@ -21,8 +21,12 @@ def report_cross_run(
     results: ResultStore,
     options: Options,
     show: Callable[[Finding], None],
+    end_run: Callable[[RunSummary], None] | None = None,
 ) -> None:
-    """Show the findings between runs, and add them to the counts of each run."""
+    """Show the findings between runs, and add them to the counts of each run.
+
+    `end_run` is called with the summary of each run that has some.
+    """
     limit = options.max_findings
     for number, group in groupby(
         cross_run_index.violations(CATALOGUE.selection(options).enabled), lambda item: item.number
@@ -37,6 +41,8 @@ def report_cross_run(
             if not limit or shown[finding.code] <= limit:
                 show(finding)
         results.amend(number, partial(_count, counts, options))
+        if end_run is not None:
+            results.amend(number, end_run)
 
 
 def _finding(match: CrossRunFinding, options: Options) -> Finding:

@@ -48,6 +48,11 @@ def folder(tmp_path: Path) -> Path:
     surrogate = {**json.loads(rows[2]), "sample_id": "a", "interaction_type": "\ud800"}
     lines = [json.dumps(odd).encode(), infinite, json.dumps(surrogate).encode(), b"{x", b""]
     (tmp_path / "odd\nname.jsonl").write_bytes(b"\n".join(lines))
+    known = tmp_path / "known.jsonl"
+    evalstream.check(tmp_path / "examples", write_baseline=str(known))
+    _, first, *others = known.read_text().splitlines(keepends=True)
+    gone = first.replace('"count":1', '"count":7').replace("ES501", "ES504")
+    known.write_text("".join([*known.read_text().splitlines(keepends=True)[:1], gone, *others]))
     return tmp_path
 
 
@@ -81,6 +86,7 @@ CASES: dict[str, tuple[Sequence[str], dict[str, Any]]] = {
     "notes and excluded names": (["."], {"exclude": ["odd*"], "strict": True}),
     "odd values": (["odd\nname.jsonl"], {}),
     "other formats": (["examples/infereval", "examples/harpia", "examples/evalguard"], {}),
+    "known and vanished findings": (["examples"], {"baseline": "known.jsonl"}),
     "infereval alone": (["examples/infereval/evaluation.json"], {}),
 }
 

@@ -1,0 +1,1 @@
+"""Baselines: findings that are known and do not fail a check."""

@@ -1,0 +1,208 @@
+"""The baseline of a call: tell known findings from new ones, and say which have vanished."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Set
+from functools import lru_cache
+from typing import Any, Final
+
+from evalstream.batch.baseline.baseline_file import (
+    NEVER_KNOWN,
+    read_baseline,
+    refuse_replacing,
+    write_baseline,
+)
+from evalstream.batch.baseline.identity import Places, folder_of, key_of, known_finding, upwards
+from evalstream.formats.registry import CATALOGUE, folder_format, main_format
+from evalstream.io.spill_table import SpillTable, restored, stored
+from evalstream.model.data_class import replace
+from evalstream.model.finding import Finding, KnownFinding, Severity, SpilledList
+from evalstream.model.options import Options
+from evalstream.model.report import NOT_CHECKED, RunSummary, Totals
+from evalstream.model.run import MAIN_FORMAT
+from evalstream.model.signals import STOPPING
+
+PAGE: Final = 1_000
+
+_TABLES: Final = """
+    CREATE TABLE entry (file BLOB, code BLOB, pointer BLOB, sample BLOB, known INTEGER,
+        found INTEGER, written INTEGER, PRIMARY KEY (file, code, pointer, sample)) WITHOUT ROWID;
+    CREATE TABLE checked (file BLOB PRIMARY KEY, alone INTEGER, whole INTEGER, rules INTEGER)
+        WITHOUT ROWID;
+    BEGIN;
+"""
+_KEY: Final = "file = ? AND code = ? AND pointer = ? AND sample = ?"
+_FIND: Final = f"SELECT known, found FROM entry WHERE {_KEY}"  # noqa: S608 - our own names
+_UPDATE: Final = f"UPDATE entry SET found = found + ?, written = written + ? WHERE {_KEY}"  # noqa: S608 - our own names
+_INSERT: Final = "INSERT INTO entry VALUES (?, ?, ?, ?, 0, ?, ?)"
+_LOAD: Final = (
+    "INSERT INTO entry VALUES (?, ?, ?, ?, ?, 0, 0) "
+    "ON CONFLICT DO UPDATE SET known = max(known, excluded.known)"
+)
+_CHECK: Final = (
+    "INSERT INTO checked VALUES (?, ?, ?, ?) "
+    "ON CONFLICT DO UPDATE SET alone = min(alone, excluded.alone)"
+)
+_CHECKED: Final = "SELECT alone, whole, rules FROM checked WHERE file = ?"
+_NEXT: Final = (
+    "SELECT file, code, pointer, sample, known, found, written FROM entry "  # noqa: S608 - our own names
+    f"WHERE (file, code, pointer, sample) > (?, ?, ?, ?) ORDER BY 1, 2, 3, 4 LIMIT {PAGE}"
+)
+
+
+class Baseline:
+    """What is known of the findings of one call, compared as multisets, in tables on disk.
+
+    Give it every finding in order, and after those of a run its summary. It passes on the findings
+    that are new, at most `max_findings` per code and run. The first occurrences of a finding are
+    the known ones. Raises UsageError where the baseline is damaged, or another file would be
+    replaced unless `overwrite` is set.
+    """
+
+    def __init__(
+        self, options: Options, show: Callable[[Finding], None], *, overwrite: bool = False
+    ) -> None:
+        self._options, self._show = options, show
+        self._target = options.write_baseline
+        if self._target is not None and not overwrite:
+            refuse_replacing(self._target)
+        self._places = Places(self._target or options.baseline or "")
+        # Infos are many, and fail a check only if it is told so.
+        self._lowest = min(options.threshold, Severity.WARNING)
+        self._ignored: list[tuple[str, ...]] = []
+        self._known: dict[tuple[str, Severity], int] = {}
+        self._shown: dict[tuple[str, str], int] = {}
+        self._severities: set[tuple[str, str, Severity]] = set()
+        self._table = SpillTable(_TABLES)
+        try:
+            self._load(options.baseline)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Delete the tables."""
+        self._table.close()
+
+    def add(self, finding: Finding) -> None:
+        """Take a finding of the current run, and pass it on if it is new."""
+        times, code = finding.occurrences, finding.code
+        known = 0 if code in NEVER_KNOWN else self._match(finding, times)
+        if known:
+            key = code, finding.severity
+            self._known[key] = self._known.get(key, 0) + known
+        if known == times:
+            return
+        if self._has_room(finding):
+            self._show(finding._replace(count=times - known) if known else finding)
+
+    def end_run(self, summary: RunSummary) -> None:
+        """Let the findings that were known since the last call fail the run no longer."""
+        summary.set_aside(self._known, self._options.threshold)
+        self._known, self._shown, self._severities = {}, {}, set()
+        reason = summary.incomplete_reason or summary.otherwise_reason
+        if summary.is_note or reason or not NOT_CHECKED.isdisjoint(summary.counts):
+            return
+        is_main = summary.format == MAIN_FORMAT
+        if not is_main and summary.otherwise == "incomplete":
+            return
+        is_alone = is_main and (summary.file is None or summary.aggregate is None)
+        is_folder = folder_format(summary.format) is not None and not self._options.exclude
+        named = filter(None, (summary.file, summary.aggregate, summary.inputs))
+        how = int(is_alone), int(is_folder), self._number_of(summary.ignored)
+        self._table.change(_CHECK, ((stored(self._places.of(name)), *how) for name in named))
+
+    def finish(self, totals: Totals) -> SpilledList[KnownFinding]:
+        """Return the findings that vanished, count them, and write the new baseline.
+
+        It is not written if a signal stopped the check. Raises OSError.
+        """
+        vanished = SpilledList(KnownFinding)
+        for file, code, pointer, sample, known, found, _ in self._entries():
+            if known > found and self._was_checked(file, code):
+                one = known_finding((file, code, pointer, sample), known - found)
+                vanished.append(one)
+                totals.vanished += one.count
+        is_whole = not totals.unreached and STOPPING.raised is None
+        if self._target is not None and is_whole:
+            write_baseline(self._target, self._options, self._written())
+        return vanished
+
+    def _has_room(self, finding: Finding) -> bool:
+        """Tell whether one more finding may be shown, by its file and code, and reserve its place.
+
+        The first of each severity has room in any case.
+        """
+        key, graded = (finding.file, finding.code), (finding.file, finding.code, finding.severity)
+        most, shown = self._options.max_findings, self._shown.get(key, 0)
+        if most and shown >= most and graded in self._severities:
+            return False
+        self._shown[key] = shown + 1
+        self._severities.add(graded)
+        return True
+
+    def _load(self, path: str | None) -> None:
+        if path is None:
+            return
+        folder, rebased = folder_of(path), self._places.rebased
+        known = read_baseline(path)
+        rows = ((*key_of(rebased(one.file, folder), one), one.count) for one in known)
+        self._table.change(_LOAD, rows)
+
+    def _match(self, finding: Finding, times: int) -> int:
+        """Count occurrences of a finding, and return how many of them are known."""
+        key = key_of(self._places.of(finding.file), finding)
+        written = times if finding.severity >= self._lowest else 0
+        entries = self._table.rows(_FIND, *key)
+        if entries:
+            known, found = map(int, entries[0])
+            self._table.change(_UPDATE, [(times, written, *key)])
+            return min(times, max(0, known - found))
+        if written and self._target is not None:
+            self._table.change(_INSERT, [(*key, times, written)])
+        return 0
+
+    def _written(self) -> Iterator[KnownFinding]:
+        """Iterate over the new baseline: what was found, and what was known and not checked."""
+        for file, code, pointer, sample, known, found, written in self._entries():
+            # A known info stays known.
+            kept = max(written, min(known, found))
+            count = kept if self._was_checked(file, code) else max(kept, known)
+            if count:
+                yield known_finding((file, code, pointer, sample), count)
+
+    def _entries(self) -> Iterator[tuple[Any, ...]]:
+        latest: tuple[bytes, ...] = (b"", b"", b"", b"")
+        while rows := self._table.rows(_NEXT, *latest):
+            yield from rows
+            latest = rows[-1][:4]
+
+    def _was_checked(self, file: bytes, code: bytes) -> bool:
+        """Tell whether a finding would have been found again: its file and rule were checked."""
+        name = restored(code)
+        if name not in CATALOGUE or name in _of_several_runs():
+            return False
+        for place in upwards(file):
+            for is_alone, is_folder, rules in self._table.rows(_CHECKED, place):
+                if place == file or is_folder:
+                    # Rules over whole runs compare rows with their aggregate.
+                    is_compared = not is_alone or CATALOGUE[name].run is None
+                    return is_compared and name in self._enabled(rules)
+        return False
+
+    def _number_of(self, ignored: tuple[str, ...]) -> int:
+        """Return a number for the rules that a run ignored; few runs differ from the others."""
+        if ignored not in self._ignored:
+            self._ignored.append(ignored)
+        return self._ignored.index(ignored)
+
+    def _enabled(self, number: int) -> Set[str]:
+        """Return the rules of the runs that ignored the rules of a number."""
+        ignored = self._ignored[number]
+        return CATALOGUE.selection(replace(self._options, ignore=ignored)).enabled
+
+
+@lru_cache(maxsize=1)
+def _of_several_runs() -> frozenset[str]:
+    """Return the codes that compare runs: what they find depends on all inputs of the call."""
+    return frozenset(main_format().cross_run.codes().values())

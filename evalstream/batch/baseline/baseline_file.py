@@ -1,0 +1,169 @@
+"""The file of a baseline: a line about the check that wrote it, then a line per known finding."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from evalstream._version import __version__
+from evalstream.batch.fingerprint import verdict_options
+from evalstream.batch.serialize import decode_known
+from evalstream.formats.registry import CATALOGUE
+from evalstream.io.names import printable
+from evalstream.io.output import Output
+from evalstream.io.overwriting import is_device
+from evalstream.io.remote import is_remote
+from evalstream.model.data_class import replace
+from evalstream.model.errors import UsageError
+from evalstream.model.finding import KnownFinding
+from evalstream.model.options import Options
+from evalstream.model.report import NOT_CHECKED
+from evalstream.parsing.json import dumps, read_back
+from evalstream.rules.inputs import ES007
+
+LAYOUT: Final = 1
+"""The version of the layout of baselines."""
+
+NEVER_KNOWN: Final = NOT_CHECKED | {ES007.code}
+"""Codes that say that something was not checked: a baseline cannot hold them."""
+
+WITHOUT_FINDINGS: Final = frozenset(
+    {"engine", "fail_on", "max_findings", "routing", "show_values", "strict"}
+)
+"""Options that decide about no finding whether it exists."""
+
+_BEGINNING: Final = re.compile(rb'\{"baseline":\d+,"tool":\{"name":"evalstream"')
+_HEAD_BYTES: Final = 100
+_CODE: Final = re.compile(r"[A-Z]{2,3}[0-9]{3}")
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "code": (str,),
+    "file": (str,),
+    "pointer": (str,),
+    "sample_id": (str, int),
+    "count": (int,),
+}
+_REQUIRED: Final = frozenset({"code", "file", "count"})
+
+
+def refuse_replacing(path: str) -> None:
+    """Raise UsageError for a path where a baseline cannot be, or where another file is."""
+    if is_remote(path):
+        raise UsageError("--write-baseline must be a file, not a URL")
+    if is_device(path) or not os.path.exists(path):
+        return
+    with open(path, "rb") as file:
+        head = file.read(_HEAD_BYTES)
+    if head and not _BEGINNING.match(head):
+        raise UsageError(
+            f"{printable(path)} exists and is not a baseline of evalstream; name another file, or "
+            "replace it with --force"
+        )
+
+
+def write_baseline(path: str, options: Options, known: Iterable[KnownFinding]) -> None:
+    """Write a baseline, complete or not at all; the findings come in order. Raises OSError."""
+    head = {
+        "baseline": LAYOUT,
+        "tool": {"name": "evalstream", "version": __version__},
+        "options": options_of_findings(options),
+    }
+    with Output(path) as output:
+        output.write(dumps(head) + b"\n")
+        for one in known:
+            output.write(dumps(one.as_dict()) + b"\n")
+
+
+def read_baseline(path: str) -> Iterator[KnownFinding]:
+    """Iterate over the findings of a baseline. Raises UsageError where it is damaged."""
+    for number, value in _values(path):
+        if number > 1:
+            yield _finding(path, number, value)
+
+
+def differing_options(path: str, options: Options) -> list[str]:
+    """Return the options that decide about findings and differ from those of the baseline.
+
+    Each comes with its value then and now. Raises UsageError where the baseline is damaged.
+    """
+    _, head = next(_values(path))
+    then, now = head["options"], options_of_findings(options)
+    return [
+        f"{name} was {_shown(then, name)}, and is {_shown(now, name)}"
+        for name in sorted({*then, *now})
+        if then.get(name) != now.get(name)
+    ]
+
+
+def options_of_findings(options: Options) -> dict[str, Any]:
+    """Return the options that decide which findings exist and are not the defaults, as JSON."""
+    select, ignore = CATALOGUE.coded(options.select), CATALOGUE.coded(options.ignore)
+    defaults, coded = verdict_options(Options()), replace(options, select=select, ignore=ignore)
+    chosen = {
+        name: value
+        for name, value in verdict_options(coded).items()
+        if name not in WITHOUT_FINDINGS and value != defaults[name]
+    }
+    if options.schema is not None:
+        chosen["schema"] = f"sha256:{hashlib.sha256(options.schema.encode()).hexdigest()}"
+    return chosen
+
+
+def _shown(options: Mapping[str, Any], name: str) -> str:
+    return json.dumps(options[name]) if name in options else "the default"
+
+
+def _values(path: str) -> Iterator[tuple[int, Any]]:
+    """Iterate over the lines with their numbers, the first one checked."""
+    number = 0
+    try:
+        with open(path, "rb") as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    value = read_back(line)
+                except (ValueError, RecursionError) as error:
+                    raise _refused(path, number, "it is not valid JSON") from error
+                if number == 1:
+                    _check_head(path, value)
+                yield number, value
+    except OSError as error:
+        reason = "--write-baseline writes one" if isinstance(error, FileNotFoundError) else ""
+        message = f"the baseline {printable(path)} cannot be read: {error.strerror}"
+        raise UsageError("; ".join(filter(None, (message, reason)))) from error
+    if number == 0:
+        raise _refused(path, 1, "it is empty")
+
+
+def _check_head(path: str, head: Any) -> None:
+    if not isinstance(head, dict) or not isinstance(head.get("options"), dict):
+        raise _refused(path, 1, "it does not begin as one")
+    tool = head.get("tool")
+    if not isinstance(tool, dict) or tool.get("name") != "evalstream":
+        raise _refused(path, 1, "it does not name evalstream as its tool")
+    layout = head.get("baseline")
+    if layout != LAYOUT or isinstance(layout, bool):
+        raise _refused(path, 1, f"its layout is {json.dumps(layout)}, this version reads {LAYOUT}")
+
+
+def _finding(path: str, number: int, value: Any) -> KnownFinding:
+    is_whole = isinstance(value, dict) and _REQUIRED <= value.keys() <= _TYPES.keys()
+    if not is_whole or not all(_fits(name, one) for name, one in value.items()):
+        raise _refused(path, number, "it is not a known finding")
+    known = decode_known(value)
+    if not _CODE.fullmatch(known.code) or known.count < 1:
+        raise _refused(path, number, "its code or its count is not valid")
+    if known.code in NEVER_KNOWN:
+        reason = f"{known.code} says that something was not checked, which no baseline can hold"
+        raise _refused(path, number, reason)
+    return known
+
+
+def _fits(name: str, value: Any) -> bool:
+    return isinstance(value, _TYPES[name]) and not isinstance(value, bool)
+
+
+def _refused(path: str, number: int, reason: str) -> UsageError:
+    return UsageError(f"{printable(path)}, line {number:,}: not a baseline of evalstream: {reason}")

@@ -1,0 +1,79 @@
+"""The identity of a finding in a baseline: its code, its place in a file, and its sample."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+
+from evalstream.io.remote import is_remote
+from evalstream.io.spill_table import restored, stored
+from evalstream.model.finding import Finding, KnownFinding
+from evalstream.model.run import STDIN
+from evalstream.parsing.json import dumps, read_back
+
+Key = tuple[bytes, bytes, bytes, bytes]
+"""File, code, pointer and sample id, as a table sorts them."""
+
+_ROW_OF_ARRAY: Final = re.compile(r"^/\d+(?=/|$)")
+"""The number of a row in an array, with which a pointer begins."""
+
+
+class Places:
+    """Names files as the baseline of a path does: below its folder relative to that."""
+
+    def __init__(self, path: str) -> None:
+        self._home = folder_of(path)
+        self.of = lru_cache(maxsize=1_000)(self._place)
+
+    def rebased(self, place: str, folder: str) -> str:
+        """Return the name of a file that a baseline in another folder names."""
+        is_path = place != STDIN and not is_remote(place)
+        return self._place(os.path.join(folder, place) if is_path else place)
+
+    def _place(self, name: str) -> str:
+        if name == STDIN or is_remote(name):
+            return name
+        path, above = os.path.abspath(name), os.path.join(self._home, "")
+        if path == self._home:
+            return os.curdir
+        return path.removeprefix(above) if path.startswith(above) else path
+
+
+def folder_of(path: str) -> str:
+    """Return the folder of a file."""
+    return os.path.dirname(os.path.abspath(path))
+
+
+def upwards(place: bytes) -> Iterator[bytes]:
+    """Iterate over the name of a file and those of the folders above it."""
+    yield place
+    above = place
+    while above := above.rpartition(b"/")[0]:
+        yield above
+    if not place.startswith(b"/"):
+        yield os.curdir.encode()
+
+
+def key_of(place: str, one: Finding | KnownFinding) -> Key:
+    """Return what identifies a finding."""
+    pointer = one.pointer or ""
+    if isinstance(one, Finding) and one.offset is not None:
+        # The number of a row is not part of it, in an array as on a line.
+        pointer = _ROW_OF_ARRAY.sub("", pointer)
+    sample = b"" if one.sample_id is None else dumps(one.sample_id)
+    return stored(place), stored(one.code), stored(pointer), sample
+
+
+def known_finding(key: Key, count: int) -> KnownFinding:
+    """Return the finding of a key, and how many occurrences there are."""
+    file, code, pointer, sample = key
+    return KnownFinding(
+        restored(code),
+        restored(file),
+        restored(pointer) or None,
+        read_back(sample) if sample else None,
+        count,
+    )
