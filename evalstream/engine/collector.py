@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from evalstream.engine.context import CheckContext
 from evalstream.engine.result import BlockResult, Counts, LocatedViolation, shorten_values
 from evalstream.io.line_index import LineIndex
-from evalstream.model.finding import Finding, FindingList, Violation
+from evalstream.model.finding import Finding, FindingList, Violation, numbered
 from evalstream.rules.base import place_in
 from evalstream.rules.catalogue import Selection
 from evalstream.rules.torn_line import HALF_WRITTEN, with_rows_before
@@ -165,7 +165,7 @@ class Collector(Generic[C]):
 def _element_order(finding: Finding) -> tuple[float, str, str]:
     """Sort findings about the elements of an array, many of which may share a line."""
     pointer = finding.pointer or "/0"
-    return int(pointer.split("/")[1]), finding.code, pointer
+    return int(pointer.split("/")[1]), finding.code, numbered(pointer)
 
 
 def finding_of(

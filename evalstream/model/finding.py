@@ -105,12 +105,20 @@ class Finding(NamedTuple):
         return 1 if self.count is None else self.count
 
     def order(self) -> tuple[float, str, str]:
-        """Sort key within one file: line, code, pointer; findings on the whole file come last."""
+        """Sort key within one file: line, code, pointer; findings on the whole file come last.
+
+        Indices in pointers are sorted as numbers.
+        """
         line = float("inf") if self.line is None else self.line
-        return line, self.code, self.pointer or ""
+        return line, self.code, numbered(self.pointer or "")
 
 
 _FIELDS: Final = Finding._fields
+
+
+def numbered(pointer: str) -> str:
+    """Return a JSON Pointer as a sort key that has its indices in the order of numbers."""
+    return "/".join(part.zfill(20) if part.isdecimal() else part for part in pointer.split("/"))
 
 
 _LABELS: Final = {severity: severity.label for severity in Severity}

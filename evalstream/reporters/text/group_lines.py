@@ -1,0 +1,152 @@
+"""The lines about one rule: its findings by message and file, and how to fix them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evalstream.model.finding import Excerpt, Finding, FindingList, Severity
+from evalstream.model.report import Report
+from evalstream.model.text import counted
+from evalstream.reporters.lines import LineWriter, Span, columns
+from evalstream.reporters.listing import SHOW_ALL, Listing
+from evalstream.reporters.text.groups import Entry, Place, joined
+from evalstream.reporters.text.values import Values
+
+FILES: Final = 10
+"""How many files of an entry are named on a terminal, unless infos are listed, too."""
+
+
+class GroupLines:
+    """Writes the group of one rule."""
+
+    def __init__(self, lines: LineWriter, listing: Listing, code: str, report: Report) -> None:
+        self._lines, self._code = lines, code
+        self._severities = listing.severities(code)
+        self._heading = listing.heading(code, report)
+        self._more = listing.beyond(code, report)
+        text = report.rules.get(code)
+        self._fix = "" if text is None else text.fix
+        style = lines.style
+        is_short = style.width is not None and style.min_severity > Severity.INFO
+        self._files = FILES if is_short else None
+
+    def write(self, findings: FindingList) -> None:
+        """Write the name of the rule, its findings, and how to fix them."""
+        self._head(next(iter(findings)).name)
+        for entries in joined(findings):
+            files = {place.file for entry in entries for place in entry.places}
+            is_one = len(files) == 1
+            if is_one:
+                self._lines.write(self._lines.path(files.pop(), 2), indent=2)
+            for entry in entries:
+                if is_one:
+                    self._in_one_file(entry)
+                else:
+                    self._in_files(entry)
+        if self._more:
+            more = counted(self._more, "more finding")
+            self._lines.write(Span(f"… and {more} not listed ({SHOW_ALL} lists all)"), indent=2)
+        if self._fix:
+            self._lines.write(Span("fix: ", "fix"), Span(self._fix, "fix"), indent=2)
+        self._lines.blank()
+
+    def _head(self, name: str) -> None:
+        role = self._severities[0].label
+        self._lines.write(
+            Span(self._code, role), Span(f" {name}", "code"), Span(": "), Span(self._heading, role)
+        )
+
+    def _in_one_file(self, entry: Entry) -> None:
+        """Write an entry whose file is named above."""
+        for place in entry.places:
+            where = place.where()
+            lines = [Span(where, "code"), Span(": ")] if where else []
+            self._lines.write(*lines, *self._message(entry), *_counts(place), indent=4)
+            write_values(self._lines, place)
+
+    def _in_files(self, entry: Entry) -> None:
+        """Write an entry, and below it its files."""
+        self._lines.write(*self._message(entry), indent=2)
+        for place in entry.places[: self._files]:
+            where = place.where()
+            after = "" if not where else f": {where}" if place.lines > 1 else f":{place.last}"
+            after_it = [Span(after, "code"), *_counts(place)]
+            path = self._lines.path(place.file, 4 + columns(after_it))
+            self._lines.write(path, *after_it, indent=4)
+            write_values(self._lines, place)
+        others = [] if self._files is None else entry.places[self._files :]
+        if others:
+            count = counted(sum(place.occurrences for place in others), "finding")
+            more = counted(len(others), "more file")
+            self._lines.write(Span(f"… and {more} with {count} (-v lists them)"), indent=4)
+
+    def _message(self, entry: Entry) -> list[Span]:
+        spans = []
+        if len(self._severities) > 1:
+            label = entry.severity.label
+            spans = [Span(label, label), Span(": ")]
+        if entry.pointer:
+            spans.append(Span(f"{entry.pointer}: "))
+        return [*spans, Span(entry.message)]
+
+
+def write_alone(lines: LineWriter, finding: Finding) -> None:
+    """Write one finding with its code, without waiting for others."""
+    place, label = Place(finding), finding.severity.label
+    path = lines.path(finding.file)
+    lines.write(
+        Span(finding.code, label),
+        Span(f" {finding.name}", "code"),
+        Span(": "),
+        path,
+        Span("" if finding.line is None else f":{finding.line}", "code"),
+        Span(": "),
+        Span(label, label),
+        Span(": "),
+        Span("" if finding.pointer is None else f"{finding.pointer}: "),
+        Span(finding.message),
+        *_counts(place),
+    )
+    write_values(lines, place)
+
+
+def _counts(place: Place) -> list[Span]:
+    """Return how many findings a place stands for, and the sample of a single one."""
+    spans = [Span(place.count(), "dim")]
+    if place.findings == 1 and place.first.sample_id is not None:
+        spans.append(Span(f" [sample {place.first.sample_id}]", "dim"))
+    return spans
+
+
+def write_values(lines: LineWriter, place: Place) -> None:
+    """Write what the findings of a place expect and found."""
+    is_one = len(place.values) == 1
+    for line, values in place.values:
+        label = "" if is_one or line is None else f"line {line}: "
+        if isinstance(values, Excerpt):
+            _write_excerpt(lines, values, label)
+        else:
+            _write_pair(lines, values, label)
+    if place.has_more_values:
+        lines.write(Span("… and other values"), indent=6)
+
+
+def _write_pair(lines: LineWriter, values: Values, label: str) -> None:
+    expected = [Span("expected ", "dim"), Span(values.expected)] if values.expected else []
+    found = [Span("found ", "dim"), Span(values.found)] if values.found else []
+    comma = [Span(", ")] if expected and found else []
+    whole = [Span(label), *expected, *comma, *found]
+    if not comma or lines.fits(whole, 6):
+        lines.write(*whole, indent=6)
+        return
+    # One above the other, long values such as digests can be compared.
+    lines.write(Span(label), *expected, indent=6)
+    lines.write(Span(" " * len(label)), Span("found    ", "dim"), found[1], indent=6)
+
+
+def _write_excerpt(lines: LineWriter, excerpt: Excerpt, label: str) -> None:
+    from evalstream.model.text import on_one_line
+
+    before = columns([Span(label + on_one_line(excerpt.excerpt[: excerpt.caret]))])
+    lines.write(Span(label), Span(excerpt.excerpt), indent=6, wraps=False)
+    lines.write(Span(" " * before), Span("^", "error"), indent=6, wraps=False)
