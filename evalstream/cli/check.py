@@ -16,11 +16,14 @@ from evalstream.cli.output import Target, report_of
 from evalstream.io.overwriting import is_same_file
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
-from evalstream.model.options import Group, Options, OptionText
+from evalstream.model.options import Group, Options, OptionText, RowRouting
 from evalstream.model.run import STDIN
 from evalstream.parsing.json import fast
 from evalstream.parsing.json_schema import compile_schema
 from evalstream.reporters.options import ReportOptions
+
+STREAMING: Final = ("concise", "jsonl", "github")
+"""The report formats that write each finding as it comes."""
 
 PART_FORMAT: Final = "jsonl"
 """The only report format that goes with --shard, though it changes nothing."""
@@ -103,11 +106,21 @@ def check(
         outputs=target.outputs(routing),
         overwrite=force,
         options=options,
-        progress=routing.follow or sys.stderr.isatty() if progress is None else progress,
+        progress=_shows_progress(target, routing) if progress is None else progress,
     )
     only_read = _only_read(aggregate, routing.seal_to)
     read = (*(inputs or []), only_read, inputs_file, files_from, schema_file)
     report_of(call, options, target, read, ledger)
+
+
+def _shows_progress(target: Target, routing: RowRouting) -> bool:
+    """Tell whether a bar is shown: on a terminal unless findings appear there as they come."""
+    if routing.follow or not sys.stderr.isatty():
+        return routing.follow
+    is_live = routing.passing is not None
+    findings = sys.stderr if is_live else sys.stdout
+    comes_at_once = is_live or target.form in STREAMING
+    return target.output is not None or not (comes_at_once and findings.isatty())
 
 
 def _only_read(aggregate: str | None, sealed: str | None) -> str | None:

@@ -19,6 +19,11 @@ class Severity(IntEnum):
         return self.name.lower()
 
 
+def numbered(pointer: str) -> str:
+    """Return a JSON Pointer as a sort key that has its indices in the order of numbers."""
+    return "/".join(part.zfill(20) if part.isdecimal() else part for part in pointer.split("/"))
+
+
 class Excerpt(NamedTuple):
     """An excerpt of a line around a syntax violation, and the violation's index in it, from 0."""
 
@@ -43,6 +48,10 @@ class Violation(NamedTuple):
     severity: Severity | None = None
     count: int | None = None  # type: ignore[assignment]  # hides tuple.count, not needed here
     about_rows: bool = False
+
+    def order(self) -> tuple[str, str]:
+        """Sort key within one line: code, then pointer, whose indices are sorted as numbers."""
+        return self.code, numbered(self.pointer or "")
 
 
 def one_of(values: Iterable[Any]) -> dict[str, Any]:
@@ -114,11 +123,6 @@ class Finding(NamedTuple):
 
 
 _FIELDS: Final = Finding._fields
-
-
-def numbered(pointer: str) -> str:
-    """Return a JSON Pointer as a sort key that has its indices in the order of numbers."""
-    return "/".join(part.zfill(20) if part.isdecimal() else part for part in pointer.split("/"))
 
 
 _LABELS: Final = {severity: severity.label for severity in Severity}

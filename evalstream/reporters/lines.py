@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Final, NamedTuple
 
 from evalstream.model.run import STDIN
@@ -10,10 +11,14 @@ from evalstream.reporters.base import Sink, Style
 
 
 class Span(NamedTuple):
-    """A piece of a line, with the role that gives its colour; "" has none."""
+    """A piece of a line, with the role that gives its colour; "" has none.
+
+    A span that is `one` stays on one line where it fits.
+    """
 
     text: str
     role: str = ""
+    one: bool = False
 
 
 COLOURS: Final = {
@@ -48,7 +53,7 @@ class LineWriter:
 
     def write(self, *spans: Span, indent: int = 0, wraps: bool = True) -> None:
         """Write one line, indented by a number of spaces; on a terminal it may become several."""
-        shown = [Span(on_one_line(text), role) for text, role in spans if text]
+        shown = [span._replace(text=on_one_line(span.text)) for span in spans if span.text]
         width = self.style.width
         if width is not None and wraps and indent + columns(shown) > width:
             first, *others = _wrapped(shown, width - indent, width - indent - CONTINUED)
@@ -72,6 +77,13 @@ class LineWriter:
         """Tell whether a line fits the width."""
         return self.style.width is None or indent + columns(spans) <= self.style.width
 
+    def indented(self, spans: list[Span], indent: int) -> int:
+        """Return the indent with which a line fits the width, or the one wanted if none does."""
+        if self.style.width is None:
+            return indent
+        room = self.style.width - columns(spans)
+        return indent if room < 0 else min(indent, room)
+
     def path(self, path: str, taken: int = 0) -> Span:
         """Return a path as it is shown, shortened on a terminal where `taken` columns are in use.
 
@@ -86,9 +98,17 @@ class LineWriter:
     def _painted(self, spans: list[Span]) -> str:
         if not self.style.colour:
             return "".join(span.text for span in spans)
-        return "".join(
-            f"\x1b[{COLOURS[role]}m{text}\x1b[0m" if role else text for text, role in spans
-        )
+        painted = []
+        for role, same in groupby(spans, key=lambda span: span.role):
+            text = "".join(span.text for span in same)
+            painted.append(f"\x1b[{COLOURS[role]}m{text}\x1b[0m" if role else text)
+        return "".join(painted)
+
+
+def clauses(text: str, role: str = "") -> list[Span]:
+    """Return a text that is broken after commas where that is possible."""
+    *others, last = text.split(", ")
+    return [*(Span(f"{one}, ", role, one=True) for one in others), Span(last, role, one=True)]
 
 
 def named(path: str) -> str:
@@ -138,26 +158,35 @@ SHORTEST: Final = 8
 
 
 def _wrapped(spans: list[Span], first: int, other: int) -> list[list[Span]]:
-    """Break a line at spaces; a word that is wider than a line remains whole."""
+    """Break a line at spaces, and a word that is wider than a line anywhere."""
     lines: list[list[Span]] = [[]]
     room = first
     for word in _words(spans):
-        taken = columns(word)
-        if lines[-1] and taken - _trailing(word) > room:
-            lines[-1][-1] = Span(lines[-1][-1].text.rstrip(" "), lines[-1][-1].role)
-            lines.append([])
-            room = other
-        lines[-1] += word
-        room -= taken
+        pieces = [word] if columns(word) - _trailing(word) <= other else _letters(word)
+        for piece in pieces:
+            taken = columns(piece)
+            if lines[-1] and taken - _trailing(piece) > room:
+                lines[-1][-1] = lines[-1][-1]._replace(text=lines[-1][-1].text.rstrip(" "))
+                lines.append([])
+                room = other
+            lines[-1] += piece
+            room -= taken
     return lines
+
+
+def _letters(spans: list[Span]) -> list[list[Span]]:
+    return [[span._replace(text=letter)] for span in spans for letter in span.text]
 
 
 def _words(spans: list[Span]) -> list[list[Span]]:
     """Split spans after each run of spaces; a word may consist of several spans."""
     words: list[list[Span]] = [[]]
-    for text, role in spans:
-        start = 0
-        for at in range(1, len(text) + 1):
+    for text, role, is_one in spans:
+        start = len(text) if is_one else 0
+        if is_one:
+            words[-1].append(Span(text, role))
+            words += [[]] if text.endswith(" ") else []
+        for at in range(start + 1, len(text) + 1):
             ends = text[at - 1] == " " and (at == len(text) or text[at] != " ")
             if ends or at == len(text):
                 words[-1].append(Span(text[start:at], role))

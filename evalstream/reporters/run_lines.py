@@ -6,23 +6,25 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from evalstream.model.finding import Severity
-from evalstream.model.report import Report, RunSummary
+from evalstream.model.report import Report, RunSummary, Totals
 from evalstream.model.text import counted
-from evalstream.reporters.lines import LineWriter, Span, named
+from evalstream.reporters.lines import LineWriter, Span, clauses, named
 from evalstream.reporters.summary import (
     amounts,
     format_of,
+    has_right_checksum,
     history,
     limits,
     remarks,
     result_lines,
+    severities,
     total_lines,
     verdict_of,
     verified,
 )
 
 FEW: Final = 20
-"""How many runs are shown with their results; on a terminal also how many passed runs."""
+"""How many runs have all their results listed, and how many passed ones a terminal lists."""
 
 ORDER: Final = ("passed", "incomplete", "failed")
 """The verdicts in the order of their runs: what needs attention is next to the totals."""
@@ -52,29 +54,36 @@ def write_runs(lines: LineWriter, report: Report) -> None:
     style, totals = lines.style, report.totals
     is_few = len(report.runs) <= FEW
     lists_all = is_few or style.width is None or style.min_severity is Severity.INFO
-    rest = Sums()
-    for verdict in ORDER:
-        listed = 0
+    lists_passed = lists_all or totals.verdicts.get("passed", 0) <= FEW
+    if not lists_passed:
+        _write_passed(lines, [run for run in report.runs if run.verdict == "passed"])
+    for verdict in ORDER if lists_passed else ORDER[1:]:
         for run in report.runs:
-            if run.verdict != verdict:
-                continue
-            if verdict == "passed" and not lists_all and listed >= FEW:
-                rest.add(run)
-                continue
-            listed += 1
-            _write_run(lines, run, has_results=is_few or verdict != "passed")
-        if verdict == "passed" and rest.runs:
-            more = Span(f"… and {counted(rest.runs, 'more run')} ")
-            lines.write(more, Span("passed", "passed"), Span(f": {rest} (-v lists them)"))
+            if run.verdict == verdict:
+                _write_run(lines, run, is_one_of_few=is_few)
     if totals.runs > 1 or totals.unreached or totals.excluded:
         lines.blank()
     for line in total_lines(report):
-        lines.write(Span(line))
+        lines.write(*clauses(line))
     if totals.runs > 1:
         _write_sums(lines, report.runs)
 
 
-def _write_run(lines: LineWriter, run: RunSummary, *, has_results: bool) -> None:
+def _write_passed(lines: LineWriter, runs: Sequence[RunSummary]) -> None:
+    """Write one line for many runs that passed."""
+    totals, sums = Totals(), Sums()
+    for run in runs:
+        totals.add(run)
+        sums.add(run)
+    lines.write(
+        Span("passed", "passed"),
+        Span(f": {counted(len(runs), 'run')} (-v lists them): "),
+        *clauses(", ".join([counted(totals.rows, "row"), *severities(totals.severities)])),
+    )
+    lines.write(*clauses(", ".join(sums.said())), indent=2)
+
+
+def _write_run(lines: LineWriter, run: RunSummary, *, is_one_of_few: bool) -> None:
     """Write a run on one line, or where it does not fit, each of its parts on a line."""
     whole = run_spans(run)
     if lines.fits(whole):
@@ -86,8 +95,8 @@ def _write_run(lines: LineWriter, run: RunSummary, *, has_results: bool) -> None
         lines.write(*verdict, Span(" "), *first.spans)
         for part in (*others, *_outcome(run)):
             lines.write(*part.spans, indent=2)
-    if has_results:
-        for line in result_lines(run):
+    if is_one_of_few or run.verdict != "passed":
+        for line in result_lines(run, all_results=is_one_of_few):
             lines.write(Span(line.strip()), indent=2)
     if run.change is not None:
         lines.blank()
@@ -121,11 +130,11 @@ def _documents(run: RunSummary, shown: Callable[[str], Span]) -> list[Part]:
 
 def _outcome(run: RunSummary) -> list[Part]:
     """Return what a run amounts to, what was verified of it, and what was not."""
-    parts = [Part(": ", [Span(amounts(run))])]
+    parts = [Part(": ", clauses(amounts(run)))]
     checked: list[Span] = []
     for text, is_ok in verified(run):
         checked += [Span(", ")] if checked else []
-        checked.append(Span(text, ROLES[is_ok]))
+        checked.append(Span(text, ROLES[is_ok], one=True))
     if checked:
         parts.append(Part("; ", checked))
     parts[-1].spans.append(Span(history(run)))
@@ -136,31 +145,32 @@ class Sums:
     """What was verified of several runs."""
 
     def __init__(self) -> None:
-        self.runs = self.rows = self.checksums = self.counts = 0
-        self.hashes = self.claims = self.recomputed = 0
+        self.runs = self.checksums = self.counts = 0
+        self.hashes = self.hashable = self.claims = self.recomputed = 0
 
     def add(self, run: RunSummary) -> None:
         """Add one run."""
         self.runs += not run.is_note
-        self.rows += run.rows
+        self.checksums += has_right_checksum(run)
         if run.verified is not None:
-            self.checksums += run.verified.checksum is True
+            self.hashable += run.verified.rows
             self.counts += run.verified.row_count is True
             self.hashes += run.verified.hashes
             self.claims += run.verified.claims
             self.recomputed += run.verified.claims_recomputed
 
-    def __str__(self) -> str:
-        """Say what was verified, of how much."""
+    def said(self) -> list[str]:
+        """Say what was verified, and of how much."""
         of_runs = f"of {counted(self.runs, 'run')}"
         said = [
             f"checksum ok in {self.checksums:,} {of_runs}",
             f"row count ok in {self.counts:,} {of_runs}",
-            f"sample_hash ok in {self.hashes:,} of {counted(self.rows, 'row')}",
         ]
+        if self.hashable:
+            said.append(f"sample_hash ok in {self.hashes:,} of {counted(self.hashable, 'row')}")
         if self.claims:
             said.append(f"{self.recomputed:,} of {counted(self.claims, 'claim')} recomputed")
-        return ", ".join(said)
+        return said
 
 
 def _write_sums(lines: LineWriter, runs: Sequence[RunSummary]) -> None:
@@ -168,4 +178,4 @@ def _write_sums(lines: LineWriter, runs: Sequence[RunSummary]) -> None:
     sums = Sums()
     for run in runs:
         sums.add(run)
-    lines.write(Span(str(sums)), indent=2)
+    lines.write(*clauses(", ".join(sums.said())), indent=2)

@@ -155,21 +155,21 @@ def verified(run: RunSummary) -> list[Part]:
     return parts
 
 
-def result_lines(run: RunSummary) -> Iterator[str]:
-    """Say of each result what it claims and what its rows amount to."""
-    for result in run.results[:RESULTS_SHOWN]:
+def result_lines(run: RunSummary, *, all_results: bool = True) -> Iterator[str]:
+    """Say of each result, or only of recomputed ones, its claim and what its rows amount to."""
+    results = [one for one in run.results if all_results or one.recomputed is not None]
+    for result in results[:RESULTS_SHOWN]:
         name = result.id if result.id is not None else result.name
         said = f"claims {_number(result.claimed.score)}"
         recomputed = result.recomputed
         if recomputed is None:
-            said += ", not recomputed"
+            said += f", not recomputed ({counted(result.rows, 'row')})"
         else:
-            said += f", recomputed {_number(recomputed.score)}"
-        said += f" from {counted(result.rows, 'row')}"
+            said += f", recomputed {_number(recomputed.score)} from {counted(result.rows, 'row')}"
         if recomputed is not None and recomputed.samples not in (None, result.rows):
             said += f" of {counted(recomputed.samples or 0, 'sample')}"
         yield f"  {name}: {said}"
-    more = len(run.results) - RESULTS_SHOWN
+    more = len(results) - RESULTS_SHOWN
     if more > 0:
         yield f"  … and {counted(more, 'more result')} (--format json lists all)"
 
@@ -206,6 +206,11 @@ def _checksum(run: RunSummary) -> Iterator[Part]:
             yield Part("checksum not ok", False)
     if is_right:
         yield Part(f"checksum ok ({run.algorithm}{COVERED[run.covers]})", True)
+
+
+def has_right_checksum(run: RunSummary) -> bool:
+    """Tell whether the checksum of a run was verified and is right."""
+    return any(part.is_ok for part in _checksum(run))
 
 
 def occurrences(finding: Finding) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from evalstream.model.finding import Excerpt, Finding, FindingList, Severity
+from evalstream.model.finding import Finding, FindingList, Severity
 from evalstream.model.report import Report
 from evalstream.model.text import counted
 from evalstream.reporters.lines import LineWriter, Span, columns
 from evalstream.reporters.listing import SHOW_ALL, Listing
 from evalstream.reporters.text.groups import Entry, Place, joined
-from evalstream.reporters.text.values import Values
+from evalstream.reporters.text.value_lines import short_values, write_values
 
 FILES: Final = 10
 """How many files of an entry are named on a terminal, unless infos are listed, too."""
@@ -61,19 +61,26 @@ class GroupLines:
         for place in entry.places:
             where = place.where()
             lines = [Span(where, "code"), Span(": ")] if where else []
-            self._lines.write(*lines, *self._message(entry), *_counts(place), indent=4)
-            write_values(self._lines, place)
+            self._lines.write(*lines, *self._message(entry), *_counts(place), indent=2)
+            write_values(self._lines, place, 4)
 
     def _in_files(self, entry: Entry) -> None:
         """Write an entry, and below it its files."""
-        self._lines.write(*self._message(entry), indent=2)
+        total = sum(place.occurrences for place in entry.places)
+        files = f" ({counted(total, 'finding')} in {counted(len(entry.places), 'file')})"
+        is_joined = len(entry.places) > 1
+        self._lines.write(*self._message(entry), Span(files if is_joined else "", "dim"), indent=2)
         for place in entry.places[: self._files]:
             where = place.where()
             after = "" if not where else f": {where}" if place.lines > 1 else f":{place.last}"
-            after_it = [Span(after, "code"), *_counts(place)]
+            is_plain = place.is_plain and is_joined
+            after_it = [Span(after, "code"), Span("" if is_plain else place.count(), "dim")]
+            beside = short_values(place)
+            after_it += beside
             path = self._lines.path(place.file, 4 + columns(after_it))
             self._lines.write(path, *after_it, indent=4)
-            write_values(self._lines, place)
+            if not beside:
+                write_values(self._lines, place, 6)
         others = [] if self._files is None else entry.places[self._files :]
         if others:
             count = counted(sum(place.occurrences for place in others), "finding")
@@ -107,7 +114,7 @@ def write_alone(lines: LineWriter, finding: Finding) -> None:
         Span(finding.message),
         *_counts(place),
     )
-    write_values(lines, place)
+    write_values(lines, place, 4)
 
 
 def _counts(place: Place) -> list[Span]:
@@ -116,37 +123,3 @@ def _counts(place: Place) -> list[Span]:
     if place.findings == 1 and place.first.sample_id is not None:
         spans.append(Span(f" [sample {place.first.sample_id}]", "dim"))
     return spans
-
-
-def write_values(lines: LineWriter, place: Place) -> None:
-    """Write what the findings of a place expect and found."""
-    is_one = len(place.values) == 1
-    for line, values in place.values:
-        label = "" if is_one or line is None else f"line {line}: "
-        if isinstance(values, Excerpt):
-            _write_excerpt(lines, values, label)
-        else:
-            _write_pair(lines, values, label)
-    if place.has_more_values:
-        lines.write(Span("… and other values"), indent=6)
-
-
-def _write_pair(lines: LineWriter, values: Values, label: str) -> None:
-    expected = [Span("expected ", "dim"), Span(values.expected)] if values.expected else []
-    found = [Span("found ", "dim"), Span(values.found)] if values.found else []
-    comma = [Span(", ")] if expected and found else []
-    whole = [Span(label), *expected, *comma, *found]
-    if not comma or lines.fits(whole, 6):
-        lines.write(*whole, indent=6)
-        return
-    # One above the other, long values such as digests can be compared.
-    lines.write(Span(label), *expected, indent=6)
-    lines.write(Span(" " * len(label)), Span("found    ", "dim"), found[1], indent=6)
-
-
-def _write_excerpt(lines: LineWriter, excerpt: Excerpt, label: str) -> None:
-    from evalstream.model.text import on_one_line
-
-    before = columns([Span(label + on_one_line(excerpt.excerpt[: excerpt.caret]))])
-    lines.write(Span(label), Span(excerpt.excerpt), indent=6, wraps=False)
-    lines.write(Span(" " * before), Span("^", "error"), indent=6, wraps=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from evalstream.model.finding import Excerpt, Finding, Severity
 from evalstream.model.text import counted
@@ -20,6 +20,19 @@ VALUES: Final = 3
 """How many different values of joined findings are shown."""
 
 
+class PlacedValues(NamedTuple):
+    """Values, and where the first of them are."""
+
+    line: int | None
+    pointer: str
+    values: Values | Excerpt
+
+    @property
+    def label(self) -> str:
+        """The line, or else the pointer."""
+        return self.pointer if self.line is None else f"line {self.line}"
+
+
 class Place:
     """One file of an entry: its lines, the number of findings, and their values."""
 
@@ -27,7 +40,7 @@ class Place:
         self.file, self.first = finding.file, finding
         self.findings = self.occurrences = self.lines = 0
         self.ranges: list[list[int]] = []
-        self.values: list[tuple[int | None, Values | Excerpt]] = []
+        self.values: list[PlacedValues] = []
         self.has_more_values = False
         self.last: int | None = None
         self.add(finding)
@@ -40,7 +53,7 @@ class Place:
         if line is not None and line != self.last:
             self._add_line(line)
         if not self.has_more_values:
-            self._add_values(line, values_of(finding))
+            self._add_values(finding, values_of(finding))
 
     def follows(self, line: int | None) -> bool:
         """Tell whether a line can be added: the number of lines is exact only in their order."""
@@ -55,6 +68,12 @@ class Place:
         if more:
             return f"lines {named}, … and {more:,} more"
         return f"{'line' if self.lines == 1 else 'lines'} {named}"
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the lines that are named say how many findings there are."""
+        named = sum(b - a + 1 for a, b in self.ranges)
+        return self.findings == self.occurrences == self.lines == named
 
     def count(self) -> str:
         """Say in brackets how many findings were joined, or how many rows one stands for."""
@@ -77,11 +96,11 @@ class Place:
             self.ranges.append([line, line])
         self.last = line
 
-    def _add_values(self, line: int | None, values: Values | Excerpt | None) -> None:
-        if values is None or any(values == known for _, known in self.values):
+    def _add_values(self, finding: Finding, values: Values | Excerpt | None) -> None:
+        if values is None or any(values == known.values for known in self.values):
             return
         if len(self.values) < VALUES:
-            self.values.append((line, values))
+            self.values.append(PlacedValues(finding.line, finding.pointer or "", values))
         else:
             self.has_more_values = True
 
