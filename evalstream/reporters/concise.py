@@ -20,7 +20,7 @@ PREFIX: Final = "evalstream: "
 _COLOUR: Final = LazyPattern(rb"\x1b\[[\d;]*m")
 
 _BEGINNING: Final = LazyPattern(
-    rb"[^\n{\[][^\n]*?: [A-Z]{2,3}\d{3} |evalstream: (?:[\d,]+ |passed|FAILED|incomplete)"
+    rb"[^\n{\[][^\n]*?: [A-Z]{2,3}\d{3} |evalstream: +(?:[\d,]+ |passed|FAILED|incomplete)"
 )
 """A finding, or a line about runs."""
 

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from evalstream.model.run import STDIN
 from evalstream.model.text import on_one_line
+from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import Sink, Style
 
 
@@ -181,19 +182,16 @@ def _letters(spans: list[Span]) -> list[list[Span]]:
 def _words(spans: list[Span]) -> list[list[Span]]:
     """Split spans after each run of spaces; a word may consist of several spans."""
     words: list[list[Span]] = [[]]
-    for text, role, is_one in spans:
-        start = len(text) if is_one else 0
-        if is_one:
-            words[-1].append(Span(text, role))
-            words += [[]] if text.endswith(" ") else []
-        for at in range(start + 1, len(text) + 1):
-            ends = text[at - 1] == " " and (at == len(text) or text[at] != " ")
-            if ends or at == len(text):
-                words[-1].append(Span(text[start:at], role))
-                start = at
-            if ends:
+    for span in spans:
+        for piece in [span.text] if span.one else _PIECE.findall(span.text):
+            words[-1].append(span._replace(text=piece))
+            if piece.endswith(" "):
                 words.append([])
     return [word for word in words if word]
+
+
+_PIECE: Final = LazyPattern(r"[^ ]* +|[^ ]+")
+"""A word with the spaces after it."""
 
 
 def _trailing(word: list[Span]) -> int:

@@ -23,11 +23,13 @@ class Listing:
         self._style = style
         self._listed: dict[str, dict[Severity, int]] = {}
         self._hidden: dict[str, dict[Severity, int]] = {}
+        self._names: dict[str, str] = {}
 
     def takes(self, finding: Finding) -> bool:
         """Count one finding, and tell whether it is listed."""
         is_listed = finding.severity >= self._style.min_severity
         by_code = self._listed if is_listed else self._hidden
+        self._names[finding.code] = finding.name
         counts = by_code.setdefault(finding.code, {})
         counts[finding.severity] = counts.get(finding.severity, 0) + finding.occurrences
         return is_listed and not self._style.quiet
@@ -85,13 +87,12 @@ class Listing:
         for code, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
             came = self._listed.get(code, {}) | self._hidden.get(code, {})
             label = max(came).label if came else ""
-            text = report.rules.get(code)
             yield (
                 Span(f"{count:{width},}  "),
                 Span(f"{code:<6}", "code"),
                 Span("  "),
                 Span(f"{label:<7}", label),
-                Span(f"  {'' if text is None else text.name}"),
+                Span(f"  {self._names.get(code, '')}"),
             )
         yield (Span(f"{report.total:{width},}  total of {counted(len(counts), 'rule')}"),)
 

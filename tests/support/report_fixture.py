@@ -217,7 +217,8 @@ class Case(NamedTuple):
         for run in self.runs:
             totals.add(run)
         findings = list(self.findings)
-        return Report(self.runs, findings, len(findings), 1, totals, RULES)
+        rules = {code: text for code, text in RULES.items() if code in totals.counts}
+        return Report(self.runs, findings, len(findings), 1, totals, rules)
 
 
 def cases() -> dict[str, Case]:

@@ -18,7 +18,7 @@ IN_MEMORY: Final = 1_000
 _COLOUR: Final = LazyPattern(rb"\x1b\[[\d;]*m")
 
 _BEGINNING: Final = LazyPattern(
-    rb"\s*(?:[A-Z]{2,3}\d{3} [a-z0-9-]+: "
+    rb"\s*(?:[A-Z]{2,3}\d{3} [a-z0-9-]+:\s"
     rb"|[\d,]+  [A-Z]{2,3}\d{3} +(?:error|warning|info)?  "
     rb"|(?:passed|FAILED|incomplete|not checked)(?: \([^\n)]*\))?: "
     rb"|[^\n]*: (?:passed|FAILED|incomplete|not checked)\b"

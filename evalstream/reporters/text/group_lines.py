@@ -100,26 +100,18 @@ class GroupLines:
 def write_alone(lines: LineWriter, finding: Finding) -> None:
     """Write one finding with its code, without waiting for others."""
     place, label = Place(finding), finding.severity.label
-    path = lines.path(finding.file)
-    lines.write(
-        Span(finding.code, label),
-        Span(f" {finding.name}", "code"),
-        Span(": "),
-        path,
-        Span("" if finding.line is None else f":{finding.line}", "code"),
-        Span(": "),
-        Span(label, label),
-        Span(": "),
-        Span("" if finding.pointer is None else f"{finding.pointer}: "),
-        Span(finding.message),
-        *_counts(place),
-    )
+    head = [Span(finding.code, label), Span(f" {finding.name}", "code"), Span(": ")]
+    line = [Span("" if finding.line is None else f":{finding.line}", "code"), Span(": ")]
+    path = lines.path(finding.file, columns(head) + columns(line))
+    pointer = Span("" if finding.pointer is None else f"{finding.pointer}: ")
+    message = [Span(label, label), Span(": "), pointer, Span(finding.message), *_counts(place)]
+    lines.write(*head, path, *line, *message)
     write_values(lines, place, 4)
 
 
 def _counts(place: Place) -> list[Span]:
     """Return how many findings a place stands for, and the sample of a single one."""
-    spans = [Span(place.count(), "dim")]
+    said = [place.count().strip()]
     if place.findings == 1 and place.first.sample_id is not None:
-        spans.append(Span(f" [sample {place.first.sample_id}]", "dim"))
-    return spans
+        said.append(f"[sample {place.first.sample_id}]")
+    return [span for text in said if text for span in (Span(" "), Span(text, "dim", one=True))]
