@@ -26,7 +26,7 @@ _BEGINNING: Final = LazyPattern(
 )
 """The name of a rule, a line of statistics, a run, or runs that were not reached.
 
-Before version 0.2 the line of a run began with its name.
+In the first layout of this report the line of a run began with its name.
 """
 
 
