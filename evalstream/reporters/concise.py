@@ -6,11 +6,10 @@ from typing import Final
 
 from evalstream.model.finding import Finding
 from evalstream.model.report import Report
-from evalstream.model.text import counted
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.reporters.base import PLAIN, Sink, Style
 from evalstream.reporters.lines import LineWriter, Span, named
-from evalstream.reporters.listing import SHOW_ALL, Listing
+from evalstream.reporters.listing import Listing
 from evalstream.reporters.run_lines import run_spans
 from evalstream.reporters.summary import occurrences, total_lines
 
@@ -63,9 +62,9 @@ class ConciseReporter:
             self._say(Span(line))
         if self._style.quiet:
             return
-        more = sum(self._listing.beyond(code, report) for code in self._listing.codes())
+        more = self._listing.more(report)
         if more:
-            self._say(Span(f"{counted(more, 'more finding')} not listed ({SHOW_ALL} lists all)"))
+            self._say(Span(more))
         note = self._listing.note(report)
         if note:
             self._say(Span(note, "dim"))

@@ -46,6 +46,11 @@ class Listing:
         """Return how many findings of a rule are counted beyond those that came."""
         return max(0, report.counts.get(code, 0) - self._came(code))
 
+    def more(self, report: Report) -> str:
+        """Say how many findings of listed rules are beyond the limit; "" if none is."""
+        more = sum(self.beyond(code, report) for code in self._listed)
+        return f"{counted(more, 'more finding')} not listed ({SHOW_ALL} lists all)" if more else ""
+
     def heading(self, code: str, report: Report) -> str:
         """Say how many findings a rule has, and of which severity."""
         listed, more = self._listed[code], self.beyond(code, report)

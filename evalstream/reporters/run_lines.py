@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from evalstream.model.finding import Severity
@@ -56,7 +56,7 @@ def write_runs(lines: LineWriter, report: Report) -> None:
     lists_all = is_few or style.width is None or style.min_severity is Severity.INFO
     lists_passed = lists_all or totals.verdicts.get("passed", 0) <= FEW
     if not lists_passed:
-        _write_passed(lines, [run for run in report.runs if run.verdict == "passed"])
+        _write_passed(lines, (run for run in report.runs if run.verdict == "passed"))
     for verdict in ORDER if lists_passed else ORDER[1:]:
         for run in report.runs:
             if run.verdict == verdict:
@@ -69,7 +69,7 @@ def write_runs(lines: LineWriter, report: Report) -> None:
         _write_sums(lines, report.runs)
 
 
-def _write_passed(lines: LineWriter, runs: Sequence[RunSummary]) -> None:
+def _write_passed(lines: LineWriter, runs: Iterable[RunSummary]) -> None:
     """Write one line for many runs that passed."""
     totals, sums = Totals(), Sums()
     for run in runs:
@@ -77,7 +77,7 @@ def _write_passed(lines: LineWriter, runs: Sequence[RunSummary]) -> None:
         sums.add(run)
     lines.write(
         Span("passed", "passed"),
-        Span(f": {counted(len(runs), 'run')} (-v lists them): "),
+        Span(f": {counted(totals.runs, 'run')} (-v lists them): "),
         *clauses(", ".join([counted(totals.rows, "row"), *severities(totals.severities)])),
     )
     lines.write(*clauses(", ".join(sums.said())), indent=2)
@@ -173,7 +173,7 @@ class Sums:
         return said
 
 
-def _write_sums(lines: LineWriter, runs: Sequence[RunSummary]) -> None:
+def _write_sums(lines: LineWriter, runs: Iterable[RunSummary]) -> None:
     """Write what was verified of all runs."""
     sums = Sums()
     for run in runs:

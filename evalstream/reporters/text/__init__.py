@@ -74,7 +74,10 @@ class LiveTextReporter:
             write_alone(self._lines, finding)
 
     def finish(self, report: Report) -> None:
-        """Write the runs."""
+        """Write how many findings came beyond the limit, and the runs."""
+        more = "" if self._lines.style.quiet else self._listing.more(report)
+        if more:
+            self._lines.write(Span(more))
         _finish(self._lines, self._listing, report)
 
 
