@@ -11,7 +11,7 @@ from evalstream.model.uninterrupted import uninterrupted
 
 with uninterrupted():
     from evalstream._version import __version__
-    from evalstream.api import check, merge, seal
+    from evalstream.api import check, merge, read_report, seal
     from evalstream.formats.registry import CATALOGUE
     from evalstream.model.errors import (
         BrokenCompression,
@@ -67,6 +67,7 @@ __all__ = [
     "__version__",
     "check",
     "merge",
+    "read_report",
     "salvage",
     "seal",
 ]

@@ -170,12 +170,31 @@ def merge(parts: Sequence[Input], *, reporter: Reporter | None = None) -> Report
     return findings.report(*merge_many(whole, options, findings.show))
 
 
+def read_report(files: Input | Sequence[Input], *, reporter: Reporter | None = None) -> Report:
+    """Read a report that `check` wrote as jsonl or json, or merge all parts of a batch.
+
+    `-` is standard input. The report is the one that was written: its findings are those that were
+    shown, and its exit code is that of the check. Raises CannotCheck that names the line where the
+    report is truncated, damaged or not one of evalstream; UsageError; OSError.
+    """
+    from evalstream.batch.stored_report import are_parts, read_stored
+    from evalstream.model.data_class import replace
+
+    given: Sequence[Input] = [files] if isinstance(files, (str, os.PathLike)) else files
+    paths = [os.fspath(path) for path in given]
+    if are_parts(paths):
+        return merge(paths, reporter=reporter)
+    findings = _Findings(reporter)
+    report = read_stored(paths[0], findings.show)
+    return findings.finished(replace(report, findings=findings.kept))
+
+
 class _Findings:
     """Where the findings of one call go: to its reporter, or into a list."""
 
     def __init__(self, reporter: Reporter | None) -> None:
         self.reporter = reporter
-        self._kept = FindingList()
+        self.kept = FindingList()
         self._shown = 0
 
     def show(self, finding: Finding) -> None:
@@ -184,13 +203,16 @@ class _Findings:
         if self.reporter is not None:
             self.reporter.finding(finding)
         else:
-            self._kept.append(finding)
+            self.kept.append(finding)
 
     def report(self, runs: Sequence[RunSummary], totals: Totals) -> Report:
         """Return the report, and let the reporter write it."""
         found = (code for code in sorted(totals.counts) if code in CATALOGUE)
         texts = {code: CATALOGUE[code].text() for code in found}
-        report = Report(runs, self._kept, self._shown, exit_code(totals), totals, texts)
+        return self.finished(Report(runs, self.kept, self._shown, exit_code(totals), totals, texts))
+
+    def finished(self, report: Report) -> Report:
+        """Let the reporter write the report."""
         if self.reporter is not None:
             self.reporter.finish(report)
         return report

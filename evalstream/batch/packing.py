@@ -150,7 +150,7 @@ def _unrecognised_result(planned: PlannedRun, found: Unrecognised, options: Opti
         summary.count(violation.code, finding.severity, 1)
         findings.append(finding)
         if finding.severity >= options.threshold:
-            summary.verdict = "failed"
+            summary.fail(violation.code, 1)
     summary.is_note = summary.verdict != "failed" and incomplete_reason is None
     return RunResult(planned.number, summary, findings)
 

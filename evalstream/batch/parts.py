@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evalstream._version import __version__
-from evalstream.batch.serialize import decode_finding, decode_run, encode_finding, encode_run
+from evalstream.batch.serialize import decode_finding, decode_run, encode_run
 from evalstream.batch.shards import Shard
 from evalstream.io.output import Output
 from evalstream.model.errors import CannotCheck
@@ -17,7 +17,7 @@ from evalstream.model.finding import Finding
 from evalstream.model.report import Report, RunSummary
 from evalstream.parsing import json
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 """The version of the format of parts."""
 
 TRAILER_BYTES: Final = 1 << 16
@@ -63,7 +63,7 @@ class PartReporter:
 
     def finding(self, finding: Finding) -> None:
         """Write one finding."""
-        self._line(encode_finding(finding))
+        self._line(finding.as_dict())
 
     def run(self, number: int, summary: RunSummary, shown: int) -> None:
         """Write a run, whose `shown` findings were written directly before."""
@@ -106,6 +106,14 @@ class PartRun:
     number: int
     summary: RunSummary
     findings: list[Finding]
+
+
+def is_part(path: str) -> bool:
+    """Tell by its end whether a file is a part, also a damaged one. Raises OSError."""
+    with open(path, "rb") as file:
+        file.seek(max(0, file.seek(0, 2) - TRAILER_BYTES))
+        lines = file.read().splitlines()
+    return bool(lines) and lines[-1].startswith(b'{"part":')
 
 
 class Part:

@@ -1,42 +1,48 @@
-"""JSON encoding of runs and findings that can be decoded, for ledgers and parts."""
+"""Decode the JSON of runs and findings, for reports, ledgers and parts."""
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
-from evalstream.formats.registry import FORMATS
-from evalstream.model.finding import Excerpt, Finding, Severity
-from evalstream.model.report import Figures, ResultSummary, RunSummary, Verified
+from evalstream.model.finding import Excerpt, Finding, KnownFinding, Severity
+from evalstream.model.report import (
+    NOUN,
+    VERDICTS,
+    Figures,
+    ResultSummary,
+    RunSummary,
+    Totals,
+    Verified,
+)
+from evalstream.model.sketch import Histogram, Sketch, Strip
 
 _SEVERITIES = {severity.label: severity for severity in Severity}
-
-
-def encode_finding(finding: Finding) -> dict[str, Any]:
-    """Return a finding as the output contract writes it, marked where it contains an excerpt."""
-    encoded = finding.as_dict()
-    if finding.found.__class__ is Excerpt:
-        encoded["excerpt"] = True
-    return encoded
 
 
 def decode_finding(encoded: dict[str, Any]) -> Finding:
     """Return a finding from its JSON. Raises KeyError or TypeError if it is not valid."""
     fields: dict[str, Any] = {name: encoded.get(name) for name in Finding._fields}
     fields["severity"] = _SEVERITIES[encoded["severity"]]
+    for name in ("expected", "found"):
+        if name in encoded and encoded[name] is None:
+            # JSON has no infinity; a null that was meant is left out.
+            fields[name] = inf
     if encoded.get("excerpt"):
         fields["found"] = Excerpt(**encoded["found"])
     return Finding(**fields)
 
 
 def encode_run(summary: RunSummary) -> dict[str, Any]:
-    """Return a run as the output contract writes it, with the fields that only a decoder needs."""
-    severities = {severity.label: count for severity, count in summary.severities.items()}
+    """Return a run as the output contract writes it, with what no report says."""
     note = {"note": True} if summary.is_note else {}
     excluded = {"excluded": summary.excluded} if summary.excluded else {}
-    remark = {"remark": summary.remark} if summary.remark else {}
-    trouble = summary.incomplete_reason
-    extra = {"severities": severities, "trouble": trouble, **note, **excluded, **remark}
-    return {**summary.as_dict(), **extra}
+    judged = {
+        "failing": summary.failing,
+        "otherwise": summary.otherwise,
+        "otherwise_reason": summary.otherwise_reason,
+    }
+    return {**summary.as_dict(), **judged, **note, **excluded}
 
 
 def decode_run(encoded: dict[str, Any]) -> RunSummary:
@@ -58,18 +64,80 @@ def decode_run(encoded: dict[str, Any]) -> RunSummary:
         counts=dict(encoded["counts"]),
         seconds=encoded["seconds"],
         bytes=encoded["bytes"],
-        severities={_SEVERITIES[label]: count for label, count in encoded["severities"].items()},
-        incomplete_reason=encoded["trouble"],
+        severities=_decode_severities(encoded["severities"]),
+        incomplete_reason=encoded.get("incomplete_reason"),
         results=[_decode_result(result) for result in encoded["results"]],
         verified=_decode_verified(encoded.get("verified")),
         selected=tuple(encoded.get("selected", ())),
         ignored=tuple(encoded.get("ignored", ())),
         sealed=encoded.get("sealed"),
+        change=encoded.get("change"),
+        unchanged=encoded.get("unchanged"),
+        sketch=_decode_sketch(encoded.get("sketch")),
+        failing=dict(encoded.get("failing", {})),
+        otherwise=encoded.get("otherwise", encoded["verdict"]),
+        otherwise_reason=encoded.get("otherwise_reason"),
+        known=dict(encoded.get("known", {})),
+        known_severities=_decode_severities(encoded.get("known_severities", {})),
         is_note=encoded.get("note", False),
         excluded=encoded.get("excluded", 0),
-        noun=FORMATS[encoded["format"]].noun,
+        noun=encoded.get("noun", NOUN),
         remark=encoded.get("remark"),
     )
+
+
+def decode_totals(encoded: dict[str, Any]) -> Totals:
+    """Return totals from their JSON. Raises KeyError or TypeError if they are not valid."""
+    return Totals(
+        runs=encoded["runs"],
+        rows=encoded["rows"],
+        bytes=encoded["bytes"],
+        unchanged=encoded.get("unchanged", 0),
+        unreached=encoded.get("unreached", 0),
+        unchecked=encoded.get("unchecked", 0),
+        excluded=encoded.get("excluded", 0),
+        verdicts={verdict: encoded[verdict] for verdict in VERDICTS if encoded[verdict]},
+        counts=dict(encoded["counts"]),
+        severities=_decode_severities(encoded["severities"]),
+        known=dict(encoded.get("known", {})),
+        known_severities=_decode_severities(encoded.get("known_severities", {})),
+        vanished=encoded.get("vanished", 0),
+    )
+
+
+def decode_known(encoded: dict[str, Any]) -> KnownFinding:
+    """Return a finding of a baseline from its JSON. Raises KeyError if it is not valid."""
+    return KnownFinding(
+        encoded["code"],
+        encoded["file"],
+        encoded.get("pointer"),
+        encoded.get("sample_id"),
+        encoded["count"],
+    )
+
+
+def _decode_severities(encoded: dict[str, int]) -> dict[Severity, int]:
+    return {_SEVERITIES[label]: count for label, count in encoded.items()}
+
+
+def _decode_sketch(encoded: dict[str, Any] | None) -> Sketch | None:
+    if encoded is None:
+        return None
+    tokens = {name: _decode_histogram(one) for name, one in encoded["tokens"].items()}
+    return Sketch(
+        Strip(**{name: _as_tuple(value) for name, value in encoded["strip"].items()}),
+        encoded["scores"] and _decode_histogram(encoded["scores"]),
+        tokens,
+        encoded["latency"] and _decode_histogram(encoded["latency"]),
+    )
+
+
+def _decode_histogram(encoded: dict[str, Any]) -> Histogram:
+    return Histogram(**{name: _as_tuple(value) for name, value in encoded.items()})
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _decode_result(encoded: dict[str, Any]) -> ResultSummary:

@@ -14,7 +14,17 @@ from evalstream._version import __version__
 from evalstream.cli.program import DECLARED, declared
 from evalstream.cli.typer_command import typer_app
 
-COMMANDS: Final = ("check", "seal", "merge", "rules", "formats", "ledger", "salvage", "schema")
+COMMANDS: Final = (
+    "check",
+    "seal",
+    "merge",
+    "report",
+    "rules",
+    "formats",
+    "ledger",
+    "salvage",
+    "schema",
+)
 """The commands in the order of the help; each is in the module of the same name."""
 
 

@@ -16,7 +16,7 @@ from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.exit_codes import PIPE_CLOSED, ExitCode, of_signal
 from evalstream.model.signals import STOPPING, Stopped
 
-DECLARED: Final = ("check", "seal", "merge", "salvage")
+DECLARED: Final = ("check", "seal", "merge", "report", "salvage")
 """The commands that are data, in the modules of the same names."""
 
 COMPLETING: Final = "_COMPLETE"

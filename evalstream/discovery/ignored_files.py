@@ -16,6 +16,7 @@ _DOCUMENTS: Final = (
     (REPORT, frozenset({"code", "name", "severity", "file", "message"})),
     (REPORT, frozenset({"run", "number"})),
     (REPORT, frozenset({"summary"})),
+    (REPORT, frozenset({"vanished"})),
     (REPORT, frozenset({"schema", "tool", "runs", "findings", "shown", "total"})),
     *((EVENTS, one.event_members) for one in FORMATS.values() if one.event_members),
 )

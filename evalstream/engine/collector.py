@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Generic, TypeVar
 
 from evalstream.engine.context import CheckContext
@@ -95,8 +95,16 @@ class Collector(Generic[C]):
 
     def fails(self) -> bool:
         """Tell whether a finding so far fails the run."""
+        return bool(self.failing())
+
+    def failing(self, excused: Set[str] = frozenset()) -> dict[str, int]:
+        """Return the occurrences so far that fail the run, by code, but for some codes."""
         threshold = self.context.options.threshold
-        return any(severity >= threshold for _, severity in self.counts)
+        failing: dict[str, int] = {}
+        for (code, severity), count in self.counts.items():
+            if severity >= threshold and code not in excused:
+                failing[code] = failing.get(code, 0) + count
+        return failing
 
     def close(self) -> None:
         """Delete temporary files."""

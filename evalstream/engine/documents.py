@@ -130,15 +130,10 @@ class DocumentCheck:
         )
         for (code, severity), count in self.collector.counts.items():
             summary.count(code, severity, count)
-        threshold = self.options.threshold
-        fails = any(
-            severity >= threshold and code not in NOT_CHECKED
-            for code, severity in self.collector.counts
-        )
-        if fails and not self._changed:
-            summary.verdict = "failed"
-        elif self.incomplete_reason is None:
-            summary.verdict = "passed"
+        failing = {} if self._changed else self.collector.failing(NOT_CHECKED)
+        summary.judge(failing, "passed" if self.incomplete_reason is None else "incomplete")
+        if failing and self.collector.tally.unread:
+            summary.leave_open(f"{self.collector.tally.unread:,} records could not be read")
         self.collector.close()
         return summary
 

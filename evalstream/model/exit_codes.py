@@ -31,6 +31,11 @@ def of_signal(number: int) -> int:
     return 128 + number
 
 
+def is_of_signal(code: int) -> bool:
+    """Tell whether an exit code is that of a program that a signal stopped."""
+    return code > of_signal(0)
+
+
 PIPE_CLOSED: Final = of_signal(SIGPIPE)
 """The reader of the output is gone."""
 
@@ -42,6 +47,11 @@ def exit_code(totals: Totals) -> int:
     """
     if STOPPING.raised is not None:
         return of_signal(STOPPING.raised)
+    return code_of(totals)
+
+
+def code_of(totals: Totals) -> ExitCode:
+    """Return the exit code of a check that no signal stopped."""
     if totals.verdicts.get("failed"):
         return ExitCode.FAILED
     if totals.unchecked or totals.unreached or not totals.runs:

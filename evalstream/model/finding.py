@@ -1,9 +1,9 @@
 """Violations that rules report, findings that users see, and a list of many of them."""
 
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, Any, Final, Generic, NamedTuple, TypeVar
 
 
 class Severity(IntEnum):
@@ -106,6 +106,8 @@ class Finding(NamedTuple):
         shown["severity"] = _LABELS[self.severity]
         if self.found.__class__ is Excerpt:
             shown["found"] = self.found._asdict()
+            # Data may look like an excerpt.
+            shown["excerpt"] = True
         return shown
 
     @property
@@ -139,20 +141,39 @@ class PlacedViolation(NamedTuple):
     line: int | None = None
 
 
+class KnownFinding(NamedTuple):
+    """What a baseline knows of a finding, and how many occurrences.
+
+    `file` is as the baseline has it: below its folder relative to that.
+    """
+
+    code: str
+    file: str
+    pointer: str | None
+    sample_id: str | int | None
+    count: int  # type: ignore[assignment]  # hides tuple.count, not needed here
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as the output contract and baselines write it, without absent keys."""
+        return {key: value for key, value in self._asdict().items() if value is not None}
+
+
 IN_MEMORY: Final = 20_000
 
+Item = TypeVar("Item", bound=tuple[Any, ...])
 
-class FindingList:
-    """A list of findings that can be appended to and iterated over repeatedly."""
 
-    def __init__(self, in_memory: int = IN_MEMORY) -> None:
-        self._in_memory = in_memory
-        self._recent: list[Finding] = []
+class SpilledList(Generic[Item]):
+    """A list of named tuples, past a bound on disk, that can be iterated over repeatedly."""
+
+    def __init__(self, make: Callable[..., Item], in_memory: int = IN_MEMORY) -> None:
+        self._make, self._in_memory = make, in_memory
+        self._recent: list[Item] = []
         self._file: IO[bytes] | None = None
 
-    def append(self, finding: Finding) -> None:
-        """Append a finding."""
-        self._recent.append(finding)
+    def append(self, item: Item) -> None:
+        """Append an item."""
+        self._recent.append(item)
         if len(self._recent) >= self._in_memory:
             # Few checks have so many findings, and these imports take 4 ms.
             import pickle
@@ -162,11 +183,11 @@ class FindingList:
                 self._file = tempfile.TemporaryFile(prefix="evalstream-")  # noqa: SIM115 - lives as long as this
                 weakref.finalize(self, self._file.close)
             self._file.seek(0, 2)
-            pickle.dump([tuple(finding) for finding in self._recent], self._file)
+            pickle.dump([tuple(item) for item in self._recent], self._file)
             self._recent.clear()
 
-    def __iter__(self) -> Iterator[Finding]:
-        """Iterate over the findings in the order in which they were appended."""
+    def __iter__(self) -> Iterator[Item]:
+        """Iterate over the items in the order in which they were appended."""
         if self._file is not None:
             import pickle
 
@@ -175,5 +196,12 @@ class FindingList:
                 self._file.seek(place)
                 batch = pickle.load(self._file)  # noqa: S301 - our own temporary file
                 place = self._file.tell()
-                yield from (Finding(*fields) for fields in batch)
+                yield from (self._make(*fields) for fields in batch)
         yield from list(self._recent)
+
+
+class FindingList(SpilledList[Finding]):
+    """A list of findings that can be appended to and iterated over repeatedly."""
+
+    def __init__(self, in_memory: int = IN_MEMORY) -> None:
+        super().__init__(Finding, in_memory)

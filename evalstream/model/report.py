@@ -1,10 +1,10 @@
 """Reports of a check: run summaries, what was verified, and totals."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
 
 from evalstream.model.data_class import DataClass, field
-from evalstream.model.finding import Finding, Severity
+from evalstream.model.finding import Finding, KnownFinding, Severity
 from evalstream.model.rule_text import RuleText
 from evalstream.model.sketch import Sketch
 
@@ -95,6 +95,10 @@ NOT_SEALED: Final = "it was not sealed"
 """The start of the message that rows were to be sealed and were not."""
 
 
+NOUN: Final = "row"
+"""What most formats count."""
+
+
 class RunSummary(DataClass):
     """The outcome of one run: a rows file with its aggregate, if it has one.
 
@@ -113,6 +117,11 @@ class RunSummary(DataClass):
     `excluded` counts the names that it excluded.
     `noun` is the plural of what its format counts. `remark` says why a verdict stays open although
     everything was read. `sketch` is there if it was asked for.
+
+    `failing` holds the occurrences that fail the run, by code; without them the verdict is
+    `otherwise`, and `otherwise_reason` says what was not checked then. `known` and
+    `known_severities` count what a baseline knows; `counts`, `severities` and `failing` are
+    without it.
     """
 
     file: str | None
@@ -142,14 +151,49 @@ class RunSummary(DataClass):
     ignored: tuple[str, ...] = ()
     is_note: bool = False
     excluded: int = 0
-    noun: str = "row"
+    noun: str = NOUN
     remark: str | None = None
     sketch: Sketch | None = None
+    failing: dict[str, int] = field(default_factory=dict)
+    otherwise: str = "incomplete"
+    otherwise_reason: str | None = None
+    known: dict[str, int] = field(default_factory=dict)
+    known_severities: dict[Severity, int] = field(default_factory=dict)
 
     def count(self, code: str, severity: Severity, times: int) -> None:
         """Count more occurrences of a code."""
         self.counts[code] = self.counts.get(code, 0) + times
         self.severities[severity] = self.severities.get(severity, 0) + times
+
+    def judge(self, failing: Mapping[str, int], otherwise: str) -> None:
+        """Set the verdict: failed because of some occurrences by code, or the other one."""
+        self.failing, self.otherwise = dict(failing), otherwise
+        self.verdict = "failed" if self.failing else otherwise
+
+    def fail(self, code: str, times: int) -> None:
+        """Add occurrences that fail the run."""
+        self.failing[code] = self.failing.get(code, 0) + times
+        self.verdict = "failed"
+
+    def leave_open(self, reason: str | None = None) -> None:
+        """Make the verdict incomplete for a reason; of a run that fails, the one otherwise."""
+        if self.otherwise == "passed":
+            self.otherwise = "incomplete"
+        if self.failing:
+            self.otherwise_reason = self.otherwise_reason or reason
+        elif self.verdict == "passed":
+            self.verdict, self.incomplete_reason = self.otherwise, reason
+
+    def set_aside(self, known: Mapping[tuple[str, Severity], int]) -> None:
+        """Count occurrences, by code and severity, as known: they fail the run no longer."""
+        for (code, severity), times in known.items():
+            _move(code, times, self.counts, self.known)
+            _move(severity, times, self.severities, self.known_severities)
+            if code in self.failing:
+                _move(code, times, self.failing, {})
+        if self.verdict == "failed" and not self.failing:
+            self.verdict = self.otherwise
+            self.incomplete_reason = self.incomplete_reason or self.otherwise_reason
 
     def note_unsealed(self, reason: str | None = None) -> None:
         """Add to `incomplete_reason` that the rows were not sealed, and why."""
@@ -179,12 +223,54 @@ class RunSummary(DataClass):
             "recipe": self.recipe,
             "results": [result.as_dict() for result in self.results],
             "counts": dict(sorted(self.counts.items())),
+            "severities": _by_label(self.severities),
+            **_known_of(self.known, self.known_severities),
             "seconds": round(self.seconds, 3),
             "bytes": self.bytes,
-            **({} if self.sealed is None else {"sealed": self.sealed}),
-            **({} if self.unchanged is None else {"unchanged": self.unchanged}),
+            **({} if self.noun == NOUN else {"noun": self.noun}),
+            **self._states(),
             **({} if self.sketch is None else {"sketch": self.sketch.as_dict()}),
         }
+
+    def _states(self) -> dict[str, Any]:
+        """Return what is known of few runs."""
+        states = {
+            "incomplete_reason": self.incomplete_reason,
+            "remark": self.remark,
+            "sealed": self.sealed,
+            "change": self.change,
+            "unchanged": self.unchanged,
+        }
+        return {name: state for name, state in states.items() if state is not None}
+
+
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+def _add(counts: dict[_Key, int], more: Mapping[_Key, int]) -> None:
+    """Add counts to others."""
+    for key, count in more.items():
+        counts[key] = counts.get(key, 0) + count
+
+
+def _move(key: _Key, times: int, source: dict[_Key, int], target: dict[_Key, int]) -> None:
+    """Move occurrences from one count to another; a count of 0 is left out."""
+    source[key] -= times
+    if not source[key]:
+        del source[key]
+    target[key] = target.get(key, 0) + times
+
+
+def _by_label(severities: Mapping[Severity, int]) -> dict[str, int]:
+    """Return counts by severity as the output contract writes them."""
+    return {one.label: severities[one] for one in sorted(severities, reverse=True)}
+
+
+def _known_of(known: Mapping[str, int], severities: Mapping[Severity, int]) -> dict[str, Any]:
+    """Return what a baseline knows as the output contract writes it."""
+    if not known:
+        return {}
+    return {"known": dict(sorted(known.items())), "known_severities": _by_label(severities)}
 
 
 class Totals(DataClass):
@@ -193,7 +279,8 @@ class Totals(DataClass):
     `verdicts` counts runs by verdict, `counts` occurrences by code and `severities` by severity;
     `unchanged` counts runs that a ledger answered, `unreached` those that the check did not reach
     before it was stopped, and `unchecked` those that were not checked in full. `excluded` counts
-    the names that searches left out.
+    the names that searches left out. `known` and `known_severities` count what a baseline knows,
+    without which the other counts are, and `vanished` what only the baseline has.
     """
 
     runs: int = 0
@@ -206,6 +293,9 @@ class Totals(DataClass):
     verdicts: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     severities: dict[Severity, int] = field(default_factory=dict)
+    known: dict[str, int] = field(default_factory=dict)
+    known_severities: dict[Severity, int] = field(default_factory=dict)
+    vanished: int = 0
 
     def add(self, run: RunSummary) -> None:
         """Add one run, or a note."""
@@ -217,10 +307,10 @@ class Totals(DataClass):
         self.unchecked += bool(run.incomplete_reason or NOT_CHECKED & run.counts.keys())
         if not run.is_note:
             self.verdicts[run.verdict] = self.verdicts.get(run.verdict, 0) + 1
-        for code, count in run.counts.items():
-            self.counts[code] = self.counts.get(code, 0) + count
-        for severity, count in run.severities.items():
-            self.severities[severity] = self.severities.get(severity, 0) + count
+        _add(self.counts, run.counts)
+        _add(self.severities, run.severities)
+        _add(self.known, run.known)
+        _add(self.known_severities, run.known_severities)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the totals as the output contract writes them."""
@@ -230,8 +320,12 @@ class Totals(DataClass):
             "rows": self.rows,
             "bytes": self.bytes,
             "counts": dict(sorted(self.counts.items())),
+            "severities": _by_label(self.severities),
+            **_known_of(self.known, self.known_severities),
+            **({"vanished": self.vanished} if self.vanished else {}),
             **({"unchanged": self.unchanged} if self.unchanged else {}),
             **({"unreached": self.unreached} if self.unreached else {}),
+            **({"unchecked": self.unchecked} if self.unchecked else {}),
             **({"excluded": self.excluded} if self.excluded else {}),
         }
 
@@ -241,7 +335,8 @@ class Report(DataClass):
 
     The findings are those shown (at most `max_findings` per code and run); `counts`, `total`
     and `totals` are always exact. `runs` are in the order of the inputs. `rules` has the texts of
-    the rules that were found, by code.
+    the rules that were found, by code. `vanished` are findings that a baseline knows and that the
+    check looked for and did not find.
     """
 
     runs: Sequence[RunSummary]
@@ -250,6 +345,7 @@ class Report(DataClass):
     exit_code: int
     totals: Totals
     rules: Mapping[str, RuleText] = field(default_factory=dict)
+    vanished: Iterable[KnownFinding] = ()
 
     def __iter__(self) -> Iterator[Finding]:
         """Iterate over the shown findings in their order."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from functools import partial
 from json.encoder import encode_basestring_ascii
+from math import isfinite
 from typing import Any, Final
 
 import jiter
@@ -86,13 +87,25 @@ def type_name(value: Any) -> str:
 
 
 def dumps(value: Any) -> bytes:
-    """Encode `value` as compact JSON in UTF-8; lone surrogates are escaped."""
+    """Encode `value` as compact JSON in UTF-8.
+
+    Lone surrogates are escaped, and infinite numbers, which JSON does not have, become null.
+    """
     import orjson  # it loads dataclasses, uuid and platform: 5 ms that many checks can do without
 
     try:
         return orjson.dumps(value)
     except TypeError:
-        return json.dumps(value, separators=(",", ":")).encode()
+        return json.dumps(_finite(value), separators=(",", ":")).encode()
+
+
+def _finite(value: Any) -> Any:
+    """Return a value with null for infinite numbers, as orjson writes them."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def read_back(text: bytes) -> Any:

@@ -37,4 +37,10 @@ class JsonReporter:
         self._output.write(b',"findings":[')
         for number, finding in enumerate(self._findings):
             self._output.write((b"," if number else b"") + dumps(finding.as_dict()))
-        self._output.write(b"]" + closing(report) + b"\n")
+        self._output.write(b"]")
+        if report.totals.vanished:
+            self._output.write(b',"vanished":[')
+            for number, known in enumerate(report.vanished):
+                self._output.write((b"," if number else b"") + dumps(known.as_dict()))
+            self._output.write(b"]")
+        self._output.write(closing(report) + b"\n")

@@ -1,4 +1,7 @@
-"""One finding per line, then one run per line, and last the totals: the wire format."""
+"""One finding per line, then one run per line, and last the totals: the wire format.
+
+`evalstream report` makes every other report from it.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +40,14 @@ class JsonLinesReporter:
         """Write each run, numbered from 1, and the summary of all."""
         for number, run in enumerate(report.runs, 1):
             self._output.write(dumps({"run": run.as_dict(), "number": number}) + b"\n")
+        for known in report.vanished:
+            self._output.write(dumps({"vanished": known.as_dict()}) + b"\n")
         summary = {
             "schema": SCHEMA,
             "tool": dict(TOOL),
             "shown": report.shown,
             "total": report.total,
             "totals": report.totals.as_dict(),
+            "exit_code": report.exit_code,
         }
         self._output.write(dumps({"summary": summary}) + b"\n")

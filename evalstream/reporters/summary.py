@@ -33,13 +33,14 @@ def outcome(report: Report) -> Iterator[bytes]:
 
 
 def closing(report: Report) -> bytes:
-    """Return the end of the JSON object: how many findings are shown, of how many.
-
-    Where there are several runs, or names were excluded, it says also what all amounts to.
-    """
-    tells_more = report.totals.runs > 1 or report.totals.excluded
-    totals = b',"totals":%b' % dumps(report.totals.as_dict()) if tells_more else b""
-    return b',"shown":%d,"total":%d%b}' % (report.shown, report.total, totals)
+    """Return the end of the JSON object: how many findings are shown, of how many, and totals."""
+    totals = dumps(report.totals.as_dict())
+    return b',"shown":%d,"total":%d,"totals":%b,"exit_code":%d}' % (
+        report.shown,
+        report.total,
+        totals,
+        report.exit_code,
+    )
 
 
 def total_lines(report: Report) -> Iterator[str]:

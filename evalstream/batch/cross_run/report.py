@@ -50,4 +50,4 @@ def _count(counts: Counts, options: Options, summary: RunSummary) -> None:
     for (code, severity), count in counts.items():
         summary.count(code, severity, count)
         if severity >= options.threshold:
-            summary.verdict = "failed"
+            summary.fail(code, count)

@@ -13,7 +13,7 @@ from evalstream.batch.fingerprint import fingerprint
 from evalstream.batch.ledger import database, records
 from evalstream.batch.ledger.companions import CompanionFinder
 from evalstream.batch.ledger.run_state import RunState, state_of
-from evalstream.batch.serialize import decode_finding, decode_run, encode_finding, encode_run
+from evalstream.batch.serialize import decode_finding, decode_run, encode_run
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import CannotWrite, UsageError
 from evalstream.model.finding import Finding
@@ -148,7 +148,7 @@ class Ledger:
         if state is None:
             return
         key = state.key
-        found = records.encode_all(map(encode_finding, findings), key, records.FINDINGS)
+        found = records.encode_all(map(Finding.as_dict, findings), key, records.FINDINGS)
         stored_links = None if links is None else records.encode_all(links, key, records.LINKS)
         record = records.LedgerRecord(
             key=key,

@@ -364,10 +364,8 @@ class RunCheck:
             collector.note(violation)
         for placed in in_order(violations.aggregate):
             collector.note(placed.violation, self._aggregate_name, placed.line)
-        if collector.tally.unread and not self._failed(collector):
-            self._cannot(f"{collector.tally.unread:,} rows could not be read")
-        if self._rows_name and not collector.tally.rows and not self._failed(collector):
-            self._cannot("no row was checked")
+        if not self._failing(collector):
+            self._cannot(self._unread(collector))
 
     def _aggregate_rule_violations(self, facts: RunFacts) -> Iterator[Violation]:
         """Check the aggregate alone, except results whose number is not a number (ES108)."""
@@ -417,12 +415,30 @@ class RunCheck:
     def _cannot(self, reason: str | None) -> None:
         self._incomplete_reason = self._incomplete_reason or reason
 
-    def _failed(self, collector: RowCollector) -> bool:
-        threshold = self._options.threshold
-        excused = NOT_CHECKED | {ES002.code} if self._lacks else NOT_CHECKED
-        return any(
-            severity >= threshold and code not in excused for code, severity in collector.counts
+    def _unread(self, collector: RowCollector) -> str | None:
+        """Say which rows were not read, if any."""
+        if collector.tally.unread:
+            return f"{collector.tally.unread:,} rows could not be read"
+        return "no row was checked" if self._rows_name and not collector.tally.rows else None
+
+    def _failing(self, collector: RowCollector) -> dict[str, int]:
+        """Return the occurrences that fail the run, by code."""
+        return collector.failing(NOT_CHECKED | {ES002.code} if self._lacks else NOT_CHECKED)
+
+    def _judge(self, summary: RunSummary, facts: RunFacts, collector: RowCollector) -> None:
+        """Set the verdict."""
+        failing = {} if self._changed else self._failing(collector)
+        is_complete = (
+            not self._incomplete_reason
+            and self._aggregate
+            and (self._rows_name or self._is_documentation)
         )
+        if not self._changed and self._is_refuted(facts):
+            summary.judge(failing, "failed")
+            return
+        summary.judge(failing, "passed" if is_complete else "incomplete")
+        if failing and (unread := self._unread(collector)):
+            summary.leave_open(unread)
 
     def _is_refuted(self, facts: RunFacts) -> bool:
         """Tell whether the rows differ finally from the expected number, or may not be sealed."""
@@ -445,16 +461,7 @@ class RunCheck:
         )
         for (code, severity), count in collector.counts.items():
             summary.count(code, severity, count)
-        if self._changed:
-            summary.verdict = "incomplete"
-        elif self._failed(collector) or self._is_refuted(facts):
-            summary.verdict = "failed"
-        elif (
-            not self._incomplete_reason
-            and self._aggregate
-            and (self._rows_name or self._is_documentation)
-        ):
-            summary.verdict = "passed"
+        self._judge(summary, facts, collector)
         aggregate = self._aggregate
         summary.algorithm = checksum_algorithms(aggregate)[0] if facts.checksums else None
         summary.actual = facts.checksums.get(summary.algorithm or "")

@@ -121,8 +121,8 @@ class _Check:
             self._documents.cannot(NO_DOCUMENT)
         progress.end()
         summary = self._documents.closed(rows=len(documents), version=VERSION)
-        if summary.verdict == "passed" and self._leaves_open(documents):
-            summary.verdict = "incomplete"
+        if self._leaves_open(documents):
+            summary.leave_open()
         return summary
 
     def _files(self) -> Iterator[File]:

@@ -70,8 +70,8 @@ def check(
 def _mark_uncompared(run: Run, summary: RunSummary) -> RunSummary:
     """Change the verdict of a document that was not compared with another one."""
     named = [name for name in (run.rows, run.aggregate, run.inputs) if name is not None]
-    if summary.verdict == "passed" and len(named) < 2:
-        summary.verdict = "incomplete"
+    if len(named) < 2:
+        summary.leave_open()
     if summary.verdict == "incomplete" and summary.incomplete_reason is None:
         summary.remark = UNCOMPARED
     return summary
@@ -80,11 +80,10 @@ def _mark_uncompared(run: Run, summary: RunSummary) -> RunSummary:
 def _mark_unchecked_log(summary: RunSummary, log: LogCheck) -> RunSummary:
     """Change the verdict of a log that was not read, or not fully for want of a library."""
     if log.lacks and set(summary.counts) <= {ES002.code}:
-        summary.verdict = "incomplete"
-    if summary.verdict == "passed" and (log.unread or not log.records):
-        summary.verdict = "incomplete"
+        summary.judge({}, "incomplete")
+    if log.unread or not log.records:
         unread = f"{log.unread:,} records could not be read"
-        summary.incomplete_reason = unread if log.unread else "the log has no records"
+        summary.leave_open(unread if log.unread else "the log has no records")
     return summary
 
 

@@ -62,7 +62,7 @@ LINES = [
     (
         '{"code":"ES103","name":"invalid-json","severity":"error","file":"zwölf/run.jsonl","line":2,'
         '"offset":940,"message":"expecting value at column 9 (byte 9)",'
-        '"found":{"excerpt":"{\\"é\\": 1,x}","caret":8}}'
+        '"found":{"excerpt":"{\\"é\\": 1,x}","caret":8},"excerpt":true}'
     ),
     (
         '{"code":"ES202","name":"wrong-type","severity":"error","file":"zwölf/run.jsonl","line":3,'
@@ -102,16 +102,19 @@ RUNS = (
     '{"evaluation_name":"größe","evaluation_result_id":null,"rows":0,'
     '"claimed":{"score":null,"standard_deviation":null,"standard_error":null,"num_samples":null},'
     '"recomputed":null,"claims":{"recomputed":0,"of":0}}],'
-    '"counts":{"ES103":1,"ES202":4,"ES406":1234,"ES501":1,"ES508":1},"seconds":1.235,'
+    '"counts":{"ES103":1,"ES202":4,"ES406":1234,"ES501":1,"ES508":1},'
+    '"severities":{"error":6,"warning":1234,"info":1},"seconds":1.235,'
     '"bytes":9876},'
     '{"file":"nichts","aggregate":null,"format":"eee","version":null,"rows":0,'
     '"verdict":"incomplete","checksum":{"algorithm":null,"declared":null,"actual":null},'
-    '"recipe":null,"results":[],"counts":{},"seconds":0.0,"bytes":0}]'
+    '"recipe":null,"results":[],"counts":{},"severities":{},"seconds":0.0,"bytes":0,'
+    '"incomplete_reason":"nothing to check: no rows"}]'
 )
 
 TOTALS = (
     '"shown":5,"total":1241,"totals":{"runs":2,"passed":0,"failed":1,"incomplete":1,"rows":2345,'
-    '"bytes":9876,"counts":{"ES103":1,"ES202":4,"ES406":1234,"ES501":1,"ES508":1}}'
+    '"bytes":9876,"counts":{"ES103":1,"ES202":4,"ES406":1234,"ES501":1,"ES508":1},'
+    '"severities":{"error":6,"warning":1234,"info":1},"unchecked":1},"exit_code":1'
 )
 
 TEXTS = (
@@ -151,7 +154,8 @@ def test_nothing_at_all_prints_nothing(render: Render, reporter: type[Any]) -> N
 
 def test_nothing_at_all_is_a_whole_document(render: Render) -> None:
     document = json.loads(render(JsonReporter, []))
-    assert list(document) == ["schema", "tool", "rules", "runs", "findings", "shown", "total"]
+    keys = ["schema", "tool", "rules", "runs", "findings", "shown", "total", "totals", "exit_code"]
+    assert list(document) == keys
     assert document["runs"] == document["findings"] == []
     assert list(json.loads(render(JsonLinesReporter, []))["summary"]) == [
         "schema",
@@ -159,6 +163,7 @@ def test_nothing_at_all_is_a_whole_document(render: Render) -> None:
         "shown",
         "total",
         "totals",
+        "exit_code",
     ]
 
 

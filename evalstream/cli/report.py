@@ -1,0 +1,36 @@
+"""The command `report`."""
+
+from functools import partial
+from typing import Annotated
+
+from evalstream.api import read_report
+from evalstream.cli.command import ArgumentText, command
+from evalstream.cli.options import ForceReport
+from evalstream.cli.output import Target, report_of
+from evalstream.model.options import Options
+from evalstream.model.run import STDIN
+from evalstream.reporters.options import ReportOptions
+
+
+@command(reports=True)
+def report(
+    *,
+    reporting: ReportOptions,
+    files: Annotated[
+        list[str],
+        ArgumentText(
+            "FILES",
+            "A report in jsonl or json, - for stdin, or all files that check --shard wrote.",
+        ),
+    ],
+    force: ForceReport = False,
+) -> None:
+    """Show a stored report in another format.
+
+    The exit code is that of the check. If the report is truncated or damaged, the message names
+    the line, and the exit code is 3.
+    """
+    target = Target(reporting, force=force)
+    report_of(
+        partial(read_report, files), Options(), target, [one for one in files if one != STDIN]
+    )
