@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from evalstream.reporters.github import GithubReporter
     from evalstream.reporters.json import JsonReporter
     from evalstream.reporters.jsonl import JsonLinesReporter
+    from evalstream.reporters.junit import JunitReporter
+    from evalstream.reporters.sarif import SarifReporter
     from evalstream.reporters.text import LiveTextReporter, TextReporter
 
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "GithubReporter",
     "JsonLinesReporter",
     "JsonReporter",
+    "JunitReporter",
     "LiveTextReporter",
     "MissingExtra",
     "Options",
@@ -60,6 +63,7 @@ __all__ = [
     "RuleText",
     "RunSummary",
     "Salvage",
+    "SarifReporter",
     "Severity",
     "TextReporter",
     "UsageError",
@@ -79,10 +83,12 @@ _IMPORTED_WHEN_USED: Final = {
     "GithubReporter": "evalstream.reporters.github",
     "JsonLinesReporter": "evalstream.reporters.jsonl",
     "JsonReporter": "evalstream.reporters.json",
+    "JunitReporter": "evalstream.reporters.junit",
     "LiveTextReporter": "evalstream.reporters.text",
     "PartReporter": "evalstream.batch.parts",
     "Reporter": "evalstream.reporters.base",
     "Salvage": "evalstream.engine.salvage",
+    "SarifReporter": "evalstream.reporters.sarif",
     "TextReporter": "evalstream.reporters.text",
     "salvage": "evalstream.engine.salvage",
 }

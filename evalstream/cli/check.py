@@ -105,7 +105,7 @@ def check(
         shard=shard,
         outputs=target.outputs(routing),
         overwrite=force,
-        options=options,
+        options=target.complete(options),
         progress=_shows_progress(target, routing) if progress is None else progress,
     )
     only_read = _only_read(aggregate, routing.seal_to)

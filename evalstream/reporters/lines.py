@@ -167,12 +167,17 @@ def _wrapped(spans: list[Span], first: int, other: int) -> list[list[Span]]:
         for piece in pieces:
             taken = columns(piece)
             if lines[-1] and taken - _trailing(piece) > room:
-                lines[-1][-1] = lines[-1][-1]._replace(text=lines[-1][-1].text.rstrip(" "))
                 lines.append([])
                 room = other
             lines[-1] += piece
             room -= taken
-    return lines
+    return [_without_last_spaces(line) for line in lines]
+
+
+def _without_last_spaces(line: list[Span]) -> list[Span]:
+    while line and not line[-1].text.strip(" "):
+        line = line[:-1]
+    return line and [*line[:-1], line[-1]._replace(text=line[-1].text.rstrip(" "))]
 
 
 def _letters(spans: list[Span]) -> list[list[Span]]:
