@@ -98,6 +98,10 @@ def report_of(
     if STOPPING.raised is not None:
         unsealed = "" if options.routing.seal_to is None else "; it was not sealed"
         stop(f"stopped by a signal; the verdict is partial{unsealed}", report.exit_code)
+    if target.output is not None and not target.options.quiet:
+        from evalstream.cli.verdict import announce
+
+        announce(report, target.output, "part" if target.is_part else "report")
     # A last garbage collection would take 0.02 s.
     gc.freeze()
     sys.exit(report.exit_code)

@@ -14,9 +14,9 @@ from evalstream.reporters.summary import (
     format_of,
     has_right_checksum,
     history,
-    limits,
     remarks,
     result_lines,
+    rule_limits,
     severities,
     total_lines,
     verdict_of,
@@ -105,7 +105,7 @@ def _write_run(lines: LineWriter, run: RunSummary, *, is_one_of_few: bool) -> No
 
 def _verdict(run: RunSummary) -> list[Span]:
     """Return the verdict, and which rules were left out."""
-    left_out = limits(run)
+    left_out = rule_limits(run)
     verdict = Span(verdict_of(run), run.verdict)
     return [verdict, *([Span(f" ({left_out})", "partial")] if left_out else []), Span(":")]
 

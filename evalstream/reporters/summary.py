@@ -80,7 +80,7 @@ def run_line(run: RunSummary) -> str:
     if run.inputs:
         name = f"{name} and {run.inputs}" if name else run.inputs
     name += format_of(run)
-    left_out = limits(run)
+    left_out = rule_limits(run)
     line = f"{name}: {verdict_of(run)}{f' ({left_out})' if left_out else ''}: {amounts(run)}"
     said = [text for text, _ in verified(run)]
     if said:
@@ -121,7 +121,7 @@ def remarks(run: RunSummary) -> list[str]:
     return [run.remark] if run.remark and run.verdict == "incomplete" else []
 
 
-def limits(run: RunSummary) -> str:
+def rule_limits(run: RunSummary) -> str:
     """Say which rules were left out of a check."""
     only = f"only {','.join(run.selected)}" if run.selected else ""
     without = f"without {','.join(run.ignored)}" if run.ignored else ""
