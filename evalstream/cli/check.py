@@ -18,7 +18,7 @@ from evalstream.io.names import printable
 from evalstream.io.overwriting import is_same_file
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
-from evalstream.model.options import Group, Options, OptionText
+from evalstream.model.options import Group, Options, OptionText, RowRouting
 from evalstream.model.report import Report
 from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
@@ -26,6 +26,9 @@ from evalstream.parsing.json import fast
 from evalstream.parsing.json_schema import compile_schema
 from evalstream.reporters.base import Reporter
 from evalstream.reporters.options import ReportOptions
+
+STREAMING: Final = ("concise", "jsonl", "github")
+"""The report formats that write each finding as it comes."""
 
 PART_FORMAT: Final = "jsonl"
 """The only report format that goes with --shard, though it changes nothing."""
@@ -131,7 +134,7 @@ def check(
         outputs=target.outputs(routing),
         overwrite=force,
         options=target.complete(options),
-        progress=routing.follow or sys.stderr.isatty() if progress is None else progress,
+        progress=_shows_progress(target, routing) if progress is None else progress,
     )
     only_read = _only_read(aggregate, routing.seal_to)
     read = (*(inputs or []), only_read, inputs_file, files_from, schema_file)
@@ -159,6 +162,16 @@ def _warn_of_options(baseline: str, options: Options) -> None:
             f"evalstream: the baseline {printable(baseline)} was written with other options, which "
             f"decide which findings there are: {'; '.join(differing)}\n"
         )
+
+
+def _shows_progress(target: Target, routing: RowRouting) -> bool:
+    """Tell whether a bar is shown: on a terminal unless findings appear there as they come."""
+    if routing.follow or not sys.stderr.isatty():
+        return routing.follow
+    is_live = routing.passing is not None
+    findings = sys.stderr if is_live else sys.stdout
+    comes_at_once = is_live or target.form in STREAMING
+    return target.output is not None or not (comes_at_once and findings.isatty())
 
 
 def _only_read(aggregate: str | None, sealed: str | None) -> str | None:

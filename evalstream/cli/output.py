@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, NoReturn
 
 from evalstream.cli.program import Judged, guarded, stop
 from evalstream.cli.replaceable import refuse_foreign
-from evalstream.cli.style import style_of
+from evalstream.cli.style import FOR_PEOPLE, style_of
 from evalstream.engine.routing import outputs_of
 from evalstream.io.names import printable
 from evalstream.io.output import Output
@@ -72,8 +72,11 @@ class Target(NamedTuple):
         if live and self.form == TEXT:
             from evalstream.reporters.text import LiveTextReporter
 
-            return listed_from(style.min_severity, LiveTextReporter(output, style))
-        return listed_from(style.min_severity, reporter_type(self.form)(output, style))
+            return LiveTextReporter(output, style)
+        reporter = reporter_type(self.form)(output, style)
+        # Reports for people say how many findings they do not list.
+        is_counted = self.form in FOR_PEOPLE
+        return reporter if is_counted else listed_from(style.min_severity, reporter)
 
 
 def report_of(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from evalstream.engine.context import CheckContext
 from evalstream.engine.result import BlockResult, Counts, LocatedViolation, shorten_values
 from evalstream.io.line_index import LineIndex
-from evalstream.model.finding import Finding, FindingList, Severity, Violation
+from evalstream.model.finding import Finding, FindingList, Severity, Violation, numbered
 from evalstream.model.sketch import Sketch
 from evalstream.rules.base import place_in
 from evalstream.rules.catalogue import Selection
@@ -205,7 +205,7 @@ def _sketch_total() -> SketchTotal:
 def _element_order(finding: Finding) -> tuple[float, str, str]:
     """Sort findings about the elements of an array, many of which may share a line."""
     pointer = finding.pointer or "/0"
-    return int(pointer.split("/")[1]), finding.code, pointer
+    return int(pointer.split("/")[1]), finding.code, numbered(pointer)
 
 
 def finding_of(

@@ -148,9 +148,4 @@ class DocumentCheck:
 def _order(
     files: dict[str, int], file: str, line: int | None, violation: Violation
 ) -> tuple[int, float, str, str]:
-    return (
-        files[file],
-        float("inf") if line is None else line,
-        violation.code,
-        violation.pointer or "",
-    )
+    return (files[file], float("inf") if line is None else line, *violation.order())

@@ -123,7 +123,7 @@ class BlockFindings:
         shown_sample = _sample(sample)
         show_values = self._options.show_values
         if len(violations) > 1:
-            violations = sorted(violations, key=_code_and_pointer)
+            violations = sorted(violations, key=Violation.order)
         for violation in violations:
             if violation.code not in self._selection.enabled:
                 continue
@@ -202,10 +202,6 @@ def shorten_values(violation: Violation, *, show_values: bool) -> Violation:
     if found is violation.found and expected is violation.expected:
         return violation
     return violation._replace(found=found, expected=expected)
-
-
-def _code_and_pointer(violation: Violation) -> tuple[str, str]:
-    return violation.code, violation.pointer or ""
 
 
 def _sample(sample: Any) -> str | int | None:

@@ -9,6 +9,9 @@ TERMINAL_SECONDS: Final = 0.1
 LOG_SECONDS: Final = 10.0
 """Seconds between two updates of the bar; in a log each update is a line."""
 
+DELAY_SECONDS: Final = 0.5
+"""How long a run takes before a terminal shows its bar; short runs show none."""
+
 
 class Progress:
     """Displays bytes, rows and findings so far; does nothing unless `shown`."""
@@ -27,8 +30,12 @@ class Progress:
             monitor_interval = 0  # no second thread: workers may be forked after this
 
         how = {"unit": "B", "unit_scale": True, "file": sys.stderr}
-        often = TERMINAL_SECONDS if sys.stderr.isatty() else LOG_SECONDS
-        self._bar = Bar(total=size or None, desc=name, mininterval=often, **how)
+        if sys.stderr.isatty():
+            # The report follows on the same terminal: nothing of the bar stays.
+            how |= {"mininterval": TERMINAL_SECONDS, "delay": DELAY_SECONDS, "leave": False}
+        else:
+            how["mininterval"] = LOG_SECONDS
+        self._bar = Bar(total=size or None, desc=name, **how)
 
     def note(self, text: str) -> None:
         """Write a line outside any bar."""

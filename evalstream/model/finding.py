@@ -19,6 +19,11 @@ class Severity(IntEnum):
         return self.name.lower()
 
 
+def numbered(pointer: str) -> str:
+    """Return a JSON Pointer as a sort key that has its indices in the order of numbers."""
+    return "/".join(part.zfill(20) if part.isdecimal() else part for part in pointer.split("/"))
+
+
 class Excerpt(NamedTuple):
     """An excerpt of a line around a syntax violation, and the violation's index in it, from 0."""
 
@@ -43,6 +48,10 @@ class Violation(NamedTuple):
     severity: Severity | None = None
     count: int | None = None  # type: ignore[assignment]  # hides tuple.count, not needed here
     about_rows: bool = False
+
+    def order(self) -> tuple[str, str]:
+        """Sort key within one line: code, then pointer, whose indices are sorted as numbers."""
+        return self.code, numbered(self.pointer or "")
 
 
 def one_of(values: Iterable[Any]) -> dict[str, Any]:
@@ -107,9 +116,12 @@ class Finding(NamedTuple):
         return 1 if self.count is None else self.count
 
     def order(self) -> tuple[float, str, str]:
-        """Sort key within one file: line, code, pointer; findings on the whole file come last."""
+        """Sort key within one file: line, code, pointer; findings on the whole file come last.
+
+        Indices in pointers are sorted as numbers.
+        """
         line = float("inf") if self.line is None else self.line
-        return line, self.code, self.pointer or ""
+        return line, self.code, numbered(self.pointer or "")
 
 
 _FIELDS: Final = Finding._fields

@@ -10,6 +10,7 @@ from evalstream.reporters.base import ReporterType
 REPORTERS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "text": "TextReporter",
+        "concise": "ConciseReporter",
         "jsonl": "JsonLinesReporter",
         "json": "JsonReporter",
         "github": "GithubReporter",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from evalstream._version import __version__
 from evalstream.model.finding import MORE, Finding, Severity
@@ -98,25 +98,46 @@ def run_line(run: RunSummary) -> str:
         name = f"{run.file} with {run.aggregate}"
     if run.inputs:
         name = f"{name} and {run.inputs}" if name else run.inputs
-    if run.format != MAIN_FORMAT:
-        name = f"{name} ({' '.join(filter(None, [run.format, run.version]))})"
-    verdict = run.verdict.upper() if run.verdict == "failed" else run.verdict
-    limits = rule_limits(run)
+    name += format_of(run)
+    left_out = rule_limits(run)
+    line = f"{name}: {verdict_of(run)}{f' ({left_out})' if left_out else ''}: {amounts(run)}"
+    said = [text for text, _ in verified(run)]
+    if said:
+        line = f"{line}; {', '.join(said)}"
+    return "; ".join([line + history(run), *remarks(run)])
+
+
+def verdict_of(run: RunSummary) -> str:
+    """Return the verdict as people read it; the one that fails is in capitals."""
+    return run.verdict.upper() if run.verdict == "failed" else run.verdict
+
+
+def format_of(run: RunSummary) -> str:
+    """Return in brackets the name and version of a format other than the main one."""
+    if run.format == MAIN_FORMAT:
+        return ""
+    return f" ({' '.join(filter(None, [run.format, run.version]))})"
+
+
+def amounts(run: RunSummary) -> str:
+    """Say how many rows and findings a run has."""
     parts = [counted(run.rows, run.noun)] if run.file else []
     if run.format == MAIN_FORMAT and run.aggregate and not run.file and not run.incomplete_reason:
         parts = ["an aggregate without rows"]
-    parts += severities(run.severities, known=run.known)
-    line = f"{name}: {verdict}{f' ({limits})' if limits else ''}: {', '.join(parts)}"
-    verified = _verified(run)
-    if verified:
-        line = f"{line}; {', '.join(verified)}"
-    if run.unchanged:
-        line = f"{line}, unchanged since {run.unchanged}"
-    if run.sealed:
-        line = f"{line}, sealed by {run.sealed}"
-    if run.remark and run.verdict == "incomplete" and not run.incomplete_reason:
-        line = f"{line}; {run.remark}"
-    return f"{line}; {run.incomplete_reason}" if run.incomplete_reason else line
+    return ", ".join(parts + severities(run.severities, known=run.known))
+
+
+def history(run: RunSummary) -> str:
+    """Say when an unchanged run was checked, and what sealed its rows."""
+    said = f", unchanged since {run.unchanged}" if run.unchanged else ""
+    return f"{said}, sealed by {run.sealed}" if run.sealed else said
+
+
+def remarks(run: RunSummary) -> list[str]:
+    """Say why a run was not checked in full, or why its verdict stays open."""
+    if run.incomplete_reason:
+        return [run.incomplete_reason]
+    return [run.remark] if run.remark and run.verdict == "incomplete" else []
 
 
 def rule_limits(run: RunSummary) -> str:
@@ -126,40 +147,49 @@ def rule_limits(run: RunSummary) -> str:
     return ", ".join(filter(None, [only, without]))
 
 
-def _verified(run: RunSummary) -> list[str]:
+class Part(NamedTuple):
+    """A part of what was verified: `is_ok` is False where it contradicts, None where it is open."""
+
+    text: str
+    is_ok: bool | None
+
+
+def verified(run: RunSummary) -> list[Part]:
     """Say what was verified of a run, and what was not."""
-    verified, parts = run.verified, [_checksum(run)]
-    if verified is None or not run.rows:
-        return list(filter(None, parts))
-    if verified.row_count is not None:
-        parts.append("row count ok" if verified.row_count else "row count not ok")
-    if verified.hashes:
+    said, parts = run.verified, list(_checksum(run))
+    if said is None or not run.rows:
+        return parts
+    if said.row_count is not None:
+        parts.append(Part("row count ok" if said.row_count else "row count not ok", said.row_count))
+    if said.hashes:
         recipe = f" ({run.recipe})" if run.recipe else ""
-        of = f"{verified.hashes:,} of {counted(verified.rows, 'row')}"
-        parts.append(f"sample_hash ok in {of}{recipe}")
+        of = f"{said.hashes:,} of {counted(said.rows, 'row')}"
+        is_all = True if said.hashes == said.rows else None
+        parts.append(Part(f"sample_hash ok in {of}{recipe}", is_all))
     else:
-        parts.append("no sample_hash verified")
-    if verified.claims:
-        of = f"{verified.claims_recomputed:,} of {counted(verified.claims, 'claim')}"
-        parts.append(f"{of} recomputed")
-    return list(filter(None, parts))
+        parts.append(Part("no sample_hash verified", None))
+    if said.claims:
+        of = f"{said.claims_recomputed:,} of {counted(said.claims, 'claim')}"
+        is_all = True if said.claims_recomputed == said.claims else None
+        parts.append(Part(f"{of} recomputed", is_all))
+    return parts
 
 
-def result_lines(run: RunSummary) -> Iterator[str]:
-    """Say of each result what it claims and what its rows amount to."""
-    for result in run.results[:RESULTS_SHOWN]:
+def result_lines(run: RunSummary, *, all_results: bool = True) -> Iterator[str]:
+    """Say of each result, or only of recomputed ones, its claim and what its rows amount to."""
+    results = [one for one in run.results if all_results or one.recomputed is not None]
+    for result in results[:RESULTS_SHOWN]:
         name = result.id if result.id is not None else result.name
         said = f"claims {_number(result.claimed.score)}"
         recomputed = result.recomputed
         if recomputed is None:
-            said += ", not recomputed"
+            said += f", not recomputed ({counted(result.rows, 'row')})"
         else:
-            said += f", recomputed {_number(recomputed.score)}"
-        said += f" from {counted(result.rows, 'row')}"
+            said += f", recomputed {_number(recomputed.score)} from {counted(result.rows, 'row')}"
         if recomputed is not None and recomputed.samples not in (None, result.rows):
             said += f" of {counted(recomputed.samples or 0, 'sample')}"
         yield f"  {name}: {said}"
-    more = len(run.results) - RESULTS_SHOWN
+    more = len(results) - RESULTS_SHOWN
     if more > 0:
         yield f"  … and {counted(more, 'more result')} (--format json lists all)"
 
@@ -206,19 +236,26 @@ def vanished_lines(report: Report) -> Iterator[str]:
         yield f"  … and {more:,} more (--format json lists all)"
 
 
-def _checksum(run: RunSummary) -> str | None:
-    """Say whether the checksum is that of the rows; None where no rows were read."""
-    verified = run.verified
+def _checksum(run: RunSummary) -> Iterator[Part]:
+    """Say whether the checksum is that of the rows; nothing where no rows were read."""
     is_right = run.actual is not None and run.declared == run.actual
-    if verified is not None and run.rows:
+    if run.verified is not None and run.rows:
         if run.declared is None:
-            return "no checksum to verify"
-        if verified.checksum is None:
-            return "checksum not verified"
-        is_right = verified.checksum
+            yield Part("no checksum to verify", None)
+            return
+        if run.verified.checksum is None:
+            yield Part("checksum not verified", None)
+            return
+        is_right = run.verified.checksum
         if not is_right:
-            return "checksum not ok"
-    return f"checksum ok ({run.algorithm}{COVERED[run.covers]})" if is_right else None
+            yield Part("checksum not ok", False)
+    if is_right:
+        yield Part(f"checksum ok ({run.algorithm}{COVERED[run.covers]})", True)
+
+
+def has_right_checksum(run: RunSummary) -> bool:
+    """Tell whether the checksum of a run was verified and is right."""
+    return any(part.is_ok for part in _checksum(run))
 
 
 def occurrences(finding: Finding) -> str:

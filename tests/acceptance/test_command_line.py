@@ -160,7 +160,7 @@ def test_a_signal_leaves_a_partial_report_and_nothing_beside_it(
     assert errors.startswith(b"evalstream: ")
     assert errors.count(b"\n") == 1
     assert set(os.listdir(here)) == before
-    assert "incomplete: 0 rows" in (here / "report").read_text()
+    assert "incomplete: <stdin>: 0 rows" in (here / "report").read_text()
     assert f"stopped by {number.name}" in (here / "report").read_text()
 
 

@@ -59,8 +59,8 @@ def test_a_row_goes_through_before_the_next_one_comes(
 def test_only_valid_rows_go_through(tmp_path: Path, jobs: str) -> None:
     code, out, said = filtered(MIXED, "--pass", "valid", "--jobs", jobs, folder=tmp_path)
     assert (code, out) == (1, GOOD)
-    assert "ES103 invalid-json: -:4: error" in said
-    assert "-: FAILED: 11 rows, 3 errors" in said
+    assert "ES103 invalid-json: <stdin>:4: error" in said
+    assert "FAILED: <stdin>: 11 rows, 3 errors" in said
 
 
 def test_everything_goes_through_byte_for_byte(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_row_behind_a_log_prefix_is_no_noise(tmp_path: Path) -> None:
 
 def test_copies_hold_no_noise_that_is_skipped(tmp_path: Path) -> None:
     noisy = LINES[0] + b"warming up\n" + b"".join(LINES[1:])
-    more = ("--skip-noise", "--tee", "copy.jsonl", "--pass", "all", "--ignore", "ES506")
+    more = ("--skip-noise", "--tee", "copy.jsonl", "--pass", "all", "--ignore", "ES506", "-v")
     code, out, said = filtered(noisy, *more, folder=tmp_path)
     assert (code, out, (tmp_path / "copy.jsonl").read_bytes()) == (0, GOOD, GOOD)
     assert "ES006 noise-skipped" in said
@@ -207,7 +207,7 @@ def test_sound_rows_that_were_stopped_do_not_pass(tmp_path: Path) -> None:
         process.terminate()
         assert process.wait(SECONDS) == 143
         assert process.stderr is not None
-        assert b"incomplete: 8 rows" in process.stderr.read()
+        assert b"incomplete: <stdin> with " in process.stderr.read()
 
 
 def test_a_stuck_reader_does_not_keep_the_filter_from_ending(tmp_path: Path) -> None:
@@ -285,7 +285,7 @@ def test_a_growing_file_is_followed_to_its_end(tmp_path: Path) -> None:
             with rows.open("ab") as file:
                 file.write(GOOD[start : start + 2000])
         out, errors = process.communicate(timeout=SECONDS)
-    assert (process.returncode, b"passed: 8 rows" in out) == (0, True)
+    assert (process.returncode, b": 8 rows, no findings" in out) == (0, True)
     assert b"rows=8" in errors
 
 

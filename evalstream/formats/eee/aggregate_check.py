@@ -149,4 +149,4 @@ def _most_specific(violations: list[PlacedViolation]) -> list[PlacedViolation]:
 
 def _order(placed: PlacedViolation) -> tuple[float, str, str]:
     line = float("inf") if placed.line is None else placed.line
-    return line, placed.violation.code, placed.violation.pointer or ""
+    return line, *placed.violation.order()

@@ -360,9 +360,7 @@ class RunCheck:
 
     def _speak(self, violations: FileViolations, collector: RowCollector) -> None:
         """Pass on the findings about whole files: the rows file first, then its aggregate."""
-        for violation in sorted(
-            violations.rows, key=lambda violation: (violation.code, violation.pointer or "")
-        ):
+        for violation in sorted(violations.rows, key=Violation.order):
             collector.note(violation)
         for placed in in_order(violations.aggregate):
             collector.note(placed.violation, self._aggregate_name, placed.line)

@@ -131,4 +131,4 @@ class ItemPass:
 
 def _order(placed: Placed) -> tuple[int, str, str]:
     line, violation = placed
-    return line, violation.code, violation.pointer or ""
+    return line, *violation.order()

@@ -223,14 +223,14 @@ def piped(data: bytes, *arguments: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("name", "code", "said"),
     [
-        ("infereval/evaluation.json", 0, "(infereval 1.0): incomplete: 2 items"),
-        ("infereval/benchmark.json", 0, "(infereval 1.0): passed"),
-        ("harpia/log.jsonl", 0, "(harpia): incomplete: 6 log lines"),
-        ("harpia/output.json", 0, "(harpia): incomplete"),
-        ("harpia/input.json", 0, "(harpia): incomplete"),
-        ("evalguard/thresholds/advice.json", 0, "(evalguard v1): incomplete: 1 document"),
-        ("run.jsonl", 0, "-: incomplete: 8 rows"),
-        ("aggregate.json", 0, "-: incomplete: an aggregate without rows"),
+        ("infereval/evaluation.json", 0, "incomplete: <stdin> (infereval 1.0): 2 items"),
+        ("infereval/benchmark.json", 0, "passed: <stdin> (infereval 1.0): "),
+        ("harpia/log.jsonl", 0, "incomplete: <stdin> (harpia): 6 log lines"),
+        ("harpia/output.json", 0, "incomplete: <stdin> (harpia): "),
+        ("harpia/input.json", 0, "incomplete: <stdin> (harpia): "),
+        ("evalguard/thresholds/advice.json", 0, "incomplete: <stdin> (evalguard v1): 1 document"),
+        ("run.jsonl", 0, "incomplete: <stdin>: 8 rows"),
+        ("aggregate.json", 0, "incomplete: <stdin>: an aggregate without rows"),
     ],
 )
 def test_standard_input_is_recognised(name: str, code: int, said: str) -> None:
@@ -258,7 +258,7 @@ def test_violations_on_standard_input_are_found(name: str, old: bytes, new: byte
 def test_an_array_of_rows_comes_on_standard_input() -> None:
     rows = list(map(json.loads, (EXAMPLES / "run.jsonl").read_bytes().splitlines()))
     code, text = piped(json.dumps(rows, indent=1).encode())
-    assert "-: FAILED: 8 rows" in text
+    assert "FAILED: <stdin>: 8 rows" in text
     assert "ES505" in text
     assert code == 1
 

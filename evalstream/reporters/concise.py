@@ -1,0 +1,74 @@
+"""One line for each finding, as editors and grep read it: `file:line: CODE message`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evalstream.model.finding import Finding
+from evalstream.model.report import Report
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.reporters.base import PLAIN, Sink, Style
+from evalstream.reporters.lines import LineWriter, Span, named
+from evalstream.reporters.listing import Listing
+from evalstream.reporters.run_lines import run_spans
+from evalstream.reporters.summary import occurrences, total_lines, vanished_lines
+
+PREFIX: Final = "evalstream: "
+"""What lines that are not findings begin with."""
+
+_COLOUR: Final = LazyPattern(rb"\x1b\[[\d;]*m")
+
+_BEGINNING: Final = LazyPattern(
+    rb"[^\n{\[][^\n]*?: [A-Z]{2,3}\d{3} |evalstream: +(?:[\d,]+ |passed|FAILED|incomplete)"
+)
+"""A finding, or a line about runs."""
+
+
+class ConciseReporter:
+    """Writes each finding as it comes; nothing is shortened, as programs read the lines."""
+
+    def __init__(self, output: Sink, style: Style = PLAIN) -> None:
+        # Lines are never wrapped.
+        self._lines = LineWriter(output, Style(colour=style.colour))
+        self._style, self._listing = style, Listing(style)
+
+    @staticmethod
+    def wrote(head: bytes) -> bool:
+        """Tell by its first bytes whether a file is such a report."""
+        return _BEGINNING.match(_COLOUR.sub(b"", head)) is not None
+
+    def finding(self, finding: Finding) -> None:
+        """Write one finding, unless it is only counted."""
+        if not self._listing.takes(finding):
+            return
+        line = "" if finding.line is None else f":{finding.line}"
+        pointer = f" ({finding.pointer})" if finding.pointer else ""
+        self._lines.write(
+            Span(named(finding.file), "file"),
+            Span(f"{line}: "),
+            Span(finding.code, finding.severity.label),
+            Span(f" {finding.message}"),
+            Span(f"{pointer}{occurrences(finding)}", "dim"),
+        )
+
+    def finish(self, report: Report) -> None:
+        """Write how many findings are not listed, each run, and the totals."""
+        if self._style.statistics:
+            for spans in self._listing.statistics(report):
+                self._say(*spans)
+        for run in report.runs:
+            self._say(*run_spans(run))
+        for line in (*total_lines(report), *vanished_lines(report)):
+            self._say(Span(line))
+        if self._style.quiet:
+            return
+        more = self._listing.more(report)
+        if more:
+            self._say(Span(more))
+        note = self._listing.note(report)
+        if note:
+            self._say(Span(note, "dim"))
+
+    def _say(self, *spans: Span) -> None:
+        """Write a line that is not a finding."""
+        self._lines.write(Span(PREFIX, "dim"), *spans)

@@ -1,0 +1,203 @@
+"""Lines for people: data made harmless, coloured, and wrapped to the width of a terminal."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Final, NamedTuple
+
+from evalstream.model.run import STDIN
+from evalstream.model.text import on_one_line
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.reporters.base import Sink, Style
+
+
+class Span(NamedTuple):
+    """A piece of a line, with the role that gives its colour; "" has none.
+
+    A span that is `one` stays on one line where it fits.
+    """
+
+    text: str
+    role: str = ""
+    one: bool = False
+
+
+COLOURS: Final = {
+    "error": "1;31",
+    "failed": "1;31",
+    "bad": "31",
+    "warning": "1;33",
+    "incomplete": "1;33",
+    "partial": "33",
+    "info": "1;36",
+    "passed": "1;32",
+    "code": "1",
+    "file": "36",
+    "fix": "2",
+    "dim": "2",
+}
+"""The parameters of the escape sequence (Select Graphic Rendition) of each role."""
+
+STANDARD_INPUT: Final = "<stdin>"
+"""How reports for people name standard input."""
+
+CONTINUED: Final = 2
+"""How much further than its first line the rest of a wrapped line is indented."""
+
+
+class LineWriter:
+    """Writes lines in a style; no character of the data reaches the output that does not print."""
+
+    def __init__(self, output: Sink, style: Style) -> None:
+        self._output, self.style = output, style
+        self._full: dict[str, str] = {}
+
+    def write(self, *spans: Span, indent: int = 0, wraps: bool = True) -> None:
+        """Write one line, indented by a number of spaces; on a terminal it may become several."""
+        shown = [span._replace(text=on_one_line(span.text)) for span in spans if span.text]
+        width = self.style.width
+        if width is not None and wraps and indent + columns(shown) > width:
+            first, *others = _wrapped(shown, width - indent, width - indent - CONTINUED)
+        else:
+            first, others = shown, []
+        self._output.write(f"{' ' * indent}{self._painted(first)}\n")
+        for line in others:
+            self._output.write(f"{' ' * (indent + CONTINUED)}{self._painted(line)}\n")
+
+    def blank(self) -> None:
+        """Write an empty line."""
+        self._output.write("\n")
+
+    def raw(self, text: str) -> None:
+        """Write text of several lines, such as a diff, without colours; its tabs remain."""
+        for line in text.removesuffix("\n").split("\n"):
+            shown = "\t".join(map(on_one_line, line.removesuffix("\r").split("\t")))
+            self._output.write(f"{shown}\n")
+
+    def fits(self, spans: list[Span], indent: int = 0) -> bool:
+        """Tell whether a line fits the width."""
+        return self.style.width is None or indent + columns(spans) <= self.style.width
+
+    def indented(self, spans: list[Span], indent: int) -> int:
+        """Return the indent with which a line fits the width, or the one wanted if none does."""
+        if self.style.width is None:
+            return indent
+        room = self.style.width - columns(spans)
+        return indent if room < 0 else min(indent, room)
+
+    def path(self, path: str, taken: int = 0) -> Span:
+        """Return a path as it is shown, shortened on a terminal where `taken` columns are in use.
+
+        Two paths never become the same text.
+        """
+        full = on_one_line(named(path))
+        if self.style.width is None:
+            return Span(full, "file")
+        short = shortened(full, self.style.width - taken)
+        return Span(short if self._full.setdefault(short, full) == full else full, "file")
+
+    def _painted(self, spans: list[Span]) -> str:
+        if not self.style.colour:
+            return "".join(span.text for span in spans)
+        painted = []
+        for role, same in groupby(spans, key=lambda span: span.role):
+            text = "".join(span.text for span in same)
+            painted.append(f"\x1b[{COLOURS[role]}m{text}\x1b[0m" if role else text)
+        return "".join(painted)
+
+
+def clauses(text: str, role: str = "") -> list[Span]:
+    """Return a text that is broken after commas where that is possible."""
+    *others, last = text.split(", ")
+    return [*(Span(f"{one}, ", role, one=True) for one in others), Span(last, role, one=True)]
+
+
+def named(path: str) -> str:
+    """Return a path as people know it: standard input has a name."""
+    return STANDARD_INPUT if path == STDIN else path
+
+
+def columns(spans: list[Span]) -> int:
+    """Return how many columns spans take on a terminal."""
+    return sum(_columns(span.text) for span in spans)
+
+
+def _columns(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    # Most texts are ASCII, and a small run needs no further module.
+    from unicodedata import combining, east_asian_width
+
+    return sum(
+        2 if east_asian_width(letter) in "WF" else 0 if combining(letter) else 1 for letter in text
+    )
+
+
+def shortened(path: str, room: int) -> str:
+    """Return a path in at most `room` columns if its end can be kept readable.
+
+    Leading folders are left out first, then the middle of the file name.
+    """
+    if _columns(path) <= room:
+        return path
+    parts = path.split("/")
+    for start in range(1, len(parts)):
+        short = "…/" + "/".join(parts[start:])
+        if _columns(short) <= room:
+            return short
+    name = parts[-1]
+    keep = room - (3 if len(parts) > 1 else 1)
+    if keep < 2 * SHORTEST or not name.isascii():
+        return path
+    tail = max(SHORTEST, keep - keep // 2)
+    cut = f"{name[: keep - tail]}…{name[-tail:]}"
+    return f"…/{cut}" if len(parts) > 1 else cut
+
+
+SHORTEST: Final = 8
+"""How much of both ends of a file name remains at least."""
+
+
+def _wrapped(spans: list[Span], first: int, other: int) -> list[list[Span]]:
+    """Break a line at spaces, and a word that is wider than a line anywhere."""
+    lines: list[list[Span]] = [[]]
+    room = first
+    for word in _words(spans):
+        pieces = [word] if columns(word) - _trailing(word) <= other else _letters(word)
+        for piece in pieces:
+            taken = columns(piece)
+            if lines[-1] and taken - _trailing(piece) > room:
+                lines.append([])
+                room = other
+            lines[-1] += piece
+            room -= taken
+    return [_without_last_spaces(line) for line in lines]
+
+
+def _without_last_spaces(line: list[Span]) -> list[Span]:
+    while line and not line[-1].text.strip(" "):
+        line = line[:-1]
+    return line and [*line[:-1], line[-1]._replace(text=line[-1].text.rstrip(" "))]
+
+
+def _letters(spans: list[Span]) -> list[list[Span]]:
+    return [[span._replace(text=letter)] for span in spans for letter in span.text]
+
+
+def _words(spans: list[Span]) -> list[list[Span]]:
+    """Split spans after each run of spaces; a word may consist of several spans."""
+    words: list[list[Span]] = [[]]
+    for span in spans:
+        for piece in [span.text] if span.one else _PIECE.findall(span.text):
+            words[-1].append(span._replace(text=piece))
+            if piece.endswith(" "):
+                words.append([])
+    return [word for word in words if word]
+
+
+_PIECE: Final = LazyPattern(r"[^ ]* +|[^ ]+")
+"""A word with the spaces after it."""
+
+
+def _trailing(word: list[Span]) -> int:
+    return len(word[-1].text) - len(word[-1].text.rstrip(" "))

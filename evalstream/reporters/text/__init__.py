@@ -1,0 +1,95 @@
+"""For people: findings grouped by rule, equal ones joined, then what became of each run."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evalstream.model.finding import Finding, FindingList
+from evalstream.model.report import Report
+from evalstream.parsing.lazy_regex import LazyPattern
+from evalstream.reporters.base import PLAIN, Sink, Style
+from evalstream.reporters.lines import LineWriter, Span
+from evalstream.reporters.listing import Listing
+from evalstream.reporters.run_lines import write_runs
+
+IN_MEMORY: Final = 1_000
+"""How many findings of each code are kept in memory: there are over a hundred codes."""
+
+_COLOUR: Final = LazyPattern(rb"\x1b\[[\d;]*m")
+
+_BEGINNING: Final = LazyPattern(
+    rb"\s*(?:[A-Z]{2,3}\d{3} [a-z0-9-]+(?: \(preview\))?:\s"
+    rb"|[\d,]+  [A-Z]{2,3}\d{3} +(?:error|warning|info)?  "
+    rb"|(?:passed|FAILED|incomplete|not checked)(?: \([^\n)]*\))?: "
+    rb"|[^\n]*: (?:passed|FAILED|incomplete|not checked)\b"
+    rb"|[\d,]+ runs? not looked at)"
+)
+"""The name of a rule, a line of statistics, a run, or runs that were not reached.
+
+In the first layout of this report the line of a run began with its name.
+"""
+
+
+class TextReporter:
+    """Keeps the findings by code and writes at the end."""
+
+    def __init__(self, output: Sink, style: Style = PLAIN) -> None:
+        self._output, self._style = output, style
+        self._listing = Listing(style)
+        self._groups: dict[str, FindingList] = {}
+
+    @staticmethod
+    def wrote(head: bytes) -> bool:
+        """Tell by its first bytes whether a file is such a report."""
+        return _BEGINNING.match(_COLOUR.sub(b"", head)) is not None
+
+    def finding(self, finding: Finding) -> None:
+        """Keep one finding in its group, unless it is only counted."""
+        if self._listing.takes(finding):
+            self._groups.setdefault(finding.code, FindingList(IN_MEMORY)).append(finding)
+
+    def finish(self, report: Report) -> None:
+        """Write the groups, the most severe first, then the runs."""
+        lines = LineWriter(self._output, self._style)
+        if self._groups:
+            from evalstream.reporters.text.group_lines import GroupLines
+
+            for code in self._listing.codes():
+                GroupLines(lines, self._listing, code, report).write(self._groups[code])
+        _finish(lines, self._listing, report)
+
+
+class LiveTextReporter:
+    """Writes each finding as it comes, and in the end what became of each run."""
+
+    def __init__(self, output: Sink, style: Style = PLAIN) -> None:
+        self._lines = LineWriter(output, style)
+        self._listing = Listing(style)
+
+    def finding(self, finding: Finding) -> None:
+        """Write one finding, its code before its place."""
+        if self._listing.takes(finding):
+            from evalstream.reporters.text.group_lines import write_alone
+
+            write_alone(self._lines, finding)
+
+    def finish(self, report: Report) -> None:
+        """Write how many findings came beyond the limit, and the runs."""
+        more = "" if self._lines.style.quiet else self._listing.more(report)
+        if more:
+            self._lines.write(Span(more))
+        _finish(self._lines, self._listing, report)
+
+
+def _finish(lines: LineWriter, listing: Listing, report: Report) -> None:
+    """Write what follows the findings."""
+    if lines.style.statistics:
+        for spans in listing.statistics(report):
+            lines.write(*spans)
+        if report.counts:
+            lines.blank()
+    write_runs(lines, report)
+    note = "" if lines.style.quiet else listing.note(report)
+    if note:
+        lines.blank()
+        lines.write(Span(note, "dim"))

@@ -1,0 +1,337 @@
+"""The text report: golden files on the shared reports, and properties of joined findings."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from report_fixture import (
+    CHECKSUM,
+    FINDINGS,
+    LONG_ROWS,
+    RULES,
+    SYNTAX,
+    TYPE,
+    Case,
+    cases,
+    failed_run,
+    finding,
+    render,
+    sound_run,
+)
+
+from evalstream.model.finding import Excerpt, Finding, Severity
+from evalstream.model.report import RunSummary
+from evalstream.reporters.base import PLAIN, Style
+from evalstream.reporters.lines import Span, columns
+from evalstream.reporters.text import LiveTextReporter, TextReporter
+
+GOLDEN = Path(__file__).parent / "golden"
+STYLES = {
+    "file": PLAIN,
+    "80": Style(width=80),
+    "colour": Style(width=160, colour=True, min_severity=Severity.INFO, statistics=True),
+    "quiet": Style(width=80, quiet=True, statistics=True),
+}
+EVERYTHING = Style(min_severity=Severity.INFO)
+SGR = re.compile(r"\x1b\[[\d;]*m")
+
+Compare = Callable[[Path, str], None]
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("name", list(cases()))
+def test_the_report_looks_as_promised(name: str, style: str, compare: Compare) -> None:
+    seen = render(TextReporter, cases()[name], STYLES[style])
+    compare(GOLDEN / f"text-{name}-{style}.txt", seen.replace("\x1b", "␛"))
+
+
+@pytest.mark.parametrize("name", list(cases()))
+def test_colours_change_nothing_else(name: str) -> None:
+    plain, coloured = (
+        render(TextReporter, cases()[name], Style(width=80, colour=colour))
+        for colour in (False, True)
+    )
+    assert SGR.sub("", coloured) == plain
+
+
+@pytest.mark.parametrize("width", [40, 80, 160])
+def test_lines_fit_the_terminal(width: int) -> None:
+    for name, case in cases().items():
+        for line in render(TextReporter, case, Style(width=width)).splitlines():
+            assert columns([Span(line)]) <= width, name
+
+
+def test_findings_come_one_by_one_where_rows_are_passed_on(compare: Compare) -> None:
+    style = Style(colour=True)
+    seen = render(LiveTextReporter, cases()["failed"], style)
+    compare(GOLDEN / "text-live.txt", seen.replace("\x1b", "␛"))
+    quiet = render(LiveTextReporter, cases()["failed"], Style(quiet=True))
+    assert "ES103" not in quiet
+    assert quiet.startswith("incomplete: nichts")
+
+
+def test_a_sound_run_is_one_line_with_its_verdict_first() -> None:
+    sound = RunSummary("run.jsonl", "aggregate.json", "eee", rows=1, verdict="passed")
+    sound.algorithm, sound.declared, sound.actual = "md5", "ab", "ab"
+    expected = "passed: run.jsonl with aggregate.json: 1 row, no findings; checksum ok (md5)\n"
+    assert render(TextReporter, Case([], [sound])) == expected
+
+
+def test_nothing_at_all_prints_nothing() -> None:
+    assert render(TextReporter, Case([], [])) == ""
+
+
+@pytest.mark.parametrize("position", range(len('{"é": 1,x}')))
+def test_the_caret_stands_under_its_letter(position: int) -> None:
+    text = '{"é": 1,x}'
+    case = Case([SYNTAX._replace(found=Excerpt(text, position))], [])
+    excerpt, caret = render(TextReporter, case).splitlines()[3:5]
+    assert caret.strip() == "^"
+    assert excerpt[caret.index("^")] == text[position]
+
+
+def test_the_most_severe_rules_come_first() -> None:
+    warning = TYPE._replace(code="ES101", severity=Severity.WARNING)
+    seen = render(TextReporter, Case([warning, CHECKSUM, SYNTAX], []))
+    heads = [line.split()[0] for line in seen.splitlines() if line.startswith("ES")]
+    assert heads == ["ES103", "ES501", "ES101"]
+
+
+def test_severities_are_told_apart_within_a_rule() -> None:
+    milder = TYPE._replace(severity=Severity.WARNING, line=9)
+    hidden = TYPE._replace(severity=Severity.INFO, line=10)
+    run = RunSummary("a", None, "eee", verdict="failed")
+    for severity in Severity:
+        run.count("ES202", severity, 1)
+    seen = render(TextReporter, Case([TYPE, milder, hidden], [run]))
+    assert seen.startswith("ES202 wrong-type: 1 error, 1 warning\n")
+    assert "line 3: error: /evaluation/score: " in seen
+    assert "line 9: warning: /evaluation/score: " in seen
+    assert seen.endswith("\n1 info not listed (-v lists it)\n")
+
+
+def test_infos_are_counted_and_not_listed() -> None:
+    case = Case(FINDINGS, [failed_run()])
+    assert "md5 finds accidents" not in render(TextReporter, case)
+    assert render(TextReporter, case).endswith("\n1 info not listed (-v lists it)\n")
+    listed = render(TextReporter, case, EVERYTHING)
+    assert "md5 finds accidents" in listed
+    assert "not listed (-v" not in listed
+    errors = render(TextReporter, case, Style(min_severity=Severity.ERROR))
+    assert errors.endswith("\n1,234 warnings and 1 info not listed (-v lists them)\n")
+
+
+def test_capped_infos_name_both_options() -> None:
+    run = RunSummary("a", None, "eee", verdict="passed")
+    run.count("ES301", Severity.INFO, 500)
+    info = finding("ES301", "not-one-terminal-answer", Severity.INFO, "two answers")
+    seen = render(TextReporter, Case([info], [run]))
+    assert seen.endswith("\n500 infos not listed (-v --max-findings 0 lists them)\n")
+
+
+def test_many_equal_findings_are_one_entry() -> None:
+    seen = render(TextReporter, cases()["many"])
+    heading, file, entry, fix = seen.splitlines()[:4]
+    assert heading == "ES204 null-for-absent: 10,000 errors"
+    assert file == f"  {LONG_ROWS}"
+    assert entry.startswith("  lines 1-2500: /interactions/*/tool_call_id: null in 0.2.0; ")
+    assert entry.endswith(" (10,000 findings)")
+    assert fix == "  fix: Leave the field out instead."
+
+
+def test_the_first_lines_are_named_and_the_others_counted() -> None:
+    lines = [3, 4, 5, 9, 20, 30, 40, 50, 51]
+    seen = render(TextReporter, Case([TYPE._replace(line=line) for line in lines], []))
+    assert "lines 3-5, 9, 20, 30, 40, … and 2 more: /evaluation/score: " in seen
+    assert "(9 findings)" in seen
+
+
+def test_a_file_that_comes_twice_counts_its_lines_twice() -> None:
+    found = [TYPE._replace(line=line) for line in (3, 4, 3, 4)]
+    seen = render(TextReporter, Case(found, []))
+    assert seen.count("lines 3-4: ") == 2
+
+
+def test_many_places_are_joined_piece_by_piece() -> None:
+    found = [TYPE._replace(file=f"{number}.jsonl") for number in range(2_500)]
+    seen = render(TextReporter, Case(found, []))
+    assert seen.count("ES202 wrong-type") == 1
+    assert [int(n.replace(",", "")) for n in re.findall(r"\(([\d,]+) findings in", seen)] == [
+        1000,
+        1000,
+        500,
+    ]
+    assert all(f"{number}.jsonl:3" in seen for number in range(2_500))
+
+
+def test_a_terminal_lists_some_files_unless_asked_for_all() -> None:
+    found = [TYPE._replace(file=f"{number}.jsonl") for number in range(25)]
+    seen = render(TextReporter, Case(found, []), Style(width=80))
+    assert "… and 15 more files with 15 findings (-v lists them)" in seen
+    for style in (PLAIN, Style(width=80, min_severity=Severity.INFO)):
+        assert "24.jsonl:3" in render(TextReporter, Case(found, []), style)
+
+
+def test_paths_are_shortened_on_a_terminal_alone() -> None:
+    long = f"{'folder/' * 30}name.jsonl"
+    case = Case([TYPE._replace(file=long)], [sound_run(long, f"{long}.json")])
+    assert long in render(TextReporter, case)
+    seen = render(TextReporter, case, Style(width=80))
+    assert long not in seen
+    assert "/folder/name.jsonl\n" in seen
+
+
+def test_two_paths_are_never_shortened_to_one_text() -> None:
+    files = [f"{one * 90}/run.jsonl" for one in "ab"]
+    found = [TYPE._replace(file=file) for file in files]
+    seen = render(TextReporter, Case(found, []), Style(width=60)).replace("\n      ", "")
+    assert "  …/run.jsonl:3" in seen
+    assert files[1] in seen
+
+
+def test_standard_input_has_a_name() -> None:
+    seen = render(TextReporter, cases()["several-formats"])
+    assert "  <stdin>\n" in seen
+    assert "incomplete: <stdin>: 3 rows" in seen
+
+
+@pytest.mark.parametrize("runs", [20, 21, 5_000])
+def test_many_passed_runs_are_one_line_on_a_terminal(runs: int) -> None:
+    case = Case([], [sound_run(f"{n}.jsonl", f"{n}.json") for n in range(runs)])
+    whole = render(TextReporter, case)
+    assert whole.count("\npassed: ") + whole.startswith("passed: ") == runs
+    seen = render(TextReporter, case, Style(width=300))
+    if runs == 20:
+        assert seen == whole
+    else:
+        assert len(seen.splitlines()) < 6
+        assert f"passed: {runs:,} runs (-v lists them): {8 * runs:,} rows, no findings\n" in seen
+        assert f"checksum ok in {runs:,} of {runs:,} runs" in seen
+        assert f"sample_hash ok in {8 * runs:,} of {8 * runs:,} rows" in seen
+    listed = render(TextReporter, case, Style(width=300, min_severity=Severity.INFO))
+    assert listed == whole
+
+
+def test_failed_runs_come_last() -> None:
+    case = Case([], [failed_run(), sound_run()])
+    verdicts = [line.split(":")[0] for line in render(TextReporter, case).splitlines()]
+    assert verdicts[0] == "passed"
+    assert "FAILED (without ES7,ES801)" in verdicts
+
+
+FORMER = """\
+ES103 invalid-json: 1
+  zwölf/run.jsonl:2: error: expecting value at column 9 (byte 9)
+"""
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        FORMER,
+        "ES302 attribution-unknown-turn: -:2: error: turn_idx is not 0\n",
+        "run.jsonl with aggregate.json: passed: 8 rows\n",
+        "run.jsonl: FAILED (without ES501): 8 rows, 1 error\n",
+        "\n3 runs not looked at: the verdict is partial\n",
+    ],
+)
+def test_reports_of_former_layouts_are_recognised(head: str) -> None:
+    assert TextReporter.wrote(head.encode())
+
+
+@pytest.mark.parametrize("style", STYLES.values())
+@pytest.mark.parametrize("name", [name for name in cases() if name != "nothing"])
+def test_reports_of_any_style_are_recognised(name: str, style: Style) -> None:
+    assert TextReporter.wrote(render(TextReporter, cases()[name], style).encode())
+    assert TextReporter.wrote(render(LiveTextReporter, cases()[name], style).encode())
+
+
+@pytest.mark.parametrize("head", [b"", b"{}\n", b"passed\n", b"\x1b[31mred\x1b[0m", b"ES1: text"])
+def test_other_files_are_not_recognised(head: bytes) -> None:
+    assert not TextReporter.wrote(head)
+
+
+ANY_TEXT = st.text(
+    st.characters(categories=["Cc", "Cf", "Zl", "Zp", "L", "P", "Zs"])
+    | st.sampled_from("\x1b[\n\r"),
+    max_size=30,
+)
+ANY_FINDING = st.builds(
+    Finding,
+    code=st.sampled_from(["ES202", "ES204", "ES301"]),
+    name=st.just("wrong-type"),
+    severity=st.sampled_from(list(Severity)),
+    file=ANY_TEXT,
+    line=st.none() | st.integers(1, 30),
+    offset=st.none(),
+    pointer=st.none()
+    | ANY_TEXT.map(lambda text: f"/{text}")
+    | st.just("/a/3/b")
+    | st.just("/a/4/b"),
+    keyword=st.none(),
+    message=ANY_TEXT | st.just("same"),
+    expected=st.none() | ANY_TEXT,
+    found=st.none() | ANY_TEXT | st.builds(Excerpt, ANY_TEXT, st.integers(0, 30)),
+    sample_id=st.none() | ANY_TEXT,
+    count=st.none() | st.integers(1, 3),
+)
+ANY_STYLE = st.builds(
+    Style,
+    width=st.none() | st.integers(20, 120),
+    colour=st.booleans(),
+    min_severity=st.sampled_from(list(Severity)),
+    statistics=st.booleans(),
+)
+
+
+def run_of(findings: list[Finding], name: str = "a", beyond: int = 0) -> RunSummary:
+    """Return a run that counts findings, and some of a code that are not shown."""
+    run = RunSummary(name, name, "eee", verdict="failed", incomplete_reason=name)
+    for one in findings:
+        run.count(one.code, one.severity, one.occurrences)
+    if beyond and findings:
+        run.count(findings[0].code, findings[0].severity, beyond)
+    return run
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(ANY_FINDING, max_size=12), ANY_STYLE, ANY_TEXT, st.booleans())
+def test_no_control_character_of_the_data_reaches_the_output(
+    findings: list[Finding], style: Style, name: str, live: bool
+) -> None:
+    reporter = LiveTextReporter if live else TextReporter
+    seen = render(reporter, Case(findings, [run_of(findings, name)]), style)
+    rest = SGR.sub("", seen) if style.colour else seen
+    assert all(letter.isprintable() or letter == "\n" for letter in rest)
+    if style.colour:
+        assert seen.count("\x1b") == len(SGR.findall(seen))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(ANY_FINDING, max_size=30), ANY_STYLE, st.integers(0, 50))
+def test_every_finding_is_listed_or_counted_once(
+    findings: list[Finding], style: Style, beyond: int
+) -> None:
+    plain = Style(min_severity=style.min_severity)
+    case = Case(findings, [run_of(findings, beyond=beyond)])
+    seen = render(TextReporter, case, plain)
+    listed = sum(
+        int(number.replace(",", ""))
+        for line in re.findall(r"^ES\d+ wrong-type: (.*)$", seen, re.MULTILINE)
+        for number in re.findall(r"([\d,]+) (?:errors?|warnings?|infos?|findings?)", line)
+    )
+    note = re.search(r"\n\n([^\n]*) not listed \(-v.*\)\n\Z", seen)
+    hidden = (
+        sum(int(number.replace(",", "")) for number in re.findall(r"[\d,]+", note[1]))
+        if note
+        else 0
+    )
+    assert listed + hidden == case.report().total
+
+
+def test_the_texts_of_rules_are_those_of_the_report() -> None:
+    seen = render(TextReporter, Case([TYPE], [failed_run()]))
+    assert f"  fix: {RULES['ES202'].fix}\n" in seen
