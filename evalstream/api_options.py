@@ -10,6 +10,7 @@ from evalstream.formats.registry import NAMES as FORMATS
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.options import OPTIONS, ROUTING_OPTIONS, Options, RowRouting
+from evalstream.model.suggestions import unknown
 from evalstream.parsing import json
 from evalstream.parsing.json_schema import ENGINES, compile_schema
 from evalstream.parsing.linear_regex import linear_search
@@ -70,9 +71,8 @@ def checked_options(options: Options) -> Options:
     for name in AT_LEAST_ONE:
         if _value(options, name) < 1:
             raise UsageError(f"{_flag(name)} must be at least 1")
-    CATALOGUE.check_prefixes(options)
     _check_routing(options.routing)
-    return _with_pattern(_with_schema(options))
+    return _with_pattern(_with_schema(_with_codes(options)))
 
 
 def _value(options: Options, name: str) -> Any:
@@ -86,7 +86,7 @@ def _flag(name: str) -> str:
 def _refuse_unknown(name: str, value: str | None, choices: Sequence[str]) -> None:
     if value is not None and value not in choices:
         noun = NOUNS.get(name, name)
-        raise UsageError(f"unknown {noun} {value!r}; known are: {', '.join(choices)}")
+        raise UsageError(unknown(noun, value, choices))
 
 
 def _check_dask(options: Options) -> None:
@@ -103,8 +103,21 @@ def _check_routing(routing: RowRouting) -> None:
     for name in ("expect_rows", "expect_samples"):
         if (getattr(routing, name) or 0) < 0:
             raise UsageError(f"{_flag(name)} must not be negative")
+    if routing.file_path is not None and routing.seal_to is None:
+        raise UsageError("--file-path requires --seal-to, which names the aggregate to seal")
     if routing.idle_timeout <= 0:
         raise UsageError("--idle-timeout must be more than 0 seconds")
+
+
+def _with_codes(options: Options) -> Options:
+    """Replace the names of rules by their codes. Raises UsageError if no rule is left."""
+    if not options.select and not options.ignore:
+        return options
+    select, ignore = CATALOGUE.coded(options.select), CATALOGUE.coded(options.ignore)
+    coded = replace(options, select=select, ignore=ignore)
+    if not CATALOGUE.selection(coded).enabled:
+        raise UsageError("--ignore leaves no rule to check; ignore fewer or select others")
+    return coded
 
 
 def _with_pattern(options: Options) -> Options:

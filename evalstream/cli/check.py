@@ -13,6 +13,7 @@ from evalstream.api import check as run_check
 from evalstream.cli.command import command
 from evalstream.cli.options import Inputs, ShowProgress
 from evalstream.cli.output import Target, report_of
+from evalstream.cli.terminal import announce_terminal
 from evalstream.io.overwriting import is_same_file
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
@@ -26,7 +27,14 @@ PART_FORMAT: Final = "jsonl"
 """The only report format that goes with --shard, though it changes nothing."""
 
 
-@command(lambda option: option.checks, reports=True)
+EXAMPLES: Final = (
+    "evalstream check run.jsonl --aggregate aggregate.json",
+    "evalstream check results/ --format json --output report.json",
+    "cat run.jsonl | evalstream check - --aggregate aggregate.json",
+)
+
+
+@command(lambda option: option.checks, reports=True, examples=EXAMPLES)
 def check(
     *,
     options: Options,
@@ -86,6 +94,12 @@ def check(
     Exit codes: 0 no finding that fails, 1 findings, 2 wrong usage, 3 something could not be
     checked.
     """
+    if not inputs and files_from is None:
+        from evalstream.cli.help import how_to_begin
+
+        raise how_to_begin("no input given; for example:", EXAMPLES, "evalstream check")
+    announce_terminal("rows", *(inputs or []))
+    announce_terminal("names of inputs", files_from)
     schema_file = options.schema
     routing = replace(options.routing, force=force and options.routing.seal_to is not None)
     schema = None if schema_file is None else _schema_text(schema_file)

@@ -1,4 +1,4 @@
-"""Commands as data: their arguments and options, which typer and the plain reader both read.
+"""Commands as data: what the readers of command lines, help, completion and the reference read.
 
 An option of a check is declared once, as a field of `model/options.py`.
 """
@@ -6,9 +6,11 @@ An option of a check is declared once, as a field of `model/options.py`.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from evalstream.api_options import options_from
+from evalstream.api_options import CHOICES, options_from
+from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import OPTIONS, Option, OptionText
+from evalstream.model.suggestions import unknown
 from evalstream.reporters.options import REPORT_OPTIONS, ReportOptions
 
 FORMER: Final = "former_"
@@ -19,10 +21,11 @@ REQUIRED: Final = ...
 
 
 class ArgumentText(NamedTuple):
-    """What help says of an argument."""
+    """What help says of an argument; `choices` are the values that are allowed, if it has some."""
 
     metavar: str
     help: str
+    choices: tuple[str, ...] = ()
 
 
 class Argument(NamedTuple):
@@ -47,27 +50,30 @@ SWITCHES: Final = (bool, bool | None)
 class Command(NamedTuple):
     """A command: a function that takes the values of its arguments and options by name.
 
-    It takes the values of `shared`, the options of a check, as one options object, `options`, and
+    `name` is what follows `evalstream`, such as `schema show`; the function's docstring is the
+    description of the command, and `examples` are command lines. The function takes the values of `shared`, the options of a check, as one options object, `options`, and
     those of `reporting`, the options of a report, as another, `reporting`.
     """
 
+    name: str
     function: Callable[..., None]
     arguments: tuple[Argument, ...]
     own: tuple[Option, ...]
     shared: tuple[Option, ...]
     reporting: tuple[Option, ...] = ()
+    examples: tuple[str, ...] = ()
 
     @property
     def options(self) -> tuple[Option, ...]:
-        """All options, in the order of the help."""
-        return (*self.own, *self.shared, *self.reporting)
+        """All options."""
+        return (*self.reporting, *self.own, *self.shared)
 
     def run(self, given: Mapping[str, Any]) -> None:
         """Run the command with the values that were read, by the names of the parameters.
 
         Those of former names are optional.
         """
-        own = {one.name: given[one.name] for one in self.arguments}
+        own = {one.name: _chosen(one, given[one.name]) for one in self.arguments}
         own |= {one.name: _given(one, given) for one in self.own}
         if self.shared:
             # `schema` is the name of a file here; the command reads it.
@@ -78,22 +84,28 @@ class Command(NamedTuple):
 
 
 def command(
-    wanted: Callable[[OptionText], bool] = lambda _: False, *, reports: bool = False
+    wanted: Callable[[OptionText], bool] = lambda _: False,
+    *,
+    reports: bool = False,
+    examples: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., None]], Command]:
     """Make a command of a function; it takes the wanted options of a check as one object.
 
-    If it `reports`, it takes the options of a report as another.
+    The name of the command is that of the function, with spaces for underscores. If it `reports`,
+    it takes the options of a report as another object.
     Its other parameters are keywords, annotated with an ArgumentText or an OptionText.
     """
 
     def decorate(function: Callable[..., None]) -> Command:
         own = tuple(_parameters(function))
         return Command(
+            function.__name__.replace("_", " "),
             function,
             tuple(one for one in own if isinstance(one, Argument)),
             tuple(one for one in own if isinstance(one, Option)),
             tuple(one for one in OPTIONS.values() if wanted(one.text)),
             tuple(REPORT_OPTIONS.values()) if reports else (),
+            examples,
         )
 
     return decorate
@@ -108,6 +120,24 @@ def flags_of(option: Option) -> tuple[str, ...]:
     return (f"--{flag}/--no-{flag}" if is_either else f"--{flag}",)
 
 
+def flag_of(option: Option) -> str:
+    """Return the long flag of an option, as messages name it."""
+    return next(flag for flag in flags_of(option) if flag.startswith("--")).partition("/")[0]
+
+
+def choices_of(one: Argument | Option) -> tuple[str, ...]:
+    """Return the values that an argument or option allows, () if these are not listed."""
+    return one.text.choices or tuple(CHOICES.get(one.name, ()) if isinstance(one, Option) else ())
+
+
+def initial_of(option: Option) -> Any:
+    """Return the value of an option before a command line is read.
+
+    That of an option with former names is None, as each of its names may be given.
+    """
+    return None if option.text.former else default_of(option)
+
+
 def default_of(option: Option) -> Any:
     """Return the default of an option as the command line writes it."""
     if isinstance(option.default, Severity):
@@ -117,7 +147,7 @@ def default_of(option: Option) -> Any:
     return None if option.default == () else option.default
 
 
-def codes_of(given: list[str] | None) -> tuple[str, ...]:
+def codes_of(given: Iterable[str] | None) -> tuple[str, ...]:
     """Return the codes, separated by commas."""
     return tuple(code.strip() for text in given or () for code in text.split(",") if code.strip())
 
@@ -132,9 +162,28 @@ def _parameters(function: Callable[..., None]) -> Iterator[Argument | Option]:
 
 
 def _given(option: Option, given: Mapping[str, Any]) -> Any:
-    """Return the value that was read for an option, under its name or a former one."""
-    former = given.get(FORMER + option.name)
-    return given[option.name] if former is None else former
+    """Return the value that was read for an option, under its name or a former one.
+
+    Raises UsageError if the two differ, and for a value that is not allowed.
+    """
+    usual, former = given[option.name], given.get(FORMER + option.name)
+    if option.text.former and usual is None:
+        usual = default_of(option) if former is None else former
+    elif former not in (None, usual):
+        raise UsageError(
+            f"{flag_of(option)} {usual} and {option.text.former[0]} {former} contradict each "
+            f"other; {option.text.former[0]} is a former name of {flag_of(option)}"
+        )
+    chosen = _chosen(option, usual)
+    return tuple(chosen or ()) if option.type == tuple[str, ...] else chosen
+
+
+def _chosen(one: Argument | Option, value: Any) -> Any:
+    """Return a value that is allowed. Raises UsageError for another."""
+    if one.text.choices and value is not None and value not in one.text.choices:
+        name = flag_of(one) if isinstance(one, Option) else one.text.metavar
+        raise UsageError(f"{name}: {unknown('value', value, one.text.choices)}")
+    return value
 
 
 def _values(some: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,19 +1,18 @@
 """The command `formats`."""
 
-import typer
+import sys
 
-from evalstream.cli.app import command_group
+from evalstream.cli.command import command
 from evalstream.cli.program import guarded
 from evalstream.formats.registry import FORMATS
 
-commands = command_group()
 
-
-@commands.command()
+@command(examples=("evalstream formats",))
 def formats() -> None:
     """List the known formats with their versions and documents."""
     with guarded():
         for name, one in FORMATS.items():
-            typer.echo(f"{name:12}{one.title}")
+            sys.stdout.write(f"{name:12}{one.title}\n")
             for version, documents in one.versions.items():
-                typer.echo(f"  {version:12}{', '.join(documents)}")
+                sys.stdout.write(f"  {version:12}{', '.join(documents)}\n")
+        sys.stdout.flush()

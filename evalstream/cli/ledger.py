@@ -2,47 +2,48 @@
 
 from typing import Annotated
 
-import typer
-
 from evalstream.batch.ledger.entries import DAMAGED, entries
 from evalstream.batch.ledger.export import FORMS, export, wrote
-from evalstream.cli.app import command_group
-from evalstream.cli.command import codes_of
+from evalstream.cli.command import ArgumentText, codes_of, command
+from evalstream.cli.options import ForceReport
 from evalstream.cli.program import guarded
 from evalstream.cli.replaceable import refuse_foreign
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDOUT, journaled, refuse_overwriting
+from evalstream.model.options import Group, OptionText
 from evalstream.model.report import VERDICTS
 
-commands = command_group()
 
-
-@commands.command()
+@command(
+    examples=(
+        "evalstream ledger runs.ledger --verdict failed",
+        "evalstream ledger runs.ledger --code ES4,checksum-mismatch --format csv",
+    )
+)
 def ledger(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="The ledger of earlier checks.")],
+    *,
+    file: Annotated[str, ArgumentText("FILE", "The ledger of earlier checks.")],
     verdict: Annotated[
-        str | None,
-        typer.Option(help=f"Only runs with this verdict: {', '.join((*VERDICTS, DAMAGED))}."),
+        str | None, OptionText("Only runs with this verdict.", choices=(*VERDICTS, DAMAGED))
     ] = None,
     code: Annotated[
-        list[str] | None,
-        typer.Option(metavar="CODES", help="Only runs with such findings, by code or prefix."),
-    ] = None,
+        tuple[str, ...],
+        OptionText("Only runs with such findings, by code, prefix or name.", metavar="CODES"),
+    ] = (),
     under: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="Only runs in or below this folder.")
+        str | None, OptionText("Only runs in or below this folder or URL.", metavar="FOLDER")
     ] = None,
     form: Annotated[
-        str, typer.Option("--format", "-f", help=f"Output format: {', '.join(FORMS)}.")
+        str,
+        OptionText("Output format.", Group.REPORT, choices=tuple(FORMS), flags=("--format", "-f")),
     ] = "text",
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Write to this file, complete or not at all."
+        OptionText(
+            "Write to this file, complete or not at all.", Group.REPORT, "FILE", ("--output", "-o")
         ),
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace an output file that evalstream did not write.")
-    ] = False,
+    force: ForceReport = False,
 ) -> None:
     """List the runs that a ledger remembers, filtered or all, or export them as a table."""
     refuse_overwriting([STDOUT if output is None else output], journaled(file))

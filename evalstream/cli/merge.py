@@ -11,7 +11,9 @@ from evalstream.model.options import Options
 from evalstream.reporters.options import ReportOptions
 
 
-@command(reports=True)
+@command(
+    reports=True, examples=("evalstream merge parts/*.jsonl --format json --output report.json",)
+)
 def merge(
     *,
     reporting: ReportOptions,

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from evalstream.cli.command import ArgumentText
 from evalstream.model.options import Group, OptionText
+from evalstream.reporters.options import REPORT_OPTIONS
 
 Inputs = Annotated[
     list[str] | None,
@@ -22,3 +23,4 @@ ForceReport = Annotated[
 ShowProgress = Annotated[
     bool | None, OptionText("Show a progress bar on stderr (default: on a terminal).", Group.REPORT)
 ]
+Color = Annotated[str, REPORT_OPTIONS["color"].text]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from evalstream.cli.command import FORMER, MANY, REQUIRED, SWITCHES, Command, default_of, flags_of
+from evalstream.cli.command import FORMER, MANY, REQUIRED, SWITCHES, Command, flags_of, initial_of
 from evalstream.model.options import Option
 
 STDIN: Final = "-"
@@ -32,7 +32,7 @@ def read_plain(command: Command, given: Sequence[str]) -> dict[str, Any] | None:
     `given` is what follows the name of the command.
     """
     flags = _flags(command.options)
-    values: dict[str, Any] = {one.name: default_of(one) for one in command.options}
+    values: dict[str, Any] = {one.name: initial_of(one) for one in command.options}
     named: list[str] = []
     rest = iter(given)
     for text in rest:
@@ -71,6 +71,8 @@ def _read_option(
     elif text.startswith("--"):
         name, _, given = text.partition("=")
         flag = flags.get(name)
+    else:
+        flag, given = flags.get(text[:2]), text[2:]
     if flag is None or flag.switch is not None or (given != STDIN and given[:1] in ("", "-")):
         return False
     return _set_value(flag, given, values)

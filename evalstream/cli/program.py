@@ -16,18 +16,28 @@ from evalstream.model.errors import CannotCheck, CannotWrite, UsageError
 from evalstream.model.exit_codes import PIPE_CLOSED, ExitCode, of_signal
 from evalstream.model.signals import STOPPING, Stopped
 
-DECLARED: Final = ("check", "seal", "merge", "report", "salvage")
-"""The commands that are data, in the modules of the same names."""
-
-COMPLETING: Final = "_COMPLETE"
-"""The end of the variable with which a shell asks for completions."""
+COMMANDS: Final = (
+    "check",
+    "seal",
+    "merge",
+    "report",
+    "rules",
+    "explain",
+    "formats",
+    "schema list",
+    "schema show",
+    "ledger",
+    "salvage",
+    "completion",
+)
+"""The commands in the order of the help; each is in the module named after its first word."""
 
 COLLECT_AFTER: Final = 20_000
 """How many new containers start a garbage collection: checks leave few cycles behind."""
 
 
 class _PipeClosed(BaseException):
-    """The reader of the output is gone; typer would handle a BrokenPipeError itself."""
+    """The reader of the output is gone."""
 
 
 def main() -> NoReturn:
@@ -59,32 +69,34 @@ def main() -> NoReturn:
 
 
 def _run(given: Sequence[str]) -> None:
-    """Run a plain command line at once, and any other through typer."""
-    if given and given[0] in DECLARED and not any(map(_is_completing, os.environ)):
-        command = declared(given[0])
-        values = read_plain(command, given[1:])
+    """Run a plain command line at once; any other needs more modules."""
+    name = named_command(given)
+    if name is not None:
+        command = declared(name)
+        values = read_plain(command, given[len(name.split()) :])
         if values is not None:
             command.run(values)
             return
-    # Loading typer takes 0.03 s, from version 0.29 on 0.1 s more.
-    from evalstream.cli.app import app
+    from evalstream.cli.other_lines import run_other
 
-    app(standalone_mode=True)
+    run_other(given)
+
+
+def named_command(given: Sequence[str]) -> str | None:
+    """Return the name of the command that a command line begins with, or None."""
+    return next((name for name in (*given[:1], " ".join(given[:2])) if name in COMMANDS), None)
 
 
 def declared(name: str) -> Command:
-    """Return a command that is data; its module is imported."""
-    command: Command = getattr(import_module(f"evalstream.cli.{name}"), name)
+    """Return a command by name; its module is imported."""
+    module = import_module(f"evalstream.cli.{name.partition(' ')[0]}")
+    command: Command = getattr(module, name.replace(" ", "_"))
     return command
-
-
-def _is_completing(variable: str) -> bool:
-    return variable.endswith(COMPLETING)
 
 
 @contextlib.contextmanager
 def guarded() -> Iterator[None]:
-    """Let a closed pipe through typer, which would handle it itself."""
+    """End the program quietly where the reader of its output is gone."""
     try:
         yield
     except BrokenPipeError as error:

@@ -1,28 +1,47 @@
 """The command `rules`."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
-import typer
-
-from evalstream.cli.app import command_group
-from evalstream.cli.program import guarded
+from evalstream.cli.command import ArgumentText, command
+from evalstream.cli.options import Color
+from evalstream.cli.rule_texts import FORMS, write_rules
 from evalstream.formats.registry import CATALOGUE
-from evalstream.model.errors import UsageError
+from evalstream.model.options import OptionText
+from evalstream.rules.base import Rule
 
-commands = command_group()
+CODES: Final = "Codes, beginnings of codes, or names."
+
+Form = Annotated[
+    str, OptionText("How the rules are written.", choices=FORMS, flags=("--format", "-f"))
+]
 
 
-@commands.command()
+@command(
+    examples=(
+        "evalstream rules",
+        "evalstream rules ES4 ES5",
+        "evalstream rules sample-hash-mismatch",
+        "evalstream rules --format json",
+    )
+)
 def rules(
-    code: Annotated[
-        str | None, typer.Argument(help="A code, the beginning of codes, or a name.")
-    ] = None,
+    *,
+    codes: Annotated[list[str] | None, ArgumentText("CODES", CODES)] = None,
+    form: Form = "text",
+    color: Color = "auto",
 ) -> None:
-    """List the rules, or explain one."""
-    matching = CATALOGUE.find(code) if code else list(CATALOGUE.values())
-    if not matching:
-        raise UsageError(f"no rule has the code or the name {code!r}; see: evalstream rules")
-    with guarded():
-        for rule in matching:
-            line = f"{rule.code}  {rule.severity.label:8}{rule.name:30}{rule.summary}"
-            typer.echo(rule.explained() if code and len(matching) == 1 else line)
+    """List the rules, or explain those that are named one by one.
+
+    Without CODES all rules are listed. Rules are explained if each of CODES stands for one rule.
+    """
+    if not codes:
+        write_rules(list(CATALOGUE.values()), form, color, in_full=False)
+        return
+    found = [CATALOGUE.known(text) for text in codes]
+    write_rules(chosen(found), form, color, in_full=all(len(some) == 1 for some in found))
+
+
+def chosen(found: list[list[Rule]]) -> list[Rule]:
+    """Return the rules, each once, in the order of their codes."""
+    by_code = {rule.code: rule for some in found for rule in some}
+    return [rule for _, rule in sorted(by_code.items())]

@@ -6,13 +6,17 @@ from typing import Annotated
 from evalstream.cli.command import command
 from evalstream.cli.options import Rows
 from evalstream.cli.program import guarded
+from evalstream.cli.terminal import announce_terminal
 from evalstream.engine.salvage import REST, salvage_lines
 from evalstream.engine.salvage import salvage as salvage_rows
 from evalstream.io.overwriting import STDOUT, refuse_overwriting
 from evalstream.model.options import OPTIONS, Options, OptionText
 
 
-@command(lambda option: option is OPTIONS["max_line_bytes"].text)
+@command(
+    lambda option: option is OPTIONS["max_line_bytes"].text,
+    examples=("evalstream salvage torn.jsonl --to whole.jsonl",),
+)
 def salvage(
     *,
     options: Options,
@@ -32,6 +36,7 @@ def salvage(
     The input is never changed. Exit codes: 0 nothing was lost, 1 something was lost, 3 the file
     could not be read to its end.
     """
+    announce_terminal("rows", rows)
     refuse_overwriting([STDOUT], [rows])
     with guarded():
         saved = salvage_rows(rows, to, rest, max_line_bytes=options.max_line_bytes)

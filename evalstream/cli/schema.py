@@ -1,39 +1,40 @@
-"""The command `schema`, with `list` and `show`."""
+"""The commands `schema list` and `schema show`."""
 
 import sys
 from typing import Annotated
 
-import typer
-
-from evalstream.cli.app import command_group
+from evalstream.cli.command import ArgumentText, command
 from evalstream.cli.program import guarded
 from evalstream.model.errors import UsageError
+from evalstream.model.suggestions import unknown
 from evalstream.parsing.schema_files import report_schemas, schema_documents, schema_text
 
-commands = command_group()
-schemas = typer.Typer(
-    help="Show the JSON Schemas that files are checked against.", no_args_is_help=True
-)
-commands.add_typer(schemas, name="schema")
+
+def schema_names() -> tuple[str, ...]:
+    """Return the names of all schemas: those of files that are checked, then those of output."""
+    return (*schema_documents(), *report_schemas())
 
 
-@schemas.command("list")
-def list_schemas() -> None:
-    """List the names of the schemas."""
-    with guarded():
-        for name in (*schema_documents(), *report_schemas()):
-            typer.echo(name)
+@command(examples=("evalstream schema list",))
+def schema_list() -> None:
+    """List the JSON Schemas that files are checked against, and those of reports."""
+    _write("".join(f"{name}\n" for name in schema_names()))
 
 
-@schemas.command("show")
-def show_schema(
-    name: Annotated[
-        str, typer.Argument(help="The name of a schema, such as eee/0.2.0/instance or report.")
+@command(examples=("evalstream schema show eee/0.2.0/instance", "evalstream schema show report"))
+def schema_show(
+    *,
+    schema_name: Annotated[
+        str, ArgumentText("SCHEMA", "The name of a schema, such as eee/0.2.0/instance or report.")
     ],
 ) -> None:
     """Print a schema."""
-    known = (*schema_documents(), *report_schemas())
-    if name not in known:
-        raise UsageError(f"no schema {name!r}; known are: {', '.join(known)}")
+    if schema_name not in schema_names():
+        raise UsageError(unknown("schema", schema_name, schema_names()))
+    _write(schema_text(schema_name))
+
+
+def _write(text: str) -> None:
     with guarded():
-        sys.stdout.write(schema_text(name))
+        sys.stdout.write(text)
+        sys.stdout.flush()

@@ -8,12 +8,20 @@ from evalstream.api import check as run_check
 from evalstream.cli.command import command
 from evalstream.cli.options import Rows, ShowProgress
 from evalstream.cli.output import Target, report_of
+from evalstream.cli.terminal import announce_terminal
 from evalstream.model.data_class import replace
 from evalstream.model.options import OPTIONS, Group, Options, OptionText
 from evalstream.reporters.options import ReportOptions
 
 
-@command(lambda option: option.seals and option is not OPTIONS["force"].text, reports=True)
+@command(
+    lambda option: option.seals and option is not OPTIONS["force"].text,
+    reports=True,
+    examples=(
+        "evalstream seal run.jsonl --aggregate aggregate.json",
+        "evalstream seal run.jsonl --aggregate aggregate.json --dry-run",
+    ),
+)
 def seal(
     *,
     options: Options,
@@ -38,6 +46,7 @@ def seal(
     is replaced completely or not at all. Exit codes are those of check; without a seal the exit
     code is never 0.
     """
+    announce_terminal("rows", rows)
     routing = replace(options.routing, seal_to=aggregate, force=force)
     options = replace(options, routing=routing)
     target = Target(reporting, force=force)

@@ -1,73 +1,99 @@
-"""Commands for typer, made from the same data that the plain reader reads."""
+"""Read command lines with typer, from the same data that the plain reader reads."""
 
-from collections.abc import Callable, Iterator
-from enum import Enum
+from collections.abc import Callable, Iterator, Sequence
 from inspect import Parameter, Signature
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
-from evalstream.api_options import CHOICES
-from evalstream.cli.command import FORMER, REQUIRED, Argument, Command, default_of, flags_of
-from evalstream.cli.help import GroupedCommand
+from evalstream.cli.command import (
+    FORMER,
+    MANY,
+    REQUIRED,
+    SEVERITIES,
+    Argument,
+    Command,
+    flags_of,
+    initial_of,
+)
+from evalstream.cli.help import command_help
+from evalstream.cli.mistakes import message_of
+from evalstream.model.errors import UsageError
 from evalstream.model.options import Option
 
-
-def typer_app(command: Command) -> typer.Typer:
-    """Return an app for one command."""
-    app = typer.Typer(rich_markup_mode=None)
-    app.command(cls=GroupedCommand)(_function(command))
-    return app
+HELP_FLAGS = ["--help", "-h"]
 
 
-def _function(command: Command) -> Callable[..., None]:
+def read_by_typer(command: Command, given: Sequence[str]) -> dict[str, Any] | None:
+    """Return the values of a command line by parameter, or None if it asked for help.
+
+    The help is then on standard output. Raises UsageError for a line with a mistake.
+    """
+    lines: list[dict[str, Any]] = []
+
+    class Described(TyperCommand):
+        """The command, with the help of its data."""
+
+        def get_help(self, ctx: Any) -> str:
+            del ctx
+            return command_help(command)
+
+    app = typer.Typer(
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": HELP_FLAGS},
+    )
+    app.command(cls=Described)(_function(command, lines.append))
+    try:
+        app(list(given), prog_name=f"evalstream {command.name}", standalone_mode=False)
+    except Exception as error:
+        message = message_of(error, command)
+        if message is None:
+            raise
+        raise UsageError(message) from error
+    return lines[0] if lines else None
+
+
+def _function(command: Command, read: Callable[[dict[str, Any]], None]) -> Callable[..., None]:
     """Return a function whose signature tells typer the parameters of a command."""
 
     def run(**given: Any) -> None:
-        command.run({name: _plain(value) for name, value in given.items()})
+        read(given)
 
-    run.__name__, run.__doc__ = command.function.__name__, command.function.__doc__
     arguments = map(_argument, command.arguments)
     options = (parameter for one in command.options for parameter in _options(one))
     run.__signature__ = Signature([*arguments, *options])  # type: ignore[attr-defined]
     return run
 
 
-def _plain(value: Any) -> Any:
-    """Return the text of a choice; other values are returned unchanged."""
-    return value.value if isinstance(value, Enum) else value
-
-
 def _argument(argument: Argument) -> Parameter:
-    described = typer.Argument(metavar=argument.text.metavar, help=argument.text.help)
-    return _parameter(argument.name, argument.type, argument.default, described)
+    kind = list[str] | None if argument.type in MANY else argument.type
+    if argument.default is REQUIRED:
+        kind = argument.type
+    return _parameter(argument.name, kind, argument.default, typer.Argument())
 
 
 def _options(option: Option) -> Iterator[Parameter]:
-    """Iterate over the parameters of an option: its own, and a hidden one for former names."""
-    text, kind = option.text, _type(option)
-    described = typer.Option(
-        *flags_of(option),
-        metavar=text.metavar,
-        help=text.help.format(choices=", ".join(CHOICES.get(option.name, ()))),
-        rich_help_panel=None if text.group is None else text.group.value,
-    )
-    yield _parameter(option.name, kind, default_of(option), described)
-    if text.former:
-        hidden = typer.Option(*text.former, hidden=True)
-        yield _parameter(FORMER + option.name, kind | None, None, hidden)
+    """Iterate over the parameters of an option: its own, and one for former names."""
+    kind = _type(option)
+    declared = typer.Option(*flags_of(option))
+    yield _parameter(option.name, kind, initial_of(option), declared)
+    if option.text.former:
+        yield _parameter(FORMER + option.name, kind, None, typer.Option(*option.text.former))
 
 
-def _parameter(name: str, kind: Any, default: Any, described: Any) -> Parameter:
+def _parameter(name: str, kind: Any, default: Any, declared: Any) -> Parameter:
     default = Parameter.empty if default is REQUIRED else default
-    annotation = Annotated[kind, described]
+    annotation = Annotated[kind, declared]
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def _type(option: Option) -> Any:
-    """Return the type with which typer reads an option."""
-    if option.text.choices:
-        names = {name: name for name in option.text.choices}
-        choice = Enum(option.name, names, type=str)  # type: ignore[misc]
-        return choice if option.default is not None else choice | None
-    return list[str] | None if option.type == tuple[str, ...] else option.type
+    """Return the type with which typer reads an option; values are checked by the command."""
+    if option.type in SEVERITIES:
+        return str if option.default is not None else str | None
+    if option.type == tuple[str, ...]:
+        return list[str] | None
+    return option.type | None if option.text.former else option.type  # type: ignore[operator]

@@ -102,6 +102,14 @@ def _first(file: Beginning, formats: Iterable[Format]) -> Kind | None:
     return next((Kind(name, kind) for name, kind in found if kind is not None), None)
 
 
+def formats_of(rule: Rule) -> tuple[str, ...]:
+    """Return the formats whose files a rule checks: all of them for a shared rule."""
+    if rule in SHARED_RULES:
+        return NAMES
+    letters = rule.code.rstrip("0123456789")
+    return tuple(name for name, prefix in _PREFIXES.items() if prefix == letters)
+
+
 def _rules_of(name: str) -> Iterable[Rule]:
     rules = FORMATS[name].rules()
     return (*SHARED_RULES, *rules) if name == MAIN else rules

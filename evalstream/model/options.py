@@ -21,6 +21,7 @@ class Group(str, Enum):
     ROWS = "Rows"
     SEAL = "Seal"
     EXECUTION = "Execution"
+    ADVANCED = "Advanced"
 
 
 class OptionText(NamedTuple):
@@ -141,7 +142,11 @@ class Options(DataClass, frozen=True):
     """
 
     select: tuple[str, ...] = option(
-        (), "Only these rules, by code or prefix (ES4,ES501).", Group.RULES, "CODES", seals=True
+        (),
+        "Only these rules, by code, prefix or name (ES4,ES501).",
+        Group.RULES,
+        "CODES",
+        seals=True,
     )
     ignore: tuple[str, ...] = option((), "Rules to skip.", Group.RULES, "CODES", seals=True)
     strict: bool = option(False, "Treat warnings as errors.", Group.RULES, seals=True)
@@ -177,7 +182,7 @@ class Options(DataClass, frozen=True):
         "RECIPE",
         seals=True,
     )
-    engine: str = option("auto", "The schema engine: {choices}.", Group.EXECUTION, "ENGINE")
+    engine: str = option("auto", "The schema engine: {choices}.", Group.ADVANCED, "ENGINE")
     max_findings: int = option(
         100, "Show at most N findings per code; 0 shows all.", Group.REPORT, "N", seals=True
     )
@@ -190,11 +195,11 @@ class Options(DataClass, frozen=True):
         seals=True,
     )
     max_line_bytes: int = option(
-        64 * MEBIBYTE, "The longest line that is checked, in bytes.", Group.INPUT, "N"
+        64 * MEBIBYTE, "The longest line that is checked, in bytes.", Group.ADVANCED, "N"
     )
-    max_depth: int = option(200, "The deepest nesting that is checked.", Group.INPUT, "N")
+    max_depth: int = option(200, "The deepest nesting that is checked.", Group.ADVANCED, "N")
     memory_limit: int = option(
-        38 * MEBIBYTE, "Bytes for the identities of rows; more go to disk.", Group.EXECUTION, "N"
+        38 * MEBIBYTE, "Bytes for the identities of rows; more go to disk.", Group.ADVANCED, "N"
     )
     profile: str = option(
         "default", "Severities and extra rules: {choices}.", Group.RULES, "PROFILE", seals=True
@@ -212,14 +217,14 @@ class Options(DataClass, frozen=True):
     executor: str = option(
         "auto",
         "What runs the work: this process, worker processes, or Dask.",
-        Group.EXECUTION,
+        Group.ADVANCED,
         choices=("auto", "serial", "pool", "dask"),
     )
     dask_address: str | None = option(
-        None, "The scheduler of a Dask cluster (default: a local cluster).", Group.EXECUTION, "URL"
+        None, "The scheduler of a Dask cluster (default: a local cluster).", Group.ADVANCED, "URL"
     )
     dask_scheduler_file: str | None = option(
-        None, "The file that the scheduler of the Dask cluster wrote.", Group.EXECUTION, "FILE"
+        None, "The file that the scheduler of the Dask cluster wrote.", Group.ADVANCED, "FILE"
     )
     links: bool = False
     skip_noise: bool = option(False, "Skip lines that hold no row, and count them.", Group.INPUT)

@@ -11,6 +11,7 @@ from evalstream.model.data_class import DataClass, field
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity, Violation
 from evalstream.model.options import Options
+from evalstream.model.suggestions import suggestion
 from evalstream.rules import inputs, syntax
 from evalstream.rules.base import Rule
 from evalstream.rules.profiles import PROFILES
@@ -72,18 +73,36 @@ class Catalogue(Mapping[str, Rule]):
         return sum(len(self._family(letters)) for letters in self._families)
 
     def find(self, text: str) -> list[Rule]:
-        """Return the rules that match a code, the beginning of a code, a name or a former name."""
-        # Codes come first, as only a name needs the rules of every format.
-        coded = [self[code] for code in self._beginning_with(text)]
-        return coded or [one for one in self.values() if text in (one.name, *one.former_names)]
+        """Return the rules that match a code, the beginning of a code, a name or a former name.
 
-    def check_prefixes(self, options: Options) -> None:
-        """Raise UsageError if the options select or ignore a text that matches no rule."""
-        for prefix in (*options.select, *options.ignore):
-            if not prefix or not self.find(prefix):
-                raise UsageError(
-                    f"no rule has the code, code prefix or name {prefix!r}; see: evalstream rules"
-                )
+        A name comes before the beginnings of codes that it may be, in whatever case.
+        """
+        # Only a name needs the rules of every format.
+        named = [] if text.isupper() else self._named(text)
+        return named or [self[code] for code in self._beginning_with(text)]
+
+    def known(self, text: str) -> list[Rule]:
+        """Return the rules that match a text. Raises UsageError if it matches none."""
+        found = self.find(text) if text else []
+        if not found:
+            words = (word for one in self.values() for word in (one.code, one.name))
+            meant = suggestion(text, words) or ";"
+            raise UsageError(
+                f"no rule has the code, code prefix or name {text!r}{meant} see: evalstream rules"
+            )
+        return found
+
+    def coded(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """Return codes and beginnings of codes in capitals, and the codes of rules for names.
+
+        Raises UsageError if a text matches no rule.
+        """
+        codes: dict[str, None] = {}
+        for text in texts:
+            found = self.known(text)
+            names = {word for one in found for word in (one.name, *one.former_names)}
+            codes |= dict.fromkeys([one.code for one in found] if text in names else [text.upper()])
+        return tuple(codes)
 
     def selection(self, options: Options) -> Selection:
         """Return the rules that the options select and do not ignore.
@@ -105,6 +124,9 @@ class Catalogue(Mapping[str, Rule]):
     def _default(self, profile: str) -> Iterator[str]:
         added = PROFILES[profile].codes
         return (code for code, rule in self.items() if not rule.optional or code in added)
+
+    def _named(self, name: str) -> list[Rule]:
+        return [one for one in self.values() if name in (one.name, *one.former_names)]
 
     def _codes(self, prefixes: Iterable[str]) -> Iterator[str]:
         return (rule.code for prefix in prefixes for rule in self.find(prefix))

@@ -15,8 +15,8 @@ from evalstream.io.names import printable
 from evalstream.io.remote import is_remote
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
-from evalstream.model.options import Options
 from evalstream.model.report import VERDICTS
+from evalstream.model.suggestions import unknown
 from evalstream.parsing.json import text_or_none
 
 DAMAGED: Final = "damaged"
@@ -60,16 +60,14 @@ def entries(
 ) -> Iterator[Entry]:
     """Iterate over the entries of a ledger, by name.
 
-    The arguments select entries with a verdict, with findings whose codes begin with one of
-    `codes`, and whose first file is in or below a folder or URL. Other processes may write
+    The arguments select entries with a verdict, with findings of one of `codes`, which are codes,
+    beginnings of codes and names, and whose first file is in or below a folder or URL. Other processes may write
     meanwhile. Raises UsageError for arguments that no entry can match, and CannotCheck where the
     file is not a ledger or is damaged.
     """
     if verdict is not None and verdict not in (*VERDICTS, DAMAGED):
-        known = ", ".join((*VERDICTS, DAMAGED))
-        raise UsageError(f"unknown verdict {verdict!r}; expected one of: {known}")
-    prefixes = tuple(code.upper() for code in codes)
-    CATALOGUE.check_prefixes(Options(select=prefixes))
+        raise UsageError(unknown("verdict", verdict, (*VERDICTS, DAMAGED)))
+    prefixes = CATALOGUE.coded(codes)
     with open_for_reading(path):
         pass  # refuse another file here, not at the first entry
     return _matching(path, verdict, prefixes, None if under is None else _place_of(under))

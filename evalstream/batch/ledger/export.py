@@ -12,6 +12,7 @@ from evalstream.batch.ledger.entries import DAMAGED, Entry
 from evalstream.io.output import Output
 from evalstream.model.errors import UsageError
 from evalstream.model.report import VERDICTS
+from evalstream.model.suggestions import unknown
 from evalstream.model.text import counted, on_one_line
 from evalstream.parsing.json import dumps
 
@@ -34,7 +35,7 @@ def export(entries: Iterable[Entry], form: str, output: Output) -> None:
     Raises UsageError for an unknown form, OSError where the output cannot be written.
     """
     if form not in FORMS:
-        raise UsageError(f"unknown form {form!r}; expected one of: {', '.join(FORMS)}")
+        raise UsageError(unknown("format", form, FORMS))
     FORMS[form](entries, output)
 
 

@@ -1,0 +1,86 @@
+"""Command lines that the plain reader leaves: help, the version, mistakes, and rare spellings."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final, NoReturn
+
+from evalstream._version import __version__
+from evalstream.cli.command import Command
+from evalstream.cli.help import PROGRAM_EXAMPLES, how_to_begin, program_help
+from evalstream.cli.program import COMMANDS, declared, named_command
+from evalstream.io.names import printable
+from evalstream.model.errors import UsageError
+from evalstream.model.suggestions import suggestion, unknown
+
+HELP_FLAGS: Final = ("--help", "-h")
+VERSION_FLAGS: Final = ("--version", "-V")
+FLAGS: Final = (*HELP_FLAGS, *VERSION_FLAGS)
+"""What may stand in place of a command."""
+
+BEGIN: Final = "no command given; for example:"
+
+
+def run_other(given: Sequence[str]) -> None:
+    """Run a command line that is not plain. Raises UsageError for one with a mistake."""
+    name = named_command(given)
+    if name is not None:
+        command = declared(name)
+        # Loading typer takes 0.03 s, from version 0.29 on 0.1 s more.
+        from evalstream.cli.typer_command import read_by_typer
+
+        values = read_by_typer(command, given[len(name.split()) :])
+        if values is not None:
+            command.run(values)
+    elif not given:
+        _refuse_empty()
+    elif given[0] in HELP_FLAGS:
+        _write(program_help(map(declared, COMMANDS)))
+    elif given[0] in VERSION_FLAGS:
+        _write(_version())
+    else:
+        _run_group(given)
+
+
+def _refuse_empty() -> NoReturn:
+    raise how_to_begin(BEGIN, PROGRAM_EXAMPLES[:3], "evalstream")
+
+
+def _run_group(given: Sequence[str]) -> None:
+    """Show the help of commands with one first word. Raises UsageError for an unknown command."""
+    group = [name for name in COMMANDS if name.startswith(f"{given[0]} ")]
+    if not group:
+        raise UsageError(_unknown(given[0]))
+    if len(given) > 1 and given[1] in HELP_FLAGS:
+        _write(program_help(map(declared, group)))
+    elif len(given) > 1:
+        raise UsageError(unknown("command", " ".join(given[:2]), group))
+    else:
+        examples = [one for name in group for one in declared(name).examples]
+        raise how_to_begin(
+            f"{given[0]} needs a further word; for example:", examples, f"evalstream {given[0]}"
+        )
+
+
+def _unknown(word: str) -> str:
+    """Return the message for a first word that is not a command."""
+    if word.startswith("-"):
+        meant = suggestion(word, FLAGS) or ";"
+        return f"unknown option {word!r}{meant} a command comes first; see: evalstream --help"
+    if os.path.exists(word):
+        return f"unknown command {word!r}; to check a file: evalstream check {printable(word)}"
+    return unknown("command", word, dict.fromkeys(name.split()[0] for name in COMMANDS))
+
+
+def _version() -> str:
+    from evalstream.parsing.native.binding import library
+
+    without = "" if library() else ", without its scanner: the checks are the same, but slower"
+    return f"evalstream {__version__}{without}"
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

@@ -1,0 +1,134 @@
+"""Rules as text for a terminal or a pipe, as JSON, and as Markdown."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from evalstream.cli.program import guarded
+from evalstream.cli.style import style_of
+from evalstream.formats.registry import formats_of
+from evalstream.io.overwriting import STDOUT
+from evalstream.model.finding import Severity
+from evalstream.parsing.json import dumps
+from evalstream.reporters.base import Style
+from evalstream.reporters.options import ReportOptions
+from evalstream.reporters.summary import TOOL
+from evalstream.rules.base import BAD, GOOD, Rule
+
+FORMS: Final = ("text", "json", "markdown")
+
+SCHEMA: Final = 1
+"""The version of the layout of the JSON."""
+
+MARGIN: Final = 51
+"""The columns of a line of the list before the summary."""
+
+LEAST_TEXT: Final = 30
+"""The columns that a summary needs; in a narrower terminal lines are not wrapped."""
+
+WIDEST: Final = 100
+
+_COLOURS: Final = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.INFO: "36"}
+_BOLD: Final = "1"
+
+
+def write_rules(rules: Sequence[Rule], form: str, color: str, *, in_full: bool) -> None:
+    """Write rules to standard output, each on a line or `in_full`; JSON always has everything."""
+    if form == "json":
+        text = dumps({"schema": SCHEMA, "tool": dict(TOOL), "rules": [*map(_as_dict, rules)]})
+        written = f"{text.decode()}\n"
+    elif form == "markdown":
+        written = "".join(map(_section, rules)) if in_full else _table(rules)
+    else:
+        style = style_of(ReportOptions(color=color), STDOUT)
+        shown = _explained if in_full else _line
+        written = ("\n" if in_full else "").join(f"{shown(rule, style)}\n" for rule in rules)
+    with guarded():
+        sys.stdout.write(written)
+        sys.stdout.flush()
+
+
+def _as_dict(rule: Rule) -> dict[str, Any]:
+    return {
+        "code": rule.code,
+        "name": rule.name,
+        "former_names": list(rule.former_names),
+        "summary": rule.summary,
+        "severity": rule.severity.label,
+        "optional": rule.optional,
+        "fixable": rule.fixable,
+        "since": rule.since,
+        "formats": list(formats_of(rule)),
+        "help": {"finds": rule.found, "matters": rule.why, "fix": rule.fix},
+        "examples": {"bad": rule.bad, "good": rule.good},
+    }
+
+
+def _painted(text: str, colour: str, style: Style) -> str:
+    return f"\x1b[{colour}m{text}\x1b[0m" if style.colour else text
+
+
+def _line(rule: Rule, style: Style) -> str:
+    """Return a rule on one line; on a terminal its summary is wrapped."""
+    severity = _painted(f"{rule.severity.label:8}", _COLOURS[rule.severity], style)
+    head = f"{_painted(rule.code, _BOLD, style)}  {severity}{rule.name:30}"
+    indent = " " * (MARGIN - 5 + len(rule.code) - 1)
+    if style.width is None or style.width < len(indent) + LEAST_TEXT:
+        return head + rule.summary
+    summary = textwrap.wrap(rule.summary, style.width - len(indent), break_on_hyphens=False)
+    return head + f"\n{indent}".join(summary)
+
+
+def _explained(rule: Rule, style: Style) -> str:
+    """Return the documentation of a rule; on a terminal its prose is wrapped."""
+    head, *lines = rule.explained().splitlines()
+    name, _, properties = head.partition(": ")
+    label = rule.severity.label
+    coloured = _painted(label, _COLOURS[rule.severity], style) + properties.removeprefix(label)
+    body = lines if style.width is None else list(_wrapped(lines, min(style.width, WIDEST)))
+    return "\n".join([f"{_painted(name, _BOLD, style)}: {coloured}", *body])
+
+
+def _wrapped(lines: list[str], width: int) -> Iterator[str]:
+    """Iterate over the lines of a text whose paragraphs before the examples are filled anew."""
+    text = "\n".join(lines)
+    prose, heading, examples = text.partition(f"\n{BAD}:")
+    for number, part in enumerate(prose.split("\n\n")):
+        if number:
+            yield ""
+        yield from textwrap.wrap(part, width, break_on_hyphens=False, break_long_words=False)
+    if heading:
+        yield from f"{heading}{examples}".split("\n")
+
+
+def _table(rules: Sequence[Rule]) -> str:
+    rows = (
+        f"| {rule.code} | `{rule.name}` | {rule.severity.label} | {_plain(rule.summary)} |\n"
+        for rule in rules
+    )
+    return f"| code | name | severity | what it finds |\n| --- | --- | --- | --- |\n{''.join(rows)}"
+
+
+def _section(rule: Rule) -> str:
+    """Return the documentation of a rule under a heading."""
+    optional = ", optional" if rule.optional else ""
+    parts = [
+        f"## {rule.code}: {rule.name}",
+        f"Severity: {rule.severity.label}{optional}. Since {rule.since}. "
+        f"Formats: {', '.join(formats_of(rule))}.",
+        f"{_plain(rule.summary)}.",
+    ]
+    for heading, text in rule.sections().items():
+        shown = f"```text\n{text}\n```" if heading in {BAD, GOOD} else _plain(text)
+        parts += [f"### {heading}", shown]
+    return "\n\n".join(parts) + "\n\n"
+
+
+def _plain(text: str) -> str:
+    """Return prose without characters that mean markup."""
+    for mark in ("\\", "|", "<", "*", "_", "`", "["):
+        text = text.replace(mark, f"\\{mark}")
+    return text
