@@ -44,7 +44,7 @@ def options_from(given: Mapping[str, Any]) -> Options:
     """Return options with the values that are given by name; other names are left out."""
     chosen = {name: given[name] for name in OPTIONS if name in given}
     routing = {name: chosen.pop(name) for name in ROUTING_OPTIONS if name in chosen}
-    for name in ("select", "ignore", "exclude"):
+    for name in ("select", "ignore", "per_file_ignores", "exclude"):
         chosen[name] = tuple(chosen.get(name, ()))
     return Options(**chosen, routing=RowRouting(**routing))
 
@@ -72,7 +72,7 @@ def checked_options(options: Options) -> Options:
         if _value(options, name) < 1:
             raise UsageError(f"{_flag(name)} must be at least 1")
     _check_routing(options.routing)
-    return _with_pattern(_with_schema(_with_codes(options)))
+    return _with_pattern(_with_schema(_with_per_file_codes(_with_codes(options))))
 
 
 def _value(options: Options, name: str) -> Any:
@@ -118,6 +118,18 @@ def _with_codes(options: Options) -> Options:
     if not CATALOGUE.selection(coded).enabled:
         raise UsageError("--ignore leaves no rule to check; ignore fewer or select others")
     return coded
+
+
+def _with_per_file_codes(options: Options) -> Options:
+    """Replace the names of rules by their codes. Raises UsageError for one that is unknown."""
+    if not options.per_file_ignores:
+        return options
+    # Few calls have such options.
+    from evalstream.batch.per_file_ignores import parse_per_file_ignore
+
+    parsed = map(parse_per_file_ignore, options.per_file_ignores)
+    coded = (f"{one.pattern}:{','.join(CATALOGUE.coded(one.codes))}" for one in parsed)
+    return replace(options, per_file_ignores=tuple(coded))
 
 
 def _with_pattern(options: Options) -> Options:

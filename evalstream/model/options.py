@@ -149,6 +149,13 @@ class Options(DataClass, frozen=True):
         seals=True,
     )
     ignore: tuple[str, ...] = option((), "Rules to skip.", Group.RULES, "CODES", seals=True)
+    per_file_ignores: tuple[str, ...] = option(
+        (),
+        "Rules to skip for the files that match, such as 'old/*.jsonl:ES204' (repeatable).",
+        Group.RULES,
+        "PATTERN:CODES",
+        seals=True,
+    )
     strict: bool = option(False, "Treat warnings as errors.", Group.RULES, seals=True)
     fail_on: Severity = option(
         Severity.ERROR,
