@@ -13,6 +13,7 @@ from evalstream.discovery.inputs import find_all
 from evalstream.discovery.overlap import without_overlap
 from evalstream.engine.routing import check_routing, outputs_of
 from evalstream.formats.registry import CATALOGUE
+from evalstream.io.names import printable
 from evalstream.io.overwriting import Outputs, journaled
 from evalstream.io.progress import Progress
 from evalstream.model.errors import CannotCheck, UsageError
@@ -21,6 +22,7 @@ from evalstream.model.finding import Finding, FindingList, Severity
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import Report, RunSummary, Totals
 from evalstream.model.run import NoInput, Run
+from evalstream.model.text import on_one_line
 from evalstream.reporters.base import Reporter
 
 if TYPE_CHECKING:
@@ -243,7 +245,7 @@ def _check(
         raise UsageError("--ledger and --shard cannot be combined with options that route rows")
     theirs = [os.fspath(output) for output in outputs]
     written = Outputs([*outputs_of(options.routing), *journaled(ledger), *theirs])
-    found = _runs(inputs, aggregate, inputs_file, options, written)
+    found = _runs(inputs, aggregate, inputs_file, options, written, progress=progress)
     part = _part(shard, findings.reporter)
     try:
         first = list(islice(found, 2))
@@ -275,6 +277,8 @@ def _runs(
     inputs_file: str | None,
     options: Options,
     written: Outputs,
+    *,
+    progress: bool,
 ) -> Iterator[Run | NoInput]:
     """Find the runs. Raises UsageError where one of their files would be written over."""
     names: Iterable[Input] = [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs
@@ -283,9 +287,21 @@ def _runs(
     if options.routing != RowRouting():
         paths = list(paths)
         check_routing(options.routing, paths, beside)
+        if options.routing.follow:
+            _wait_for_rows(paths[0], options.routing.idle_timeout, progress=progress)
+            check_routing(options.routing, paths, beside)
     if options.dask_scheduler_file is not None:
         written.refuse(options.dask_scheduler_file)
     return without_overlap(find_all(paths, beside, inputs_file, options), written, options.routing)
+
+
+def _wait_for_rows(rows: str, seconds: float, *, progress: bool) -> None:
+    """Wait until a file that is to be followed has rows, and say so if progress is shown."""
+    from evalstream.io.follow import wait_for_rows
+
+    name = on_one_line(printable(rows))
+    text = f"waiting for the first row of {name}; --idle-timeout ends it after {seconds:g} s"
+    wait_for_rows(rows, seconds, lambda: Progress(shown=progress).note(text))
 
 
 def _check_alone(

@@ -107,6 +107,8 @@ def _check_routing(routing: RowRouting) -> None:
         raise UsageError("--file-path requires --seal-to, which names the aggregate to seal")
     if routing.idle_timeout <= 0:
         raise UsageError("--idle-timeout must be more than 0 seconds")
+    if routing.idle_timeout != RowRouting().idle_timeout and not routing.follow:
+        raise UsageError("--idle-timeout requires --follow; add it")
 
 
 def _with_codes(options: Options) -> Options:

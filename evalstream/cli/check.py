@@ -106,6 +106,11 @@ def check(
     options = replace(options, schema=schema, routing=routing)
     if shard is not None and reporting.form not in (None, PART_FORMAT):
         raise UsageError("--format cannot be combined with --shard; give it to evalstream merge")
+    if shard is not None and (reporting.verbose or reporting.statistics or reporting.min_severity):
+        raise UsageError(
+            "--shard cannot be combined with --verbose, --min-severity and --statistics; give them "
+            "to evalstream merge"
+        )
     target = Target(reporting, is_part=shard is not None, force=force)
     call = partial(
         run_check,

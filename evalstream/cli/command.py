@@ -51,8 +51,9 @@ class Command(NamedTuple):
     """A command: a function that takes the values of its arguments and options by name.
 
     `name` is what follows `evalstream`, such as `schema show`; the function's docstring is the
-    description of the command, and `examples` are command lines. The function takes the values of `shared`, the options of a check, as one options object, `options`, and
-    those of `reporting`, the options of a report, as another, `reporting`.
+    description of the command, and `examples` are command lines. The function takes the values of
+    `shared`, the options of a check, as one options object, `options`, and those of `reporting`,
+    the options of a report, as another, `reporting`.
     """
 
     name: str

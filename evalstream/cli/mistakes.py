@@ -8,7 +8,6 @@ from typing import Final
 
 from evalstream.cli.command import FORMER, SWITCHES, Command, flags_of
 from evalstream.model.exit_codes import ExitCode
-from evalstream.model.options import Option
 from evalstream.model.suggestions import suggestion
 
 _EXTRA: Final = re.compile(r"unexpected extra argument\S* \((\S+)")
@@ -74,10 +73,9 @@ def _missing(name: str, command: Command) -> str:
 def _shown(name: str, command: Command) -> str:
     """Return how messages name a parameter."""
     name = name.removeprefix(FORMER)
-    for one in (*command.arguments, *command.options):
-        if one.name == name:
-            return _flag_text(one) if isinstance(one, Option) else one.text.metavar
-    return name
+    arguments = {one.name: one.text.metavar for one in command.arguments}
+    options = {one.name: " / ".join(flags_of(one)) for one in command.options}
+    return (arguments | options).get(name, name)
 
 
 def _wanted(name: str, command: Command) -> str:
@@ -86,7 +84,3 @@ def _wanted(name: str, command: Command) -> str:
         if one.name == name and one.type in _NUMBERS:
             return f"requires {_NUMBERS[one.type]}"
     return ""
-
-
-def _flag_text(option: Option) -> str:
-    return " / ".join(flags_of(option))

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from evalstream._version import __version__
-from evalstream.cli.command import Command
 from evalstream.cli.help import PROGRAM_EXAMPLES, how_to_begin, program_help
 from evalstream.cli.program import COMMANDS, declared, named_command
 from evalstream.io.names import printable
 from evalstream.model.errors import UsageError
 from evalstream.model.suggestions import suggestion, unknown
+from evalstream.model.text import on_one_line
 
 HELP_FLAGS: Final = ("--help", "-h")
 VERSION_FLAGS: Final = ("--version", "-V")
@@ -70,7 +70,8 @@ def _unknown(word: str) -> str:
         meant = suggestion(word, FLAGS) or ";"
         return f"unknown option {word!r}{meant} a command comes first; see: evalstream --help"
     if os.path.exists(word):
-        return f"unknown command {word!r}; to check a file: evalstream check {printable(word)}"
+        name = on_one_line(printable(word))
+        return f"unknown command {name!r}; to check it: evalstream check {name}"
     return unknown("command", word, dict.fromkeys(name.split()[0] for name in COMMANDS))
 
 

@@ -114,12 +114,12 @@ def _table(rules: Sequence[Rule]) -> str:
 
 def _section(rule: Rule) -> str:
     """Return the documentation of a rule under a heading."""
-    optional = ", optional" if rule.optional else ""
+    severity = f"{rule.severity.label}{', optional' if rule.optional else ''}"
+    formats = ", ".join(formats_of(rule))
     parts = [
         f"## {rule.code}: {rule.name}",
-        f"Severity: {rule.severity.label}{optional}. Since {rule.since}. "
-        f"Formats: {', '.join(formats_of(rule))}.",
         f"{_plain(rule.summary)}.",
+        f"Severity: {severity}. Since {rule.since}. Formats: {formats}.",
     ]
     for heading, text in rule.sections().items():
         shown = f"```text\n{text}\n```" if heading in {BAD, GOOD} else _plain(text)

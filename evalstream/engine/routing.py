@@ -48,8 +48,8 @@ def check_routing(routing: RowRouting, inputs: Sequence[str], aggregate: str | N
     for name in outputs_of(routing):
         if is_remote(name):
             raise UsageError(f"{shown(name)}: only local files are written")
-    if routing.follow and (rows == STDIN or not os.path.isfile(rows)):
-        raise UsageError("--follow needs an existing file; a pipe is always read to its end")
+    if routing.follow and not _can_be_followed(rows):
+        raise UsageError("--follow needs a local file; a pipe is always read to its end")
     is_stream = rows == STDIN or is_device(rows)
     if not (is_stream or routing.follow or routing.create):
         _refuse_missing(routing.seal_to)
@@ -59,6 +59,12 @@ def check_routing(routing: RowRouting, inputs: Sequence[str], aggregate: str | N
             "a stream is sealed together with the file that holds its rows: name one with --tee, "
             "or with --file-path if another program writes it"
         )
+
+
+def _can_be_followed(rows: str) -> bool:
+    """Tell whether an input is a regular file, or may become one."""
+    is_local = rows != STDIN and not is_remote(rows)
+    return is_local and (os.path.isfile(rows) or not os.path.exists(rows))
 
 
 def refuse_rowless(routing: RowRouting, name: str) -> None:

@@ -1,8 +1,9 @@
-"""Reader of a file that is still being written, until it stops growing."""
+"""Reader of a file that is still being written, or will be, until it stops growing."""
 
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Callable
 from typing import Final
@@ -11,6 +12,43 @@ from evalstream.model.block import MEBIBYTE, ByteStream
 from evalstream.model.signals import STOPPING
 
 POLL_SECONDS: Final = 0.05
+
+
+def wait_for_rows(path: str, seconds: float, on_wait: Callable[[], None]) -> None:
+    """Wait until a file has a first byte, or until nothing happened for some seconds.
+
+    Neither the file nor its folder need exist. A file that appears empty, or in place of another
+    one, starts the time anew. `on_wait` is called once, before a wait.
+    """
+    seen = _state(path)
+    if not _is_awaited(seen):
+        return
+    on_wait()
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        with STOPPING.interruptible():
+            time.sleep(min(POLL_SECONDS, left))
+        now = _state(path)
+        if not _is_awaited(now):
+            return
+        if now is not None and now != seen:
+            end = time.monotonic() + seconds
+        seen = now
+
+
+def _state(path: str) -> tuple[int, int, int] | None:
+    """Return what distinguishes a file from another in its place, and its size; None without it."""
+    try:
+        state = os.stat(path)
+    except OSError:
+        return None
+    # What is not a regular file is not waited for.
+    size = state.st_size if stat.S_ISREG(state.st_mode) else 1
+    return state.st_dev, state.st_ino, size
+
+
+def _is_awaited(state: tuple[int, int, int] | None) -> bool:
+    return state is None or not state[-1]
 
 
 class FollowedFile(ByteStream):

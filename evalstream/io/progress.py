@@ -30,6 +30,12 @@ class Progress:
         often = TERMINAL_SECONDS if sys.stderr.isatty() else LOG_SECONDS
         self._bar = Bar(total=size or None, desc=name, mininterval=often, **how)
 
+    def note(self, text: str) -> None:
+        """Write a line outside any bar."""
+        if self._shown:
+            sys.stderr.write(f"evalstream: {text}\n")
+            sys.stderr.flush()
+
     def advance(self, size: int, rows: int, findings: int) -> None:
         """Add `size` bytes, and set the total numbers of rows and findings."""
         self.add(size, rows=rows, findings=findings)

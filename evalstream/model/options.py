@@ -118,10 +118,15 @@ class RowRouting(DataClass, frozen=True):
         None, "Fail, and do not seal, unless rows score N samples.", Group.RULES, "N", seals=True
     )
     follow: bool = option(
-        False, "Continue reading while the file grows, with running counts.", Group.INPUT
+        False,
+        "Wait for the file if it does not exist yet, and continue reading while it grows.",
+        Group.INPUT,
     )
     idle_timeout: float = option(
-        30.0, "Stop following a file that has not grown for this time.", Group.INPUT, "SECONDS"
+        30.0,
+        "Stop following a file that has not grown, or appeared, for this time.",
+        Group.INPUT,
+        "SECONDS",
     )
 
     @property

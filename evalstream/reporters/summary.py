@@ -82,7 +82,7 @@ def run_line(run: RunSummary) -> str:
     if run.format != MAIN_FORMAT:
         name = f"{name} ({' '.join(filter(None, [run.format, run.version]))})"
     verdict = run.verdict.upper() if run.verdict == "failed" else run.verdict
-    limits = _limits(run)
+    limits = rule_limits(run)
     parts = [counted(run.rows, run.noun)] if run.file else []
     if run.format == MAIN_FORMAT and run.aggregate and not run.file and not run.incomplete_reason:
         parts = ["an aggregate without rows"]
@@ -100,7 +100,7 @@ def run_line(run: RunSummary) -> str:
     return f"{line}; {run.incomplete_reason}" if run.incomplete_reason else line
 
 
-def _limits(run: RunSummary) -> str:
+def rule_limits(run: RunSummary) -> str:
     """Say which rules were left out of a check."""
     only = f"only {','.join(run.selected)}" if run.selected else ""
     without = f"without {','.join(run.ignored)}" if run.ignored else ""

@@ -75,10 +75,11 @@ class Catalogue(Mapping[str, Rule]):
     def find(self, text: str) -> list[Rule]:
         """Return the rules that match a code, the beginning of a code, a name or a former name.
 
-        A name comes before the beginnings of codes that it may be, in whatever case.
+        A name comes before the codes that begin with it, in whatever case.
         """
-        # Only a name needs the rules of every format.
-        named = [] if text.isupper() else self._named(text)
+        # Only a name needs the rules of every format, and no name is letters of a code and digits.
+        is_code = text.isupper() or text.rstrip("0123456789").upper() in self._families
+        named = [] if is_code else self._named(text)
         return named or [self[code] for code in self._beginning_with(text)]
 
     def known(self, text: str) -> list[Rule]:

@@ -2,71 +2,60 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from enum import Enum
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from typer.main import get_command
-
-from evalstream.cli.app import app
+from evalstream.cli.command import Command
+from evalstream.cli.help import argument_help, grouped, option_help, option_name, usage
+from evalstream.cli.program import COMMANDS, declared
 from reference.markdown import code, fence, paragraphs, sentence, table
 from reference.program import DOCS
 
 PROGRAM = "evalstream"
-OPTIONS = "Options"
-"""The heading of options that belong to no group."""
-
 INTRODUCTION = """# Command line
 
-`evalstream COMMAND --help` prints the same. Every command also has `--help`.
+`evalstream COMMAND --help` prints the same. Every command also has `--help` and `-h`, and
+`evalstream --version` prints the version.
+
+A short option may be joined with its value: `-fjson`, `-j4`. An unknown command, option, value,
+rule or schema is an error with exit code 2 that names what was probably meant.
+
+## Completion in a shell
+
+`evalstream completion` prints a script that completes commands, options, their values, the codes
+and names of rules, and files. The script has everything in it, so that completion starts no
+process. It belongs to one version of evalstream: write it anew after an update.
+
+```sh
+# bash, with the package bash-completion
+mkdir -p ~/.local/share/bash-completion/completions
+evalstream completion bash > ~/.local/share/bash-completion/completions/evalstream
+
+# zsh, with a folder of $fpath that compinit reads
+evalstream completion zsh > ~/.zfunc/_evalstream
+
+# fish
+evalstream completion fish > ~/.config/fish/completions/evalstream.fish
+```
+
+In bash and zsh `eval "$(evalstream completion bash)"`, with the name of the shell, does the same for
+one session; in zsh it comes after `compinit`.
 """
 
 _SHELL = re.compile(r"```(?:sh|console)\n(.*?)```", re.DOTALL)
 _EXIT_CODES = re.compile(r"^## Exit codes\n(.*?)(?=^## )", re.DOTALL | re.MULTILINE)
 
 
-class Command(NamedTuple):
-    """A command: its name with those of its groups, and what the command line knows of it."""
-
-    name: str
-    parsed: Any
-
-    @property
-    def context(self) -> Any:
-        """The context in which the command describes itself."""
-        return self.parsed.context_class(self.parsed, info_name=self.name)
-
-
 def commands() -> list[Command]:
-    """Return the commands in the order of the help; a group stands for its commands."""
-    return list(_below(get_command(app), PROGRAM))
-
-
-def _below(parsed: Any, name: str) -> Iterator[Command]:
-    if not hasattr(parsed, "commands"):
-        yield Command(name, parsed)
-        return
-    for one in parsed.commands:
-        yield from _below(parsed.commands[one], f"{name} {one}")
-
-
-def parameters(command: Command, kind: str) -> list[Any]:
-    """Return the arguments or the options of a command that its help lists."""
-    return [
-        one
-        for one in command.parsed.params
-        if one.param_type_name == kind and not getattr(one, "hidden", False)
-    ]
+    """Return the commands in the order of the help."""
+    return [declared(name) for name in COMMANDS]
 
 
 def page() -> str:
     """Return the page."""
     examples = _examples()
-    main = Command(PROGRAM, get_command(app))
-    parts = [INTRODUCTION, "## All commands\n"]
-    parts += ["\n".join(_options(main, parameters(main, "option")))]
+    parts = [INTRODUCTION]
     parts += chain.from_iterable(_command(one, examples[one.name]) for one in commands())
     parts += ["## Exit codes\n", _exit_codes()]
     return "\n".join(parts)
@@ -74,65 +63,35 @@ def page() -> str:
 
 def _command(command: Command, examples: dict[str, Path]) -> Iterator[str]:
     """Yield the parts of the section of a command."""
-    yield f"## {command.name.removeprefix(f'{PROGRAM} ')}\n"
-    yield f"{paragraphs(command.parsed.help or '')}\n"
-    usage = [command.name, *command.parsed.collect_usage_pieces(command.context)]
-    yield fence(" ".join(usage), "text")
-    arguments = parameters(command, "argument")
-    if arguments:
-        rows = ((code(one.metavar or one.name), _help(one)) for one in arguments)
+    yield f"## {command.name}\n"
+    yield f"{paragraphs(command.function.__doc__ or '')}\n"
+    yield fence(usage(command), "text")
+    if command.arguments:
+        rows = ((code(one.text.metavar), sentence(argument_help(one))) for one in command.arguments)
         yield table(["argument", "meaning"], rows)
-    groups: dict[str, list[Any]] = defaultdict(list)
-    for one in parameters(command, "option"):
-        groups[_group(one)].append(one)
-    for group, some in groups.items():
-        yield f"**{group}**\n"
-        yield from _options(command, some)
-    if examples:
-        yield "**Examples**\n"
-        shown = (f"{fence(text, 'sh')}\nFrom {_link(path)}.\n" for text, path in examples.items())
-        yield from shown
-
-
-def _group(option: Any) -> str:
-    """Return the heading under which the help lists an option."""
-    return getattr(option, "rich_help_panel", None) or OPTIONS
-
-
-def _options(command: Command, some: Iterable[Any]) -> Iterator[str]:
-    rows = ((code(_names(command, one)), _default(one), _help(one)) for one in some)
-    yield table(["option", "default", "meaning"], rows)
-
-
-def _names(command: Command, parameter: Any) -> str:
-    """Return the names of a parameter and what its value is called."""
-    names: str = parameter.get_help_record(command.context)[0]
-    return names
-
-
-def _help(parameter: Any) -> str:
-    text = sentence(parameter.help or "")
-    return f"{text} Required." if parameter.required else text
-
-
-def _default(option: Any) -> str:
-    """Return the default of an option; an empty text if it is off or absent."""
-    value = option.default.value if isinstance(option.default, Enum) else option.default
-    if value is None or isinstance(value, (bool, list, tuple)):
-        return ""
-    return code(str(value))
+    for heading, some in grouped(command):
+        if some:
+            yield f"**{heading}**\n"
+            rows = ((code(option_name(one).strip()), option_help(one)) for one in some)
+            yield table(["option", "meaning"], rows)
+    yield "**Examples**\n"
+    yield fence("\n".join(command.examples), "sh")
+    for text, path in examples.items():
+        if text not in command.examples:
+            yield f"{fence(text, 'sh')}\nFrom {_link(path)}.\n"
 
 
 def _examples() -> defaultdict[str, dict[str, Path]]:
     """Return examples of each command from the other pages, the first of each page."""
     found: defaultdict[str, dict[str, Path]] = defaultdict(dict)
-    names = sorted((one.name for one in commands()), key=len, reverse=True)
+    names = {f"{PROGRAM} {one}": one for one in sorted(COMMANDS, key=len, reverse=True)}
     for path in sorted(DOCS.rglob("*.md")):
         if path.parent.name == "decisions":
             continue
         shown = chain.from_iterable(map(_commands_in, _SHELL.findall(path.read_text("utf-8"))))
         for text in shown:
-            name = next((one for one in names if re.search(rf"(?:^|\| ){one}\b", text)), None)
+            known = (one for one in names if re.search(rf"(?:^|\| ){one}\b", text))
+            name = names.get(next(known, ""))
             if name and path not in found[name].values():
                 found[name].setdefault(text, path)
     return found

@@ -19,6 +19,9 @@ INTRODUCTION = """# Rules
 A rule is one thing that can be wrong. Codes never change. `evalstream rules CODE` prints the same
 text as the page of a rule, and `--select` and `--ignore` take codes, the beginning of codes, and
 names. The severity is that of the default profile.
+
+`evalstream rules --format json` writes all rules with their texts as data; `evalstream schema show
+rules` prints its JSON Schema. `--format markdown` writes the same texts as Markdown.
 """
 
 

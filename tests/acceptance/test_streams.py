@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -288,6 +289,53 @@ def test_a_growing_file_is_followed_to_its_end(tmp_path: Path) -> None:
     assert b"rows=8" in errors
 
 
+def later(folder: Path, *steps: tuple[str, bytes]) -> threading.Thread:
+    """Append bytes to files in turn, in folders that are made, with a pause before each."""
+
+    def write() -> None:
+        for name, data in steps:
+            time.sleep(0.3)
+            place = folder / name
+            place.parent.mkdir(exist_ok=True)
+            with place.open("ab") as file:
+                file.write(data)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    return thread
+
+
+def test_a_file_that_appears_later_is_followed(tmp_path: Path) -> None:
+    _, aggregate = write_run(tmp_path, GOOD)
+    rows = "new/later.jsonl"
+    arguments = ("check", rows, "--aggregate", aggregate.name, "--follow", "--idle-timeout", "2")
+    writer = later(tmp_path, (rows, b""), (rows, GOOD[:6]), (rows, GOOD[6:]))
+    with started(*arguments, "--ignore", "ES507", folder=tmp_path) as process:
+        out, errors = process.communicate(timeout=SECONDS)
+    writer.join()
+    assert b"passed (without ES507): 8 rows" in out
+    assert process.returncode == 0
+    assert errors.startswith(b"evalstream: waiting for the first row of new/later.jsonl;")
+
+
+@pytest.mark.parametrize("progress", ["--progress", "--no-progress"])
+def test_a_file_that_never_appears_is_not_checked(tmp_path: Path, progress: str) -> None:
+    arguments = ("check", "none.jsonl", "--follow", "--idle-timeout", "0.2", progress)
+    with started(*arguments, folder=tmp_path) as process:
+        out, errors = process.communicate(timeout=SECONDS)
+    assert process.returncode == 3
+    assert b"none.jsonl: incomplete: 0 rows" in out
+    assert (b"waiting for" in errors) == (progress == "--progress")
+
+
+def test_a_signal_ends_the_wait_for_a_file(tmp_path: Path) -> None:
+    with started("check", "none.jsonl", "--follow", folder=tmp_path) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith(b"evalstream: waiting")
+        process.terminate()
+        assert process.wait(SECONDS) == 143
+
+
 def test_a_followed_file_that_shrinks_is_told(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(GOOD)
@@ -314,7 +362,10 @@ USAGE = [
     ),
     (["-", "--seal-to", "c.json"], "name one with --tee"),
     (["-", "--follow"], "a pipe is always read to its end"),
-    (["none.jsonl", "--follow"], "needs an existing file"),
+    (["s3://bucket/none.jsonl", "--follow"], "needs a local file"),
+    ([".", "--follow"], "exactly one rows file"),
+    (["a.jsonl", "--idle-timeout", "3"], "--idle-timeout requires --follow"),
+    (["a.jsonl", "--file-path", "b.jsonl"], "--file-path requires --seal-to"),
     (["a.jsonl", "--noise", "("], "not a valid regular expression"),
     (["a.jsonl", "--idle-timeout", "0"], "more than 0 seconds"),
 ]

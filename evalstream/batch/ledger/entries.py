@@ -61,9 +61,9 @@ def entries(
     """Iterate over the entries of a ledger, by name.
 
     The arguments select entries with a verdict, with findings of one of `codes`, which are codes,
-    beginnings of codes and names, and whose first file is in or below a folder or URL. Other processes may write
-    meanwhile. Raises UsageError for arguments that no entry can match, and CannotCheck where the
-    file is not a ledger or is damaged.
+    beginnings of codes and names, and whose first file is in or below a folder or URL. Other
+    processes may write meanwhile. Raises UsageError for arguments that no entry can match, and
+    CannotCheck where the file is not a ledger or is damaged.
     """
     if verdict is not None and verdict not in (*VERDICTS, DAMAGED):
         raise UsageError(unknown("verdict", verdict, (*VERDICTS, DAMAGED)))

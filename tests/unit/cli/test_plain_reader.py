@@ -7,17 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalstream.cli.check import check
 from evalstream.cli.command import Command, flags_of
-from evalstream.cli.merge import merge
 from evalstream.cli.plain_reader import read_plain
-from evalstream.cli.salvage import salvage
-from evalstream.cli.seal import seal
+from evalstream.cli.program import COMMANDS as NAMES
+from evalstream.cli.program import declared
+from evalstream.model.errors import UsageError
 
 # Older versions of typer use what click will drop.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:typer")
 
-COMMANDS = {"check": check, "seal": seal, "merge": merge, "salvage": salvage}
+COMMANDS = {name: declared(name) for name in NAMES}
 
 PLAIN = {
     "check": [
@@ -30,11 +29,20 @@ PLAIN = {
         "--select ES4 --select ES5,ES6 . --ignore ES502 --exclude a --exclude=b",
         "run.jsonl --strict --no-values --progress --no-progress --fail-on warning",
         "run.jsonl --max-findings 0 --expect-rows 20 --idle-timeout 3 --follow",
-        "--files-from - --format-name eee --inputs i.json --inputs-file j.json --force",
+        "--files-from - --format-name eee --inputs j.json --inputs-file j.json --force",
+        "run.jsonl --input-format auto",
+        "run.jsonl -j4 -fjson -oreport.json -o- -q -v",
     ],
     "seal": ["run.jsonl --aggregate a.json", "run.jsonl --aggregate a.json --force --dry-run"],
     "merge": ["a b c -f jsonl --output o", "a --force"],
     "salvage": ["a --to b", "a --to b --rest c --max-line-bytes 100"],
+    "rules": ["", "ES4 checksum-mismatch -f markdown", "--color never"],
+    "explain": ["ES401 ES402 --format json"],
+    "formats": [""],
+    "schema list": [""],
+    "schema show": ["report"],
+    "ledger": ["a --verdict failed --code ES4 --code ES5", "a -f csv -o b --under c --force"],
+    "completion": ["bash"],
 }
 LEFT_TO_TYPER = {
     "check": [
@@ -47,7 +55,8 @@ LEFT_TO_TYPER = {
         "run.jsonl --idle-timeout 0.5",
         "run.jsonl --format yaml",
         "run.jsonl --strict=1",
-        "run.jsonl -fjson",
+        "run.jsonl -qv",
+        "run.jsonl -j-1",
         "run.jsonl --form json",
         "-- run.jsonl",
         "run.jsonl --aggregate=",
@@ -55,6 +64,10 @@ LEFT_TO_TYPER = {
     "seal": ["run.jsonl", "--aggregate a.json", "a b --aggregate c"],
     "merge": ["", "--format json"],
     "salvage": ["a", "--to b"],
+    "explain": [""],
+    "formats": ["a"],
+    "schema show": ["", "a b"],
+    "ledger": ["a --verdict passes"],
 }
 
 
@@ -77,12 +90,14 @@ def recording(command: Command) -> tuple[Command, list[dict[str, Any]]]:
 def by_typer(command: Command, line: Sequence[str]) -> dict[str, Any] | None:
     """Return what typer calls a command with, or None if it does not call it."""
     # Loaded in the test, as older versions of typer warn.
-    from evalstream.cli.typer_command import typer_app
+    from evalstream.cli.typer_command import read_by_typer
 
     recorder, calls = recording(command)
     try:
-        typer_app(recorder)(list(line), standalone_mode=False)
-    except Exception:  # noqa: BLE001 - the classes of typer's exceptions moved
+        values = read_by_typer(recorder, line)
+        if values is not None:
+            recorder.run(values)
+    except UsageError:
         return None
     return calls[0] if calls else None
 
@@ -93,7 +108,10 @@ def plainly(command: Command, line: Sequence[str]) -> dict[str, Any] | None:
     values = read_plain(recorder, line)
     if values is None:
         return None
-    recorder.run(values)
+    try:
+        recorder.run(values)
+    except UsageError:
+        return None
     return calls[0]
 
 
@@ -119,7 +137,7 @@ def words(command: Command) -> st.SearchStrategy[str]:
     ]
     choices = [choice for option in command.options for choice in option.text.choices]
     values = ["run.jsonl", "a", "-", "--", "", "0", "12", "-1", "1.5", "1e3", "ES4", "٣", "=", "-x"]
-    flag, value = st.sampled_from(flags), st.sampled_from([*values, *choices])
+    flag, value = st.sampled_from([*flags, "--flag"]), st.sampled_from([*values, *choices])
     return (
         flag
         | value

@@ -1,0 +1,45 @@
+"""The outcome of a check in one line, for users whose report goes to a file."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+
+from evalstream.io.names import printable
+from evalstream.model.report import Report
+from evalstream.model.text import counted, on_one_line
+from evalstream.reporters.summary import rule_limits, severities
+
+
+def announce(report: Report, output: str, noun: str) -> None:
+    """Say on stderr what became of all runs, and in which file the report is."""
+    if sys.stderr is None:
+        return
+    name = on_one_line(printable(output))
+    # The report is written: a closed stderr changes nothing about it.
+    with suppress(OSError):
+        sys.stderr.write(f"evalstream: {verdict_line(report)}; {noun} in {name}\n")
+        sys.stderr.flush()
+
+
+def verdict_line(report: Report) -> str:
+    """Return the verdict over all runs, which rules limited it, and the number of findings."""
+    totals = report.totals
+    limited = {rule_limits(run) for run in report.runs}
+    if len(limited) == 1:
+        (left_out,) = limited
+    else:
+        left_out = "some rules left out" if any(limited) else ""
+    said = [counted(totals.runs, "run"), *severities(totals.severities)]
+    if totals.unreached:
+        said.append(f"{counted(totals.unreached, 'run')} not looked at")
+    return f"{_verdict(report)}{f' ({left_out})' if left_out else ''}: {', '.join(said)}"
+
+
+def _verdict(report: Report) -> str:
+    totals = report.totals
+    if totals.verdicts.get("failed"):
+        return "FAILED"
+    if report.passed and not totals.unchecked:
+        return "passed"
+    return "incomplete" if totals.runs else "not checked"

@@ -1,0 +1,31 @@
+"""Run the program in a pseudo-terminal."""
+
+import os
+import pty
+import sys
+from pathlib import Path
+
+from paths import REPOSITORY
+
+
+def in_terminal(folder: Path, *arguments: str, typed: bytes = b"", columns: int = 60) -> str:
+    """Return what the program writes to a terminal of some columns, without carriage returns."""
+    process, terminal = pty.fork()
+    if not process:
+        os.chdir(folder)
+        environment = {"PYTHONPATH": str(REPOSITORY), "COLUMNS": str(columns), "TERM": "xterm"}
+        command = [sys.executable, "-m", "evalstream", *arguments]
+        os.execve(sys.executable, command, environment)
+    os.write(terminal, typed)
+    seen = b""
+    while True:
+        try:
+            piece = os.read(terminal, 4096)
+        except OSError:
+            break
+        if not piece:
+            break
+        seen += piece
+    os.close(terminal)
+    os.waitpid(process, 0)
+    return seen.decode().replace("\r", "")

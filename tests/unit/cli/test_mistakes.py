@@ -1,0 +1,94 @@
+"""Command lines with a mistake: the message says what is wrong and what was meant; exit 2."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from paths import EXAMPLES, REPOSITORY
+
+MISTAKES = {
+    "chek": "unknown command 'chek'; did you mean check? known are: check, seal",
+    "run.jsonl": "unknown command 'run.jsonl'; to check it: evalstream check run.jsonl",
+    "--versoin": "unknown option '--versoin'; did you mean --version? a command comes first",
+    "--strict check": "unknown option '--strict'; a command comes first",
+    "schema lst": "unknown command 'schema lst'; did you mean schema list",
+    "check x --agregate y": "unknown option '--agregate'; did you mean --aggregate? see:",
+    "check x -x": "unknown option '-x'; see: evalstream check --help",
+    "check x -f jsno": "--format: unknown value 'jsno'; did you mean json? known are: text",
+    "check x -fjsno": "--format: unknown value 'jsno'; did you mean json? known are: text",
+    "check x --fail-on eror": "--fail-on: unknown value 'eror'; did you mean error? known are:",
+    "check x --pass vald": "--pass: unknown value 'vald'; did you mean valid? known are: all",
+    "check x --recipe cncat": "unknown recipe 'cncat'; did you mean concat? known are: auto",
+    "check x --profile datastor": "unknown profile 'datastor'; did you mean datastore? known",
+    "check x --schema-version 0.2": "unknown schema version '0.2'; did you mean 0.2.",
+    "check x --engine rsut": "unknown engine 'rsut'; did you mean rust? known are: auto",
+    "check x --input-format infereva": "unknown format 'infereva'; did you mean infereval? kno",
+    "check x --select E401": "name 'E401'; did you mean ES401",
+    "check x --ignore hash-absnet": "name 'hash-absnet'; did you mean hash-absent?",
+    "rules sample-hash-mismach": "did you mean sample-hash-mismatch? see: evalstream rules",
+    "explain": "CODES is missing, as in evalstream explain ES401; see: evalstream explain",
+    "schema show reprot": "unknown schema 'reprot'; did you mean report? known are: eee/",
+    "ledger x --verdict faild": "--verdict: unknown value 'faild'; did you mean failed? known",
+    "ledger x --code ES4O1": "name 'ES4O1'; did you mean ES401",
+    "completion bahs": "SHELL: unknown value 'bahs'; did you mean bash? known are: bash, zsh, fish",
+    "seal run.jsonl": "--aggregate is missing, as in evalstream seal run.jsonl --aggregate",
+    "seal --aggregate a": "ROWS is missing, as in evalstream seal",
+    "check x --aggregate": "--aggregate requires a value; see: evalstream check --help",
+    "check x --strict=1": "--strict takes no value; see: evalstream check --help",
+    "check x -j many": "--jobs / -j requires a whole number; see: evalstream check --help",
+    "check x --idle-timeout soon": "--idle-timeout requires a number; see:",
+    "formats x": "unexpected argument 'x'; see: evalstream formats --help",
+    "check x -qv": "--verbose and --quiet cannot be combined",
+    "check x --shard 1/2 -v": "--shard cannot be combined with --verbose",
+    "check x --select ES4 --ignore ES4": "--ignore leaves no rule to check",
+    "check x --ignore ES,INF,HAR,EVG": "--ignore leaves no rule to check",
+    "check x --input-format eee --format-name harpia": "--input-format eee and --format-name "
+    "harpia contradict each other",
+    "check x --inputs a --inputs-file b": "--inputs-file b and --inputs a contradict each other",
+    "check x --input-format auto --format-name eee": "--input-format auto and --format-name eee",
+}
+
+
+def run(line: str, folder: Path = EXAMPLES) -> subprocess.CompletedProcess[str]:
+    """Run the program with the words of a line."""
+    return subprocess.run(
+        [sys.executable, "-m", "evalstream", *line.split()],
+        cwd=folder,
+        env={"PYTHONPATH": str(REPOSITORY), "LC_ALL": "C.UTF-8"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("line", MISTAKES)
+def test_a_mistake_is_named_with_what_was_meant(line: str) -> None:
+    done = run(line)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("evalstream: ")
+    assert MISTAKES[line] in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("line", ["", "check", "schema"])
+def test_a_line_that_says_too_little_is_answered_with_examples(line: str) -> None:
+    done = run(line)
+    assert (done.returncode, done.stdout) == (2, "")
+    examples = [one for one in done.stderr.splitlines() if one.startswith("  ")]
+    assert len(examples) == 3
+    assert all("evalstream " in one for one in examples)
+    assert done.stderr.endswith(" --help\n")
+
+
+@pytest.mark.parametrize("line", ["--help", "-h", "check --help", "schema --help", "rules -h"])
+def test_help_goes_to_standard_output(line: str) -> None:
+    done = run(line)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("Usage: evalstream") == 1
+
+
+def test_both_names_of_an_option_may_agree() -> None:
+    done = run("check run.jsonl --input-format eee --format-name eee -q")
+    assert done.returncode == 0

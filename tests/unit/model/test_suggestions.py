@@ -1,0 +1,37 @@
+"""Messages about unknown words."""
+
+import pytest
+
+from evalstream.model.suggestions import suggestion, unknown
+
+KNOWN = ("auto", "concat", "concat-first", "json-str")
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("cncat", "; did you mean concat?"),
+        ("CONCAT", "; did you mean concat?"),
+        ("concat-frist", "; did you mean concat-first?"),
+        ("sha1", ""),
+        ("", ""),
+        ("concat" * 100, ""),
+    ],
+)
+def test_only_similar_words_are_suggested(given: str, meant: str) -> None:
+    assert suggestion(given, KNOWN) == meant
+
+
+def test_equally_similar_words_are_all_named() -> None:
+    assert suggestion("jso", ("json", "jsol")) in (
+        "; did you mean json or jsol?",
+        "; did you mean jsol or json?",
+    )
+
+
+def test_a_message_says_what_is_wrong_meant_and_allowed() -> None:
+    allowed = "known are: auto, concat, concat-first, json-str"
+    assert unknown("recipe", "sha1", KNOWN) == f"unknown recipe 'sha1'; {allowed}"
+    said = unknown("recipe", "cncat", KNOWN)
+    assert said == f"unknown recipe 'cncat'; did you mean concat? {allowed}"
+    assert "\x1b" not in unknown("recipe", "\x1b[31m\n", KNOWN)
