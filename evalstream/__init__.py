@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from evalstream.reporters.json import JsonReporter
     from evalstream.reporters.jsonl import JsonLinesReporter
     from evalstream.reporters.text import LiveTextReporter, TextReporter
+    from evalstream.settings.load import load_settings
 
 __all__ = [
     "RULES",
@@ -66,6 +67,7 @@ __all__ = [
     "WorkerLost",
     "__version__",
     "check",
+    "load_settings",
     "merge",
     "read_report",
     "salvage",
@@ -84,6 +86,7 @@ _IMPORTED_WHEN_USED: Final = {
     "Reporter": "evalstream.reporters.base",
     "Salvage": "evalstream.engine.salvage",
     "TextReporter": "evalstream.reporters.text",
+    "load_settings": "evalstream.settings.load",
     "salvage": "evalstream.engine.salvage",
 }
 """Public names by the modules that have them: most programs need none of these."""

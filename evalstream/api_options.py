@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from evalstream.formats.registry import CATALOGUE, main_format
@@ -58,6 +59,20 @@ def chosen_options(options: Options | None, given: Mapping[str, Any]) -> Options
     if names:
         raise UsageError(f"options and {', '.join(names)} cannot be combined")
     return options
+
+
+def schema_text_of(path: str) -> str:
+    """Read a JSON Schema. Raises UsageError if it cannot be used."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        compile_schema(json.fast(text.encode()), trusted=False)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(f"{path}: not valid JSON: {error}") from error
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from error
+    return text
 
 
 def checked_options(options: Options) -> Options:

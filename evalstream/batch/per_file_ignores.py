@@ -50,21 +50,22 @@ def with_per_file_ignores(options: Options, files: Iterable[str | None]) -> Opti
     match standard input.
     """
     names = [name for name in files if name is not None]
-    ignored = dict.fromkeys(options.ignore)
+    ignored, folder = dict.fromkeys(options.ignore), os.getcwd()
     for text in options.per_file_ignores:
-        matcher, codes = _compiled(text)
+        matcher, codes = _compiled(text, folder)
         if any(map(matcher.covers, names)):
             ignored |= dict.fromkeys(codes)
     return replace(options, ignore=tuple(ignored), per_file_ignores=())
 
 
 class _Matcher:
-    """The files that a pattern stands for."""
+    """The files that a pattern stands for; relative ones are below a folder."""
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, folder: str) -> None:
         self._is_stdin = pattern in STDIN_NAMES
         self._is_name = "/" not in pattern
-        text = pattern if self._is_name or is_remote(pattern) else os.path.abspath(pattern)
+        is_whole = self._is_name or is_remote(pattern)
+        text = pattern if is_whole else os.path.normpath(os.path.join(folder, pattern))
         self._parts = [
             None if part == _ANY_DEPTH else re.compile(translate(part)) for part in _split(text)
         ]
@@ -102,9 +103,9 @@ class _Matcher:
 
 
 @lru_cache(maxsize=256)
-def _compiled(text: str) -> tuple[_Matcher, tuple[str, ...]]:
+def _compiled(text: str, folder: str) -> tuple[_Matcher, tuple[str, ...]]:
     pattern, codes = parse_per_file_ignore(text)
-    return _Matcher(pattern), codes
+    return _Matcher(pattern, folder), codes
 
 
 def _split(path: str) -> list[str]:

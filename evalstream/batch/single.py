@@ -32,7 +32,9 @@ def check_any(
     """
     options = options_for(run, options)
     if not CATALOGUE.selection(options).enabled:
-        return not_checked(run, ES005.violation(NO_RULES), UNCHECKED.format(NO_RULES), options, show)
+        return not_checked(
+            run, ES005.violation(NO_RULES), UNCHECKED.format(NO_RULES), options, show
+        )
     is_alone = run.rows == STDIN and run.aggregate is None and run.inputs is None
     if is_alone and options.input_format == "auto":
         # Most runs come from files, and need no detector here.

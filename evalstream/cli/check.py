@@ -6,10 +6,10 @@ import sys
 from collections.abc import Iterable
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import Annotated, Final
 
 from evalstream.api import check as run_check
+from evalstream.api_options import schema_text_of
 from evalstream.cli.command import command
 from evalstream.cli.options import Inputs, ShowProgress
 from evalstream.cli.output import Target, report_of
@@ -19,9 +19,8 @@ from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Group, Options, OptionText
 from evalstream.model.run import STDIN
-from evalstream.parsing.json import fast
-from evalstream.parsing.json_schema import compile_schema
 from evalstream.reporters.options import ReportOptions
+from evalstream.settings.declared import LEDGER
 
 PART_FORMAT: Final = "jsonl"
 """The only report format that goes with --shard, though it changes nothing."""
@@ -63,14 +62,7 @@ def check(
             "LIST",
         ),
     ] = None,
-    ledger: Annotated[
-        str | None,
-        OptionText(
-            "Remember in this file what was checked, and skip what has not changed.",
-            Group.EXECUTION,
-            "FILE",
-        ),
-    ] = None,
+    ledger: Annotated[str | None, LEDGER] = None,
     shard: Annotated[
         str | None,
         OptionText(
@@ -102,7 +94,7 @@ def check(
     announce_terminal("names of inputs", files_from)
     schema_file = options.schema
     routing = replace(options.routing, force=force and options.routing.seal_to is not None)
-    schema = None if schema_file is None else _schema_text(schema_file)
+    schema = None if schema_file is None else schema_text_of(schema_file)
     options = replace(options, schema=schema, routing=routing)
     if shard is not None and reporting.form not in (None, PART_FORMAT):
         raise UsageError("--format cannot be combined with --shard; give it to evalstream merge")
@@ -134,20 +126,6 @@ def _only_read(aggregate: str | None, sealed: str | None) -> str | None:
     if aggregate is None or (sealed is not None and is_same_file(aggregate, sealed)):
         return None
     return aggregate
-
-
-def _schema_text(path: str) -> str:
-    """Read a JSON Schema. Raises UsageError if it cannot be used."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-        compile_schema(fast(text.encode()), trusted=False)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from error
-    except ValueError as error:
-        raise UsageError(f"{path}: not valid JSON: {error}") from error
-    except UsageError as error:
-        raise UsageError(f"{path}: {error}") from error
-    return text
 
 
 def _named(inputs: list[str], files_from: str | None) -> Iterable[str]:

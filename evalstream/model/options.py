@@ -21,6 +21,7 @@ class Group(str, Enum):
     ROWS = "Rows"
     SEAL = "Seal"
     EXECUTION = "Execution"
+    SETTINGS = "Settings"
     ADVANCED = "Advanced"
 
 

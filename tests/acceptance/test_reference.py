@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 from edits import apply_case
-from evalstream.cli.command import Command, flags_of
-from evalstream.cli.program import COMMANDS
 from paths import REPOSITORY
 
 import evalstream
 from evalstream.batch.ledger import run_state
+from evalstream.cli.command import Command, flags_of
+from evalstream.cli.program import COMMANDS
 from evalstream.formats.registry import CATALOGUE
 from evalstream.model.finding import Finding
 from evalstream.parsing.json_schema import compile_schema
