@@ -10,7 +10,7 @@ from evalstream.cli.command import FORMER, SWITCHES, Command, flags_of, spelling
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.suggestions import suggestion
 
-_EXTRA: Final = re.compile(r"unexpected extra argument\S* \((\S+)")
+_EXTRA: Final = re.compile(r"unexpected extra argument\S* \(([^\s)]+)")
 
 _NUMBERS: Final[Mapping[object, str]] = {
     int: "a whole number",

@@ -7,12 +7,20 @@ from evalstream.api import read_report
 from evalstream.cli.command import ArgumentText, command
 from evalstream.cli.options import ForceReport
 from evalstream.cli.output import Target, report_of
+from evalstream.cli.terminal import announce_terminal
 from evalstream.model.options import Options
 from evalstream.model.run import STDIN
 from evalstream.reporters.options import ReportOptions
 
 
-@command(reports=True)
+@command(
+    reports=True,
+    examples=(
+        "evalstream report findings.jsonl",
+        "evalstream report report.json --format github",
+        "evalstream report parts/*.jsonl --format json --output report.json",
+    ),
+)
 def report(
     *,
     reporting: ReportOptions,
@@ -30,6 +38,7 @@ def report(
     The exit code is that of the check. If the report is truncated or damaged, the message names
     the line, and the exit code is 3.
     """
+    announce_terminal("a report", *files)
     target = Target(reporting, force=force)
     report_of(
         partial(read_report, files), Options(), target, [one for one in files if one != STDIN]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain, repeat
 from typing import BinaryIO, Final
 
 from evalstream.io.names import printable
@@ -40,8 +42,10 @@ def inputs_from(path: str) -> Iterator[str]:
 
 def _inputs(file: BinaryIO, shown: str, *, closes: bool) -> Iterator[str]:
     named = False
+    # The end is read once: a terminal would wait for a second one.
+    pieces = chain(iter(partial(_read, file, shown), b""), repeat(b""))
     try:
-        for name in _names(lambda: _read(file, shown), shown):
+        for name in _names(lambda: next(pieces), shown):
             if name.strip():
                 named = True
                 text = os.fsdecode(name)
@@ -90,7 +94,9 @@ def _read(file: BinaryIO, shown: str) -> bytes:
 def _standard_input() -> BinaryIO:
     if sys.stdin is None:
         raise ValueError("it is closed")
-    return sys.stdin.buffer
+    # A buffer would wait until it is full or a terminal ends twice.
+    unbuffered: BinaryIO = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
+    return unbuffered
 
 
 def _unreadable(shown: str, error: Exception) -> UsageError:

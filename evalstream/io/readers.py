@@ -18,10 +18,14 @@ READ_BYTES: Final = MEBIBYTE
 
 
 class DescriptorReader:
-    """Reads a file descriptor; an `owned` one is closed at the end."""
+    """Reads a file descriptor; an `owned` one is closed at the end.
+
+    The end is reported again and again: a terminal would wait for a second one.
+    """
 
     def __init__(self, descriptor: int, *, owned: bool = False) -> None:
         self._descriptor, self._owned = descriptor, owned
+        self._ended = False
         self._poll = select.poll()
         self._poll.register(descriptor, select.POLLIN)
         with suppress(OSError, AttributeError):
@@ -29,21 +33,29 @@ class DescriptorReader:
             fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, READ_BYTES)
 
     def read(self) -> bytes:
-        """Return the available bytes, waiting until there are some."""
+        """Return the available bytes, waiting until there are some; empty at the end."""
+        if self._ended:
+            return b""
         with STOPPING.interruptible():
             self._poll.poll()
-        return os.read(self._descriptor, READ_BYTES)
+        data = os.read(self._descriptor, READ_BYTES)
+        self._ended = not data
+        return data
 
     def read_into(self, buffer: memoryview) -> int:
-        """Write the available bytes into a buffer, waiting until there are some."""
+        """Write the available bytes into a buffer, waiting until there are some; 0 at the end."""
+        if self._ended:
+            return 0
         with STOPPING.interruptible():
             self._poll.poll()
-        return os.readv(self._descriptor, [buffer])
+        count = os.readv(self._descriptor, [buffer])
+        self._ended = not count and len(buffer) > 0
+        return count
 
     def wait(self, seconds: float) -> bool:
-        """Tell whether bytes can be read within some seconds."""
+        """Tell whether bytes, or the end, can be read within some seconds."""
         with STOPPING.interruptible():
-            return bool(self._poll.poll(seconds * 1000))
+            return self._ended or bool(self._poll.poll(seconds * 1000))
 
     def close(self) -> None:
         """Close the descriptor, unless it belongs to the caller."""

@@ -39,8 +39,8 @@ evalstream completion zsh > ~/.zfunc/_evalstream
 evalstream completion fish > ~/.config/fish/completions/evalstream.fish
 ```
 
-In bash and zsh `eval "$(evalstream completion bash)"`, with the name of the shell, does the same for
-one session; in zsh it comes after `compinit`.
+In bash and zsh `eval "$(evalstream completion bash)"`, with the name of the shell, does the same
+for one session; in zsh it comes after `compinit`.
 """
 
 _SHELL = re.compile(r"```(?:sh|console)\n(.*?)```", re.DOTALL)

@@ -11,8 +11,10 @@ from types import ModuleType
 from typing import Any
 
 import evalstream
+from evalstream.cli.command import flag_of
+from evalstream.cli.help import argument_help, option_help
+from evalstream.cli.program import COMMANDS, declared
 from evalstream.model.data_class import REQUIRED, DataClass, Field
-from reference.command_line import PROGRAM, commands
 from reference.markdown import code, fence, paragraphs, sentence, table
 from reference.signatures import annotation, shown, signature
 
@@ -127,16 +129,15 @@ def _table_of_parameters(name: str) -> str:
 
 def _helps(name: str) -> dict[str, str]:
     """Return the name and the help of each parameter of a command."""
-    parsed = next((one.parsed for one in commands() if one.name == f"{PROGRAM} {name}"), None)
-    some = [] if parsed is None else parsed.params
-    return {one.name: f"{code(_option(one))}: {sentence(one.help)}" for one in some if one.help}
-
-
-def _option(parameter: Any) -> str:
-    """Return the long name of an option, or what an argument is called."""
-    if parameter.param_type_name == "argument":
-        return str(parameter.metavar or parameter.name)
-    return str(max(parameter.opts, key=len))
+    if name not in COMMANDS:
+        return {}
+    command = declared(name)
+    arguments = {one.name: (one.text.metavar, argument_help(one)) for one in command.arguments}
+    options = {one.name: (flag_of(one), option_help(one)) for one in command.options}
+    return {
+        one: f"{code(shown)}: {sentence(text)}"
+        for one, (shown, text) in (arguments | options).items()
+    }
 
 
 def _members(value: type[Any], fields: dict[str, Any]) -> Iterator[str]:

@@ -2,10 +2,13 @@
 
 import os
 import pty
+import select
 import sys
 from pathlib import Path
 
 from paths import REPOSITORY
+
+SECONDS = 30
 
 
 def in_terminal(folder: Path, *arguments: str, typed: bytes = b"", columns: int = 60) -> str:
@@ -18,7 +21,7 @@ def in_terminal(folder: Path, *arguments: str, typed: bytes = b"", columns: int 
         os.execve(sys.executable, command, environment)
     os.write(terminal, typed)
     seen = b""
-    while True:
+    while select.select([terminal], [], [], SECONDS)[0]:
         try:
             piece = os.read(terminal, 4096)
         except OSError:
@@ -26,6 +29,6 @@ def in_terminal(folder: Path, *arguments: str, typed: bytes = b"", columns: int 
         if not piece:
             break
         seen += piece
-    os.close(terminal)
+    os.close(terminal)  # a program that still runs gets SIGHUP
     os.waitpid(process, 0)
     return seen.decode().replace("\r", "")

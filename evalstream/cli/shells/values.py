@@ -13,7 +13,7 @@ from evalstream.model.options import Option
 
 HELP_FLAGS: Final = ("-h", "--help")
 
-_FILES: Final = ("FILE", "LIST", "ROWS", "INPUTS", "PARTS", "PATH", "PATTERN")
+_FILES: Final = ("FILE", "FILES", "LIST", "ROWS", "INPUTS", "PARTS", "PATH", "PATTERN")
 """The names of values that are files, or may be."""
 
 

@@ -74,6 +74,14 @@ def test_an_inputs_file_has_one_name_and_a_former_one(flag: str) -> None:
     assert "no.json" in done.stdout
 
 
+def test_names_of_rules_are_taken_for_codes() -> None:
+    named = ["--select", "sample-hash-mismatch,es5", "--ignore", "malformed-checksum"]
+    report = json.loads(run("check", "tampered", "--format", "json", *named).stdout)
+    assert report["runs"][0]["selected"] == ["ES401", "ES5"]
+    assert report["runs"][0]["ignored"] == ["ES502"]
+    assert [finding["code"] for finding in report["findings"]] == ["ES401", "ES401", "ES501"]
+
+
 def test_values_reach_the_check() -> None:
     options = ["--no-values", "--max-findings", "1", "--select", "ES4, ES5", "--ignore", "ES502"]
     done = run("check", "tampered", "--fail-on", "error", "--format", "json", *options)

@@ -36,6 +36,7 @@ PLAIN = {
     "seal": ["run.jsonl --aggregate a.json", "run.jsonl --aggregate a.json --force --dry-run"],
     "merge": ["a b c -f jsonl --output o", "a --force"],
     "salvage": ["a --to b", "a --to b --rest c --max-line-bytes 100"],
+    "report": ["a.jsonl", "a b -f json -oc --quiet"],
     "rules": ["", "ES4 checksum-mismatch -f markdown", "--color never"],
     "explain": ["ES401 ES402 --format json"],
     "formats": [""],

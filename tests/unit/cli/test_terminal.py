@@ -9,12 +9,12 @@ from terminal import in_terminal
 @pytest.mark.parametrize("arguments", [["check", "-"], ["salvage", "-", "--to", "copy"]])
 def test_reading_from_a_terminal_is_announced(tmp_path: Path, arguments: list[str]) -> None:
     shown = in_terminal(tmp_path, *arguments, typed=b"{}\n\x04")
-    assert "evalstream: reading rows from the terminal; Ctrl-D ends them\n" in shown
+    assert "evalstream: reading rows from the terminal until Ctrl-D\n" in shown
 
 
 def test_a_list_of_inputs_from_a_terminal_is_announced(tmp_path: Path) -> None:
     shown = in_terminal(tmp_path, "check", "--files-from", "-", typed=b"none.jsonl\n\x04")
-    assert "evalstream: reading names of inputs from the terminal; Ctrl-D ends them\n" in shown
+    assert "evalstream: reading names of inputs from the terminal until Ctrl-D\n" in shown
 
 
 @pytest.mark.parametrize("columns", [40, 90, 200])
