@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from glob import escape
@@ -28,6 +29,9 @@ NAMES_OF_TYPES: Final = {
     dict: "a table",
 }
 """How TOML calls types; what has another type is a date or a time."""
+
+LONGEST: Final = 60
+"""How many characters of a wrong value a message shows."""
 
 LISTS: Final = "an array of strings that are not empty"
 TABLES: Final = f"a table with {LISTS} by pattern"
@@ -122,8 +126,9 @@ def _checked(fits: Callable[[Any], bool], value: Any, wanted: str) -> Any:
 
 def _expected(wanted: str, value: Any) -> str:
     found = NAMES_OF_TYPES.get(type(value), "a date or time")
-    shown = f" {value!r}" if isinstance(value, (bool, int, float, str)) and value != "" else ""
-    return f"expected {wanted}, found {found if value != '' else 'an empty string'}{shown}"
+    if isinstance(value, (bool, int, float, str)):
+        found = f"{found} {json.dumps(value, ensure_ascii=False)[:LONGEST]}"
+    return f"expected {wanted}, found {found}"
 
 
 def _is_text(value: Any) -> bool:
