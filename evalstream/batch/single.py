@@ -30,11 +30,13 @@ def check_any(
     Standard input shows its format by its content. Raises what the check raises, and UsageError
     where options do not go with what standard input holds.
     """
-    options = options_for(run, options)
-    if not CATALOGUE.selection(options).enabled:
+    own = options_for(run, options)
+    # The selection needs the rules of every format.
+    if own is not options and not CATALOGUE.selection(own).enabled:
         return not_checked(
             run, ES005.violation(NO_RULES), UNCHECKED.format(NO_RULES), options, show
         )
+    options = own
     is_alone = run.rows == STDIN and run.aggregate is None and run.inputs is None
     if is_alone and options.input_format == "auto":
         # Most runs come from files, and need no detector here.
