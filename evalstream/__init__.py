@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from evalstream.reporters.github import GithubReporter
     from evalstream.reporters.json import JsonReporter
     from evalstream.reporters.jsonl import JsonLinesReporter
+    from evalstream.reporters.junit import JunitReporter
+    from evalstream.reporters.sarif import SarifReporter
     from evalstream.reporters.text import LiveTextReporter, TextReporter
     from evalstream.settings.load import load_settings
 
@@ -50,6 +52,7 @@ __all__ = [
     "GithubReporter",
     "JsonLinesReporter",
     "JsonReporter",
+    "JunitReporter",
     "LiveTextReporter",
     "MissingExtra",
     "Options",
@@ -61,6 +64,7 @@ __all__ = [
     "RuleText",
     "RunSummary",
     "Salvage",
+    "SarifReporter",
     "Severity",
     "TextReporter",
     "UsageError",
@@ -81,10 +85,12 @@ _IMPORTED_WHEN_USED: Final = {
     "GithubReporter": "evalstream.reporters.github",
     "JsonLinesReporter": "evalstream.reporters.jsonl",
     "JsonReporter": "evalstream.reporters.json",
+    "JunitReporter": "evalstream.reporters.junit",
     "LiveTextReporter": "evalstream.reporters.text",
     "PartReporter": "evalstream.batch.parts",
     "Reporter": "evalstream.reporters.base",
     "Salvage": "evalstream.engine.salvage",
+    "SarifReporter": "evalstream.reporters.sarif",
     "TextReporter": "evalstream.reporters.text",
     "load_settings": "evalstream.settings.load",
     "salvage": "evalstream.engine.salvage",

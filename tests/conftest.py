@@ -50,6 +50,13 @@ def fast_path_for_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_engine, "WORTH_A_SCANNER_BYTES", 0)
 
 
+@pytest.fixture(autouse=True)
+def no_workflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep tests out of the workflow that runs them: its checkout, and its job summary."""
+    for name in ("GITHUB_WORKSPACE", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture
 def compare(request: pytest.FixtureRequest) -> Compare:
     """Compare a text with a file of expectations, or rewrite the file."""

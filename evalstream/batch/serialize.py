@@ -37,11 +37,7 @@ def encode_run(summary: RunSummary) -> dict[str, Any]:
     """Return a run as the output contract writes it, with what no report says."""
     note = {"note": True} if summary.is_note else {}
     excluded = {"excluded": summary.excluded} if summary.excluded else {}
-    judged = {
-        "failing": summary.failing,
-        "otherwise": summary.otherwise,
-        "otherwise_reason": summary.otherwise_reason,
-    }
+    judged = {"otherwise": summary.otherwise, "otherwise_reason": summary.otherwise_reason}
     return {**summary.as_dict(), **judged, **note, **excluded}
 
 

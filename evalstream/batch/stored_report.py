@@ -161,7 +161,7 @@ def _rule_text(code: str, encoded: Mapping[str, str]) -> RuleText:
     """Return the texts of a rule; its whole documentation is not in the report."""
     text = RuleText(encoded["name"], encoded["summary"], encoded["fix"], "")
     installed = CATALOGUE[code].text() if code in CATALOGUE else text
-    return installed if installed._replace(help="") == text else text
+    return installed if installed.as_dict() == text.as_dict() else text
 
 
 def _parsed(contents: StoredContents, text: bytes, line: int | None) -> Any:

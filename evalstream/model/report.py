@@ -224,6 +224,7 @@ class RunSummary(DataClass):
             "results": [result.as_dict() for result in self.results],
             "counts": dict(sorted(self.counts.items())),
             "severities": _by_label(self.severities),
+            **({"failing": dict(sorted(self.failing.items()))} if self.failing else {}),
             **_known_of(self.known, self.known_severities),
             "seconds": round(self.seconds, 3),
             "bytes": self.bytes,

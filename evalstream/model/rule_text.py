@@ -3,17 +3,29 @@
 from typing import NamedTuple
 
 
+class Section(NamedTuple):
+    """A part of a rule's documentation: prose in lines, or an example, which keeps its layout."""
+
+    heading: str
+    text: str
+    is_example: bool = False
+
+
 class RuleText(NamedTuple):
     """The texts of one rule.
 
     `summary` is a phrase that says what the rule finds, `fix` a sentence that says how to fix it,
-    empty where the documentation does not say it. `help` is the whole documentation.
+    empty where the documentation does not say it. `help` is the whole documentation, and
+    `sections` are its parts. `severity` is the label of the rule's own severity; a finding can have
+    another one. It is empty where it is not known.
     """
 
     name: str
     summary: str
     fix: str
     help: str
+    severity: str = ""
+    sections: tuple[Section, ...] = ()
 
     def as_dict(self) -> dict[str, str]:
         """Return the texts as the output contract writes them."""

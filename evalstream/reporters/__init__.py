@@ -13,6 +13,8 @@ REPORTERS: Final[Mapping[str, str]] = MappingProxyType(
         "jsonl": "JsonLinesReporter",
         "json": "JsonReporter",
         "github": "GithubReporter",
+        "sarif": "SarifReporter",
+        "junit": "JunitReporter",
     }
 )
 """The report formats in the order of the help; a module of the same name has the class."""

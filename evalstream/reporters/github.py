@@ -1,27 +1,45 @@
-"""Workflow annotations of GitHub Actions, with file and line."""
+"""Annotations of GitHub Actions, as workflow commands, and a job summary.
+
+GitHub shows at most ten errors, ten warnings and ten notices of a step as annotations, so the first
+finding of each rule comes before the others. The log has all of them. File names are relative to
+`GITHUB_WORKSPACE`. Where `GITHUB_STEP_SUMMARY` names a file, a summary in Markdown is added to it:
+the verdict of each run with what was verified, the rules with their remedies, and first findings.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
 from typing import Final
 
-from evalstream.model.finding import Finding, Severity
+from evalstream.model.finding import Finding, FindingList, Severity
 from evalstream.model.report import Report
+from evalstream.model.text import counted
 from evalstream.reporters.base import PLAIN, Sink, Style
+from evalstream.reporters.describe import name_of, values_of, visible
+from evalstream.reporters.places import Places
 from evalstream.reporters.summary import occurrences, run_line, total_lines
 
 LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
+MOST_SHOWN: Final = 10
+"""How many annotations of a level GitHub shows of one step."""
 
 _BEGINNING: Final = re.compile(rb"::(?:error|warning|notice) file=|evalstream: ")
 """A finding, or the line of a run."""
 
 
 class GithubReporter:
-    """Writes each finding as a workflow command as it comes."""
+    """Keeps the findings, and writes at the end."""
 
     def __init__(self, output: Sink, _: Style = PLAIN) -> None:
         self._output = output
+        self._places = Places()
+        self._summary = os.environ.get("GITHUB_STEP_SUMMARY")
+        self._findings = FindingList()
+        self._first: dict[tuple[Severity, str], Finding] = {}
+        self._counts = dict.fromkeys(LEVELS, 0)
 
     @staticmethod
     def wrote(head: bytes) -> bool:
@@ -29,23 +47,64 @@ class GithubReporter:
         return _BEGINNING.match(head) is not None
 
     def finding(self, finding: Finding) -> None:
-        """Write one annotation."""
-        place = f"file={_property(finding.file)}"
+        """Keep one finding."""
+        self._counts[finding.severity] += 1
+        kind = finding.severity, finding.code
+        if kind in self._first:
+            self._findings.append(finding)
+        else:
+            self._first[kind] = finding
+
+    def finish(self, report: Report) -> None:
+        """Write the annotations, then a plain line per run, and the job summary."""
+        for finding in self._in_order():
+            self._output.write(self._annotation(finding, report))
+        for run in report.runs:
+            self._output.write(f"evalstream: {_plain(run_line(run))}\n")
+        for line in total_lines(report):
+            self._output.write(f"evalstream: {line}\n")
+        if max(self._counts.values()) > MOST_SHOWN:
+            counts = ", ".join(
+                counted(count, LEVELS[one]) for one, count in self._counts.items() if count
+            )
+            self._output.write(
+                f"evalstream: GitHub shows at most {MOST_SHOWN} annotations of a level and step; "
+                f"the log has {counts}\n"
+            )
+        if self._summary:
+            from evalstream.reporters.job_summary import add_summary
+
+            add_summary(self._summary, report, self._in_order())
+
+    def _in_order(self) -> Iterator[Finding]:
+        """Iterate over the findings, the first of each rule and severity before the others."""
+        for severity in LEVELS:
+            yield from (one for (of, _), one in self._first.items() if of is severity)
+        yield from self._findings
+
+    def _annotation(self, finding: Finding, report: Report) -> str:
+        """Return one workflow command: what is wrong, the values, and the remedy."""
+        file = self._places.relative(finding.file) or name_of(finding.file)
+        place = f"file={_property(file)}"
         if finding.line is not None:
             place += f",line={finding.line}"
         title = _property(f"{finding.code} {finding.name}")
         where = f"{finding.pointer}: " if finding.pointer else ""
-        count = occurrences(finding)
-        message = _text(f"{where}{finding.message}{count}")
-        self._output.write(f"::{LEVELS[finding.severity]} {place},title={title}::{message}\n")
+        lines = [f"{where}{finding.message}{occurrences(finding)}"]
+        lines += filter(None, [values_of(finding)])
+        text = report.rules.get(finding.code)
+        if text and text.fix:
+            lines.append(f"fix: {text.fix}")
+        message = _text("\n".join(map(visible, lines)))
+        return f"::{LEVELS[finding.severity]} {place},title={title}::{message}\n"
 
-    def finish(self, report: Report) -> None:
-        """Write a plain line per run."""
-        for run in report.runs:
-            # The prefix keeps a file name from being read as a workflow command.
-            self._output.write(f"evalstream: {_text(run_line(run))}\n")
-        for line in total_lines(report):
-            self._output.write(f"evalstream: {line}\n")
+
+def _plain(text: str) -> str:
+    """Return a text for a line that is not a workflow command and begins with a prefix.
+
+    The older form of commands, `##[name]`, is read anywhere in a line.
+    """
+    return visible(text).replace("##[", "## [")
 
 
 def _text(text: str) -> str:
@@ -53,4 +112,4 @@ def _text(text: str) -> str:
 
 
 def _property(text: str) -> str:
-    return _text(text).replace(":", "%3A").replace(",", "%2C")
+    return _text(visible(text)).replace(":", "%3A").replace(",", "%2C")

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from evalstream.model.data_class import DataClass
 from evalstream.model.finding import Severity, Violation
-from evalstream.model.rule_text import RuleText
+from evalstream.model.rule_text import RuleText, Section
 from evalstream.parsing.lazy_regex import LazyPattern
 from evalstream.stats.tally import Tally
 
@@ -162,7 +162,12 @@ class Rule(NamedTuple):
         """Return what reports say about the rule; of the remedy they say the first sentence."""
         remedy = " ".join(self.fix.split())
         sentence = _SENTENCE_END.split(remedy, maxsplit=1)[0]
-        return RuleText(self.name, self.summary, sentence, self.explained())
+        sections = tuple(
+            Section(heading, text, heading in {BAD, GOOD})
+            for heading, text in self.sections().items()
+        )
+        severity = self.severity.label
+        return RuleText(self.name, self.summary, sentence, self.explained(), severity, sections)
 
     def explained(self) -> str:
         """Return the rule's documentation as `evalstream rules CODE` prints it."""

@@ -12,6 +12,8 @@ from reference.program import printed
 EXAMPLE = ("check", "examples/run.jsonl", "--profile", "datastore")
 """The check whose reports are shown."""
 
+_LANGUAGES = {"jsonl": "json", "json": "json", "sarif": "json", "junit": "xml"}
+
 INTRODUCTION = """# Report formats
 
 `--format` takes one of these names. [Read a report](../reports.md) explains findings and verdicts.
@@ -45,10 +47,10 @@ def _format(name: str) -> Iterator[str]:
     yield f"## {name}\n"
     yield f"{(import_module(f'evalstream.reporters.{name}').__doc__ or '').strip()}\n"
     shown = printed(*EXAMPLE, "--format", name)
-    if name == "json":
+    if name in {"json", "sarif"}:
         shown = json.dumps(json.loads(shown), indent=2, ensure_ascii=False)
     yield f"`evalstream {' '.join(EXAMPLE)} --format {name}` prints:\n"
-    yield fence(shown, "json" if name.startswith("json") else "text")
+    yield fence(shown, _LANGUAGES.get(name, "text"))
 
 
 def _definition(name: str, definition: dict[str, Any]) -> Iterator[str]:

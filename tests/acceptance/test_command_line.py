@@ -101,7 +101,7 @@ def start(here: Path, environment: dict[str, str], *arguments: str) -> subproces
     )
 
 
-@pytest.mark.parametrize("layout", ["text", "jsonl", "json", "github"])
+@pytest.mark.parametrize("layout", ["text", "jsonl", "json", "github", "sarif", "junit"])
 def test_a_pipe_closed_from_the_start_ends_quietly(
     here: Path, environment: dict[str, str], layout: str
 ) -> None:
@@ -113,7 +113,7 @@ def test_a_pipe_closed_from_the_start_ends_quietly(
     assert process.returncode == 141
 
 
-@pytest.mark.parametrize("layout", ["text", "jsonl", "json", "github"])
+@pytest.mark.parametrize("layout", ["text", "jsonl", "json", "github", "sarif"])
 def test_a_pipe_closed_after_one_line_ends_quietly(
     here: Path, environment: dict[str, str], layout: str
 ) -> None:

@@ -172,13 +172,14 @@ nichts: incomplete: 0 rows, no findings; nothing to check: no rows
 
 GITHUB = """\
 ::error file=zwölf/run.jsonl,line=2,title=ES103 invalid-json::\
-expecting value at column 9 (byte 9)
+expecting value at column 9 (byte 9)%0Afound "{\\"é\\": 1,x}"
 ::error file=zwölf/run.jsonl,line=3,title=ES202 wrong-type::\
-/evaluation/score: string where boolean or number is expected
-::warning file=zwölf/run.jsonl,title=ES406 hash-absent::some rows lack sample_hash (1,234 rows)
+/evaluation/score: string where boolean or number is expected\
+%0Aexpected {"type":["boolean","number"]}, found "0.5"%0Afix: Write “6” as a number.
 ::error file=zwölf/aggregate.json,title=ES501 checksum-mismatch::\
-/detailed_evaluation_results/checksum: 50%25 gone: 1, 2
-::notice file=zwölf/aggregate.json,title=ES508 weak-algorithm::md5 finds accidents
+/detailed_evaluation_results/checksum: 50%25 gone: 1, 2%0Aexpected "00ff", found "11ee"
+::warning file=zwölf/run.jsonl,title=ES406 hash-absent::some rows lack sample_hash (1,234 rows)
+::notice file=zwölf/aggregate.json,title=ES508 weak-algorithm::md5 finds accidents%0Afound "md5"
 evalstream: zwölf/run.jsonl with zwölf/aggregate.json: FAILED (without ES7,ES801): \
 2,345 rows, 6 errors, 1,234 warnings, 1 info; checksum not ok, row count ok, \
 sample_hash ok in 1,111 of 2,345 rows (concat), 2 of 3 claims recomputed
@@ -335,10 +336,12 @@ def test_names_of_runs_never_break_a_line(render: Render, reporter: type[Any]) -
 
 
 def test_github_properties_escape_what_separates_them(render: Render) -> None:
-    hostile = TYPE._replace(file="a,b:c%d\ne", pointer=None, message="f:,%\r")
+    hostile = TYPE._replace(
+        file="a,b:c%d\ne", pointer=None, message="f:,%\r", expected=None, found=None
+    )
     seen = render(GithubReporter, [hostile])
-    assert seen.startswith("::error file=a%2Cb%3Ac%25d%0Ae,line=3,title=")
-    assert seen.endswith("::f:,%25%0D\n")
+    assert seen.startswith("::error file=a%2Cb%3Ac%25d\\ne,line=3,title=")
+    assert "::f:,%25\\r%0Afix: " in seen
 
 
 def test_json_survives_what_utf8_cannot_hold(render: Render) -> None:

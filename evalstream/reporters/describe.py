@@ -1,0 +1,57 @@
+"""Parts of findings and runs as text for reports that other programs read."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Final
+
+from evalstream.model.finding import Excerpt, Finding
+from evalstream.model.report import RunSummary
+from evalstream.model.run import STDIN
+from evalstream.parsing.json import dumps
+
+STDIN_NAME: Final = "<stdin>"
+"""The name of standard input in reports."""
+
+
+def visible(text: str) -> str:
+    r"""Return a text on one line; what does not print is escaped as in Python, such as `\x1b`."""
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() or unicodedata.category(letter) == "Zs" else _escape(letter)
+        for letter in text
+    )
+
+
+def _escape(letter: str) -> str:
+    return letter.encode("unicode_escape").decode()
+
+
+def cut(text: str, most: int) -> str:
+    """Return a text of at most this many characters; an ellipsis shows that it was cut."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def name_of(file: str) -> str:
+    """Return the name of a file on one line."""
+    return STDIN_NAME if file == STDIN else visible(file)
+
+
+def run_name(run: RunSummary) -> str:
+    """Return the names of a run's documents on one line."""
+    named = [name_of(name) for name in (run.file, run.aggregate, run.inputs) if name]
+    return " with ".join(filter(None, [*named[:1], " and ".join(named[1:])]))
+
+
+def values_of(finding: Finding) -> str:
+    """Return `expected …, found …` with the values as JSON; empty where there are none."""
+    shown = finding.as_dict()
+    if isinstance(finding.found, Excerpt):
+        shown["found"] = finding.found.excerpt
+    parts = [
+        f"{key} {dumps(shown[key]).decode(errors='replace')}"
+        for key in ("expected", "found")
+        if key in shown
+    ]
+    return visible(", ".join(parts))

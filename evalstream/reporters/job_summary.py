@@ -1,0 +1,142 @@
+"""The job summary of GitHub Actions: a report in Markdown, of bounded length."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from typing import Final
+
+from evalstream.model.finding import Finding
+from evalstream.model.report import Report, RunSummary
+from evalstream.model.text import counted
+from evalstream.reporters.describe import cut, name_of, run_name, values_of, visible
+from evalstream.reporters.summary import occurrences, run_line, total_lines
+
+MOST_BYTES: Final = 1 << 20
+"""GitHub drops the summary of a step that is longer."""
+
+MOST_RUNS: Final = 100
+MOST_RULES: Final = 50
+MOST_FINDINGS: Final = 50
+CELL: Final = 400
+"""Limits of what is listed, and of the characters in a cell: below 1 MiB if all is escaped."""
+
+_SPECIAL: Final = re.compile(r"[!-+:-@\[-`{-~.]|(?<![A-Za-z0-9])-")
+"""Punctuation that Markdown, HTML or GitHub may read as markup."""
+
+
+def add_summary(path: str, report: Report, findings: Iterable[Finding]) -> None:
+    """Append the summary of a report to a file; a failure is a warning on stderr."""
+    text = "\n".join(_lines(report, findings)).encode(errors="replace") + b"\n\n"
+    try:
+        with open(path, "ab") as file:
+            if file.tell() + len(text) > MOST_BYTES:
+                _warn("the job summary of this step has no room for it")
+            else:
+                file.write(text)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a file name"
+        _warn(f"cannot write the job summary {visible(path)}: {reason}")
+
+
+def _warn(text: str) -> None:
+    if sys.stderr is not None:
+        sys.stderr.write(f"evalstream: {text}\n")
+
+
+def _lines(report: Report, findings: Iterable[Finding]) -> Iterator[str]:
+    yield f"## evalstream: {_verdict(report)}\n"
+    for line in total_lines(report):
+        yield f"{escaped(line)}\n"
+    if report.totals.runs:
+        yield from _runs(report)
+    if report.counts:
+        yield from _rules(report)
+    yield from _findings(report, findings)
+
+
+def _verdict(report: Report) -> str:
+    """Return the verdict of all runs."""
+    verdicts = report.totals.verdicts
+    if verdicts.get("failed"):
+        return "FAILED"
+    if not report.totals.runs:
+        return "nothing was checked"
+    if report.totals.unchecked or report.totals.unreached:
+        return "not everything was checked"
+    return "passed" if report.passed else "incomplete"
+
+
+def _runs(report: Report) -> Iterator[str]:
+    """Iterate over the table of runs, those that did not pass first."""
+    yield "| run | verdict |\n| --- | --- |"
+    others = (run for run in report.runs if run.verdict != "passed")
+    passed = (run for run in report.runs if run.verdict == "passed")
+    for run in islice(chain(others, passed), MOST_RUNS):
+        name, line = cut(run_name(run), CELL), cut(visible(_without_name(run)), CELL)
+        yield f"| {_code(name)} | {escaped(line)} |"
+    yield ""
+    if report.totals.runs > MOST_RUNS:
+        yield f"… and {counted(report.totals.runs - MOST_RUNS, 'more run')}\n"
+
+
+def _without_name(run: RunSummary) -> str:
+    """Return the line of a run from its verdict on."""
+    before, found, after = run_line(run).partition(f": {_shown_verdict(run)}")
+    return f"{_shown_verdict(run)}{after}" if found else before
+
+
+def _shown_verdict(run: RunSummary) -> str:
+    return run.verdict.upper() if run.verdict == "failed" else run.verdict
+
+
+def _rules(report: Report) -> Iterator[str]:
+    """Iterate over the table of rules that found something."""
+    yield "| rule | findings | what it finds | how to fix |\n| --- | ---: | --- | --- |"
+    counts = report.counts
+    for code, count in islice(counts.items(), MOST_RULES):
+        text = report.rules.get(code)
+        name, summary, fix = (text.name, text.summary, text.fix) if text else ("", "", "")
+        cells = (escaped(cut(cell, CELL)) for cell in (summary, fix))
+        yield f"| {escaped(f'{code} {name}'.rstrip())} | {count:,} | {' | '.join(cells)} |"
+    yield ""
+    if len(counts) > MOST_RULES:
+        yield f"… and {counted(len(counts) - MOST_RULES, 'more rule')}\n"
+
+
+def _findings(report: Report, findings: Iterable[Finding]) -> Iterator[str]:
+    """Iterate over the table of the first findings, folded."""
+    first = list(islice(findings, MOST_FINDINGS))
+    if not first:
+        return
+    shown = sum(finding.occurrences for finding in first)
+    said = "All findings" if shown == report.total else f"First of {report.total:,} findings"
+    yield f"<details><summary>{said}</summary>\n"
+    yield "| rule | where | what |\n| --- | --- | --- |"
+    for finding in first:
+        rule = f"{finding.severity.label} {escaped(finding.code)}"
+        yield f"| {rule} | {_place(finding)} | {_what(finding)} |"
+    yield "\n</details>"
+
+
+def _place(finding: Finding) -> str:
+    place = name_of(finding.file)
+    place = place if finding.line is None else f"{place}:{finding.line}"
+    return _code(cut(visible(f"{place} {finding.pointer or ''}".rstrip()), CELL))
+
+
+def _what(finding: Finding) -> str:
+    values = values_of(finding)
+    text = f"{finding.message}{occurrences(finding)}{f'; {values}' if values else ''}"
+    return escaped(cut(visible(text), CELL))
+
+
+def _code(text: str) -> str:
+    return f"<code>{escaped(text)}</code>"
+
+
+def escaped(text: str) -> str:
+    """Return a text on one line that Markdown and HTML show as it is."""
+    return _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", visible(text))

@@ -1,0 +1,169 @@
+"""JUnit XML, for GitLab, Jenkins and others: one test suite for each run.
+
+A suite has a test for the verdict, one for each thing that can be verified (checksum, row count,
+sample hashes, claims), and one for each rule that found something. What was verified is a passed
+test. What was not verified is `skipped` with the reason, and what could not be checked is an
+`error`. A rule is a `failure` if a finding of it fails the check, else its findings are in
+`system-out`. Each test lists at most 20 findings and says how many more there are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+from typing import Final
+
+from evalstream.model.finding import Finding
+from evalstream.model.report import Report, RunSummary
+from evalstream.reporters.base import PLAIN, Sink, Style
+from evalstream.reporters.describe import name_of, run_name, visible
+from evalstream.reporters.files import FindingsByFile
+from evalstream.reporters.junit_tests import (
+    ERROR,
+    FAILURE,
+    MOST_FINDINGS,
+    PASSED,
+    SKIPPED,
+    Test,
+    rule_tests,
+    tests_of,
+)
+from evalstream.reporters.summary import total_lines
+
+_BEGINNING: Final = re.compile(
+    rb'<\?xml version="1\.0" encoding="UTF-8"\?>\n<testsuites name="evalstream">'
+)
+
+
+class JunitReporter:
+    """Keeps the findings on disk by file, and writes at the end."""
+
+    def __init__(self, output: Sink, _: Style = PLAIN) -> None:
+        self._output = output
+        self._findings = FindingsByFile(MOST_FINDINGS)
+
+    @staticmethod
+    def wrote(head: bytes) -> bool:
+        """Tell by its first bytes whether a file is such a report."""
+        return _BEGINNING.match(head) is not None
+
+    def finding(self, finding: Finding) -> None:
+        """Keep one finding, if it can be listed."""
+        self._findings.add(finding)
+
+    def finish(self, report: Report) -> None:
+        """Write a suite for each run, and one for findings about other files."""
+        self._output.write(
+            '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="evalstream">\n'
+        )
+        failing: set[str] = set()
+        for run in report.runs:
+            failing.update(run.failing)
+            for file in _files(run):
+                self._findings.claim(file)
+        others = self._findings.unclaimed()
+        for run in report.runs:
+            tests = list(tests_of(run, self._found(run, others), report))
+            self._write_suite(run_name(run), tests, _properties(run), run.seconds)
+        for file in others:
+            tests = list(rule_tests(self._findings.of(file), None, failing, report))
+            self._write_suite(name_of(file), tests, [])
+        lines = list(total_lines(report))
+        if report.totals.unreached or not report.totals.runs:
+            message = lines[0] if report.totals.unreached else "nothing was checked"
+            self._write_suite("evalstream", [Test("verdict", ERROR, message)], [])
+        self._output.write("</testsuites>\n")
+
+    def _found(self, run: RunSummary, others: list[str]) -> list[Finding]:
+        """Return the findings about the files of a run.
+
+        Where the run is a folder, as in evalguard, they are about files below it, which are taken
+        out of the `others`, files of no run.
+        """
+        found = [finding for file in _files(run) for finding in self._findings.of(file)]
+        if run.file is None or run.counts.keys() <= {finding.code for finding in found}:
+            return found
+        for file in others.copy():
+            below = list(self._findings.of(file)) if _is_below(file, run.file) else []
+            if below and run.counts.keys() >= {finding.code for finding in below}:
+                others.remove(file)
+                found += below
+        return found
+
+    def _write_suite(
+        self,
+        name: str,
+        tests: Sequence[Test],
+        properties: Sequence[tuple[str, str]],
+        seconds: float = 0.0,
+    ) -> None:
+        outcomes = [test.outcome for test in tests]
+        attributes = {
+            "name": name,
+            "tests": str(len(tests)),
+            "failures": str(outcomes.count(FAILURE)),
+            "errors": str(outcomes.count(ERROR)),
+            "skipped": str(outcomes.count(SKIPPED)),
+            "time": f"{seconds:.3f}",
+        }
+        self._output.write(f"  <testsuite{_attributes(attributes)}>\n")
+        if properties:
+            self._output.write("    <properties>\n")
+            for key, value in properties:
+                pair = _attributes({"name": key, "value": value})
+                self._output.write(f"      <property{pair}/>\n")
+            self._output.write("    </properties>\n")
+        for test in tests:
+            self._output.write(_test(name, test))
+        self._output.write("  </testsuite>\n")
+
+
+def _files(run: RunSummary) -> list[str]:
+    return [name for name in (run.file, run.aggregate, run.inputs) if name is not None]
+
+
+def _is_below(file: str, folder: str) -> bool:
+    if folder == ".":
+        return not file.startswith(("/", "../"))
+    return file.startswith(folder.rstrip("/") + "/")
+
+
+def _test(suite: str, test: Test) -> str:
+    """Return a test as XML. GitLab groups tests by their class name."""
+    head = f"    <testcase{_attributes({'name': test.name, 'classname': suite})}"
+    if test.outcome == PASSED:
+        text = _text("\n".join(filter(None, [test.message, test.text])))
+        inner = f"<system-out>{text}</system-out>" if text else ""
+    elif test.outcome == SKIPPED:
+        inner = f"<skipped>{_text(test.message)}</skipped>"
+    else:
+        attributes = _attributes({"message": test.message, "type": test.kind})
+        text = _text(test.text or test.message)
+        inner = f"<{test.outcome}{attributes}>{text}</{test.outcome}>"
+    return f"{head}>\n      {inner}\n    </testcase>\n" if inner else f"{head}/>\n"
+
+
+def _properties(run: RunSummary) -> list[tuple[str, str]]:
+    """Return what else is known of a run."""
+    named = {
+        "format": run.format,
+        "version": run.version,
+        "verdict": run.verdict,
+        "rows": str(run.rows),
+        "recipe": run.recipe,
+        "algorithm": run.algorithm,
+        "checksum": run.actual,
+        "selected": ",".join(run.selected),
+        "ignored": ",".join(run.ignored),
+    }
+    return [(key, value) for key, value in named.items() if value]
+
+
+def _attributes(values: dict[str, str]) -> str:
+    return "".join(f' {key}="{escape(visible(value))}"' for key, value in values.items())
+
+
+def _text(text: str) -> str:
+    """Return lines as XML; what does not print is escaped, as XML cannot hold all of it."""
+    return escape("\n".join(map(visible, text.split("\n"))), quote=False)

@@ -1,0 +1,168 @@
+"""The tests of a JUnit report: the verdict, what was verified, and the rules with findings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from evalstream.model.finding import Finding, Severity
+from evalstream.model.report import NOT_CHECKED, Report, RunSummary
+from evalstream.model.rule_text import RuleText
+from evalstream.model.run import MAIN_FORMAT
+from evalstream.model.text import counted
+from evalstream.reporters.describe import cut, name_of, values_of, visible
+from evalstream.reporters.summary import occurrences, run_line
+
+MOST_FINDINGS: Final = 20
+"""How many findings one test lists."""
+
+LINE: Final = 1_000
+"""How many characters of a finding are shown."""
+
+PASSED: Final = "passed"
+SKIPPED: Final = "skipped"
+FAILURE: Final = "failure"
+ERROR: Final = "error"
+
+
+class Test(NamedTuple):
+    """One test: its outcome, a message where it did not pass, a type, and a text."""
+
+    name: str
+    outcome: str = PASSED
+    message: str = ""
+    kind: str = "evalstream"
+    text: str = ""
+
+
+def tests_of(run: RunSummary, findings: Iterable[Finding], report: Report) -> Iterator[Test]:
+    """Iterate over the tests of a run; the findings are about its files."""
+    yield _verdict(run)
+    yield from _verified(run)
+    yield from rule_tests(findings, run.counts, run.failing, report)
+
+
+def _verdict(run: RunSummary) -> Test:
+    line = run_line(run)
+    message = f"the verdict is {run.verdict}"
+    if run.incomplete_reason or NOT_CHECKED & run.counts.keys():
+        return Test("verdict", ERROR, f"{message}: not everything was checked", text=line)
+    if run.verdict == "failed":
+        return Test("verdict", FAILURE, message, text=line)
+    if run.verdict == "passed":
+        return Test("verdict", text=line)
+    return Test("verdict", SKIPPED, line)
+
+
+def _verified(run: RunSummary) -> Iterator[Test]:
+    """Iterate over the tests of what can be verified in a run."""
+    if run.verified is not None and run.rows:
+        verified = run.verified
+        reason = "no checksum to verify" if run.declared is None else "checksum not verified"
+        yield _declared("checksum", verified.checksum, run, reason)
+        yield _declared("row count", verified.row_count, run, "row count not verified")
+        yield _hashes(run)
+        yield _claims(run)
+    elif run.format == MAIN_FORMAT:
+        reason = run.incomplete_reason or "no rows were checked"
+        for name in ("checksum", "row count", "sample hashes", "claims"):
+            yield Test(name, SKIPPED, reason)
+    elif run.actual is not None and run.declared is not None:
+        yield _declared("checksum", run.declared == run.actual, run, "")
+
+
+def _declared(name: str, is_right: bool | None, run: RunSummary, reason: str) -> Test:
+    """Return the test of something that an aggregate declares and the rows show."""
+    if is_right:
+        return Test(name)
+    if is_right is None:
+        return Test(name, SKIPPED, reason)
+    if run.verdict == "failed":
+        return Test(name, FAILURE, f"{name} not ok")
+    return Test(name, SKIPPED, f"{name} not ok; it does not fail this check")
+
+
+def _hashes(run: RunSummary) -> Test:
+    verified = run.verified
+    if verified is None or not verified.hashes:
+        return Test("sample hashes", SKIPPED, "no sample_hash verified")
+    recipe = f" ({run.recipe})" if run.recipe else ""
+    of = f"sample_hash ok in {verified.hashes:,} of {counted(verified.rows, 'row')}{recipe}"
+    if verified.hashes == verified.rows:
+        return Test("sample hashes", text=of)
+    return Test("sample hashes", SKIPPED, of)
+
+
+def _claims(run: RunSummary) -> Test:
+    """Return the test of the claims: recomputed is not confirmed, so findings keep it open."""
+    verified = run.verified
+    if verified is None or not verified.claims:
+        return Test("claims", SKIPPED, "no claims that rows can confirm")
+    of = f"{verified.claims_recomputed:,} of {counted(verified.claims, 'claim')} recomputed"
+    if verified.claims_recomputed < verified.claims:
+        return Test("claims", SKIPPED, of)
+    if run.selected or run.ignored:
+        return Test("claims", SKIPPED, f"{of}; the check was limited to some rules")
+    if run.verdict != "passed" or run.severities.get(Severity.WARNING):
+        return Test("claims", SKIPPED, f"{of}; the findings say whether they differ")
+    return Test("claims", text=of)
+
+
+class _Group:
+    """The findings of one rule about some files: as many lines as are listed."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.occurrences = name, 0
+        self.lines: list[str] = []
+
+    def add(self, finding: Finding) -> None:
+        """List a finding while there is room."""
+        if len(self.lines) < MOST_FINDINGS:
+            self.lines.append(_line(finding))
+            self.occurrences += finding.occurrences
+
+
+def rule_tests(
+    findings: Iterable[Finding],
+    counts: Mapping[str, int] | None,
+    failing: Collection[str],
+    report: Report,
+) -> Iterator[Test]:
+    """Iterate over the tests of the rules that found something.
+
+    `counts` are those of a run, by code, or None for findings that belong to no run. `failing`
+    are the codes of findings that fail a run.
+    """
+    groups: dict[str, _Group] = {}
+    for finding in findings:
+        if counts is None or finding.code in counts:
+            groups.setdefault(finding.code, _Group(finding.name)).add(finding)
+    for code in sorted(groups if counts is None else counts):
+        text = report.rules.get(code)
+        group = groups.get(code, _Group(text.name if text else ""))
+        test = _rule_test(code, group, None if counts is None else counts[code], text)
+        outcome = ERROR if code in NOT_CHECKED else FAILURE if code in failing else PASSED
+        yield test._replace(outcome=outcome)
+
+
+def _rule_test(code: str, group: _Group, count: int | None, text: RuleText | None) -> Test:
+    """Return the test of a rule with its findings, of which there are `count`, if that is known."""
+    lines = list(group.lines)
+    message = counted(group.occurrences if count is None else count, "finding")
+    if count is None and len(lines) == MOST_FINDINGS:
+        message = f"{message} or more"
+    elif count is not None and group.occurrences < count:
+        lines.append(f"… and {count - group.occurrences:,} more")
+    if text and text.fix:
+        lines.append(f"fix: {visible(text.fix)}")
+    return Test(f"{code} {group.name}".rstrip(), PASSED, message, code, "\n".join(lines))
+
+
+def _line(finding: Finding) -> str:
+    place = name_of(finding.file)
+    place = place if finding.line is None else f"{place}:{finding.line}"
+    pointer = f" {finding.pointer}" if finding.pointer else ""
+    sample = f" [sample {finding.sample_id}]" if finding.sample_id is not None else ""
+    values = values_of(finding)
+    text = f"{finding.message}{occurrences(finding)}{sample}{f'; {values}' if values else ''}"
+    return cut(visible(f"{place}{pointer}: {finding.severity.label}: {text}"), LINE)

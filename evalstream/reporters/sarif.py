@@ -1,0 +1,249 @@
+"""SARIF 2.1.0, for code scanning: one `result` for each finding, with the texts of its rule.
+
+`partialFingerprints` come from the code, the file, the JSON Pointer and the sample id, not from the
+line, so that an alert keeps its identity when rows are added above it; equal findings are numbered.
+GitHub's upload action keeps them, and warns that it would compute others from the lines.
+The report stays below the limits of GitHub (25,000 results, 10 MB compressed): errors are kept
+before warnings, and warnings before infos. `toolExecutionNotifications` have the line of each run,
+with what was verified, and say how many findings were left out. File names are relative to
+`GITHUB_WORKSPACE`, or else to the working directory; other files have `file:` URIs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from itertools import chain, islice
+from typing import Any, Final
+
+from evalstream._version import __version__
+from evalstream.model.finding import Finding, FindingList, Severity
+from evalstream.model.report import NOT_CHECKED, Report, RunSummary
+from evalstream.model.rule_text import RuleText
+from evalstream.model.text import counted
+from evalstream.parsing.json import canonical, dumps
+from evalstream.reporters.base import PLAIN, Sink, Style
+from evalstream.reporters.describe import cut, values_of, visible
+from evalstream.reporters.places import Places
+from evalstream.reporters.summary import occurrences, run_line, severities, total_lines
+
+MOST_RESULTS: Final = 25_000
+MOST_COMPRESSED: Final = 9_000_000
+"""GitHub rejects reports above 25,000 results, or 10 MB compressed; the end needs some room."""
+
+MOST_RUNS: Final = 100
+"""How many runs have a notification."""
+
+DESCRIPTION: Final = 1024
+"""How many characters of a description GitHub shows."""
+
+IN_MEMORY: Final = 1_000
+"""How many findings of each severity are kept in memory."""
+
+ROOT: Final = "%SRCROOT%"
+
+LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+
+_LEVELS_OF_LABELS: Final = {severity.label: level for severity, level in LEVELS.items()}
+
+_HEAD: Final = (
+    b'{"$schema":"https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/'
+    b'sarif-schema-2.1.0.json","version":"2.1.0","runs":[{"tool":{"driver":{"name":"evalstream"'
+)
+
+_LINK: Final = re.compile(r"\](?=\()")
+"""Where a link would begin its target; viewers show links in messages."""
+
+
+class SarifReporter:
+    """Keeps the findings that fit by severity, and writes at the end."""
+
+    def __init__(self, output: Sink, _: Style = PLAIN) -> None:
+        self._output = output
+        self._kept = {severity: FindingList(IN_MEMORY) for severity in LEVELS}
+        self._counts = dict.fromkeys(LEVELS, 0)
+        self._places = Places()
+        # Fast compression is never better than that of the upload, so this is an upper bound.
+        self._compression = zlib.compressobj(1)
+        self._compressed = 0
+
+    @staticmethod
+    def wrote(head: bytes) -> bool:
+        """Tell by its first bytes whether a file is such a report."""
+        return head.startswith(_HEAD)
+
+    def finding(self, finding: Finding) -> None:
+        """Keep one finding, or only count it where as many of its severity are kept as fit."""
+        self._counts[finding.severity] += 1
+        if self._counts[finding.severity] <= MOST_RESULTS:
+            self._kept[finding.severity].append(finding)
+
+    def finish(self, report: Report) -> None:
+        """Write the document."""
+        numbers = {code: number for number, code in enumerate(sorted(report.rules))}
+        rules = ((dumps(_rule(code, report.rules[code]))) for code in numbers)
+        self._write(_HEAD + b',"version":%b,"rules":[' % dumps(__version__))
+        self._write_lines(rules)
+        base = {ROOT: {"description": {"text": "The root of the checked files."}}}
+        self._write(b']}},"originalUriBaseIds":%b,"results":[' % dumps(base))
+        listed = self._write_results(numbers)
+        notifications = [*self._left_out(report, listed), *self._about_runs(report)]
+        invocation = {
+            "executionSuccessful": _was_whole(report),
+            "toolExecutionNotifications": notifications,
+        }
+        self._write(b'],"invocations":[%b],' % dumps(invocation))
+        self._write(b'"properties":{"totals":%b}}]}\n' % dumps(report.totals.as_dict()))
+
+    def _write(self, data: bytes) -> None:
+        self._compressed += len(self._compression.compress(data))
+        self._output.write(data)
+
+    def _write_lines(self, items: Iterator[bytes]) -> None:
+        """Write the items of an array, each on a line."""
+        for number, item in enumerate(items):
+            self._write((b",\n" if number else b"\n") + item)
+
+    def _write_results(self, numbers: Mapping[str, int]) -> dict[Severity, list[int]]:
+        """Write results up to the limits; count by severity the findings, and what they cover."""
+        listed = {severity: [0, 0] for severity in LEVELS}
+        ordinals: dict[bytes, int] = {}
+
+        def results() -> Iterator[bytes]:
+            for finding in islice(chain(*self._kept.values()), MOST_RESULTS):
+                if self._compressed > MOST_COMPRESSED:
+                    return
+                listed[finding.severity][0] += 1
+                listed[finding.severity][1] += finding.occurrences
+                yield dumps(self._result(finding, numbers, ordinals))
+
+        self._write_lines(results())
+        return listed
+
+    def _result(
+        self, finding: Finding, numbers: Mapping[str, int], ordinals: dict[bytes, int]
+    ) -> dict[str, Any]:
+        location = self._location(finding.file, finding.line)
+        if finding.pointer:
+            location["logicalLocations"] = [{"fullyQualifiedName": finding.pointer}]
+        number = numbers.get(finding.code)
+        identity = self._identity(finding)
+        ordinals[identity] = ordinal = ordinals.get(identity, 0) + 1
+        count = {"occurrenceCount": finding.count} if finding.count else {}
+        # GitHub reads the fingerprint of this name alone.
+        fingerprint = {"primaryLocationLineHash": f"{identity.hex()}:{ordinal}"}
+        return {
+            "ruleId": finding.code,
+            **({} if number is None else {"ruleIndex": number}),
+            "level": LEVELS[finding.severity],
+            "message": {"text": _message(finding)},
+            "locations": [location],
+            **count,
+            "partialFingerprints": fingerprint,
+            **_properties(finding),
+        }
+
+    def _location(self, file: str, line: int | None = None) -> dict[str, Any]:
+        uri = self._places.uri(file)
+        artifact = {"uri": uri.reference}
+        if uri.is_below_root:
+            artifact["uriBaseId"] = ROOT
+        region = {} if line is None else {"region": {"startLine": line}}
+        return {"physicalLocation": {"artifactLocation": artifact, **region}}
+
+    def _identity(self, finding: Finding) -> bytes:
+        """Return a digest of what makes a finding the same one when lines move."""
+        file = self._places.uri(finding.file).reference
+        parts = [finding.code, file, finding.pointer, finding.sample_id]
+        return hashlib.sha256(canonical(parts)).digest()[:16]
+
+    def _left_out(
+        self, report: Report, listed: Mapping[Severity, list[int]]
+    ) -> Iterator[dict[str, Any]]:
+        """Say how many findings are not in the report."""
+        left = {one: self._counts[one] - listed[one][0] for one in LEVELS}
+        if sum(left.values()):
+            limit = f"at most {MOST_RESULTS:,} results and 10 MB compressed"
+            text = f"left out, as GitHub accepts {limit}: {', '.join(severities(left))}"
+            yield _notification(text, "warning")
+        shown = sum(covered for _, covered in listed.values())
+        if not sum(left.values()) and shown < report.total:
+            missing = counted(report.total - shown, "finding")
+            advice = "--max-findings 0 and --min-severity info list all"
+            yield _notification(f"{missing} counted and not listed ({advice})", "note")
+
+    def _about_runs(self, report: Report) -> Iterator[dict[str, Any]]:
+        """Say what all runs amount to, then of each run, those not checked in full first."""
+        for line in total_lines(report):
+            yield _notification(line, "warning" if report.totals.unreached else "note")
+        open_ones = (run for run in report.runs if _level(run) != "note")
+        others = (run for run in report.runs if _level(run) == "note")
+        for run in islice(chain(open_ones, others), MOST_RUNS):
+            file = run.file or run.aggregate or run.inputs
+            locations = [self._location(file)] if file else []
+            yield {**_notification(run_line(run), _level(run)), "locations": locations}
+        if report.totals.runs > MOST_RUNS:
+            more = counted(report.totals.runs - MOST_RUNS, "more run")
+            yield _notification(f"{more} without a line here", "note")
+
+
+def _level(run: RunSummary) -> str:
+    """Return how much a reader must know of a run: whether it was checked in full."""
+    if run.incomplete_reason or NOT_CHECKED & run.counts.keys():
+        return "error"
+    return "warning" if run.verdict == "incomplete" else "note"
+
+
+def _was_whole(report: Report) -> bool:
+    """Tell whether everything was checked. The process can exit with another code on request."""
+    totals = report.totals
+    return bool(totals.runs) and not (totals.unchecked or totals.unreached)
+
+
+def _rule(code: str, text: RuleText) -> dict[str, Any]:
+    level = _LEVELS_OF_LABELS.get(text.severity)
+    found = text.sections[0].text if text.sections else text.summary
+    markdown = {"markdown": "\n\n".join(_markdown(text))} if text.sections else {}
+    return {
+        "id": code,
+        "name": text.name,
+        "shortDescription": {"text": cut(text.summary, DESCRIPTION)},
+        "fullDescription": {"text": cut(" ".join(found.split()), DESCRIPTION)},
+        "help": {"text": text.help or text.summary, **markdown},
+        **({"defaultConfiguration": {"level": level}} if level else {}),
+    }
+
+
+def _markdown(text: RuleText) -> Iterator[str]:
+    for heading, body, is_example in text.sections:
+        yield f"**{heading}**"
+        yield f"```text\n{body}\n```" if is_example else body
+
+
+def _message(finding: Finding) -> str:
+    """Return what is wrong, and where in the document; the first sentence stands alone."""
+    where = f" at {finding.pointer}" if finding.pointer else ""
+    values = values_of(finding)
+    more = f". {values[0].upper()}{values[1:]}" if values else ""
+    text = visible(f"{finding.message}{where}{occurrences(finding)}{more}")
+    return _LINK.sub("] ", text)
+
+
+def _properties(finding: Finding) -> dict[str, Any]:
+    """Return what SARIF has no place for; an offset counts unpacked bytes, so a region cannot."""
+    named = {
+        "keyword": "keyword",
+        "offset": "offset",
+        "sample_id": "sampleId",
+        "expected": "expected",
+        "found": "found",
+    }
+    shown = finding.as_dict()
+    properties = {name: shown[key] for key, name in named.items() if key in shown}
+    return {"properties": properties} if properties else {}
+
+
+def _notification(text: str, level: str) -> dict[str, Any]:
+    return {"message": {"text": _LINK.sub("] ", visible(cut(text, 2_000)))}, "level": level}
