@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from evalstream.cli.command import FORMER, SWITCHES, Command, flags_of, spellings_of
+from evalstream.cli.command import FORMER, REQUIRED, SWITCHES, Command, flags_of, spellings_of
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.suggestions import suggestion
 
@@ -45,6 +45,16 @@ def message_of(error: Exception, command: Command) -> str | None:
     else:
         message = f"{said};"
     return f"{message} see: evalstream {command.name} --help"
+
+
+def message_of_missing(values: Mapping[str, object], command: Command) -> str | None:
+    """Return the message for the first required parameter without a value, None if all have one."""
+    names = [one.name for one in command.arguments if one.default is REQUIRED]
+    names += [one.name for one in command.options if one.default is REQUIRED]
+    missing = next((name for name in names if values.get(name) in (None, [], ())), None)
+    if missing is None:
+        return None
+    return f"{_missing(missing, command)}; see: evalstream {command.name} --help"
 
 
 def _lower(text: str) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from evalstream._version import __version__
-from evalstream.cli.help import PROGRAM_EXAMPLES, how_to_begin, program_help
-from evalstream.cli.program import COMMANDS, declared, named_command
+from evalstream.cli.help import PROGRAM_EXAMPLES, command_help, how_to_begin, program_help
+from evalstream.cli.program import COMMANDS, declared, guarded, named_command
 from evalstream.io.names import printable
 from evalstream.model.errors import UsageError
 from evalstream.model.suggestions import suggestion, unknown
@@ -32,7 +32,9 @@ def run_other(given: Sequence[str]) -> None:
         from evalstream.cli.typer_command import read_by_typer
 
         values = read_by_typer(command, given[len(name.split()) :])
-        if values is not None:
+        if values is None:
+            _write(command_help(command))
+        else:
             command.run(values)
     elif not given:
         _refuse_empty()
@@ -83,5 +85,6 @@ def _version() -> str:
 
 
 def _write(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
+    with guarded():
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()

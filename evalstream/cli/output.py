@@ -10,7 +10,6 @@ from typing import NamedTuple, NoReturn
 from evalstream.cli.program import guarded, stop
 from evalstream.cli.replaceable import refuse_foreign
 from evalstream.cli.style import style_of
-from evalstream.cli.verdict import announce
 from evalstream.engine.routing import outputs_of
 from evalstream.io.names import printable
 from evalstream.io.output import Output
@@ -88,6 +87,8 @@ def report_of(
         unsealed = "" if options.routing.seal_to is None else "; it was not sealed"
         stop(f"stopped by a signal; the verdict is partial{unsealed}", report.exit_code)
     if target.output is not None and not target.options.quiet:
+        from evalstream.cli.verdict import announce
+
         announce(report, target.output, "part" if target.is_part else "report")
     # A last garbage collection would take 0.02 s.
     gc.freeze()

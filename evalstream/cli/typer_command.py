@@ -17,27 +17,30 @@ from evalstream.cli.command import (
     initial_of,
     spellings_of,
 )
-from evalstream.cli.help import command_help
-from evalstream.cli.mistakes import message_of
+from evalstream.cli.mistakes import message_of, message_of_missing
 from evalstream.model.errors import UsageError
 from evalstream.model.options import Option
 
 HELP_FLAGS = ["--help", "-h"]
 
 
-def read_by_typer(command: Command, given: Sequence[str]) -> dict[str, Any] | None:
-    """Return the values of a command line by parameter, or None if it asked for help.
+class _HelpAsked(Exception):
+    """A command line asks for help."""
 
-    The help is then on standard output. Raises UsageError for a line with a mistake.
+
+class _Silent(TyperCommand):
+    """A command that leaves its help to its caller."""
+
+    def get_help(self, ctx: Any) -> str:
+        raise _HelpAsked(ctx.info_name)
+
+
+def read_by_typer(command: Command, given: Sequence[str]) -> dict[str, Any] | None:
+    """Return the values of a command line by parameter, or None if it asks for help.
+
+    Raises UsageError for a line with a mistake.
     """
     lines: list[dict[str, Any]] = []
-
-    class Described(TyperCommand):
-        """The command, with the help of its data."""
-
-        def get_help(self, ctx: Any) -> str:
-            del ctx
-            return command_help(command)
 
     app = typer.Typer(
         add_completion=False,
@@ -45,15 +48,21 @@ def read_by_typer(command: Command, given: Sequence[str]) -> dict[str, Any] | No
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": HELP_FLAGS},
     )
-    app.command(cls=Described)(_function(command, lines.append))
+    app.command(cls=_Silent)(_function(command, lines.append))
     try:
         app(list(given), prog_name=f"evalstream {command.name}", standalone_mode=False)
+    except _HelpAsked:
+        return None
     except Exception as error:
         message = message_of(error, command)
         if message is None:
             raise
         raise UsageError(message) from error
-    return lines[0] if lines else None
+    # Older versions of typer with a new click do not miss what is required.
+    message = message_of_missing(lines[0], command)
+    if message is not None:
+        raise UsageError(message)
+    return lines[0]
 
 
 def _function(command: Command, read: Callable[[dict[str, Any]], None]) -> Callable[..., None]:

@@ -89,6 +89,20 @@ def test_help_goes_to_standard_output(line: str) -> None:
     assert done.stdout.count("Usage: evalstream") == 1
 
 
+@pytest.mark.parametrize("line", ["--help", "check --help", "rules", "completion bash"])
+def test_a_closed_pipe_ends_help_and_lists_quietly(line: str) -> None:
+    command = [sys.executable, "-m", "evalstream", *line.split()]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, env={"PYTHONPATH": str(REPOSITORY)}, stdout=pipe, stderr=pipe
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
+
+
 def test_both_names_of_an_option_may_agree() -> None:
     done = run("check run.jsonl --input-format eee --format-name eee -q")
     assert done.returncode == 0

@@ -997,6 +997,7 @@ def test_entries_are_listed_by_name_and_filtered(
     assert names(verdict="failed") == ["b.jsonl"]
     assert names(verdict="damaged") == []
     assert names(codes=["es4"]) == ["b.jsonl"]
+    assert names(codes=["sample-hash-mismatch"]) == ["b.jsonl"]
     assert names(codes=["ES004", "ES2"]) == ["b.jsonl", "c/d.jsonl"]
     assert names(codes=["ES9"]) == []
     assert names(under="c") == names(under="./c/") == ["c/d.jsonl"]
