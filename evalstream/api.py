@@ -59,6 +59,7 @@ def check(
     engine: str = DEFAULTS.engine,
     max_findings: int = DEFAULTS.max_findings,
     show_values: bool = DEFAULTS.show_values,
+    sketches: bool = DEFAULTS.sketches,
     max_line_bytes: int = DEFAULTS.max_line_bytes,
     max_depth: int = DEFAULTS.max_depth,
     memory_limit: int = DEFAULTS.memory_limit,

@@ -13,9 +13,21 @@ from evalstream.model.options import Options, RowRouting
 from evalstream.parsing.json import canonical
 
 WITHOUT_EFFECT: Final = frozenset(
-    {"jobs", "memory_limit", "executor", "dask_address", "dask_scheduler_file", "links", "exclude"}
+    {
+        "jobs",
+        "memory_limit",
+        "executor",
+        "dask_address",
+        "dask_scheduler_file",
+        "links",
+        "sketches",
+        "exclude",
+    }
 )
-"""Options that affect how the work is done or which runs there are, but no verdict."""
+"""Options that affect how the work is done, what else is collected, or which runs there are.
+
+They affect no verdict.
+"""
 
 
 def verdict_options(options: Options) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from evalstream.model.report import (
     Totals,
     Verified,
 )
-from evalstream.model.sketch import Histogram, Sketch, Strip
+from evalstream.model.sketch import Sketch
 
 _SEVERITIES = {severity.label: severity for severity in Severity}
 
@@ -43,7 +43,7 @@ def encode_run(summary: RunSummary) -> dict[str, Any]:
 
 def decode_run(encoded: dict[str, Any]) -> RunSummary:
     """Return a run from its JSON. Raises KeyError or TypeError if it is not valid."""
-    checksum = encoded["checksum"]
+    checksum, sketch = encoded["checksum"], encoded.get("sketch")
     return RunSummary(
         file=encoded["file"],
         aggregate=encoded["aggregate"],
@@ -69,7 +69,7 @@ def decode_run(encoded: dict[str, Any]) -> RunSummary:
         sealed=encoded.get("sealed"),
         change=encoded.get("change"),
         unchanged=encoded.get("unchanged"),
-        sketch=_decode_sketch(encoded.get("sketch")),
+        sketch=None if sketch is None else Sketch.from_dict(sketch),
         failing=dict(encoded.get("failing", {})),
         otherwise=encoded.get("otherwise", encoded["verdict"]),
         otherwise_reason=encoded.get("otherwise_reason"),
@@ -114,26 +114,6 @@ def decode_known(encoded: dict[str, Any]) -> KnownFinding:
 
 def _decode_severities(encoded: dict[str, int]) -> dict[Severity, int]:
     return {_SEVERITIES[label]: count for label, count in encoded.items()}
-
-
-def _decode_sketch(encoded: dict[str, Any] | None) -> Sketch | None:
-    if encoded is None:
-        return None
-    tokens = {name: _decode_histogram(one) for name, one in encoded["tokens"].items()}
-    return Sketch(
-        Strip(**{name: _as_tuple(value) for name, value in encoded["strip"].items()}),
-        encoded["scores"] and _decode_histogram(encoded["scores"]),
-        tokens,
-        encoded["latency"] and _decode_histogram(encoded["latency"]),
-    )
-
-
-def _decode_histogram(encoded: dict[str, Any]) -> Histogram:
-    return Histogram(**{name: _as_tuple(value) for name, value in encoded.items()})
-
-
-def _as_tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _decode_result(encoded: dict[str, Any]) -> ResultSummary:

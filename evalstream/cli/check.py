@@ -113,7 +113,7 @@ def check(
         shard=shard,
         outputs=target.outputs(routing),
         overwrite=force,
-        options=options,
+        options=target.complete(options),
         progress=routing.follow or sys.stderr.isatty() if progress is None else progress,
     )
     only_read = _only_read(aggregate, routing.seal_to)

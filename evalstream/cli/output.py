@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from evalstream.cli.program import guarded, stop
 from evalstream.cli.replaceable import refuse_foreign
@@ -14,6 +14,7 @@ from evalstream.engine.routing import outputs_of
 from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.overwriting import STDERR, STDOUT, journaled, refuse_overwriting
+from evalstream.model.data_class import replace
 from evalstream.model.exit_codes import of_signal
 from evalstream.model.options import Options, RowRouting
 from evalstream.model.report import Report
@@ -22,6 +23,9 @@ from evalstream.reporters import REPORTERS, reporter_type
 from evalstream.reporters.base import Reporter
 from evalstream.reporters.listed import listed_from
 from evalstream.reporters.options import TEXT, ReportOptions
+
+PICTURED: Final = "html"
+"""The report format that shows sketches of the rows."""
 
 
 class Target(NamedTuple):
@@ -40,6 +44,11 @@ class Target(NamedTuple):
     def form(self) -> str:
         """The name of the report format."""
         return self.options.form or TEXT
+
+    def complete(self, options: Options) -> Options:
+        """Return the options of a check with what the report needs."""
+        is_pictured = options.sketches or self.form == PICTURED
+        return replace(options, sketches=is_pictured)
 
     def outputs(self, routing: RowRouting) -> list[str]:
         """Return the files that the report and passed-on rows are written to."""

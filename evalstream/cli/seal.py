@@ -55,7 +55,7 @@ def seal(
         [rows],
         aggregate=aggregate,
         outputs=target.outputs(routing),
-        options=options,
+        options=target.complete(options),
         progress=sys.stderr.isatty() if progress is None else progress,
     )
     report_of(call, options, target, [rows])

@@ -5,12 +5,13 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Set
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from evalstream.engine.context import CheckContext
 from evalstream.engine.result import BlockResult, Counts, LocatedViolation, shorten_values
 from evalstream.io.line_index import LineIndex
 from evalstream.model.finding import Finding, FindingList, Violation
+from evalstream.model.sketch import Sketch
 from evalstream.rules.base import place_in
 from evalstream.rules.catalogue import Selection
 from evalstream.rules.torn_line import HALF_WRITTEN, with_rows_before
@@ -18,6 +19,9 @@ from evalstream.stats.duplicate_index import DuplicateIndex
 from evalstream.stats.duplicates import Coverage, DuplicateMatch
 from evalstream.stats.run_links import RunLinks
 from evalstream.stats.tally import Tally
+
+if TYPE_CHECKING:
+    from evalstream.stats.sketch import SketchTotal
 
 C = TypeVar("C", bound=CheckContext)
 
@@ -34,6 +38,7 @@ class Collector(Generic[C]):
         self.counts: Counts = {}
         self.tally = Tally()
         self.links = RunLinks() if context.links else None
+        self._sketch = _sketch_total() if context.options.sketches else None
         self._file, self._show = file, show
         self._index = DuplicateIndex(context.options.memory_limit)
         self._shown: dict[str, int] = {}
@@ -52,6 +57,8 @@ class Collector(Generic[C]):
             self._places.extend(places)
         if self.links is not None:
             self.links.take(result.links, shift, places)
+        if self._sketch is not None and result.sketch is not None:
+            self._sketch.take(result.sketch, shift)
         notices = self._index.add(result.row_records, shift)
         if self.tally.lines:
             self.tally.merge(result.tally)
@@ -72,6 +79,11 @@ class Collector(Generic[C]):
         """Return which samples the rows cover; complete after `end_of_rows`."""
         return self._index.coverage
 
+    @property
+    def sketch(self) -> Sketch | None:
+        """Return the sketch of the rows; None if it was not asked for, or there are none."""
+        return None if self._sketch is None else self._sketch.sketch()
+
     def end_of_rows(self) -> None:
         """Pass on the findings that wait for late repeats."""
         if self._waiting is not None:
@@ -90,7 +102,10 @@ class Collector(Generic[C]):
         if violation.code not in self.context.enabled:
             return
         violation = shorten_values(violation, show_values=self.context.options.show_values)
-        self._count(violation)
+        about_row = line is not None and file in (None, self._file)
+        # A row that breaks an array off is not among the rows that were read.
+        place = line if self._places is None else self.tally.lines + 1
+        self._count(violation, place if about_row else None)
         self._pass_on(finding_of(violation, file or self._file, self.context.selection, line=line))
 
     def fails(self) -> bool:
@@ -122,7 +137,7 @@ class Collector(Generic[C]):
         for notice in notices:
             violation = self.context.duplicate(notice, where)
             if violation.code in self.context.enabled:
-                self._count(violation)
+                self._count(violation, notice.line)
                 yield self._placed(violation, notice.line, notice.offset)
 
     def _finding(self, located: LocatedViolation, shift: int, result: BlockResult) -> Finding:
@@ -163,11 +178,21 @@ class Collector(Generic[C]):
         self._shown[finding.code] = shown + 1
         return True
 
-    def _count(self, violation: Violation) -> None:
-        key = (violation.code, self.context.selection.severity(violation))
-        self.counts[key] = self.counts.get(key, 0) + (
-            1 if violation.count is None else violation.count
-        )
+    def _count(self, violation: Violation, line: int | None) -> None:
+        """Count a violation, for the sketch if it is about a line; in an array, about a row."""
+        severity = self.context.selection.severity(violation)
+        key = (violation.code, severity)
+        times = 1 if violation.count is None else violation.count
+        self.counts[key] = self.counts.get(key, 0) + times
+        if self._sketch is not None and line is not None:
+            self._sketch.note(line, severity, times)
+
+
+def _sketch_total() -> SketchTotal:
+    # Few checks ask for sketches, and the others can do without the import.
+    from evalstream.stats.sketch import SketchTotal
+
+    return SketchTotal()
 
 
 def _element_order(finding: Finding) -> tuple[float, str, str]:

@@ -127,6 +127,7 @@ class DocumentCheck:
             seconds=time.perf_counter() - self._started,
             bytes=self.size,
             incomplete_reason=self.incomplete_reason,
+            sketch=self.collector.sketch,
         )
         for (code, severity), count in self.collector.counts.items():
             summary.count(code, severity, count)

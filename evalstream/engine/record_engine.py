@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from evalstream.engine.context import CheckContext
 from evalstream.engine.result import BlockFindings, BlockResult, LineStatus
@@ -17,6 +17,9 @@ from evalstream.rules import syntax
 from evalstream.rules.inputs import ES003, noise_check
 from evalstream.rules.torn_line import last_line, newline_missing
 from evalstream.stats.tally import Tally
+
+if TYPE_CHECKING:
+    from evalstream.stats.sketch import RowFigures
 
 JSON_BLANK: Final = b" \t\r"
 UNCERTAIN: Final = frozenset({syntax.ES107.code, syntax.ES108.code})
@@ -39,6 +42,9 @@ class RecordChecker(Protocol):
 
     def sample(self, record: Mapping[str, Any]) -> Any:
         """Return the record's sample id, of any JSON type."""
+
+    def figures(self, record: Mapping[str, Any]) -> RowFigures:
+        """Return what a sketch shows of a record."""
 
 
 class RecordContext(CheckContext, frozen=True):
@@ -75,6 +81,22 @@ class RecordEngine:
     def expect(self, size: int) -> None:
         """Do nothing: there is nothing to prepare for `size` more bytes."""
 
+    def findings(self, lines: Lines) -> BlockFindings:
+        """Return what collects the violations of a block, and its sketch if it is asked for."""
+        if not self.context.options.sketches:
+            return BlockFindings(self.context)
+        from evalstream.engine.sketched import SketchedFindings
+
+        return SketchedFindings(self.context, lines, self._figures)
+
+    def _figures(self, line: bytes) -> RowFigures | None:
+        """Return the figures of a record, or None if its line cannot be parsed quickly."""
+        try:
+            record = json.fast(line)
+        except ValueError:
+            return None
+        return self.record.figures(record) if record.__class__ is dict else None
+
     def read(self, line: bytes, offset: int, *, torn: bool) -> syntax.ObjectReading:
         """Read a line that must hold a record."""
         if not self._shallow:
@@ -109,7 +131,7 @@ class _Pass:
         self._engine, self._lines = engine, lines
         self._longest = engine.context.options.max_line_bytes
         self._places = array("Q", lines.places)[1::2] if lines.places else None
-        self._noted = BlockFindings(engine.context)
+        self._noted = engine.findings(lines)
         self._tally = Tally()
 
     def result(self) -> BlockResult:
@@ -173,4 +195,4 @@ class _Pass:
         """Count a record that cannot be read."""
         self._tally.rows += 1
         self._tally.unread += 1
-        self._noted.fates[number] = LineStatus.REJECTED
+        self._noted.lose(number)

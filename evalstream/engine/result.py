@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalstream.engine.context import CheckContext
 from evalstream.model.finding import Excerpt, Severity, Violation
@@ -13,6 +13,9 @@ from evalstream.parsing import json
 from evalstream.rules.syntax import ES110
 from evalstream.stats.link_keys import LinkKey
 from evalstream.stats.tally import Tally
+
+if TYPE_CHECKING:
+    from evalstream.stats.sketch import BlockSketch
 
 CountKey = tuple[str, Severity]
 Counts = dict[CountKey, int]
@@ -74,7 +77,7 @@ class BlockResult(NamedTuple):
     and severity (all with 0, and if rows are rejected); `counts` is exact. `fates` gives, by line
     from 1, the status of lines that are not accepted, if rows are split. `links` holds the words
     that link rows to those of other runs, if they are collected. `read` digests the bytes of a
-    block that a worker read itself.
+    block that a worker read itself. `sketch` is what its lines amount to, if it is asked for.
     """
 
     violations: list[LocatedViolation]
@@ -84,6 +87,7 @@ class BlockResult(NamedTuple):
     fates: Mapping[int, LineStatus]
     links: Sequence[tuple[LinkKey, bytes]] = ()
     read: bytes = b""
+    sketch: BlockSketch | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle violations as plain tuples, which takes half the time."""
@@ -133,6 +137,10 @@ class BlockFindings:
                 shown = shorten_values(violation, show_values=show_values)
                 self.violations.append(LocatedViolation(number, offset, shown_sample, shown))
 
+    def lose(self, number: int) -> None:
+        """Note a line whose row cannot be read."""
+        self.fates[number] = LineStatus.REJECTED
+
     def room(self) -> Room:
         """Return how many more violations are shown."""
         return Room(self._most, {**self.counts}, self._keys)
@@ -143,6 +151,11 @@ class BlockFindings:
             self.counts[key] = self.counts.get(key, 0) + len(lines.numbers)
             if self._splits_rows and key[1] >= self._threshold:
                 self.fates.update(dict.fromkeys(lines.numbers, LineStatus.REJECTED))
+
+    def count_blank(self, numbers: range, violation: Violation) -> None:
+        """Count blank lines that are not shown; they do not count as rejected rows."""
+        for key in self._keys([violation]):
+            self.counts[key] = self.counts.get(key, 0) + len(numbers)
 
     def _keys(self, violations: Sequence[Violation]) -> list[CountKey]:
         """Return code and severity of the violations that are reported."""

@@ -207,6 +207,11 @@ class Options(DataClass, frozen=True):
         negates=True,
         seals=True,
     )
+    sketches: bool = option(
+        False,
+        "Add sketches of the rows to a json or jsonl report; an html report has them.",
+        Group.REPORT,
+    )
     max_line_bytes: int = option(
         64 * MEBIBYTE, "The longest line that is checked, in bytes.", Group.ADVANCED, "N"
     )

@@ -1,12 +1,17 @@
 """The sketch of a run: what a picture of its rows needs, in a bounded number of bins.
 
-Sketches of parts of a file can be merged in any order. How they are made is in `stats/sketch.py`.
+How sketches are collected is in `stats/sketch.py`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+LINEAR: Final = "linear"
+LOG: Final = "log"
+"""The scales of a histogram."""
 
 
 class Histogram(NamedTuple):
@@ -26,7 +31,11 @@ class Histogram(NamedTuple):
     def edge(self, number: int) -> float:
         """Return the lower edge of a bin by its number, from 0; the last bin ends at the next."""
         at = self.first + number
-        return at * self.width if self.scale == "linear" else self.width**at
+        if self.scale == LINEAR:
+            return at * self.width
+        # A width of quarters of octaves is rounded itself, and its powers would be less exact.
+        octaves = round(math.log2(self.width) * 4) / 4
+        return 2.0 ** (at * octaves) if 2.0**octaves == self.width else self.width**at
 
     def as_dict(self) -> dict[str, Any]:
         """Return the histogram as the output contract writes it."""
@@ -38,12 +47,25 @@ class Histogram(NamedTuple):
             **({"zeros": self.zeros} if self.zeros else {}),
         }
 
+    @classmethod
+    def from_dict(cls, encoded: Mapping[str, Any]) -> Histogram:
+        """Return a histogram from its JSON. Raises KeyError or TypeError if it is not valid."""
+        return cls(
+            encoded["scale"],
+            float(encoded["width"]),
+            encoded["first"],
+            tuple(encoded["counts"]),
+            encoded.get("zeros", 0),
+        )
+
 
 class Strip(NamedTuple):
     """What the rows amount to along the file: each bin stands for `lines` lines, in their order.
 
     `rows` counts rows, `scored` those with a score, and `scores` adds the scores. `errors`,
-    `warnings` and `infos` count findings.
+    `warnings` and `infos` count all findings about single lines, shown or not, but for those about
+    relations between runs. There are `total` lines; the last bin may stand for fewer than the
+    others. In a JSON array rows are counted instead of lines.
     """
 
     lines: int
@@ -53,6 +75,7 @@ class Strip(NamedTuple):
     errors: tuple[int, ...]
     warnings: tuple[int, ...]
     infos: tuple[int, ...]
+    total: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Return the strip as the output contract writes it."""
@@ -60,6 +83,15 @@ class Strip(NamedTuple):
             name: list(value) if isinstance(value, tuple) else value
             for name, value in self._asdict().items()
         }
+
+    @classmethod
+    def from_dict(cls, encoded: Mapping[str, Any]) -> Strip:
+        """Return a strip from its JSON. Raises KeyError or TypeError if it is not valid."""
+        lists = {
+            name: tuple(encoded[name])
+            for name in ("rows", "scored", "scores", "errors", "warnings", "infos")
+        }
+        return cls(lines=encoded["lines"], total=encoded["total"], **lists)
 
 
 class Sketch(NamedTuple):
@@ -82,3 +114,14 @@ class Sketch(NamedTuple):
             "tokens": {name: one.as_dict() for name, one in self.tokens.items()},
             "latency": None if self.latency is None else self.latency.as_dict(),
         }
+
+    @classmethod
+    def from_dict(cls, encoded: Mapping[str, Any]) -> Sketch:
+        """Return a sketch from its JSON. Raises KeyError or TypeError if it is not valid."""
+        scores, latency = encoded["scores"], encoded["latency"]
+        return cls(
+            Strip.from_dict(encoded["strip"]),
+            None if scores is None else Histogram.from_dict(scores),
+            {name: Histogram.from_dict(one) for name, one in encoded["tokens"].items()},
+            None if latency is None else Histogram.from_dict(latency),
+        )

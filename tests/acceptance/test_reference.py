@@ -42,6 +42,7 @@ CHECKED = [
     ["examples/run.jsonl"],
     ["examples/aggregate.json"],
     ["examples"],
+    ["examples", "--sketches"],
     ["examples", "--exclude", "run.jsonl", "--ignore", "ES5"],
     ["examples/tampered", "--select", "ES4,ES5"],
     ["examples/infereval"],

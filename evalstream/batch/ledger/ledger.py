@@ -94,7 +94,7 @@ class Ledger:
             raise UsageError("--ledger must be a file, not a URL")
         self._path = path
         self._settings = fingerprint(options)
-        self._wants_links = options.links
+        self._wants_links, self._wants_sketches = options.links, options.sketches
         self._companions = CompanionFinder()
         self._looked_up: dict[int, tuple[Run, RunState | None]] = {}
         self._pending: list[_Pending] = []
@@ -106,7 +106,8 @@ class Ledger:
         """Return the stored result of a run, or None where the run must be checked.
 
         It must be checked where it was not checked by this version under these options, its files
-        changed, something could not be read then, or its record is damaged.
+        changed, something could not be read then, a sketch of its rows is asked for and was not
+        made, or its record is damaged.
         """
         (found,) = self.find_each([run])
         return found
@@ -240,6 +241,10 @@ class Ledger:
             summary = decode_run(records.decode(record.summary, key))
         except (AttributeError, KeyError, TypeError) as error:
             raise records.Damaged from error
+        if not self._wants_sketches:
+            summary.sketch = None
+        elif summary.rows and summary.sketch is None:
+            return None
         summary.unchanged = record.checked
         findings = _Repeatable(
             lambda: map(decode_finding, records.decode_all(found, key, records.FINDINGS))

@@ -474,6 +474,7 @@ class RunCheck:
         declared = facts.aggregate.claim("checksum") if facts.aggregate else None
         summary.declared = text_or_none(declared)
         summary.verified = self._verified(facts, summary) if self._rows_name else None
+        summary.sketch = collector.sketch
         summary.links = collector.links
         if collector.links is not None and aggregate is not None:
             collector.links.claim(record_digest(aggregate.document), aggregate.evaluation_id)

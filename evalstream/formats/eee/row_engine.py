@@ -106,6 +106,15 @@ class RowEngine:
             self._is_ready = True
             self._fast_path = fast_path_for(self.context, self.reader)
 
+    def findings(self, lines: Lines) -> BlockFindings:
+        """Return what collects the violations of a block, and its sketch if it is asked for."""
+        if not self.context.options.sketches:
+            return BlockFindings(self.context)
+        from evalstream.engine.sketched import SketchedFindings
+        from evalstream.formats.eee.row_figures import row_figures
+
+        return SketchedFindings(self.context, lines, row_figures)
+
     def groups(self) -> RowGroups:
         """Return the row groups of a block that has no rows yet."""
         return RowGroups(self.context, self._join, self._by_ids)
@@ -165,7 +174,7 @@ class _Pass:
         self._engine, self._lines = engine, lines
         self._options = engine.context.options
         self._offsets = array("Q", lines.places)[1::2].tolist() if lines.places else None
-        self._noted = BlockFindings(engine.context)
+        self._noted = engine.findings(lines)
         self._tally = Tally()
         self._records: list[bytes] = []
         self._found: list[LineViolations] = []
@@ -241,10 +250,7 @@ class _Pass:
         for number in range(first, first + kept):
             self._noted.add(number, base + start, None, [violation])
             start = data.find(b"\n", start) + 1
-        if ES110.code in self._engine.context.enabled:
-            key = (ES110.code, self._engine.context.selection.severity(violation))
-            counts = self._noted.counts
-            counts[key] = counts.get(key, 0) + count - kept
+        self._noted.count_blank(range(first + kept, first + count), violation)
 
     def _check_rest(self, taken: TakenRows, first: int) -> None:
         """Check the lines that were not taken, and put all row records in order."""
@@ -373,7 +379,7 @@ class _Pass:
         """Count a row that cannot be read."""
         self._tally.rows += 1
         self._tally.unread += 1
-        self._noted.fates[number] = LineStatus.REJECTED
+        self._noted.lose(number)
 
     def _skip(self, number: int, offset: int) -> None:
         self._lose(number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine.collector import Collector
 from evalstream.engine.documents import DocumentCheck
@@ -15,6 +15,7 @@ from evalstream.formats.harpia.documents import holds_records, member
 from evalstream.formats.harpia.files import NOT_OURS
 from evalstream.formats.harpia.log_tally import Amount, Log, Path, claimed
 from evalstream.formats.harpia.rules.results import HAR301, HAR302, HAR303
+from evalstream.formats.harpia.values import numbers_in
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.data_class import replace
@@ -25,6 +26,9 @@ from evalstream.rules.base import FileFacts, Rule
 from evalstream.rules.inputs import ES005, ES006
 from evalstream.rules.syntax import ES112
 from evalstream.stats.agreement import as_float
+
+if TYPE_CHECKING:
+    from evalstream.stats.sketch import RowFigures
 
 ABOUT_LINES: Final = (ES006, ES112)
 """Rules that check the totals over the lines of any file."""
@@ -49,6 +53,12 @@ class LogRecordChecker:
         """Return the record's instance_id."""
         found = member(record, "instance_id")
         return None if found is None else found.value
+
+    def figures(self, record: Mapping[str, Any]) -> RowFigures:
+        """Return the record's result as its score, if it is one number."""
+        found = member(record, "result")
+        numbers = [] if found is None else [number for _, number in numbers_in(found.value)]
+        return (numbers[0],) if len(numbers) == 1 else (None,)
 
 
 class LogCheck:

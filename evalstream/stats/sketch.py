@@ -1,0 +1,217 @@
+"""Collect the sketch of a run: any cut into blocks, in any order, gives the same one.
+
+A block does not know the number of its first line, so it says what each of its lines amounts to,
+in a few bytes; a total puts this into bins.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from evalstream.model.finding import Severity
+from evalstream.model.sketch import LINEAR, LOG, Sketch, Strip
+from evalstream.stats.bins import Bins, sketched
+from evalstream.stats.score_sums import FRACTION_BITS, fixed
+
+MOST_COLUMNS: Final = 120
+"""Columns of a strip at most; from the second line on there are at least half as many."""
+
+TOKENS: Final = ("input", "output", "total", "reasoning", "cache_read", "cache_write")
+"""The kinds of tokens."""
+
+_SCORES: Final = "scores"
+_LATENCY: Final = "latency"
+_AMOUNTS: Final = (_LATENCY, *TOKENS)
+"""The names of the bins: of scores, of milliseconds, and of each kind of token."""
+
+DIGITS: Final = 9
+"""Significant digits of a sum of scores."""
+
+_MOST_AT_ONCE: Final = 255
+"""What a byte counts; a line with more findings is listed."""
+
+
+RowFigures = tuple[Any, ...]
+"""What a row says of itself, each of any JSON type: its score, its milliseconds and its tokens.
+
+The tokens are in the order of TOKENS; None is what it does not say, and the end may be left out.
+"""
+
+
+class BlockSketch(NamedTuple):
+    """What the lines of a block amount to; lines count from 0 within the block.
+
+    `rows` has a 1 for each line that is a row, else a 0. `found` counts findings by line for each
+    severity that occurs, and `many` lists severity, line and count beside that. `scored` are the
+    lines with a score, ascending, and `scores` their scores.
+    """
+
+    rows: bytes
+    found: Mapping[Severity, bytes]
+    many: Sequence[tuple[Severity, int, int]]
+    scored: array[int]
+    scores: array[float]
+    bins: Mapping[str, Bins]
+
+
+class BlockSketcher:
+    """Collects the sketch of a block; lines count from 1."""
+
+    def __init__(self) -> None:
+        self._rows = bytearray()
+        self._unsure = bytearray()
+        self._found: dict[Severity, bytearray] = {}
+        self._many: list[tuple[Severity, int, int]] = []
+        self._scored, self._scores = array("Q"), array("d")
+        self._amounts: list[list[float]] = [[] for _ in _AMOUNTS]
+
+    def note(self, line: int, severity: Severity, times: int) -> None:
+        """Count findings of a line."""
+        found = self._reached(severity, line)
+        if found[line - 1] + times > _MOST_AT_ONCE:
+            self._many.append((severity, line - 1, times))
+        else:
+            found[line - 1] += times
+
+    def note_only(self, lines: range, severity: Severity) -> None:
+        """Count one finding of each of many lines that have no other."""
+        found = self._reached(severity, lines.stop - 1)
+        found[lines.start - 1 : lines.stop - 1] = b"\1" * len(lines)
+
+    def doubt(self, line: int) -> None:
+        """Note that the figures of a line are unknown or uncertain."""
+        _reach(self._unsure, line)
+        self._unsure[line - 1] = 1
+
+    def is_certain(self, line: int) -> bool:
+        """Tell whether nothing is in doubt about the figures of a line."""
+        return line > len(self._unsure) or not self._unsure[line - 1]
+
+    def row(self, line: int, figures: RowFigures | None) -> None:
+        """Add a row, after those before it; None stands for figures that are not known."""
+        _reach(self._rows, line)
+        self._rows[line - 1] = 1
+        if figures is None:
+            return
+        score = sketched(figures[0])
+        if score is not None:
+            self._scored.append(line - 1)
+            self._scores.append(score)
+        for numbers, value in zip(self._amounts, figures[1:], strict=False):
+            # True and false are not amounts.
+            if value.__class__ is int or value.__class__ is float:
+                numbers.append(value)
+
+    def _reached(self, severity: Severity, line: int) -> bytearray:
+        """Return the counts of a severity, with room for a line."""
+        found = self._found.get(severity)
+        if found is None:
+            found = self._found[severity] = bytearray()
+        _reach(found, line)
+        return found
+
+    def block(self, lines: int) -> BlockSketch:
+        """Return the sketch of the block, which has so many lines."""
+        bins = {_SCORES: Bins(LINEAR), **{name: Bins(LOG) for name in _AMOUNTS}}
+        for numbers, some in zip((self._scores, *self._amounts), bins.values(), strict=True):
+            some.add(Counter(numbers))
+        bins = {name: some for name, some in bins.items() if some.histogram() is not None}
+        found = {severity: _whole(counts, lines) for severity, counts in self._found.items()}
+        rows = _whole(self._rows, lines)
+        return BlockSketch(rows, found, self._many, self._scored, self._scores, bins)
+
+
+def _reach(counts: bytearray, line: int) -> None:
+    """Make room for a line; the room at least doubles, so that this is done rarely."""
+    if line > len(counts):
+        counts.extend(bytes(line))
+
+
+def _whole(counts: bytearray, lines: int) -> bytes:
+    """Return the counts of a block with so many lines."""
+    return bytes(counts[:lines]).ljust(lines, b"\0")
+
+
+class SketchTotal:
+    """The sketch of a run while its blocks come, in any order; bounded for any number of rows.
+
+    Sums of scores are whole numbers of a tiny unit, so that they are exact.
+    """
+
+    def __init__(self) -> None:
+        self.lines = 0
+        self._has_blocks = False
+        self._doublings = 0
+        self._columns: list[list[int]] = [[] for _ in _COLUMNS]
+        self._bins: dict[str, Bins] = {}
+
+    def take(self, block: BlockSketch, before: int) -> None:
+        """Add a block that begins after so many lines."""
+        end = before + len(block.rows)
+        if end == before:
+            return
+        self._has_blocks = True
+        self._reach(end)
+        for column in range(before >> self._doublings, ((end - 1) >> self._doublings) + 1):
+            start = max(column << self._doublings, before) - before
+            stop = min((column + 1) << self._doublings, end) - before
+            self._add(column, block, start, stop)
+        for severity, line, times in block.many:
+            self._columns[_OF[severity]][(before + line) >> self._doublings] += times
+        for name, bins in block.bins.items():
+            self._bins.setdefault(name, Bins(bins.scale)).merge(bins)
+
+    def note(self, line: int, severity: Severity, times: int) -> None:
+        """Count findings of a line that a block cannot know; lines count from 1."""
+        self._reach(line)
+        self._columns[_OF[severity]][(line - 1) >> self._doublings] += times
+
+    def sketch(self) -> Sketch | None:
+        """Return the sketch so far, or None if there was no block with a line."""
+        if not self._has_blocks:
+            return None
+        rows, scored, scores, errors, warnings, infos = map(tuple, self._columns)
+        sums = tuple(map(_rounded, scores))
+        width, total = 1 << self._doublings, self.lines
+        strip = Strip(width, rows, scored, sums, errors, warnings, infos, total)
+        shown = {name: bins.histogram() for name, bins in self._bins.items()}
+        tokens = {name: one for name in TOKENS if (one := shown.get(name)) is not None}
+        return Sketch(strip, shown.get(_SCORES), tokens, shown.get(_LATENCY))
+
+    def _add(self, column: int, block: BlockSketch, start: int, stop: int) -> None:
+        """Add some lines of a block to a column."""
+        first, last = (bisect_left(block.scored, place) for place in (start, stop))
+        columns = self._columns
+        columns[_ROWS][column] += block.rows.count(1, start, stop)
+        columns[_SCORED][column] += last - first
+        for score, times in Counter(block.scores[first:last]).items():
+            columns[_SUMS][column] += (fixed(score) or 0) * times
+        for severity, found in block.found.items():
+            columns[_OF[severity]][column] += sum(found[start:stop])
+
+    def _reach(self, lines: int) -> None:
+        """Make columns for so many lines, and join them as long as there are too many."""
+        self.lines = max(self.lines, lines)
+        while (self.lines - 1) >> self._doublings >= MOST_COLUMNS:
+            self._doublings += 1
+            for column in self._columns:
+                odd = [*column[1::2], 0]
+                column[:] = [one + odd[place] for place, one in enumerate(column[::2])]
+        missing = ((self.lines - 1) >> self._doublings) + 1 - len(self._columns[_ROWS])
+        for column in self._columns:
+            column.extend([0] * missing)
+
+
+_COLUMNS: Final = ("rows", "scored", "scores", "errors", "warnings", "infos")
+_ROWS, _SCORED, _SUMS = range(3)
+_OF: Final = {Severity.ERROR: 3, Severity.WARNING: 4, Severity.INFO: 5}
+"""The places of the columns of a strip."""
+
+
+def _rounded(units: int) -> float:
+    """Return a sum of scores with a fixed number of digits."""
+    return float(f"{units / (1 << FRACTION_BITS):.{DIGITS}g}")
