@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from evalstream.reporters.junit import JunitReporter
     from evalstream.reporters.sarif import SarifReporter
     from evalstream.reporters.text import LiveTextReporter, TextReporter
+    from evalstream.settings.load import load_settings
 
 __all__ = [
     "RULES",
@@ -73,6 +74,7 @@ __all__ = [
     "WorkerLost",
     "__version__",
     "check",
+    "load_settings",
     "merge",
     "read_report",
     "salvage",
@@ -94,6 +96,7 @@ _IMPORTED_WHEN_USED: Final = {
     "Salvage": "evalstream.engine.salvage",
     "SarifReporter": "evalstream.reporters.sarif",
     "TextReporter": "evalstream.reporters.text",
+    "load_settings": "evalstream.settings.load",
     "salvage": "evalstream.engine.salvage",
 }
 """Public names by the modules that have them: most programs need none of these."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from evalstream.formats.registry import CATALOGUE, main_format
@@ -59,7 +60,7 @@ def options_from(given: Mapping[str, Any]) -> Options:
     """Return options with the values that are given by name; other names are left out."""
     chosen = {name: given[name] for name in OPTIONS if name in given}
     routing = {name: chosen.pop(name) for name in ROUTING_OPTIONS if name in chosen}
-    for name in ("select", "ignore", "exclude"):
+    for name in ("select", "ignore", "per_file_ignores", "exclude"):
         chosen[name] = tuple(chosen.get(name, ()))
     return Options(**chosen, routing=RowRouting(**routing))
 
@@ -101,6 +102,20 @@ def _as_json(name: str, value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
+def schema_text_of(path: str) -> str:
+    """Read a JSON Schema. Raises UsageError if it cannot be used."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        compile_schema(json.fast(text.encode()), trusted=False)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(f"{path}: not valid JSON: {error}") from error
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from error
+    return text
+
+
 def checked_options(options: Options) -> Options:
     """Return options that make sense, complete. Raises UsageError for others."""
     for name, choices in CHOICES.items():
@@ -114,7 +129,7 @@ def checked_options(options: Options) -> Options:
             raise UsageError(f"{_flag(name)} must be at least 1")
     _check_routing(options.routing)
     _check_baseline(options)
-    return _with_pattern(_with_schema(_with_codes(options)))
+    return _with_pattern(_with_schema(_with_per_file_codes(_with_codes(options))))
 
 
 def _value(options: Options, name: str) -> Any:
@@ -173,6 +188,18 @@ def _check_baseline(options: Options) -> None:
             "--baseline and --write-baseline cannot be combined with --seal-to, --accepted, "
             "--rejected and --pass valid"
         )
+
+
+def _with_per_file_codes(options: Options) -> Options:
+    """Replace the names of rules by their codes. Raises UsageError for one that is unknown."""
+    if not options.per_file_ignores:
+        return options
+    # Few calls have such options.
+    from evalstream.batch.per_file_ignores import parse_per_file_ignore
+
+    parsed = map(parse_per_file_ignore, options.per_file_ignores)
+    coded = (f"{one.pattern}:{','.join(CATALOGUE.coded(one.codes))}" for one in parsed)
+    return replace(options, per_file_ignores=tuple(coded))
 
 
 def _with_pattern(options: Options) -> Options:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from typing import Any, Final
 
 from evalstream._version import __version__
@@ -56,5 +57,9 @@ def restored(values: dict[str, Any]) -> Options:
 
 def fingerprint(options: Options) -> str:
     """Return a digest that is the same for calls with the same verdicts for the same files."""
-    text = canonical({"tool": __version__, "options": verdict_options(options)})
+    settled: dict[str, Any] = {"tool": __version__, "options": verdict_options(options)}
+    if options.per_file_ignores:
+        # The patterns of files are relative to it.
+        settled["folder"] = os.path.abspath(os.curdir)
+    text = canonical(settled)
     return hashlib.sha256(text).hexdigest()

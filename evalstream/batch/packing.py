@@ -10,7 +10,7 @@ from itertools import chain, groupby, islice
 from typing import Final, NamedTuple
 
 from evalstream.batch.plan import PlannedRun
-from evalstream.batch.single import UNCHECKED, check_any, not_checked
+from evalstream.batch.single import UNCHECKED, check_any, not_checked, options_for
 from evalstream.discovery.unrecognised import GONE, NOT_OURS, Unrecognised
 from evalstream.engine.collector import finding_of
 from evalstream.executors.base import Backend, run_in_order
@@ -139,6 +139,7 @@ def _not_checked(
 def _unrecognised_result(planned: PlannedRun, found: Unrecognised, options: Options) -> RunResult:
     """Return the result of a name that a search did not check; a note where it does not matter."""
     name, violation = printable(found.path), found.violation()
+    options = options_for(Run(found.path, None), options)
     incomplete_reason = found.reason if found.leaves_open else None
     summary = RunSummary(
         name,

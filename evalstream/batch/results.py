@@ -72,12 +72,13 @@ class ResultStore:
 
     def amend(self, number: int, change: Callable[[RunSummary], None]) -> None:
         """Change the summary of a run that was added."""
-        (data,) = self._base.execute(
-            "SELECT summary FROM runs WHERE number = ?", (number,)
-        ).fetchone()
-        summary: RunSummary = pickle.loads(data)  # noqa: S301 - our own temporary database
+        summary = self._summary(number)
         change(summary)
         self._store(number, summary)
+
+    def ignored(self, number: int) -> tuple[str, ...]:
+        """Return the rules that were ignored in a run that was added, as they were named."""
+        return self._summary(number).ignored
 
     def runs(self) -> Runs:
         """Return the summaries of all runs, in order, without notes."""
@@ -93,6 +94,13 @@ class ResultStore:
         """Iterate over all summaries, notes included, in order."""
         for (data,) in self._base.execute("SELECT summary FROM runs ORDER BY number"):
             yield pickle.loads(data)  # noqa: S301 - our own temporary database
+
+    def _summary(self, number: int) -> RunSummary:
+        (data,) = self._base.execute(
+            "SELECT summary FROM runs WHERE number = ?", (number,)
+        ).fetchone()
+        summary: RunSummary = pickle.loads(data)  # noqa: S301 - our own temporary database
+        return summary
 
     def _store(self, number: int, summary: RunSummary) -> None:
         row = (number, pickle.dumps(summary), summary.is_note)

@@ -19,6 +19,8 @@ from evalstream.rules.inputs import ES005
 
 UNCHECKED: Final = "nothing was checked: {}"
 
+NO_RULES: Final = "--per-file-ignores leaves no rule to check"
+
 
 def check_any(
     run: Run, options: Options, show: Callable[[Finding], None], progress: Progress
@@ -28,6 +30,13 @@ def check_any(
     Standard input shows its format by its content. Raises what the check raises, and UsageError
     where options do not go with what standard input holds.
     """
+    own = options_for(run, options)
+    # The selection needs the rules of every format.
+    if own is not options and not CATALOGUE.selection(own).enabled:
+        return not_checked(
+            run, ES005.violation(NO_RULES), UNCHECKED.format(NO_RULES), options, show
+        )
+    options = own
     is_alone = run.rows == STDIN and run.aggregate is None and run.inputs is None
     if is_alone and options.input_format == "auto":
         # Most runs come from files, and need no detector here.
@@ -50,6 +59,16 @@ def check_any(
     return summary
 
 
+def options_for(run: Run, options: Options) -> Options:
+    """Return the options of a call for one of its runs."""
+    if not options.per_file_ignores:
+        return options
+    # Few calls have such options.
+    from evalstream.batch.per_file_ignores import with_per_file_ignores
+
+    return with_per_file_ignores(options, (run.rows, run.aggregate))
+
+
 def not_checked(
     run: Run,
     violation: Violation,
@@ -62,6 +81,7 @@ def not_checked(
         None if path is None else printable(path) for path in (run.rows, run.aggregate)
     )
     summary = RunSummary(rows, aggregate, run.format, incomplete_reason=incomplete_reason)
+    options = options_for(run, options)
     summary.noun = FORMATS[run.format].noun
     summary.selected, summary.ignored = options.select, options.ignore
     selection = CATALOGUE.selection(options)

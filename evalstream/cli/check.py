@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import Annotated, Final
 
 from evalstream.api import check as run_check
+from evalstream.api_options import schema_text_of
 from evalstream.cli.command import command
 from evalstream.cli.options import Inputs, ShowProgress
 from evalstream.cli.output import Target, report_of
@@ -22,10 +22,9 @@ from evalstream.model.options import Group, Options, OptionText, RowRouting
 from evalstream.model.report import Report
 from evalstream.model.run import STDIN
 from evalstream.model.signals import STOPPING
-from evalstream.parsing.json import fast
-from evalstream.parsing.json_schema import compile_schema
 from evalstream.reporters.base import Reporter
 from evalstream.reporters.options import ReportOptions
+from evalstream.settings.declared import LEDGER
 
 STREAMING: Final = ("concise", "jsonl", "github")
 """The report formats that write each finding as it comes."""
@@ -73,14 +72,7 @@ def check(
     missing_ok: Annotated[
         bool, OptionText("Skip names of --files-from that are gone, and count them.", Group.INPUT)
     ] = False,
-    ledger: Annotated[
-        str | None,
-        OptionText(
-            "Remember in this file what was checked, and skip what has not changed.",
-            Group.EXECUTION,
-            "FILE",
-        ),
-    ] = None,
+    ledger: Annotated[str | None, LEDGER] = None,
     shard: Annotated[
         str | None,
         OptionText(
@@ -112,7 +104,7 @@ def check(
     announce_terminal("names of inputs", files_from)
     schema_file = options.schema
     routing = replace(options.routing, force=force and options.routing.seal_to is not None)
-    schema = None if schema_file is None else _schema_text(schema_file)
+    schema = None if schema_file is None else schema_text_of(schema_file)
     options = replace(options, schema=schema, routing=routing)
     if shard is not None and reporting.form not in (None, PART_FORMAT):
         raise UsageError("--format cannot be combined with --shard; give it to evalstream merge")
@@ -179,20 +171,6 @@ def _only_read(aggregate: str | None, sealed: str | None) -> str | None:
     if aggregate is None or (sealed is not None and is_same_file(aggregate, sealed)):
         return None
     return aggregate
-
-
-def _schema_text(path: str) -> str:
-    """Read a JSON Schema. Raises UsageError if it cannot be used."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-        compile_schema(fast(text.encode()), trusted=False)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from error
-    except ValueError as error:
-        raise UsageError(f"{path}: not valid JSON: {error}") from error
-    except UsageError as error:
-        raise UsageError(f"{path}: {error}") from error
-    return text
 
 
 def _named(inputs: list[str], files_from: str | None, *, missing_ok: bool) -> Iterable[str]:

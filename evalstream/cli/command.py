@@ -7,11 +7,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from evalstream.api_options import CHOICES, options_from
+from evalstream.cli.settings import SETTINGS_OPTIONS, resolved_values
 from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import OPTIONS, Option, OptionText
 from evalstream.model.suggestions import unknown
 from evalstream.reporters.options import REPORT_OPTIONS, ReportOptions
+from evalstream.settings.declared import is_setting
 
 FORMER: Final = "former_"
 """The prefix of the parameter for an option's former names."""
@@ -67,21 +69,37 @@ class Command(NamedTuple):
     @property
     def options(self) -> tuple[Option, ...]:
         """All options."""
-        return (*self.reporting, *self.own, *self.shared)
+        return (*self.reporting, *self.own, *self.shared, *self.settings)
+
+    @property
+    def settings(self) -> tuple[Option, ...]:
+        """The options about settings files, if files may set some of the options."""
+        return SETTINGS_OPTIONS if self.shared or self.reporting else ()
 
     def run(self, given: Mapping[str, Any]) -> None:
         """Run the command with the values that were read, by the names of the parameters.
 
         Those of former names are optional.
         """
-        own = {one.name: _chosen(one, given[one.name]) for one in self.arguments}
-        own |= {one.name: _given(one, given) for one in self.own}
+        arguments = {one.name: _chosen(one, given[one.name]) for one in self.arguments}
+        values = self._resolved(given)
+        own = {one.name: values[one.name] for one in self.own}
         if self.shared:
             # `schema` is the name of a file here; the command reads it.
-            own["options"] = options_from(_values(self.shared, given))
+            own["options"] = options_from({one.name: values[one.name] for one in self.shared})
         if self.reporting:
-            own["reporting"] = ReportOptions(**_values(self.reporting, given))
-        self.function(**own)
+            own["reporting"] = ReportOptions(
+                **{one.name: values[one.name] for one in self.reporting}
+            )
+        self.function(**arguments, **own)
+
+    def _resolved(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of all options: those of the command line come first."""
+        own = {one.name: _given(one, given) for one in (*self.own, *self.settings)}
+        others = (*self.shared, *self.reporting)
+        line = own | {one.name: _value(one, _given(one, given)) for one in others}
+        line = {name: value for name, value in line.items() if value is not None}
+        return resolved_values(self.options, line, reads_settings=bool(self.settings))
 
 
 def command(
@@ -132,12 +150,21 @@ def choices_of(one: Argument | Option) -> tuple[str, ...]:
     return one.text.choices or tuple(CHOICES.get(one.name, ()) if isinstance(one, Option) else ())
 
 
-def initial_of(option: Option) -> Any:
-    """Return the value of an option before a command line is read.
+def spellings_of(option: Option) -> tuple[str, ...]:
+    """Return the flags of an option with those that help does not list.
 
-    That of an option with former names is None, as each of its names may be given.
+    A switch that a settings file can turn on has a flag that turns it off.
     """
-    return None if option.text.former else default_of(option)
+    first, *rest = flags_of(option)
+    if option.type is not bool or not is_setting(option):
+        return first, *rest
+    name = option.name.replace("_", "-")
+    return f"{first}/--{name if option.text.negates else f'no-{name}'}", *rest
+
+
+def initial_of(option: Option) -> Any:
+    """Return the value of an option before a command line is read: REQUIRED, or None."""
+    return REQUIRED if option.default is REQUIRED else None
 
 
 def default_of(option: Option) -> Any:
@@ -164,20 +191,19 @@ def _parameters(function: Callable[..., None]) -> Iterator[Argument | Option]:
 
 
 def _given(option: Option, given: Mapping[str, Any]) -> Any:
-    """Return the value that was read for an option, under its name or a former one.
+    """Return the value that was read for an option, under its name or a former one, or None.
 
     Raises UsageError if the two differ, and for a value that is not allowed.
     """
     usual, former = given[option.name], given.get(FORMER + option.name)
-    if option.text.former and usual is None:
-        usual = default_of(option) if former is None else former
+    if usual is None:
+        usual = former
     elif former not in (None, usual):
         raise UsageError(
             f"{flag_of(option)} {usual} and {option.text.former[0]} {former} contradict each "
             f"other; {option.text.former[0]} is a former name of {flag_of(option)}"
         )
-    chosen = _chosen(option, usual)
-    return tuple(chosen or ()) if option.type == tuple[str, ...] else chosen
+    return _chosen(option, usual)
 
 
 def _chosen(one: Argument | Option, value: Any) -> Any:
@@ -188,17 +214,14 @@ def _chosen(one: Argument | Option, value: Any) -> Any:
     return value
 
 
-def _values(some: Iterable[Option], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of options by name, as their object holds them."""
-    return {one.name: _value(one, _given(one, given)) for one in some}
-
-
 def _value(option: Option, value: Any) -> Any:
-    """Return a value as the options object holds it."""
+    """Return a value as the options object holds it, None for none."""
+    if value is None:
+        return None
     if option.type in SEVERITIES:
-        return None if value is None else Severity[value.upper()]
+        return Severity[value.upper()]
     if option.name in ("select", "ignore"):
         return codes_of(value)
     if option.type == tuple[str, ...]:
-        return tuple(value or ())
+        return tuple(value)
     return not value if option.text.negates else value

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from evalstream.cli.command import FORMER, REQUIRED, SWITCHES, Command, flags_of
+from evalstream.cli.command import FORMER, REQUIRED, SWITCHES, Command, flags_of, spellings_of
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.suggestions import suggestion
 
@@ -63,13 +63,17 @@ def _lower(text: str) -> str:
 
 def _flags(command: Command) -> list[str]:
     """Return the flags of a command, each for itself."""
-    return [flag for one in command.options for text in flags_of(one) for flag in text.split("/")]
+    return [
+        flag for one in command.options for text in spellings_of(one) for flag in text.split("/")
+    ]
 
 
 def _misused(flag: str, command: Command) -> str:
     """Say what is wrong with an option that has a value too few or too many."""
     for one in command.options:
-        names = [name for text in (*flags_of(one), *one.text.former) for name in text.split("/")]
+        names = [
+            name for text in (*spellings_of(one), *one.text.former) for name in text.split("/")
+        ]
         if flag in names:
             return f"{flag} takes no value" if one.type in SWITCHES else f"{flag} requires a value"
     return f"{flag} cannot be used like this"

@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from evalstream.cli.command import FORMER, MANY, REQUIRED, SWITCHES, Command, flags_of, initial_of
+from evalstream.cli.command import (
+    FORMER,
+    MANY,
+    REQUIRED,
+    SWITCHES,
+    Command,
+    initial_of,
+    spellings_of,
+)
 from evalstream.model.options import Option
 
 STDIN: Final = "-"
@@ -47,7 +55,7 @@ def _flags(options: Iterable[Option]) -> dict[str, _Flag]:
     """Return the flags of options by their text."""
     found = {}
     for one in options:
-        usual = ((one.name, flag) for flag in flags_of(one))
+        usual = ((one.name, flag) for flag in spellings_of(one))
         former = ((FORMER + one.name, flag) for flag in one.text.former)
         for name, flag in (*usual, *former):
             on, _, off = flag.partition("/")

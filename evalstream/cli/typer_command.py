@@ -14,8 +14,8 @@ from evalstream.cli.command import (
     SEVERITIES,
     Argument,
     Command,
-    flags_of,
     initial_of,
+    spellings_of,
 )
 from evalstream.cli.mistakes import message_of, message_of_missing
 from evalstream.model.errors import UsageError
@@ -87,7 +87,7 @@ def _argument(argument: Argument) -> Parameter:
 def _options(option: Option) -> Iterator[Parameter]:
     """Iterate over the parameters of an option: its own, and one for former names."""
     kind = _type(option)
-    declared = typer.Option(*flags_of(option))
+    declared = typer.Option(*spellings_of(option))
     yield _parameter(option.name, kind, initial_of(option), declared)
     if option.text.former:
         yield _parameter(FORMER + option.name, kind, None, typer.Option(*option.text.former))
@@ -101,8 +101,8 @@ def _parameter(name: str, kind: Any, default: Any, declared: Any) -> Parameter:
 
 def _type(option: Option) -> Any:
     """Return the type with which typer reads an option; values are checked by the command."""
+    if option.default is REQUIRED:
+        return option.type
     if option.type in SEVERITIES:
-        return str if option.default is not None else str | None
-    if option.type == tuple[str, ...]:
-        return list[str] | None
-    return option.type | None if option.text.former else option.type  # type: ignore[operator]
+        return str | None
+    return list[str] | None if option.type == tuple[str, ...] else option.type | None  # type: ignore[operator]

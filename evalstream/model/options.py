@@ -21,6 +21,7 @@ class Group(str, Enum):
     ROWS = "Rows"
     SEAL = "Seal"
     EXECUTION = "Execution"
+    SETTINGS = "Settings"
     ADVANCED = "Advanced"
 
 
@@ -154,6 +155,13 @@ class Options(DataClass, frozen=True):
         seals=True,
     )
     ignore: tuple[str, ...] = option((), "Rules to skip.", Group.RULES, "CODES", seals=True)
+    per_file_ignores: tuple[str, ...] = option(
+        (),
+        "Rules to skip for the files that match, such as 'old/*.jsonl:ES204' (repeatable).",
+        Group.RULES,
+        "PATTERN:CODES",
+        seals=True,
+    )
     strict: bool = option(False, "Treat warnings as errors.", Group.RULES, seals=True)
     preview: bool = option(
         False,

@@ -62,9 +62,10 @@ def write_runs(lines: LineWriter, report: Report) -> None:
         for run in report.runs:
             if run.verdict == verdict:
                 _write_run(lines, run, is_one_of_few=is_few)
-    if totals.runs > 1 or totals.unreached or totals.excluded:
+    said = list(total_lines(report))
+    if said:
         lines.blank()
-    for line in total_lines(report):
+    for line in said:
         lines.write(*clauses(line))
     if totals.runs > 1:
         _write_sums(lines, report.runs)

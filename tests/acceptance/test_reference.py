@@ -23,6 +23,8 @@ from evalstream.model.finding import Finding
 from evalstream.parsing.json_schema import compile_schema
 from evalstream.parsing.schema_files import report_schemas, schema_documents
 from evalstream.parsing.schema_files import schema_text as text_of_schema
+from evalstream.settings.declared import SETTINGS
+from evalstream.settings.schema import settings_schema
 
 sys.path.insert(0, str(REPOSITORY / "scripts"))
 
@@ -206,12 +208,27 @@ def test_signatures_have_types_and_defaults() -> None:
     assert " object at 0x" not in text
 
 
+# Settings
+
+
+@pytest.mark.parametrize("key", SETTINGS)
+def test_every_setting_is_documented(key: str) -> None:
+    form = settings_schema()["properties"][key]
+    (line,) = (
+        line
+        for line in pages()["reference/settings.md"].splitlines()
+        if line.startswith(f"| `{key}` | ")
+    )
+    assert form["description"] in line.replace(r"\|", "|")
+    assert "default" not in form or f"| `{json.dumps(form['default'])}` |" in line
+
+
 # Reports and formats
 
 
 def test_the_schema_of_the_report_is_listed() -> None:
-    assert report_schemas() == ["report", "rules"]
-    assert run("schema", "list").split() == [*schema_documents(), "report", "rules"]
+    assert report_schemas() == ["report", "rules", "settings"]
+    assert run("schema", "list").split() == [*schema_documents(), "report", "rules", "settings"]
     assert json.loads(run("schema", "show", "report")) == SCHEMA
 
 

@@ -11,6 +11,7 @@ from evalstream.batch.results import ResultStore
 from evalstream.engine.collector import finding_of
 from evalstream.engine.result import Counts, shorten_values
 from evalstream.formats.registry import CATALOGUE
+from evalstream.model.data_class import replace
 from evalstream.model.finding import Finding
 from evalstream.model.options import Options
 from evalstream.model.report import RunSummary
@@ -28,12 +29,17 @@ def report_cross_run(
     `end_run` is called with the summary of each run that has some.
     """
     limit = options.max_findings
+    ignores = bool(options.per_file_ignores)
     for number, group in groupby(
         cross_run_index.violations(CATALOGUE.selection(options).enabled), lambda item: item.number
     ):
+        own = replace(options, ignore=results.ignored(number)) if ignores else options
+        enabled = CATALOGUE.selection(own).enabled
         counts: Counts = {}
         shown: dict[str, int] = {}
         for match in group:
+            if match.violation.code not in enabled:
+                continue
             finding = _finding(match, options)
             key = finding.code, finding.severity
             counts[key] = counts.get(key, 0) + finding.occurrences

@@ -1,0 +1,1 @@
+"""Settings: values of options that a file sets for all commands below its folder."""

@@ -1,0 +1,108 @@
+"""Find the settings file of the working directory, and read its table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from evalstream.io.names import printable
+from evalstream.model.errors import UsageError
+
+OWN_NAME: Final = "evalstream.toml"
+PROJECT_NAME: Final = "pyproject.toml"
+"""A file that many tools share; its settings are in the table `tool.evalstream`."""
+
+TOOL: Final = "evalstream"
+
+
+class Table(NamedTuple):
+    """The settings of a file as TOML has them, and the path of the file."""
+
+    file: str
+    values: Mapping[str, Any]
+
+
+def find_table() -> Table | None:
+    """Return the settings of the nearest folder that has some: the working directory or above.
+
+    In one folder `evalstream.toml` comes first; a `pyproject.toml` without the table is passed
+    over. Paths are relative to the working directory. Raises UsageError for a file that cannot be
+    read or is not valid.
+    """
+    try:
+        depth = os.getcwd().rstrip("/").count("/")
+    except FileNotFoundError:
+        return None
+    for level in range(depth + 1):
+        folder = "../" * level
+        found = _own_table(f"{folder}{OWN_NAME}") or _project_table(f"{folder}{PROJECT_NAME}")
+        if found is not None:
+            return found
+    return None
+
+
+def table_of(file: str) -> Table:
+    """Return the settings of a file. Raises UsageError if it has none."""
+    is_project = os.path.basename(file) == PROJECT_NAME
+    found = _project_table(file) if is_project else _own_table(file)
+    if found is None:
+        missing = f"has no table [tool.{TOOL}]" if os.path.lexists(file) else "file not found"
+        raise UsageError(f"{printable(file)}: {missing}")
+    return found
+
+
+def _own_table(file: str) -> Table | None:
+    """Return the settings of a file that has nothing else, None if there is no such file."""
+    text = _bytes(file)
+    return None if text is None else Table(file, _parsed(file, text))
+
+
+def _project_table(file: str) -> Table | None:
+    """Return the settings of a file that tools share, None if it has none."""
+    text = _bytes(file)
+    if text is None or TOOL.encode() not in text:
+        return None
+    tools = _parsed(file, text).get("tool")
+    if not isinstance(tools, Mapping) or TOOL not in tools:
+        return None
+    if not isinstance(tools[TOOL], Mapping):
+        raise UsageError(f"{printable(file)}: tool.{TOOL} must be a table")
+    return Table(file, tools[TOOL])
+
+
+def _bytes(file: str) -> bytes | None:
+    """Return the content of a file, None if it does not exist. Raises UsageError."""
+    try:
+        with open(file, "rb") as opened:
+            return opened.read()
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a valid file name"
+        raise UsageError(f"{printable(file)}: the settings cannot be read: {reason}") from error
+
+
+def _parsed(file: str, text: bytes) -> dict[str, Any]:
+    """Parse TOML. Raises UsageError with the line and the column of a mistake."""
+    # Most calls have no settings file.
+    import tomllib
+
+    try:
+        return tomllib.loads(text.decode())
+    except UnicodeDecodeError as error:
+        before = text[: error.start]
+        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
+        reason = f"not valid UTF-8 (at line {line}, byte {column})"
+    except tomllib.TOMLDecodeError as error:
+        reason = f"not valid TOML: {_sentence(str(error), text)}"
+    except RecursionError:
+        reason = "not valid TOML: nested too deeply"
+    raise UsageError(f"{printable(file)}: {reason}")
+
+
+def _sentence(message: str, text: bytes) -> str:
+    """Return the message of a TOML error, with line and column in any case."""
+    lines = text.decode().split("\n")
+    end = f"(at line {len(lines)}, column {len(lines[-1]) + 1})"
+    return f"{message[:1].lower()}{message[1:]}".replace("(at end of document)", end)

@@ -1,0 +1,163 @@
+"""Turn the values of a settings file into those of options, or say what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from glob import escape
+from typing import Any, Final
+
+from evalstream.api_options import AT_LEAST_ONE, CHOICES, NOT_NEGATIVE
+from evalstream.batch.per_file_ignores import STDIN_NAMES
+from evalstream.formats.registry import CATALOGUE
+from evalstream.io.names import printable
+from evalstream.io.remote import is_remote
+from evalstream.model.errors import UsageError
+from evalstream.model.finding import Severity
+from evalstream.model.options import Option
+from evalstream.model.suggestions import unknown
+from evalstream.settings.declared import CODES, PATHS, PER_FILE, SETTINGS
+from evalstream.settings.find import Table
+
+NAMES_OF_TYPES: Final = {
+    bool: "a boolean",
+    int: "an integer",
+    float: "a float",
+    str: "a string",
+    list: "an array",
+    dict: "a table",
+}
+"""How TOML calls types; what has another type is a date or a time."""
+
+LONGEST: Final = 60
+"""How many characters of a wrong value a message shows."""
+
+LISTS: Final = "an array of strings that are not empty"
+TABLES: Final = f"a table with {LISTS} by pattern"
+
+
+def values_in(table: Table) -> dict[str, Any]:
+    """Return the values of options by the names of their fields.
+
+    Raises UsageError that names the file, the key and what was expected.
+    """
+    try:
+        values = typed_values(table.values)
+        for name in sorted(CODES & values.keys()):
+            _check_codes(name, values[name])
+        for pattern, codes in values.get(PER_FILE, {}).items():
+            _check_codes(f"per-file-ignores.{pattern!r}", codes)
+    except UsageError as error:
+        raise UsageError(f"{printable(table.file)}: {error}") from error
+    folder = os.path.dirname(table.file)
+    for name in PATHS & values.keys():
+        values[name] = _below(folder, values[name])
+    if PER_FILE in values:
+        values[PER_FILE] = tuple(
+            f"{_pattern_below(folder, pattern)}:{','.join(codes)}"
+            for pattern, codes in values[PER_FILE].items()
+            if codes
+        )
+    return values
+
+
+def typed_values(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values of the right types by the names of their fields. Raises UsageError.
+
+    What JSON Schema can say about settings is checked here, and nothing else.
+    """
+    values = {}
+    for key, value in table.items():
+        if key not in SETTINGS:
+            raise UsageError(unknown("setting", key, SETTINGS))
+        option = SETTINGS[key]
+        try:
+            values[option.name] = _typed(option, value)
+        except ValueError as error:
+            raise UsageError(f"{key}: {error}") from None
+    return values
+
+
+def allowed(option: Option) -> tuple[str, ...]:
+    """Return the values that a setting may have, () for any value of its type."""
+    return option.text.choices or tuple(CHOICES.get(option.name, ()))
+
+
+def least(option: Option) -> int | None:
+    """Return the least number that a setting may have."""
+    if option.name in AT_LEAST_ONE:
+        return 1
+    return 0 if option.name in NOT_NEGATIVE else None
+
+
+def _typed(option: Option, value: Any) -> Any:
+    """Return the value of a field. Raises ValueError that says what was expected."""
+    if option.name == PER_FILE:
+        return _checked(_is_table, value, TABLES)
+    if option.type == tuple[str, ...]:
+        return tuple(_checked(_is_list, value, LISTS))
+    if option.type is bool:
+        on = _checked(lambda given: isinstance(given, bool), value, "true or false")
+        return not on if option.text.negates else on
+    if option.type is int:
+        return _number(value, least(option))
+    choices = allowed(option)
+    if choices and value not in choices:
+        if isinstance(value, str):
+            raise ValueError(unknown("value", value, choices))
+        raise ValueError(_expected(f"one of {', '.join(choices)}", value))
+    text = _checked(_is_text, value, "a string that is not empty")
+    return Severity[text.upper()] if option.type in (Severity, Severity | None) else text
+
+
+def _number(value: int, at_least: int | None) -> int:
+    _checked(lambda given: type(given) is int, value, "an integer")
+    if at_least is not None and value < at_least:
+        raise ValueError(f"expected at least {at_least}, found {value}")
+    return value
+
+
+def _checked(fits: Callable[[Any], bool], value: Any, wanted: str) -> Any:
+    if not fits(value):
+        raise ValueError(_expected(wanted, value))
+    return value
+
+
+def _expected(wanted: str, value: Any) -> str:
+    found = NAMES_OF_TYPES.get(type(value), "a date or time")
+    if isinstance(value, (bool, int, float, str)):
+        found = f"{found} {json.dumps(value, ensure_ascii=False)[:LONGEST]}"
+    return f"expected {wanted}, found {found}"
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _is_table(value: Any) -> bool:
+    is_table = isinstance(value, dict) and all(map(_is_text, value))
+    return is_table and all(map(_is_list, value.values()))
+
+
+def _check_codes(key: str, codes: list[str]) -> None:
+    for code in codes:
+        try:
+            CATALOGUE.known(code)
+        except UsageError as error:
+            raise UsageError(f"{key}: {error}") from error
+
+
+def _below(folder: str, path: str) -> str:
+    return path if is_remote(path) else os.path.join(folder, path)
+
+
+def _pattern_below(folder: str, pattern: str) -> str:
+    """Return a pattern from the working directory; one of names stays as it is."""
+    if "/" not in pattern or pattern in STDIN_NAMES:
+        return pattern
+    return _below(escape(folder), pattern)
