@@ -21,7 +21,6 @@ from evalstream.cli.command import spellings_of
 from evalstream.cli.program import declared
 from evalstream.formats.registry import CATALOGUE, FORMATS
 from evalstream.reporters import REPORTERS
-from evalstream.settings.find import OWN_NAME
 
 DOCS = REPOSITORY / "docs"
 ROOT_PAGES = tuple(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"))
@@ -43,6 +42,9 @@ _CONSOLE = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
 _CODE = re.compile(rf"\b(?:{'|'.join(one.prefix for one in FORMATS.values())})\d{{3}}\b")
 _PATH = re.compile(r"`((?:[\w.+-]+/)+(?:[\w-]+\.(?:py|c|h|json|toml|txt|svg))?)`")
 _MODULE = re.compile(r"\bevalstream((?:\.[a-z_0-9]+)+)\b")
+_FILE = re.compile(r"\bevalstream\.(?:cdx\.json|fish|html|sarif|toml|xml)\b")
+"""Names of files that begin like modules."""
+
 _END = "--- end of this command ---"
 
 
@@ -167,7 +169,7 @@ def test_modules_that_texts_name_exist() -> None:
     """Pages, and docstrings and comments of the package, name modules with their dots."""
     sources = {one: one.read_text(encoding="utf-8") for one in PACKAGE.rglob("*.py")}
     for path, text in {**TEXTS, **sources}.items():
-        for dotted in _MODULE.findall(text.replace(OWN_NAME, "")):
+        for dotted in _MODULE.findall(_FILE.sub("", text)):
             *parents, last = dotted[1:].split(".")
             place = PACKAGE.joinpath(*parents)
             if not parents or place.is_dir():

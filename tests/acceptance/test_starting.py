@@ -70,7 +70,7 @@ def test_an_unknown_document_is_no_rows_however_it_comes(tmp_path: Path, text: s
         for name in (str(place), "-")
     )
     assert named.returncode == piped.returncode == 3
-    assert piped.stdout == named.stdout.replace(str(place), "-")
+    assert piped.stdout == named.stdout.replace(str(place), "<stdin>")
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.3])

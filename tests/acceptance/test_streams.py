@@ -313,7 +313,8 @@ def test_a_file_that_appears_later_is_followed(tmp_path: Path) -> None:
     with started(*arguments, "--ignore", "ES507", folder=tmp_path) as process:
         out, errors = process.communicate(timeout=SECONDS)
     writer.join()
-    assert b"passed (without ES507): 8 rows" in out
+    assert b"passed (without ES507): new/later.jsonl with " in out
+    assert b": 8 rows, no findings" in out
     assert process.returncode == 0
     assert errors.startswith(b"evalstream: waiting for the first row of new/later.jsonl;")
 
@@ -324,7 +325,7 @@ def test_a_file_that_never_appears_is_not_checked(tmp_path: Path, progress: str)
     with started(*arguments, folder=tmp_path) as process:
         out, errors = process.communicate(timeout=SECONDS)
     assert process.returncode == 3
-    assert b"none.jsonl: incomplete: 0 rows" in out
+    assert b"incomplete: none.jsonl: 0 rows" in out
     assert (b"waiting for" in errors) == (progress == "--progress")
 
 

@@ -72,6 +72,10 @@ LEFT_TO_TYPER = {
 }
 
 
+PRINTING = ("show_settings", "config")
+"""The options that print or read files, and so do not tell how a line is read."""
+
+
 def pairs(some: dict[str, list[str]]) -> list[tuple[str, str]]:
     """Return each command with each of its command lines."""
     return [(name, line) for name, lines in some.items() for line in lines]
@@ -133,6 +137,7 @@ def words(command: Command) -> st.SearchStrategy[str]:
     flags = [
         flag
         for option in command.options
+        if option.name not in PRINTING
         for text in (*flags_of(option), *option.text.former)
         for flag in text.split("/")
     ]

@@ -19,6 +19,7 @@ from evalstream.model.finding import Severity, Violation
 from evalstream.model.options import Options
 from evalstream.model.rule_text import Status
 from evalstream.reporters import reporter_type
+from evalstream.reporters.base import Style
 from evalstream.rules.base import Rule
 from evalstream.rules.catalogue import Catalogue
 
@@ -222,7 +223,8 @@ def test_reports_say_that_a_rule_is_in_preview(rows: Path) -> None:
         for name in ("text", "json"):
             output = rows.parent / name
             with Output(str(output)) as written:
-                evalstream.check(rows, preview=True, reporter=reporter_type(name)(written))
+                reporter = reporter_type(name)(written, Style(min_severity=Severity.INFO))
+                evalstream.check(rows, preview=True, reporter=reporter)
             texts[name] = output.read_text(encoding="utf-8")
     assert f"{CODE} correct-contradicts-score (preview): 1" in texts["text"]
     assert json.loads(texts["json"])["rules"][CODE]["status"] == "preview"
