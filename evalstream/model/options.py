@@ -203,7 +203,11 @@ class Options(DataClass, frozen=True):
     )
     engine: str = option("auto", "The schema engine: {choices}.", Group.ADVANCED, "ENGINE")
     max_findings: int = option(
-        100, "Show at most N findings per code; 0 shows all.", Group.REPORT, "N", seals=True
+        100,
+        "Show at most N findings per code and file; 0 shows all.",
+        Group.REPORT,
+        "N",
+        seals=True,
     )
     show_values: bool = option(
         True,

@@ -54,7 +54,7 @@ class Baseline:
     """What is known of the findings of one call, compared as multisets, in tables on disk.
 
     Give it every finding in order, and after those of a run its summary. It passes on the findings
-    that are new, at most `max_findings` per code and run. The first occurrences of a finding are
+    that are new, at most `max_findings` per code and file. The first occurrences of a finding are
     the known ones. Raises UsageError where the baseline is damaged, or another file would be
     replaced unless `overwrite` is set.
     """

@@ -37,7 +37,9 @@ def _selection(chance: random.Random) -> Settings:
     chosen = some if chance.random() < 0.5 else chance.choice(select)
     if chance.random() < 0.2:
         return {"select": ("ES",), "ignore": some}
-    return {chance.choice(("select", "ignore")): chosen}
+    # A check that ignores every rule is refused.
+    way = "select" if chosen == ("ES",) else chance.choice(("select", "ignore"))
+    return {way: chosen}
 
 
 def _schema(chance: random.Random) -> Settings:
