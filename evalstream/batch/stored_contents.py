@@ -23,6 +23,9 @@ from evalstream.reporters.summary import SCHEMA, TOOL
 WHOLE: Final = "report"
 """The name of the schema, and of the report as a whole in it."""
 
+AGAIN: Final = "write it again with evalstream check --format jsonl or json"
+"""What to do about a report that cannot be read."""
+
 
 class StoredContents:
     """Takes the parts of a report one by one; findings are passed on to `show`.
@@ -39,10 +42,10 @@ class StoredContents:
         self._vanished = SpilledList(KnownFinding)
         self._shown = self._number_vanished = 0
 
-    def refuse(self, line: int | None, reason: str) -> NoReturn:
-        """Raise CannotCheck for a damaged report."""
+    def refuse(self, line: int | None, reason: str, advice: str = AGAIN) -> NoReturn:
+        """Raise CannotCheck for a damaged report, with what to do."""
         place = self._name if line is None else f"{self._name}, line {line:,}"
-        raise CannotCheck(f"{place}: not a complete report of evalstream: {reason}")
+        raise CannotCheck(f"{place}: not a complete report of evalstream: {reason}; {advice}")
 
     def fit(self, value: Any, part: str, line: int | None) -> None:
         """Refuse a value that does not fit a part of the schema."""

@@ -92,7 +92,7 @@ def _read_lines(contents: StoredContents, pieces: Iterable[bytes]) -> Report:
         if kind is None:
             contents.refuse(number, "it is not a finding, a run or a summary")
         if kind in OF_A_PART or (kind == "run" and "findings" in value):
-            contents.refuse(number, "it belongs to a part of a batch; give all parts as files")
+            contents.refuse(number, "it belongs to a part of a batch", "give all parts as files")
         if summary is not None:
             contents.refuse(number, "it follows the summary")
         if KINDS.index(kind) < KINDS.index(latest):
@@ -174,6 +174,12 @@ def _parsed(contents: StoredContents, text: bytes, line: int | None) -> Any:
     try:
         # A lone surrogate is valid here.
         return json.loads(text, object_pairs_hook=_members, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        # Within a line of the report the number of the line is known.
+        within = "" if line is not None else f"line {error.lineno:,}, "
+        contents.refuse(
+            line, f"it is not valid JSON: {error.msg} at {within}column {error.colno:,}"
+        )
     except (ValueError, RecursionError) as error:
         contents.refuse(line, f"it is not valid JSON: {error}")
 

@@ -75,7 +75,8 @@ class RowRouting(DataClass, frozen=True):
     )
     passing: str | None = option(
         None,
-        "Write the rows to stdout, all or only valid ones; the report goes to stderr.",
+        "Write the rows to stdout, all or only valid ones; the report goes to stderr, or line by "
+        "line to --output.",
         Group.ROWS,
         flags=("--pass",),
         choices=("all", "valid"),

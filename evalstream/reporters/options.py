@@ -28,7 +28,7 @@ class ReportOptions(DataClass, frozen=True):
     )
     output: str | None = option(
         None,
-        "Write the report to this file, complete or not at all; with --pass line by line.",
+        "Write the report to this file, complete or not at all.",
         Group.REPORT,
         "FILE",
         flags=("--output", "-o"),

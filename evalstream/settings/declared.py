@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from evalstream.model.options import Group, Option, Options, OptionText, declared_options
+from evalstream.model.options import (
+    ROUTING_OPTIONS,
+    Group,
+    Option,
+    Options,
+    OptionText,
+    declared_options,
+)
 from evalstream.reporters.options import REPORT_OPTIONS
 
 LEDGER: Final = OptionText(
@@ -45,6 +52,17 @@ def _settings() -> dict[str, Option]:
 
 SETTINGS: Final[Mapping[str, Option]] = MappingProxyType(_settings())
 """The options that a settings file may set, by key."""
+
+KEYS_OF_ONE_CALL: Final = frozenset(
+    key_of(one)
+    for one in (
+        *declared_options(Options).values(),
+        *REPORT_OPTIONS.values(),
+        *ROUTING_OPTIONS.values(),
+    )
+    if one.name in OF_ONE_CALL or one.name in ROUTING_OPTIONS
+)
+"""What the keys of the other options would be."""
 
 
 def is_setting(option: Option) -> bool:

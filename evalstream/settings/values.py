@@ -17,7 +17,7 @@ from evalstream.model.errors import UsageError
 from evalstream.model.finding import Severity
 from evalstream.model.options import Option
 from evalstream.model.suggestions import unknown
-from evalstream.settings.declared import CODES, PATHS, PER_FILE, SETTINGS
+from evalstream.settings.declared import CODES, KEYS_OF_ONE_CALL, PATHS, PER_FILE, SETTINGS
 from evalstream.settings.find import Table
 
 NAMES_OF_TYPES: Final = {
@@ -69,6 +69,8 @@ def typed_values(table: Mapping[str, Any]) -> dict[str, Any]:
     """
     values = {}
     for key, value in table.items():
+        if key in KEYS_OF_ONE_CALL:
+            raise UsageError(f"{key}: only the command line can set it, as --{key}")
         if key not in SETTINGS:
             raise UsageError(unknown("setting", key, SETTINGS))
         option = SETTINGS[key]

@@ -24,7 +24,9 @@ def run_names(run: RunSummary) -> Markup:
     """Return the names of the files of a run."""
     main = subject(run)
     others = [one for one in (run.file, run.aggregate, run.inputs) if one and one != main]
-    return joined(name(main), [[" with ", name(one)] for one in others])
+    return joined(
+        name(main), [[" and " if at else " with ", name(one)] for at, one in enumerate(others)]
+    )
 
 
 def run_body(number: int, run: RunSummary) -> Markup:
