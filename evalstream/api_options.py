@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from evalstream.formats.registry import CATALOGUE, main_format
+from evalstream.formats.registry import CATALOGUE, has_rules, main_format
 from evalstream.formats.registry import NAMES as FORMATS
 from evalstream.model.data_class import replace
 from evalstream.model.errors import UsageError
@@ -175,7 +175,9 @@ def _with_codes(options: Options) -> Options:
     select, ignore = CATALOGUE.coded(options.select), CATALOGUE.coded(options.ignore)
     coded = replace(options, select=select, ignore=ignore)
     CATALOGUE.check_selected(coded)
-    if not CATALOGUE.selection(coded).enabled:
+    enabled = CATALOGUE.selection(coded).enabled
+    is_sealing = options.routing.seal_to is not None
+    if not (has_rules(main_format().name, enabled) if is_sealing else enabled):
         raise UsageError("--ignore leaves no rule to check; ignore fewer or select others")
     return coded
 

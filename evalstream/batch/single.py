@@ -7,7 +7,7 @@ from typing import Final
 
 from evalstream.discovery.unused_options import refuse_idle
 from evalstream.engine.collector import finding_of
-from evalstream.formats.registry import CATALOGUE, FORMATS, UNKNOWN, kind_of
+from evalstream.formats.registry import CATALOGUE, FORMATS, UNKNOWN, has_rules, kind_of
 from evalstream.io.names import printable
 from evalstream.io.progress import Progress
 from evalstream.model.finding import Finding, Violation
@@ -19,7 +19,7 @@ from evalstream.rules.inputs import ES005
 
 UNCHECKED: Final = "nothing was checked: {}"
 
-NO_RULES: Final = "--per-file-ignores leaves no rule to check"
+NO_RULES: Final = "--select, --ignore and --per-file-ignores leave no rule for the format {}"
 
 
 def check_any(
@@ -30,13 +30,7 @@ def check_any(
     Standard input shows its format by its content. Raises what the check raises, and UsageError
     where options do not go with what standard input holds.
     """
-    own = options_for(run, options)
-    # The selection needs the rules of every format.
-    if own is not options and not CATALOGUE.selection(own).enabled:
-        return not_checked(
-            run, ES005.violation(NO_RULES), UNCHECKED.format(NO_RULES), options, show
-        )
-    options = own
+    options = options_for(run, options)
     is_alone = run.rows == STDIN and run.aggregate is None and run.inputs is None
     if is_alone and options.input_format == "auto":
         # Most runs come from files, and need no detector here.
@@ -56,7 +50,20 @@ def check_any(
     summary = one.check(run, options, show, progress, kind_of)
     summary.noun = one.noun
     summary.selected, summary.ignored = options.select, options.ignore
+    if not is_checked(run.format, options):
+        # The rows went where they were to go all the same.
+        reason = NO_RULES.format(run.format)
+        summary.leave_open(reason)
+        summary.incomplete_reason = summary.incomplete_reason or reason
     return summary
+
+
+def is_checked(name: str, options: Options) -> bool:
+    """Tell whether the options leave a rule that checks files of a format."""
+    if not options.select and not options.ignore:
+        return True
+    # The selection needs the rules of every format.
+    return has_rules(name, CATALOGUE.selection(options).enabled)
 
 
 def options_for(run: Run, options: Options) -> Options:

@@ -6,7 +6,7 @@ A new format is a folder with a `format.py`, and one line in `_PREFIXES`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from typing import Final, cast
 
@@ -108,6 +108,12 @@ def formats_of(rule: Rule) -> tuple[str, ...]:
         return NAMES
     letters = rule.code.rstrip("0123456789")
     return tuple(name for name, prefix in _PREFIXES.items() if prefix == letters)
+
+
+@lru_cache(maxsize=64)
+def has_rules(name: str, enabled: frozenset[str]) -> bool:
+    """Tell whether any of the enabled rules, by their codes, checks files of a format."""
+    return any(name in formats_of(CATALOGUE[code]) for code in enabled)
 
 
 def _rules_of(name: str) -> Iterable[Rule]:

@@ -143,7 +143,7 @@ def test_a_run_without_any_rule_is_not_passed() -> None:
     report = evalstream.check("old/run.jsonl", select=select, per_file_ignores=["*:ES4"])
     (run,) = report.runs
     assert (run.verdict, report.exit_code) == ("incomplete", 3)
-    assert "leaves no rule" in (run.incomplete_reason or "")
+    assert "leave no rule for the format eee" in (run.incomplete_reason or "")
 
 
 @pytest.mark.usefixtures("folder")
