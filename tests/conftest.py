@@ -7,11 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from evalstream.formats.eee import row_engine
 
 # Helpers are imported by their names alone; test modules never import from each other.
 sys.path.insert(0, str(Path(__file__).parent / "support"))
+
+# A busy machine must not fail a property.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 Compare = Callable[[Path, str], None]
 

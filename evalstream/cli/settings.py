@@ -58,6 +58,10 @@ def resolved_values(
 def _show(options: Iterable[Option], chosen: Mapping[str, Chosen], file: str | None) -> None:
     from evalstream.settings.shown import settings_lines
 
-    sys.stdout.writelines(f"{line}\n" for line in settings_lines(options, chosen, file))
-    sys.stdout.flush()
+    # The program imports this module.
+    from evalstream.cli.program import guarded
+
+    with guarded():
+        sys.stdout.writelines(f"{line}\n" for line in settings_lines(options, chosen, file))
+        sys.stdout.flush()
     sys.exit(ExitCode.PASSED)

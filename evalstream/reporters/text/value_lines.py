@@ -71,6 +71,7 @@ def _write_pair(lines: LineWriter, values: Values, label: str, indent: int) -> N
     # One above the other, digests can be compared.
     if label:
         lines.write(Span(label.rstrip()), indent=indent)
+        indent += 2
     indent = min(lines.indented(expected, indent), lines.indented(below, indent))
     lines.write(*expected, indent=indent)
     lines.write(*below, indent=indent)

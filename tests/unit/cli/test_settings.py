@@ -12,6 +12,7 @@ from paths import REPOSITORY
 
 from evalstream.cli.command import spellings_of
 from evalstream.cli.program import COMMANDS, declared
+from evalstream.model.exit_codes import PIPE_CLOSED
 from evalstream.settings.declared import is_setting
 
 ROWS = (REPOSITORY / "examples" / "run.jsonl").read_bytes()
@@ -120,3 +121,16 @@ def test_every_switch_of_a_file_can_be_turned_off() -> None:
         for one in declared(name).options:
             if is_setting(one) and one.type is bool:
                 assert "/--" in spellings_of(one)[0]
+
+
+def test_a_reader_of_the_settings_may_leave(folder: Path) -> None:
+    command = [sys.executable, "-m", "evalstream", "check", "--show-settings"]
+    environment = {"PYTHONPATH": str(REPOSITORY), "PATH": ""}
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == PIPE_CLOSED
