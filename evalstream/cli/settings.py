@@ -56,10 +56,9 @@ def resolved_values(
 
 
 def _show(options: Iterable[Option], chosen: Mapping[str, Chosen], file: str | None) -> None:
-    from evalstream.settings.shown import settings_lines
-
     # The program imports this module.
     from evalstream.cli.program import guarded
+    from evalstream.settings.shown import settings_lines
 
     with guarded():
         sys.stdout.writelines(f"{line}\n" for line in settings_lines(options, chosen, file))
