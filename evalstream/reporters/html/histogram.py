@@ -86,9 +86,11 @@ def _ticks(values: Histogram, bars: list[Bar]) -> list[Tick]:
     """Return labels at round numbers, and zero of a logarithmic scale by itself."""
     zeros = 1 if values.zeros else 0
     step = -(-len(values.counts) // MOST_BARS) or 1
-    low, high = bars[zeros][0], bars[-1][1]
     is_log = values.scale == "log"
     ticks = [Tick(0.5 / len(bars), "0")] if zeros else []
+    if len(bars) == zeros:
+        return ticks
+    low, high = bars[zeros][0], bars[-1][1]
     for at in round_logs(low, high) if is_log else round_steps(low, high):
         edge = log(at, values.width) if is_log else at / values.width
         place = zeros + (edge - values.first) / step

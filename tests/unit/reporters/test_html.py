@@ -22,6 +22,7 @@ from evalstream.model.sketch import Histogram, Sketch, Strip
 from evalstream.reporters.html import HtmlReporter
 from evalstream.reporters.html.charts import round_logs, round_steps
 from evalstream.reporters.html.commands import check_of, quoted, repeat, shell
+from evalstream.reporters.html.histogram import histogram
 from evalstream.reporters.html.markup import Markup, cut, joined, tag, visible
 from evalstream.reporters.html.page import POLICY, overall_verdict
 
@@ -445,3 +446,19 @@ def test_options_that_differ_from_their_defaults_are_reported() -> None:
     digest = report.options["schema"]
     assert digest.startswith("sha256:")
     assert dict(report.options) == {"select": ["ES2"], "fail_on": "warning", "schema": digest}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        Histogram("log", 2.0, 0, (), zeros=5),
+        Histogram("log", 2.0, 3, (1,), zeros=5),
+        Histogram("log", 2.0, 3, (1,)),
+        Histogram("linear", 0.5, 0, ()),
+        Histogram("linear", 0.5, -1, (2,)),
+    ],
+)
+def test_every_histogram_has_a_picture(values: Histogram) -> None:
+    picture = str(histogram("key", "Tokens", "tokens", values))
+    assert ("No values." in picture) == (not values.counts and not values.zeros)
+    assert ("0.5" in picture) or values.scale == "log" or not values.counts
