@@ -67,7 +67,7 @@ class Baseline:
         if self._target is not None and not overwrite:
             refuse_replacing(self._target)
         self._places = Places(self._target or options.baseline or "")
-        # Infos are many, and fail a check only if it is told so.
+        # Infos are many, and fail a check only with --fail-on info.
         self._lowest = min(options.threshold, Severity.WARNING)
         self._ignored: list[tuple[str, ...]] = []
         self._known: dict[tuple[str, Severity], int] = {}
