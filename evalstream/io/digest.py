@@ -17,15 +17,10 @@ from evalstream.model.errors import WorkerLost
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-ALGORITHM_OF_LENGTH: Final = {64: "sha256", 32: "md5"}
-"""The algorithm of a digest, by its number of hex digits."""
-
-ALGORITHMS: Final = tuple(ALGORITHM_OF_LENGTH.values())
 _OTHER_SEED: Final = 0x27D4EB2F165667C5
 """Seed of the second half of a 128-bit digest; the scanner uses the same value."""
 
 CHUNK_BYTES: Final = 1 << 18
-_HEX = frozenset("0123456789abcdef")
 
 
 def digest128(data: Bytes, seed: int = 0, other: int | None = None) -> bytes:
@@ -35,24 +30,6 @@ def digest128(data: Bytes, seed: int = 0, other: int | None = None) -> bytes:
     """
     second = seed if other is None else other
     return xxh64_digest(data, seed) + xxh64_digest(data, second ^ _OTHER_SEED)
-
-
-def normalised(digest: str) -> str:
-    """Return a digest in lower case, without spaces and without a `sha256:` or `md5:` prefix.
-
-    A prefix that contradicts the length stays, because the text is then not a digest.
-    """
-    cleaned = digest.strip().lower()
-    for length, algorithm in ALGORITHM_OF_LENGTH.items():
-        rest = cleaned.removeprefix(f"{algorithm}:")
-        if len(rest) == length:
-            return rest
-    return cleaned
-
-
-def is_hex_digest(text: str) -> bool:
-    """Tell whether a text is a lower-case hex digest of a known length."""
-    return len(text) in ALGORITHM_OF_LENGTH and _HEX.issuperset(text)
 
 
 class RunningDigest:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from evalstream.parsing.json import UTF8_MARK, shorten
+from evalstream.parsing.json_layout import Layout, layout_of
 from evalstream.parsing.strict_json import SURROGATE
 
 _SPACE: Final = (" ", "\t", "\n", "\r")
@@ -91,36 +90,6 @@ class _Repeated(NamedTuple):
     pairs: list[tuple[str, Any]]
 
 
-class _Layout(NamedTuple):
-    """The white space and punctuation of an object between braces, names and values."""
-
-    opening: str = ""
-    separator: str = ", "
-    colon: str = ": "
-    closing: str = ""
-
-    def nested(self) -> _Layout:
-        """Return the layout of an object nested in one of this layout."""
-        if not _breaks(self.opening):
-            separator = _after_colon(self.colon) if _breaks(self.separator) else self.separator
-            return self._replace(separator=separator, closing=self.opening)
-        step = _indentation(self.opening).removeprefix(_indentation(self.closing))
-        opening, separator, closing = (
-            space + step if _breaks(space) else space
-            for space in (self.opening, self.separator, self.closing)
-        )
-        return _Layout(opening, separator, self.colon, closing)
-
-    def member(self, name: str, value: str) -> str:
-        return f"{name}{self.colon}{value}"
-
-    def whole(self, members: Sequence[str]) -> str:
-        """Return the text of an object from the texts of its members."""
-        if not members:
-            return "{}"
-        return f"{{{self.opening}{self.separator.join(members)}{self.closing}}}"
-
-
 class _Edit(NamedTuple):
     """A text that replaces the characters from start to end."""
 
@@ -200,37 +169,8 @@ def _skip_space(characters: str, position: int) -> int:
     return position
 
 
-def _layout(found: _Object, outer: _Layout | None) -> _Layout:
-    """Return the layout of an object, or a derived one if it has too few members to show it."""
-    characters, members = found.characters, found.members
-    if not members:
-        return _Layout() if outer is None else outer.nested()
-    first, last = members[0], members[-1]
-    opening = characters[found.start + 1 : first.start]
-    colon = characters[last.name_end : last.value_start]
-    seen = Counter(characters[member.end : after.start] for member, after in pairwise(members))
-    if seen:
-        separator = seen.most_common(1)[0][0]
-    elif _breaks(opening):
-        separator = f",{opening}"
-    elif outer is not None and not _breaks(outer.separator):
-        separator = outer.separator
-    else:
-        separator = _after_colon(colon)
-    return _Layout(opening, separator, colon, characters[last.end : found.end - 1])
-
-
-def _breaks(space: str) -> bool:
-    return "\n" in space or "\r" in space
-
-
-def _indentation(space: str) -> str:
-    return space[max(space.rfind("\n"), space.rfind("\r")) + 1 :]
-
-
-def _after_colon(colon: str) -> str:
-    """Return a separator on one line with the space that follows the colon."""
-    return f",{colon.partition(':')[2]}"
+def _layout(found: _Object, outer: Layout | None) -> Layout:
+    return layout_of(found.characters, found.start, found.end, found.members, outer)
 
 
 def _edits(document: _Object, name: str, members: Mapping[str, Any]) -> list[_Edit]:
@@ -258,7 +198,7 @@ def _edits(document: _Object, name: str, members: Mapping[str, Any]) -> list[_Ed
     return [*replaced, _addition(object_in, inner, added)] if added else replaced
 
 
-def _addition(found: _Object, layout: _Layout, added: Sequence[str]) -> _Edit:
+def _addition(found: _Object, layout: Layout, added: Sequence[str]) -> _Edit:
     """Return the edit that adds members after the last one, or into an empty object."""
     if not found.members:
         return _Edit(found.start, found.end, layout.whole(added))

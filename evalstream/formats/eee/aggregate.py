@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from evalstream.formats.eee.claims import Claims, claims_of
-from evalstream.io.digest import ALGORITHM_OF_LENGTH, ALGORITHMS, is_hex_digest, normalised
 from evalstream.model.data_class import DataClass
+from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, ALGORITHMS, is_hex_digest, normalised
 from evalstream.parsing.json import member, text_or_none
 from evalstream.stats.agreement import NOTHING, ROUNDING
 

@@ -26,7 +26,6 @@ from evalstream.formats.eee.rules.datastore import ES902, are_undeclared
 from evalstream.formats.eee.rules.recompute import summaries
 from evalstream.formats.eee.rules.sample_hash import file_recipe, verified_hashes
 from evalstream.formats.eee.rules.seal import ES506, NO_ROWS, checksum_algorithms, is_checksum_right
-from evalstream.io.digest import ALGORITHM_OF_LENGTH, ALGORITHMS
 from evalstream.io.document import document_bytes
 from evalstream.io.file import FileSource
 from evalstream.io.file_names import is_packed_name, rows_named_like
@@ -39,6 +38,7 @@ from evalstream.model.block import Lines
 from evalstream.model.data_class import replace
 from evalstream.model.errors import CannotCheck
 from evalstream.model.finding import Finding, PlacedViolation, Severity, Violation
+from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, ALGORITHMS
 from evalstream.model.options import Options
 from evalstream.model.report import NOT_CHECKED, NOT_SEALED, RunSummary, Verified
 from evalstream.model.run import STDIN, Run

@@ -15,7 +15,7 @@ from evalstream.formats.eee.aggregate import Aggregate
 from evalstream.formats.eee.catalogue import CATALOGUE
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.sample_hash import RECIPES, equivalent_recipes, matching_recipes
-from evalstream.io.digest import ALGORITHM_OF_LENGTH, is_hex_digest, normalised
+from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, is_hex_digest, normalised
 from evalstream.model.options import Options
 from evalstream.parsing import json
 

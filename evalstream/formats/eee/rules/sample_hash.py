@@ -10,8 +10,8 @@ from evalstream.formats.eee import row_view, sample_hash, versions
 from evalstream.formats.eee.context import RowContext
 from evalstream.formats.eee.facts import RunFacts
 from evalstream.formats.eee.sample_hash import RECIPES, equivalent_recipes, matching_recipes
-from evalstream.io.digest import ALGORITHM_OF_LENGTH, is_hex_digest, normalised
 from evalstream.model.finding import Severity, Violation
+from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH, is_hex_digest, normalised
 from evalstream.rules.base import Rule, Where
 from evalstream.stats.duplicates import DuplicateKind, DuplicateMatch
 from evalstream.stats.tally import Tally

@@ -10,8 +10,8 @@ from typing import Any, Final
 from evalstream.formats.eee.aggregate import DETAILS, USUAL_ALGORITHMS, Aggregate
 from evalstream.formats.eee.datastore import place_of
 from evalstream.formats.eee.facts import RunFacts
-from evalstream.io.digest import ALGORITHM_OF_LENGTH
 from evalstream.model.finding import Severity, Violation
+from evalstream.model.hex_digest import ALGORITHM_OF_LENGTH
 from evalstream.rules.base import Rule
 from evalstream.rules.profiles import DATASTORE
 

@@ -25,7 +25,7 @@ from rows import (
 import evalstream
 from evalstream.formats.eee.probe import PROBED_ROWS, UNANIMOUS, _votes
 from evalstream.formats.eee.sample_hash import RECIPES, matching_recipes
-from evalstream.io.digest import is_hex_digest, normalised
+from evalstream.model.hex_digest import is_hex_digest, normalised
 from evalstream.model.report import Report
 
 ALGORITHMS = ("sha256", "md5")

@@ -1,0 +1,158 @@
+"""Changes that `fix` and `migrate` make: their kinds, and how often each was made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
+from typing import Final, NamedTuple
+
+MOST_PLACES: Final = 3
+"""Number of lines that are kept of each change."""
+
+
+class ChangeClass(str, Enum):
+    """How much of a change follows from the source.
+
+    A mechanical change can be reversed. A filled one adds what the source does not say. A decided
+    one replaces or moves what the source says, and is made only if it is asked for.
+    """
+
+    MECHANICAL = "mechanical"
+    FILLED = "filled"
+    DECIDED = "decided"
+
+
+class ChangeKind(NamedTuple):
+    """A kind of change: its name, its class, and a title that says what becomes of a value."""
+
+    name: str
+    change_class: ChangeClass
+    title: str
+
+
+class Change(NamedTuple):
+    """A kind of change at a place.
+
+    `pointer` is a JSON Pointer into the row or the aggregate with `*` for each index of an array
+    and each name in a map; it is empty for changes of lines and of whole documents.
+    """
+
+    kind: ChangeKind
+    pointer: str = ""
+
+
+class Example(NamedTuple):
+    """One change as it was made: where, and the JSON text before and after, None for nothing.
+
+    `pointer` is the JSON Pointer of the value before the change, or after it if it is new.
+    """
+
+    pointer: str
+    before: str | None
+    after: str | None
+
+
+class Applied(NamedTuple):
+    """A change that was made, with its example."""
+
+    change: Change
+    example: Example
+
+
+class Occurrences(NamedTuple):
+    """How often a change was made: in how many rows or documents, and the first of them.
+
+    `lines` are the numbers of the first lines, empty for a document. `example` shows the first.
+    """
+
+    times: int
+    lines: tuple[int, ...] = ()
+    example: Example | None = None
+
+
+class ChangeTally:
+    """The changes made in rows or documents, in the order of their first occurrence."""
+
+    __slots__ = ("_seen",)
+
+    def __init__(self) -> None:
+        self._seen: dict[Change, Occurrences] = {}
+
+    def add(
+        self,
+        change: Change,
+        example: Example | None = None,
+        *,
+        lines: Iterable[int] = (),
+        times: int = 1,
+    ) -> None:
+        """Count a change in so many rows or documents; `lines` are the first of these rows."""
+        known = self._seen.get(change)
+        if known is None:
+            self._seen[change] = Occurrences(times, tuple(lines)[:MOST_PLACES], example)
+            return
+        places = known.lines
+        if len(places) < MOST_PLACES:
+            places = (*places, *lines)[:MOST_PLACES]
+        self._seen[change] = Occurrences(known.times + times, places, known.example or example)
+
+    def add_row(self, applied: Iterable[Applied], line: int) -> None:
+        """Count the changes of one row; a change that occurs several times counts once."""
+        firsts: dict[Change, Example] = {}
+        for one in applied:
+            firsts.setdefault(one.change, one.example)
+        for change, example in firsts.items():
+            self.add(change, example, lines=(line,))
+
+    def add_document(self, applied: Iterable[Applied]) -> None:
+        """Count the changes of one document; a change that occurs several times counts once."""
+        firsts: dict[Change, Example] = {}
+        for one in applied:
+            firsts.setdefault(one.change, one.example)
+        for change, example in firsts.items():
+            self.add(change, example)
+
+    def merge(self, other: ChangeTally, lines: int = 0) -> None:
+        """Add the changes of what follows; its line numbers are raised by `lines`."""
+        for change, seen in other.seen.items():
+            places = (line + lines for line in seen.lines)
+            self.add(change, seen.example, lines=places, times=seen.times)
+
+    @property
+    def seen(self) -> Mapping[Change, Occurrences]:
+        """The changes and how often each was made."""
+        return self._seen
+
+    def of_class(self, change_class: ChangeClass) -> Iterator[tuple[Change, Occurrences]]:
+        """Iterate over the changes of one class, the most frequent first."""
+        chosen = [item for item in self._seen.items() if item[0].kind.change_class is change_class]
+        return iter(sorted(chosen, key=lambda item: (-item[1].times, item[0])))
+
+    def __bool__(self) -> bool:
+        """Tell whether anything was changed."""
+        return bool(self._seen)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ChangeTally) and self._seen == other._seen
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"ChangeTally({self._seen!r})"
+
+
+def _mechanical(name: str, title: str) -> ChangeKind:
+    return ChangeKind(name, ChangeClass.MECHANICAL, title)
+
+
+BYTE_ORDER_MARK: Final = _mechanical("byte-order-mark", "byte order mark removed")
+LINE_ENDS: Final = _mechanical("line-ends", "CRLF to LF")
+BLANK_LINES: Final = _mechanical("blank-lines", "blank line removed")
+FINAL_NEWLINE: Final = _mechanical("final-newline", "final newline added")
+ARRAY_TO_LINES: Final = _mechanical("array-to-lines", "JSON array to lines")
+NULL_DROPPED: Final = _mechanical("null-dropped", "null in an optional member dropped")
+TO_TEXT: Final = _mechanical("to-text", "value to text")
+TO_LIST: Final = _mechanical("to-list", "text to list of one")
+TO_NUMBER: Final = _mechanical("to-number", "boolean to number")
+RENAMED: Final = _mechanical("renamed", "member renamed")
+DIGEST: Final = _mechanical("digest", "digest to lower-case hex without prefix")

@@ -1,0 +1,267 @@
+"""The tree of a JSON text with the position of each value, and splices that change the text.
+
+Values are never decoded and encoded again: what a splice does not replace stays as it is written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from evalstream.parsing.json import fast
+from evalstream.parsing.json_layout import Layout, layout_of
+from evalstream.parsing.lazy_regex import LazyPattern
+
+_TOKEN: Final = LazyPattern(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]+')
+
+
+class JsonType(IntEnum):
+    """The type of a JSON value; true and false are one."""
+
+    NULL = 0
+    BOOLEAN = 1
+    NUMBER = 2
+    TEXT = 3
+    LIST = 4
+    OBJECT = 5
+
+
+class Node:
+    """A value: its type, where it starts and ends in the text, and its members or items."""
+
+    __slots__ = ("end", "items", "members", "start", "type")
+
+    def __init__(self, kind: JsonType, start: int, end: int) -> None:
+        self.type, self.start, self.end = kind, start, end
+        self.members: list[Member] = []
+        self.items: list[Node] = []
+
+    def member(self, name: str) -> Member | None:
+        """Return the member of that name, or None; names are not repeated."""
+        return next((member for member in self.members if member.name == name), None)
+
+    def value(self, *names: str) -> Node | None:
+        """Return the value at a path of names, or None if there is none."""
+        node: Node | None = self
+        for name in names:
+            found = None if node is None else node.member(name)
+            node = None if found is None else found.value
+        return node
+
+
+class Member(NamedTuple):
+    """A member of an object: its name, where the name starts and ends, and its value."""
+
+    name: str
+    start: int
+    name_end: int
+    value: Node
+
+    @property
+    def value_start(self) -> int:
+        """Where its value starts."""
+        return self.value.start
+
+    @property
+    def end(self) -> int:
+        """Where its value ends."""
+        return self.value.end
+
+
+def parse_tree(text: str) -> Node:
+    """Parse a JSON text and return its outermost value. Raises ValueError.
+
+    It refuses what the fast parser refuses: repeated names, NaN and infinities, unpaired
+    surrogates, and more than 200 levels.
+    """
+    fast(text.encode())
+    return _Parser(text).value()
+
+
+def compact(text: str, node: Node) -> str:
+    """Return the text of a value without white space between its tokens."""
+    return "".join(_TOKEN.findall(text[node.start : node.end]))
+
+
+def quoted(text: str) -> str:
+    """Return a text that is written in JSON as a JSON string that holds it."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def decoded(text: str, node: Node) -> str:
+    """Return the string that a text value stands for."""
+    value: str = json.loads(text[node.start : node.end])
+    return value
+
+
+def encoded(value: str, *, ascii_only: bool) -> str:
+    """Return a string as JSON text; `ascii_only` escapes all other characters."""
+    return json.dumps(value, ensure_ascii=ascii_only)
+
+
+class _Parser:
+    """Reads the tokens of a text that is valid JSON."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = ((found.group(), *found.span()) for found in _TOKEN.finditer(text))
+
+    def value(self) -> Node:
+        """Read the next value."""
+        return self._value(*next(self._tokens))
+
+    def _value(self, sign: str, start: int, end: int) -> Node:
+        node = Node(_TYPES.get(sign[0], JsonType.NUMBER), start, end)
+        if node.type is JsonType.OBJECT:
+            self._read_members(node)
+        elif node.type is JsonType.LIST:
+            self._read_items(node)
+        return node
+
+    def _read_members(self, node: Node) -> None:
+        sign, start, end = next(self._tokens)
+        while sign != "}":
+            if sign != ",":
+                next(self._tokens)  # the colon
+                node.members.append(Member(json.loads(sign), start, end, self.value()))
+            sign, start, end = next(self._tokens)
+        node.end = end
+
+    def _read_items(self, node: Node) -> None:
+        sign, start, end = next(self._tokens)
+        while sign != "]":
+            if sign != ",":
+                node.items.append(self._value(sign, start, end))
+            sign, start, end = next(self._tokens)
+        node.end = end
+
+
+_TYPES: Final = {
+    "n": JsonType.NULL,
+    "t": JsonType.BOOLEAN,
+    "f": JsonType.BOOLEAN,
+    '"': JsonType.TEXT,
+    "[": JsonType.LIST,
+    "{": JsonType.OBJECT,
+}
+
+
+class _Edit(NamedTuple):
+    """A text that replaces the characters from start to end."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Splices:
+    """Changes to a text, by the nodes of its tree; nothing else of the text changes.
+
+    A value that is replaced or dropped takes no further splices within it.
+    """
+
+    def __init__(self, text: str, tree: Node) -> None:
+        self.text, self.tree = text, tree
+        self.ascii_only = text.isascii()
+        self._edits: list[_Edit] = []
+        self._dropped: dict[int, tuple[Node, set[str]]] = {}
+        self._added: dict[int, tuple[Node, Layout, list[str]]] = {}
+
+    def of(self, node: Node) -> str:
+        """Return the text of a value before any change."""
+        return self.text[node.start : node.end]
+
+    def replace(self, node: Node, text: str) -> None:
+        """Replace a value by a JSON text."""
+        self._edits.append(_Edit(node.start, node.end, text))
+
+    def rename(self, member: Member, name: str) -> None:
+        """Give a member another name."""
+        written = encoded(name, ascii_only=self.ascii_only)
+        self._edits.append(_Edit(member.start, member.name_end, written))
+
+    def drop(self, holder: Node, name: str) -> None:
+        """Drop a member of an object with the comma before it, or behind it if it is the first."""
+        self._dropped.setdefault(id(holder), (holder, set()))[1].add(name)
+
+    def is_dropped(self, holder: Node, name: str) -> bool:
+        """Tell whether a member was dropped."""
+        return name in self._dropped.get(id(holder), (holder, set()))[1]
+
+    def add(self, holder: Node, name: str, value: str) -> None:
+        """Add a member with a JSON text as its value behind the others of an object."""
+        _, layout, added = self._additions(holder)
+        added.append(layout.member(encoded(name, ascii_only=self.ascii_only), value))
+
+    def add_object(self, holder: Node, name: str, members: Mapping[str, str]) -> None:
+        """Add a member whose value is an object of members with JSON texts, laid out alike."""
+        self.add(holder, name, self.object_text(holder, members))
+
+    def object_text(self, holder: Node, members: Mapping[str, str]) -> str:
+        """Return the text of an object of members with JSON texts, laid out for a member."""
+        layout = self._additions(holder)[1].nested()
+        names = (encoded(name, ascii_only=self.ascii_only) for name in members)
+        return layout.whole(list(map(layout.member, names, members.values())))
+
+    def apply(self) -> str:
+        """Return the changed text."""
+        edits = [*self._edits, *self._drops(), *self._insertions()]
+        edits.sort(key=lambda edit: (edit.start, edit.end))
+        parts, done = [], 0
+        for start, end, text in edits:
+            parts += [self.text[done:start], text]
+            done = end
+        return "".join((*parts, self.text[done:]))
+
+    def _additions(self, holder: Node) -> tuple[Node, Layout, list[str]]:
+        known = self._added.get(id(holder))
+        if known is None:
+            layout = self._layout(holder)
+            known = self._added[id(holder)] = (holder, layout, [])
+        return known
+
+    def _layout(self, holder: Node) -> Layout:
+        """Return the layout of an object, with those of the objects around it in mind."""
+        layout: Layout | None = None
+        for node in _objects_to(self.tree, holder):
+            layout = layout_of(self.text, node.start, node.end, node.members, layout)
+        return layout or Layout()
+
+    def _drops(self) -> Iterator[_Edit]:
+        for holder, names in self._dropped.values():
+            members = holder.members
+            kept = [place for place, member in enumerate(members) if member.name not in names]
+            first = kept[0] if kept else len(members)
+            if first:
+                end = members[first].start if kept else members[-1].end
+                yield _Edit(members[0].start, end, "")
+            for place in range(first + 1, len(members)):
+                if members[place].name in names:
+                    yield _Edit(members[place - 1].end, members[place].end, "")
+
+    def _insertions(self) -> Iterator[_Edit]:
+        for holder, layout, added in self._added.values():
+            if not added:
+                continue
+            names = self._dropped.get(id(holder), (holder, set[str]()))[1]
+            if not holder.members:
+                yield _Edit(holder.start, holder.end, layout.whole(added))
+                continue
+            all_dropped = all(member.name in names for member in holder.members)
+            lead = "" if all_dropped else layout.separator
+            end = holder.members[-1].end
+            yield _Edit(end, end, lead + layout.separator.join(added))
+
+
+def _objects_to(tree: Node, holder: Node) -> Sequence[Node]:
+    """Return the objects around a node and the node itself, from the outermost one on."""
+    path: list[Node] = []
+    node: Node | None = tree
+    while node is not None and node is not holder:
+        if node.type is JsonType.OBJECT:
+            path.append(node)
+        children = [member.value for member in node.members] or node.items
+        node = next((one for one in children if one.start <= holder.start < one.end), None)
+    return [*path, holder]

@@ -1,0 +1,210 @@
+"""Reshape a JSON value by a tree of places, each with what to do with values of each JSON type.
+
+This is the exact path of `fix` and `migrate`; the compiled row rewriter does the same, faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum, IntEnum
+from typing import Final, NamedTuple
+
+from evalstream.model.changes import (
+    DIGEST,
+    NULL_DROPPED,
+    RENAMED,
+    TO_LIST,
+    TO_NUMBER,
+    TO_TEXT,
+    Applied,
+    Change,
+    ChangeKind,
+    Example,
+)
+from evalstream.model.data_class import DataClass, field
+from evalstream.model.hex_digest import is_hex_digest, normalised
+from evalstream.parsing.json import pointer
+from evalstream.parsing.json_tree import JsonType, Node, Splices, compact, decoded, quoted
+
+
+class Action(IntEnum):
+    """What to do with a value.
+
+    DROP drops its member. LIST makes it the only item of a list. TEXT makes a string of it: the
+    spelling of a number, true, false or null, or the JSON text of a list or an object without white
+    space. NUMBER makes 1 of true and 0 of false. SET puts the constant of the place there unless
+    the value is written alike. TURN replaces the name of the transcript at the start of a text.
+    DIGEST writes a digest in lower case without a prefix.
+    """
+
+    KEEP = 0
+    DROP = 1
+    LIST = 2
+    TEXT = 3
+    NUMBER = 4
+    SET = 5
+    TURN = 6
+    DIGEST = 7
+
+
+class Place(DataClass):
+    """What to do with the value at a place, and with those within it.
+
+    `pointer` is that of the place, with `*` for any index or name. `actions` has an action for some
+    JSON types; values of the others are kept, and reshaped within. `members` are the places of
+    members by name, `others` that of all other members, `items` that of the items of a list. `name`
+    is the new name of the member. `constant` is the JSON text of SET, and `kind` the kind of change
+    that SET and a new name are. An object with `closed` may have no other members: the compiled
+    rewriter leaves such rows to the exact path, whose caller sees to these members.
+    """
+
+    pointer: str = ""
+    actions: Mapping[JsonType, Action] = field(default_factory=dict)
+    members: Mapping[str, Place] = field(default_factory=dict)
+    others: Place | None = None
+    items: Place | None = None
+    name: str | None = None
+    constant: str | None = None
+    kind: ChangeKind | None = None
+    closed: bool = False
+
+    def change(self, action: Action) -> Change:
+        """Return the change that an action of this place is."""
+        kind = self.kind if action is Action.SET else KINDS.get(action)
+        if kind is None:
+            raise ValueError(f"{self.pointer}: {action.name} makes no change")
+        return Change(kind, self.pointer)
+
+    @property
+    def renaming(self) -> Change:
+        """The change that its new name is."""
+        return Change(RENAMED, self.pointer)
+
+
+KINDS: Final = {
+    Action.DROP: NULL_DROPPED,
+    Action.LIST: TO_LIST,
+    Action.TEXT: TO_TEXT,
+    Action.NUMBER: TO_NUMBER,
+    Action.TURN: RENAMED,
+    Action.DIGEST: DIGEST,
+}
+"""The kind of change that each action is; that of SET is told by the place."""
+
+
+class Test(Enum):
+    """What is true of a member of a row: it is there, it is not null, or it is a certain text."""
+
+    PRESENT = "present"
+    NOT_NULL = "not null"
+    EQUALS = "equals"
+
+
+class Watch(NamedTuple):
+    """A test of a member of the outermost object; `text` is what EQUALS compares with."""
+
+    name: str
+    test: Test
+    text: str = ""
+
+
+class RowPlace(NamedTuple):
+    """The place of a row, and the rows that only the exact path takes.
+
+    The compiled rewriter leaves a row where all watches of one group are true.
+    """
+
+    place: Place
+    exact: tuple[tuple[Watch, ...], ...] = ()
+
+
+TRANSCRIPT_TURN: Final = '"interactions['
+RENAMED_TURN: Final = '"messages['
+"""What TURN looks for at the start of a text as it is written, and what it puts there."""
+
+
+def reshape(splices: Splices, place: Place) -> list[Applied]:
+    """Reshape a whole text, and return the changes in the order of the text.
+
+    Members that were dropped from its outermost object before are left out.
+    """
+    return list(_reshaped(splices, splices.tree, place, ()))
+
+
+def _reshaped(
+    splices: Splices, node: Node, place: Place, path: tuple[str | int, ...]
+) -> Iterator[Applied]:
+    action = place.actions.get(node.type, Action.KEEP)
+    if action is not Action.KEEP:
+        text = _replacement(splices, node, place, action)
+        if text is not None:
+            splices.replace(node, text)
+            example = Example(pointer(path), splices.of(node), text)
+            yield Applied(place.change(action), example)
+        return
+    if node.type is JsonType.OBJECT:
+        yield from _members(splices, node, place, path)
+    elif place.items is not None:
+        for index, item in enumerate(node.items):
+            yield from _reshaped(splices, item, place.items, (*path, index))
+
+
+def _members(
+    splices: Splices, node: Node, place: Place, path: tuple[str | int, ...]
+) -> Iterator[Applied]:
+    for member in node.members:
+        inner = place.members.get(member.name, place.others)
+        if inner is None or splices.is_dropped(node, member.name):
+            continue
+        where = (*path, member.name)
+        if inner.actions.get(member.value.type) is Action.DROP:
+            splices.drop(node, member.name)
+            example = Example(pointer(where), splices.of(member.value), None)
+            yield Applied(inner.change(Action.DROP), example)
+            continue
+        if inner.name is not None:
+            splices.rename(member, inner.name)
+            example = Example(pointer(where), f'"{member.name}"', f'"{inner.name}"')
+            yield Applied(inner.renaming, example)
+        yield from _reshaped(splices, member.value, inner, where)
+
+
+def _replacement(splices: Splices, node: Node, place: Place, action: Action) -> str | None:
+    """Return what an action makes of a value, None if the value stays."""
+    written = splices.of(node)
+    if action is Action.SET:
+        return None if written == place.constant else place.constant
+    return _MADE[action](splices, node, written)
+
+
+def _as_list(_splices: Splices, _node: Node, written: str) -> str:
+    return f"[{written}]"
+
+
+def _as_text(splices: Splices, node: Node, _written: str) -> str:
+    return quoted(compact(splices.text, node))
+
+
+def _as_number(_splices: Splices, _node: Node, written: str) -> str:
+    return "1" if written == "true" else "0"
+
+
+def _turned(_splices: Splices, _node: Node, written: str) -> str | None:
+    is_turn = written.startswith(TRANSCRIPT_TURN)
+    return RENAMED_TURN + written.removeprefix(TRANSCRIPT_TURN) if is_turn else None
+
+
+def _as_digest(splices: Splices, node: Node, _written: str) -> str | None:
+    """Return a digest as it should be written, None for one that is, and for no digest."""
+    given = decoded(splices.text, node)
+    digest = normalised(given)
+    return f'"{digest}"' if digest != given and is_hex_digest(digest) else None
+
+
+_MADE: Final[Mapping[Action, Callable[[Splices, Node, str], str | None]]] = {
+    Action.LIST: _as_list,
+    Action.TEXT: _as_text,
+    Action.NUMBER: _as_number,
+    Action.TURN: _turned,
+    Action.DIGEST: _as_digest,
+}
