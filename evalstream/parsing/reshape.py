@@ -5,6 +5,7 @@ This is the exact path of `fix` and `migrate`; the compiled row rewriter does th
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum, IntEnum
 from typing import Final, NamedTuple
@@ -33,7 +34,7 @@ class Action(IntEnum):
     DROP drops its member. LIST makes it the only item of a list. TEXT makes a string of it: the
     spelling of a number, true, false or null, or the JSON text of a list or an object without white
     space. NUMBER makes 1 of true and 0 of false. SET puts the constant of the place there unless
-    the value is written alike. TURN replaces the name of the transcript at the start of a text.
+    it is the value already, in any spelling. TURN replaces the name of the transcript at the start of a text.
     DIGEST writes a digest in lower case without a prefix.
     """
 
@@ -93,15 +94,24 @@ KINDS: Final = {
 
 
 class Test(Enum):
-    """What is true of a member of a row: it is there, it is not null, or it is a certain text."""
+    """A test of a member of a row.
+
+    It is there; it is there and not null; it is a certain text; or it is not (another value of any
+    type, or not there).
+    """
 
     PRESENT = "present"
     NOT_NULL = "not null"
     EQUALS = "equals"
+    DIFFERS = "differs"
 
 
 class Watch(NamedTuple):
-    """A test of a member of the outermost object; `text` is what EQUALS compares with."""
+    """A test of a member of the outermost object.
+
+    `text` is what EQUALS and DIFFERS compare with; where the value is written with escapes, the
+    test may come out either way, and the row is left to the exact path.
+    """
 
     name: str
     test: Test
@@ -173,8 +183,16 @@ def _replacement(splices: Splices, node: Node, place: Place, action: Action) -> 
     """Return what an action makes of a value, None if the value stays."""
     written = splices.of(node)
     if action is Action.SET:
-        return None if written == place.constant else place.constant
+        return None if _is_equal(written, node, place.constant) else place.constant
     return _MADE[action](splices, node, written)
+
+
+def _is_equal(written: str, node: Node, constant: str | None) -> bool:
+    """Tell whether a value is a constant; strings may be written with other escapes."""
+    if written == constant or constant is None:
+        return True
+    both = node.type is JsonType.TEXT and constant.startswith('"')
+    return both and bool(json.loads(written) == json.loads(constant))
 
 
 def _as_list(_splices: Splices, _node: Node, written: str) -> str:

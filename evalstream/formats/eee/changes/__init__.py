@@ -1,0 +1,1 @@
+"""What `fix` and `migrate` change in rows and aggregates of Every Eval Ever."""

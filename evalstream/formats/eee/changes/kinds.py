@@ -1,0 +1,38 @@
+"""The kinds of change that are particular to Every Eval Ever, and what users can decide."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evalstream.model.changes import ChangeClass, ChangeKind
+
+
+def _kind(name: str, change_class: ChangeClass, title: str) -> ChangeKind:
+    return ChangeKind(name, change_class, title)
+
+
+VERSION: Final = _kind("version", ChangeClass.MECHANICAL, "schema_version")
+KEPT: Final = _kind("kept", ChangeClass.MECHANICAL, "unknown member kept as migrated.*")
+
+EVALUATION_ID: Final = _kind(
+    "evaluation-id", ChangeClass.DECIDED, "evaluation_id of the row to that of its aggregate"
+)
+RESULT_ID: Final = _kind(
+    "result-id", ChangeClass.DECIDED, "evaluation_result_id from the only result of that name"
+)
+TRANSCRIPT: Final = _kind(
+    "transcript", ChangeClass.DECIDED, "transcript of a single-turn row kept in metadata"
+)
+OUTPUT: Final = _kind("output", ChangeClass.DECIDED, "output of a transcript row kept in metadata")
+INLINE_SCORES: Final = _kind(
+    "inline-scores", ChangeClass.DECIDED, "score of a sample by equality with its ground truth"
+)
+REHASH: Final = _kind("rehash", ChangeClass.DECIDED, "sample_hash by another recipe or algorithm")
+
+DECISIONS: Final = tuple(
+    kind.name for kind in (EVALUATION_ID, RESULT_ID, TRANSCRIPT, OUTPUT, INLINE_SCORES)
+)
+"""What `--decide` takes."""
+
+MIGRATED: Final = "migrated."
+"""The prefix of members that keep what a version has no place for."""

@@ -1,0 +1,160 @@
+"""The places of rows: what `migrate` and `fix` do with each value of a row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from evalstream.formats.eee import versions
+from evalstream.formats.eee.changes.kinds import EVALUATION_ID, VERSION
+from evalstream.formats.eee.changes.schema_places import SchemaPlaces
+from evalstream.formats.eee.row_view import SINGLE_TURN, TRANSCRIPT_TYPES
+from evalstream.model.changes import ChangeKind
+from evalstream.model.data_class import replace
+from evalstream.parsing.json_tree import JsonType
+from evalstream.parsing.reshape import Action, Place, RowPlace, Test, Watch
+from evalstream.parsing.schema_files import builtin_schema
+
+OLD_TRANSCRIPT: Final = "interactions"
+NEW_TRANSCRIPT: Final = "messages"
+
+REPAIRS: Final = {Action.DROP: "ES204", Action.TEXT: "ES208"}
+"""The rules whose findings an action that follows from a schema mends.
+
+In a map of strings both actions mend ES208.
+"""
+
+
+def migration_place(target: str, evaluation_id: str | None, *, sets_id: bool) -> RowPlace:
+    """Return the place of rows that are migrated to a version with the transcript in `messages`.
+
+    Rows whose evaluation_id is not `evaluation_id`, if it is known, get it with `sets_id`, and are
+    left to the exact path without. Rows with two transcripts, with a transcript or an
+    output where their type has none, or with members that the version does not know are left to
+    the exact path.
+    """
+    place = SchemaPlaces(builtin_schema(versions.instance_schema_name(target))).root()
+    members = dict(place.members)
+    members["schema_version"] = _constant(place, "schema_version", target, VERSION)
+    exact = _MISPLACED
+    if evaluation_id is not None and sets_id:
+        members["evaluation_id"] = _constant(place, "evaluation_id", evaluation_id, EVALUATION_ID)
+    elif evaluation_id is not None:
+        exact += ((Watch("evaluation_id", Test.DIFFERS, evaluation_id),),)
+    members["sample_id"] = _acting(members["sample_id"], {JsonType.NUMBER: Action.TEXT})
+    members["sample_hash"] = _acting(members["sample_hash"], {JsonType.TEXT: Action.DIGEST})
+    members["input"] = _with_lists(members["input"], "reference")
+    members["output"] = _with_lists(members["output"], "raw", "reasoning_trace")
+    score = members["evaluation"].members["score"]
+    members["evaluation"] = _with_members(
+        members["evaluation"], {"score": _acting(score, {JsonType.BOOLEAN: Action.NUMBER})}
+    )
+    members[NEW_TRANSCRIPT] = _transcript(members[NEW_TRANSCRIPT])
+    members[OLD_TRANSCRIPT] = _renamed(members[NEW_TRANSCRIPT])
+    members["answer_attribution"] = _turned(members["answer_attribution"])
+    return RowPlace(replace(place, members=members), exact)
+
+
+_MISPLACED: Final[tuple[tuple[Watch, ...], ...]] = (
+    (Watch(OLD_TRANSCRIPT, Test.PRESENT), Watch(NEW_TRANSCRIPT, Test.PRESENT)),
+    *(
+        (Watch("interaction_type", Test.EQUALS, SINGLE_TURN), Watch(name, Test.NOT_NULL))
+        for name in (OLD_TRANSCRIPT, NEW_TRANSCRIPT)
+    ),
+    *(
+        (Watch("interaction_type", Test.EQUALS, name), Watch("output", Test.NOT_NULL))
+        for name in TRANSCRIPT_TYPES
+    ),
+)
+"""What a version with one transcript per row has no place for."""
+
+
+def repair_place(version: str, codes: Collection[str], evaluation_id: str | None) -> RowPlace:
+    """Return the place of rows of a version that keep it, for the rules that are to be mended.
+
+    With `evaluation_id` each row gets that id. Rows of other versions are left to the exact path.
+    """
+    place = _only(
+        SchemaPlaces(builtin_schema(versions.instance_schema_name(version))).root(), codes
+    )
+    members = dict(place.members)
+    number = version.partition("+")[0]
+    if "ES215" in codes:
+        members["schema_version"] = _constant(place, "schema_version", number, VERSION)
+    if "ES405" in codes:
+        members["sample_hash"] = _acting(members["sample_hash"], {JsonType.TEXT: Action.DIGEST})
+    if evaluation_id is not None:
+        members["evaluation_id"] = _constant(place, "evaluation_id", evaluation_id, EVALUATION_ID)
+    exact = ((Watch("schema_version", Test.DIFFERS, number),),)
+    return RowPlace(replace(place, members=members, closed=False), exact)
+
+
+def _only(place: Place, codes: Collection[str], *, in_map: bool = False) -> Place:
+    """Leave out the actions that mend other rules."""
+    actions = {
+        kind: action
+        for kind, action in place.actions.items()
+        if ("ES208" if in_map else REPAIRS[action]) in codes
+    }
+    return replace(
+        place,
+        actions=actions,
+        members={name: _only(inner, codes) for name, inner in place.members.items()},
+        others=place.others and _only(place.others, codes, in_map=True),
+        items=place.items and _only(place.items, codes),
+    )
+
+
+def _constant(place: Place, name: str, text: str, kind: ChangeKind) -> Place:
+    """Return a member that gets a text whatever it is, unless it is written alike."""
+    actions = dict.fromkeys(JsonType, Action.SET)
+    constant = json.dumps(text, ensure_ascii=False)
+    return replace(place.members[name], actions=actions, constant=constant, kind=kind)
+
+
+def _acting(place: Place, actions: Mapping[JsonType, Action]) -> Place:
+    return replace(place, actions={**place.actions, **actions})
+
+
+def _with_members(place: Place, members: Mapping[str, Place]) -> Place:
+    return replace(place, members={**place.members, **members})
+
+
+def _with_lists(place: Place, *names: str) -> Place:
+    """Let texts in some members become lists."""
+    lists = {JsonType.TEXT: Action.LIST}
+    return _with_members(place, {name: _acting(place.members[name], lists) for name in names})
+
+
+def _transcript(place: Place) -> Place:
+    """Let the ids of tool calls that a turn answers become lists."""
+    items = place.items or Place()
+    return replace(place, items=_with_lists(items, "tool_call_id"))
+
+
+def _renamed(place: Place) -> Place:
+    """Return the place of the old transcript, which gets the new name; its turns are alike."""
+    return replace(_moved(place, place.pointer, f"/{OLD_TRANSCRIPT}"), name=NEW_TRANSCRIPT)
+
+
+def _moved(place: Place, old: str, new: str) -> Place:
+    """Return a place with the pointers that begin with `old` beginning with `new`."""
+
+    def moved(inner: Place | None) -> Place | None:
+        return inner and _moved(inner, old, new)
+
+    return replace(
+        place,
+        pointer=new + place.pointer.removeprefix(old),
+        members={name: _moved(inner, old, new) for name, inner in place.members.items()},
+        others=moved(place.others),
+        items=moved(place.items),
+    )
+
+
+def _turned(place: Place) -> Place:
+    """Let the sources of answers name the transcript by its new name."""
+    items = place.items or Place()
+    source = _acting(items.members["source"], {JsonType.TEXT: Action.TURN})
+    return replace(place, items=_with_members(items, {"source": source}))

@@ -1,0 +1,207 @@
+"""Migrate one row on the exact path: what a version has no place for is kept in its metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from evalstream.formats.eee.changes.kinds import (
+    EVALUATION_ID,
+    KEPT,
+    MIGRATED,
+    OUTPUT,
+    RESULT_ID,
+    TRANSCRIPT,
+)
+from evalstream.formats.eee.changes.row_places import (
+    NEW_TRANSCRIPT,
+    OLD_TRANSCRIPT,
+    migration_place,
+)
+from evalstream.formats.eee.row_view import SINGLE_TURN, TRANSCRIPT_KEYS, TRANSCRIPT_TYPES
+from evalstream.formats.eee.versions import OLDEST
+from evalstream.model.changes import NULL_DROPPED, Applied, Change, ChangeKind, Example
+from evalstream.model.data_class import DataClass, field
+from evalstream.parsing.json import pointer
+from evalstream.parsing.json_tree import (
+    JsonType,
+    Member,
+    Splices,
+    compact,
+    decoded,
+    encoded,
+    parse_tree,
+    quoted,
+)
+from evalstream.parsing.reshape import RowPlace, reshape
+
+METADATA: Final = "metadata"
+
+
+class RowRefused(ValueError):
+    """A row that cannot be changed as asked: the message says why, and what would allow it."""
+
+
+class RowMigration(DataClass, frozen=True):
+    """How the rows of a run are migrated.
+
+    `evaluation_id` is that of the aggregate, None if it has none. `result_ids` has the
+    evaluation_result_id for each evaluation_name that exactly one result has. `decisions` are the
+    names of the kinds of change that were decided.
+    """
+
+    target: str
+    evaluation_id: str | None = None
+    result_ids: Mapping[str, str] = field(default_factory=dict)
+    decisions: Collection[str] = frozenset()
+
+    def place(self) -> RowPlace:
+        """Return the places of the rows."""
+        sets_id = EVALUATION_ID.name in self.decisions
+        return migration_place(self.target, self.evaluation_id, sets_id=sets_id)
+
+
+class RowMigrator:
+    """Migrates rows on the exact path."""
+
+    def __init__(self, migration: RowMigration) -> None:
+        self._migration = migration
+        self._place = migration.place().place
+
+    def migrate(self, text: str) -> tuple[str, list[Applied]]:
+        """Return the text of a row in the new version, and the changes in it.
+
+        Raises RowRefused for a row that the version cannot hold without a decision, and ValueError
+        for a text that is not one JSON object.
+        """
+        row = _Row(text, self._migration)
+        row.keep_what_has_no_place(self._place.members)
+        row.applied += reshape(row.splices, self._place)
+        row.add_result_id()
+        row.write_kept()
+        return row.splices.apply(), row.applied
+
+
+class _Row:
+    """A row while it is migrated."""
+
+    def __init__(self, text: str, migration: RowMigration) -> None:
+        self.tree = parse_tree(text)
+        if self.tree.type is not JsonType.OBJECT:
+            raise RowRefused("the line is not a JSON object")
+        self.splices = Splices(text, self.tree)
+        self.applied: list[Applied] = []
+        self._kept: dict[str, str] = {}
+        self._migration = migration
+
+    def keep_what_has_no_place(self, known: Collection[str]) -> None:
+        """Drop members that the new version has no place for; `write_kept` writes them."""
+        self._refuse_foreign_id()
+        self._keep_one_transcript()
+        kind = self._text("interaction_type")
+        for member in self.tree.members:
+            if member.name not in known:
+                self._keep(member, KEPT)
+            elif self._is_misplaced(member, kind):
+                self._keep(member, OUTPUT if member.name == "output" else TRANSCRIPT)
+
+    def add_result_id(self) -> None:
+        """Add the id of the result that the row's evaluation_name names, if that is decided."""
+        known = self.tree.value("evaluation_result_id")
+        name = self._text("evaluation_name")
+        found = self._migration.result_ids.get(name or "")
+        is_absent = known is None or known.type is JsonType.NULL
+        if found is None or not is_absent or RESULT_ID.name not in self._migration.decisions:
+            return
+        written = encoded(found, ascii_only=self.splices.ascii_only)
+        self.splices.add(self.tree, "evaluation_result_id", written)
+        self._apply(RESULT_ID, "/evaluation_result_id", "/evaluation_result_id", None, written)
+
+    def write_kept(self) -> None:
+        """Add to the metadata what was dropped."""
+        if not self._kept:
+            return
+        metadata = self.tree.value(METADATA)
+        if metadata is None or self.splices.is_dropped(self.tree, METADATA):
+            self.splices.add_object(self.tree, METADATA, self._kept)
+        elif metadata.type is JsonType.NULL:
+            self.splices.replace(metadata, self.splices.object_text(self.tree, self._kept))
+        elif metadata.type is JsonType.OBJECT:
+            for name, value in self._kept.items():
+                if metadata.member(name) is not None:
+                    raise RowRefused(f"metadata already has a member {name}")
+                self.splices.add(metadata, name, value)
+        else:
+            raise RowRefused("metadata is not an object, so that it cannot keep other members")
+
+    def _refuse_foreign_id(self) -> None:
+        wanted, decisions = self._migration.evaluation_id, self._migration.decisions
+        if wanted is None or EVALUATION_ID.name in decisions:
+            return
+        if self._text("evaluation_id") != wanted:
+            raise RowRefused(
+                "evaluation_id is not that of the aggregate; "
+                f"{_decide(EVALUATION_ID)} writes that of the aggregate"
+            )
+
+    def _keep_one_transcript(self) -> None:
+        """Keep the transcript of the row's own version, where the row has two."""
+        members = [self.tree.member(name) for name in TRANSCRIPT_KEYS]
+        if None in members:
+            return
+        is_old = self._text("schema_version") in OLDEST
+        own, other = (
+            (OLD_TRANSCRIPT, NEW_TRANSCRIPT) if is_old else (NEW_TRANSCRIPT, OLD_TRANSCRIPT)
+        )
+        if self._is_set(own) and self._is_set(other):
+            (member,) = (one for one in members if one is not None and one.name == other)
+            self._keep(member, TRANSCRIPT)
+            return
+        empty = other if self._is_set(own) or not self._is_set(other) else own
+        self.splices.drop(self.tree, empty)
+        self._apply(NULL_DROPPED, f"/{empty}", f"/{empty}", "null", None)
+
+    def _is_set(self, name: str) -> bool:
+        value = self.tree.value(name)
+        return value is not None and value.type is not JsonType.NULL
+
+    def _is_misplaced(self, member: Member, kind: str | None) -> bool:
+        """Tell whether a row of its type has no place for a member."""
+        if member.value.type is JsonType.NULL or self.splices.is_dropped(self.tree, member.name):
+            return False
+        names = TRANSCRIPT_KEYS if kind == SINGLE_TURN else ("output",)
+        return kind in {SINGLE_TURN, *TRANSCRIPT_TYPES} and member.name in names
+
+    def _keep(self, member: Member, kind: ChangeKind) -> None:
+        """Drop a member, to be kept as text in the metadata. Raises RowRefused if undecided."""
+        if kind is not KEPT and kind.name not in self._migration.decisions:
+            what = _MISPLACED[kind]
+            raise RowRefused(f"{what}; {_decide(kind)} keeps it in metadata")
+        before = self.splices.of(member.value)
+        is_text = member.value.type is JsonType.TEXT
+        after = before if is_text else quoted(compact(self.splices.text, member.value))
+        self._kept[MIGRATED + member.name] = after
+        self.splices.drop(self.tree, member.name)
+        place = "/*" if kind is KEPT else f"/{member.name}"
+        self._apply(kind, place, pointer((member.name,)), before, after)
+
+    def _apply(
+        self, kind: ChangeKind, place: str, where: str, before: str | None, after: str | None
+    ) -> None:
+        self.applied.append(Applied(Change(kind, place), Example(where, before, after)))
+
+    def _text(self, name: str) -> str | None:
+        value = self.tree.value(name)
+        if value is None or value.type is not JsonType.TEXT:
+            return None
+        return decoded(self.splices.text, value)
+
+
+def _decide(kind: ChangeKind) -> str:
+    return f"--decide {kind.name}"
+
+
+_MISPLACED: Final = {
+    OUTPUT: "a row with a transcript has an output as well",
+    TRANSCRIPT: "a single-turn row has a transcript, or a row has two",
+}
