@@ -8,10 +8,12 @@ from typing import Any, Final
 from evalstream.parsing.json_tree import JsonType
 from evalstream.parsing.reshape import Action, Place
 
-TO_TEXT: Final = {kind: Action.TEXT for kind in JsonType if kind is not JsonType.TEXT}
+TO_TEXT: Final[Mapping[JsonType, Action]] = {
+    kind: Action.TEXT for kind in JsonType if kind is not JsonType.TEXT
+}
 """Text of every value."""
 
-IN_MAP: Final = TO_TEXT | {JsonType.NULL: Action.DROP}
+IN_MAP: Final[Mapping[JsonType, Action]] = {**TO_TEXT, JsonType.NULL: Action.DROP}
 """Text of every value in a map of strings, where null says as much as no member."""
 
 Schema = Mapping[str, Any]
