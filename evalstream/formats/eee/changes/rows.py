@@ -68,7 +68,7 @@ class RowMigrator:
         self._migration = migration
         self._place = migration.place().place
 
-    def migrate(self, text: str) -> tuple[str, list[Applied]]:
+    def rewrite(self, text: str) -> tuple[str, list[Applied]]:
         """Return the text of a row in the new version, and the changes in it.
 
         Raises RowRefused for a row that the version cannot hold without a decision, and ValueError
