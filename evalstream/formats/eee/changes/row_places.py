@@ -70,17 +70,20 @@ _MISPLACED: Final[tuple[tuple[Watch, ...], ...]] = (
 """What a version with one transcript per row has no place for."""
 
 
-def repair_place(version: str, codes: Collection[str], evaluation_id: str | None) -> RowPlace:
+def repair_place(
+    version: str, codes: Collection[str], evaluation_id: str | None, *, annotated: bool = False
+) -> RowPlace:
     """Return the place of rows of a version that keep it, for the rules that are to be mended.
 
-    With `evaluation_id` each row gets that id. Rows of other versions are left to the exact path.
+    With `evaluation_id` each row gets that id, and with `annotated` the plain number of the
+    version. Rows that declare their version otherwise are left to the exact path.
     """
     place = _only(
         SchemaPlaces(builtin_schema(versions.instance_schema_name(version))).root(), codes
     )
     members = dict(place.members)
     number = version.partition("+")[0]
-    if "ES215" in codes:
+    if annotated and "ES215" in codes:
         members["schema_version"] = _constant(place, "schema_version", number, VERSION)
     if "ES405" in codes:
         members["sample_hash"] = _acting(members["sample_hash"], {JsonType.TEXT: Action.DIGEST})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from evalstream.formats.eee.changes.row_places import repair_place
-from evalstream.formats.eee.versions import KNOWN_VERSIONS, nearest_version
+from evalstream.formats.eee.versions import ANNOTATION_PREFIX, KNOWN_VERSIONS, nearest_version
 from evalstream.model.changes import Applied
 from evalstream.model.data_class import DataClass
 from evalstream.parsing.json_tree import JsonType, Node, Splices, decoded, parse_tree
@@ -33,7 +33,7 @@ class RowRepairer:
 
     def __init__(self, repairs: RowRepairs) -> None:
         self._repairs = repairs
-        self._places: dict[str, Place] = {}
+        self._places: dict[tuple[str, bool], Place] = {}
 
     def rewrite(self, text: str) -> tuple[str, list[Applied]]:
         """Return the text of a repaired row, and the changes in it.
@@ -44,24 +44,26 @@ class RowRepairer:
         if tree.type is not JsonType.OBJECT:
             raise ValueError("the line is not a JSON object")
         splices = Splices(text, tree)
-        applied = reshape(splices, self._place(self._version(text, tree)))
+        applied = reshape(splices, self._place(*self._version(text, tree)))
         return splices.apply(), applied
 
-    def _version(self, text: str, tree: Node) -> str:
-        """Return the version that a row is checked by."""
+    def _version(self, text: str, tree: Node) -> tuple[str, bool]:
+        """Return the version that a row is checked by, and whether it is in annotation form."""
         declared = tree.value("schema_version")
         if declared is None or declared.type is not JsonType.TEXT:
-            return self._repairs.version
+            return self._repairs.version, False
         version = decoded(text, declared)
         nearest = nearest_version(version, instance=True)
         # A variant of the declared number has been recognised by the other rows.
         is_variant = self._repairs.version.partition("+")[0] == nearest
-        return self._repairs.version if is_variant or version not in KNOWN_VERSIONS else nearest
+        if is_variant or version not in KNOWN_VERSIONS:
+            nearest = self._repairs.version
+        return nearest, version in KNOWN_VERSIONS and version.startswith(ANNOTATION_PREFIX)
 
-    def _place(self, version: str) -> Place:
-        known = self._places.get(version)
+    def _place(self, version: str, annotated: bool) -> Place:
+        known = self._places.get((version, annotated))
         if known is None:
-            repairs = self._repairs
-            known = repair_place(version, repairs.codes, repairs.evaluation_id).place
-            self._places[version] = known
+            codes, evaluation_id = self._repairs.codes, self._repairs.evaluation_id
+            known = repair_place(version, codes, evaluation_id, annotated=annotated).place
+            self._places[version, annotated] = known
         return known
