@@ -84,12 +84,18 @@ def _gzip() -> Codec:
     return Codec(begin, (library.error, zlib.error), 0)
 
 
-def _zstandard() -> Codec:
+def zstandard_library() -> ModuleType:
+    """Return the library of zstandard. Raises MissingExtra if none is installed."""
     library = _first_of("compression.zstd", "backports.zstd")
     if library is None:
         raise MissingExtra(
             "zstandard is not installed; install it with: pip install 'evalstream[compressed]'"
         )
+    return library
+
+
+def _zstandard() -> Codec:
+    library = zstandard_library()
     window_log = ZSTANDARD_WINDOW_BYTES.bit_length() - 1
     options = {library.DecompressionParameter.window_log_max: window_log}
 

@@ -80,7 +80,7 @@ class _Within(Progress):
         super().__init__(shown=False)
         self._whole = whole
 
-    def advance(self, size: int, rows: int, findings: int) -> None:
+    def add(self, size: int, **counts: int) -> None:
         """Add `size` bytes of the run; its rows are counted at its end."""
-        del rows, findings
+        del counts
         self._whole.add(size)

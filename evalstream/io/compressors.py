@@ -1,0 +1,99 @@
+"""Compressors of gzip, zstandard, bzip2 and xz, and a writer that compresses what it is given.
+
+The same bytes give the same compressed bytes: no time and no name is stored.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any, Final, Protocol
+
+from evalstream.io.codecs import zstandard_library
+from evalstream.model.block import MEBIBYTE, Bytes
+
+STEP_BYTES: Final = MEBIBYTE
+"""Most bytes that a library compresses in one call, so that its output stays small."""
+
+GZIP_LEVEL: Final = 6
+BZIP2_LEVEL: Final = 9
+XZ_PRESET: Final = 6
+"""The defaults of the programs `gzip`, `bzip2` and `xz`."""
+
+ZSTANDARD_LEVEL: Final = 3
+"""The default of the program `zstd`."""
+
+_GZIP_WINDOW: Final = 31
+
+
+class Compressor(Protocol):
+    """Compresses one stream, with the interface of the standard library's compressors."""
+
+    def compress(self, data: Bytes, /) -> bytes:
+        """Add bytes and return the compressed bytes that are ready."""
+
+    def flush(self) -> bytes:
+        """End the stream and return its last bytes."""
+
+
+class Target(Protocol):
+    """Whatever takes bytes, such as `evalstream.io.output.Output`."""
+
+    def write(self, data: bytes, /) -> object:
+        """Add bytes."""
+
+
+class CompressingWriter:
+    """Compresses bytes and writes them to a target as one stream. Raises what the target raises."""
+
+    def __init__(self, target: Target, kind: str) -> None:
+        """Wrap a target; `kind` is a key of COMPRESSORS. Raises MissingExtra."""
+        self._target = target
+        self._compressor = COMPRESSORS[kind]()
+
+    def write(self, data: bytes) -> None:
+        """Compress bytes, and write what is ready."""
+        with memoryview(data) as view:
+            for start in range(0, len(view), STEP_BYTES):
+                self._pass_on(self._compressor.compress(view[start : start + STEP_BYTES]))
+
+    def finish(self) -> None:
+        """End the compressed stream, which holds no member without it."""
+        self._pass_on(self._compressor.flush())
+
+    def _pass_on(self, packed: bytes) -> None:
+        if packed:
+            self._target.write(packed)
+
+
+def _gzip() -> Compressor:
+    # zlib writes a header without a time and a name.
+    compressor: Any = zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
+    return compressor  # type: ignore[no-any-return]
+
+
+def _zstandard() -> Compressor:
+    library = zstandard_library()
+    parameter = library.CompressionParameter
+    options = {parameter.compression_level: ZSTANDARD_LEVEL, parameter.checksum_flag: 1}
+    compressor: Compressor = library.ZstdCompressor(options=options)
+    return compressor
+
+
+def _bzip2() -> Compressor:
+    import bz2
+
+    return bz2.BZ2Compressor(BZIP2_LEVEL)
+
+
+def _xz() -> Compressor:
+    import lzma
+
+    return lzma.LZMACompressor(lzma.FORMAT_XZ, preset=XZ_PRESET)
+
+
+COMPRESSORS: Final = MappingProxyType[str, Callable[[], Compressor]](
+    {"gzip": _gzip, "zstandard": _zstandard, "bzip2": _bzip2, "xz": _xz}
+)
+"""What begins a compressed stream, by the names of `evalstream.io.codecs.COMPRESSIONS`."""
