@@ -34,8 +34,8 @@ class Action(IntEnum):
     DROP drops its member. LIST makes it the only item of a list. TEXT makes a string of it: the
     spelling of a number, true, false or null, or the JSON text of a list or an object without white
     space. NUMBER makes 1 of true and 0 of false. SET puts the constant of the place there unless
-    it is the value already, in any spelling. TURN replaces the name of the transcript at the start of
-    a text. DIGEST writes a digest in lower case without a prefix.
+    it is the value already, in any spelling. TURN replaces the name of the transcript at the start
+    of a text. DIGEST writes a digest in lower case without a prefix.
     """
 
     KEEP = 0

@@ -1,0 +1,1 @@
+"""Rewrite runs: `fix` and `migrate`."""

@@ -1,0 +1,61 @@
+"""What became of one run that was to be fixed or migrated."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from evalstream.model.changes import ChangeTally
+from evalstream.model.data_class import DataClass, field
+from evalstream.model.exit_codes import ExitCode
+from evalstream.model.report import RunSummary
+
+
+class Status(str, Enum):
+    """What became of a run.
+
+    WRITTEN is what was written and passed its check, or would be in a dry run. UNCHANGED needs no
+    change. PRESENT was written by an earlier call. REFUSED was not written, or fails. UNREAD could
+    not be read to its end.
+    """
+
+    WRITTEN = "written"
+    UNCHANGED = "unchanged"
+    PRESENT = "present"
+    REFUSED = "refused"
+    UNREAD = "unread"
+
+
+class Need(NamedTuple):
+    """What the source does not say: the missing value, and the options that supply it."""
+
+    what: str
+    options: str
+
+
+class Outcome(DataClass):
+    """The outcome of one run.
+
+    `rows` and `aggregate` are the files as they were named, `target` the new aggregate, or the new
+    rows of a run without an aggregate. `row_changes` count rows and `document_changes` count
+    aggregates. `reasons` say in full sentences why a run was not written. `checked` is the summary
+    of the check of the result.
+    """
+
+    rows: str | None
+    aggregate: str | None
+    status: Status = Status.WRITTEN
+    target: str | None = None
+    row_count: int = 0
+    row_changes: ChangeTally = field(default_factory=ChangeTally)
+    document_changes: ChangeTally = field(default_factory=ChangeTally)
+    reasons: tuple[str, ...] = ()
+    needs: tuple[Need, ...] = ()
+    checked: RunSummary | None = None
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """FAILED for what was refused, UNCHECKED for what could not be read, else PASSED."""
+        if self.status is Status.UNREAD:
+            return ExitCode.UNCHECKED
+        return ExitCode.FAILED if self.status is Status.REFUSED else ExitCode.PASSED

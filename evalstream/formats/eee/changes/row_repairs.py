@@ -1,0 +1,69 @@
+"""Repair one row on the exact path: its version stays, and so does every other byte."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from evalstream.formats.eee.changes.row_places import repair_place
+from evalstream.formats.eee.versions import ANNOTATION_PREFIX, KNOWN_VERSIONS, nearest_version
+from evalstream.model.changes import Applied
+from evalstream.model.data_class import DataClass
+from evalstream.parsing.json_tree import JsonType, Node, Splices, decoded, parse_tree
+from evalstream.parsing.reshape import Place, RowPlace, reshape
+
+
+class RowRepairs(DataClass, frozen=True):
+    """How the rows of a run are repaired.
+
+    `version` is the one that most rows follow, and that rows of unknown versions are repaired by.
+    `codes` are the rules whose findings are mended. With `evaluation_id` each row gets that id.
+    """
+
+    version: str
+    codes: Collection[str]
+    evaluation_id: str | None = None
+
+    def place(self) -> RowPlace:
+        """Return the places of the rows of its version; the exact path takes the others."""
+        return repair_place(self.version, self.codes, self.evaluation_id)
+
+
+class RowRepairer:
+    """Repairs rows on the exact path."""
+
+    def __init__(self, repairs: RowRepairs) -> None:
+        self._repairs = repairs
+        self._places: dict[tuple[str, bool], Place] = {}
+
+    def rewrite(self, text: str) -> tuple[str, list[Applied]]:
+        """Return the text of a repaired row, and the changes in it.
+
+        Raises ValueError for a text that is not one JSON object.
+        """
+        tree = parse_tree(text)
+        if tree.type is not JsonType.OBJECT:
+            raise ValueError("the line is not a JSON object")
+        splices = Splices(text, tree)
+        applied = reshape(splices, self._place(*self._version(text, tree)))
+        return splices.apply(), applied
+
+    def _version(self, text: str, tree: Node) -> tuple[str, bool]:
+        """Return the version that a row is checked by, and whether it is in annotation form."""
+        declared = tree.value("schema_version")
+        if declared is None or declared.type is not JsonType.TEXT:
+            return self._repairs.version, False
+        version = decoded(text, declared)
+        nearest = nearest_version(version, instance=True)
+        # A variant of the declared number has been recognised by the other rows.
+        is_variant = self._repairs.version.partition("+")[0] == nearest
+        if is_variant or version not in KNOWN_VERSIONS:
+            nearest = self._repairs.version
+        return nearest, version in KNOWN_VERSIONS and version.startswith(ANNOTATION_PREFIX)
+
+    def _place(self, version: str, annotated: bool) -> Place:
+        known = self._places.get((version, annotated))
+        if known is None:
+            codes, evaluation_id = self._repairs.codes, self._repairs.evaluation_id
+            known = repair_place(version, codes, evaluation_id, annotated=annotated).place
+            self._places[version, annotated] = known
+        return known
