@@ -49,14 +49,15 @@ class LeftRow(NamedTuple):
 class CleanLines(NamedTuple):
     """The rows of a block: whole lines that are not blank.
 
-    `lines` counts all lines of the block, and `numbers` has the line of each row from 1, None if
-    row n is line n. `left` are the lines above the length limit, which are not among the rows.
-    What is not repaired is to be put back: `mark` before the first row, each text of `kept` before
-    the row of its index; `lacks_newline` says that the last row has no newline.
+    `lines` counts all lines of the block, None if there are as many as rows. `numbers` has the line
+    of each row from 1, None if row n is line n. `left` are the lines above the length limit, which
+    are not among the rows. What is not repaired is to be put back: `mark` before the first row,
+    each text of `kept` before the row of its index; `lacks_newline` says that the last row has no
+    newline.
     """
 
     rows: bytes
-    lines: int
+    lines: int | None
     numbers: Sequence[int] | None
     tally: ChangeTally
     left: Sequence[LeftRow] = ()
@@ -91,7 +92,7 @@ def clean_lines(lines: Lines, longest: int, repairs: LineRepairs) -> CleanLines:
         left = LeftRow(1, TOO_LONG.format(longest=longest))
         return CleanLines(b"", 1, None, ChangeTally(), (left,))
     if len(text) <= longest and _is_clean(text):
-        return CleanLines(text, text.count(b"\n"), None, ChangeTally())
+        return CleanLines(text, None, None, ChangeTally())
     return _Cleaner(longest, repairs).cleaned(text, final=lines.final)
 
 
