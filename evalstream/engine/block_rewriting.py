@@ -22,7 +22,7 @@ class RewrittenBlock(NamedTuple):
     """Rewritten rows, the changes in them, and the rows that were left.
 
     `data` holds one line for each row that was not left, in order, and `rows` counts them. Lines of
-    `tally` and of `left` count from 1 within the rows that were given.
+    `tally` and of `left`, which is in order, count from 1 within the rows that were given.
     """
 
     data: bytes
@@ -85,7 +85,7 @@ def rewrite_block(job: RewriteJob, task: BlockTask) -> BlockOutcome:
     tally.merge(_renumbered(rewritten.tally, numbers))
     left = sorted([*clean.left, *(_at(row, numbers) for row in rewritten.left)])
     return BlockOutcome(
-        _in_room(clean.restored(rewritten.data, left=bool(rewritten.left)), task.room),
+        _in_room(clean.restored(rewritten.data, [row.line for row in rewritten.left]), task.room),
         rewritten.rows + len(rewritten.left) if clean.lines is None else clean.lines,
         rewritten.rows,
         tally,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -65,18 +66,17 @@ class CleanLines(NamedTuple):
     kept: Sequence[tuple[int, bytes]] = ()
     lacks_newline: bool = False
 
-    def restored(self, rewritten: bytes, *, left: bool = False) -> bytes:
+    def restored(self, rewritten: bytes, left: Sequence[int] = ()) -> bytes:
         """Return rewritten rows, one line for each row, with all that is not to be repaired.
 
-        With `left`, lines of some rows are missing, so that texts between rows have no place.
+        `left` has the numbers of rows, from 1, whose lines are missing.
         """
-        if self.kept and not left:
-            lines = rewritten.split(b"\n")[:-1]
-            pieces = [line + b"\n" for line in lines]
+        if self.kept:
+            pieces = [row + b"\n" for row in rewritten.split(b"\n")[:-1]]
             for index, text in reversed(self.kept):
-                pieces.insert(index, text)
+                pieces.insert(index - bisect_right(left, index), text)
             rewritten = b"".join(pieces)
-        if self.lacks_newline:
+        if self.lacks_newline and not (left and left[-1] == self.rows.count(b"\n")):
             rewritten = rewritten.removesuffix(b"\n")
         return self.mark + rewritten if self.mark else rewritten
 

@@ -114,7 +114,7 @@ LINES = [
 ]
 
 
-@bounded(max_examples=60)
+@bounded(max_examples=80)
 @given(
     lines=st.lists(
         st.tuples(st.sampled_from(LINES), st.sampled_from([b"\n", b"\r\n"])), max_size=30
@@ -362,17 +362,18 @@ def test_workers_need_not_share_memory(
 def test_forked_workers_share_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
 ) -> None:
-    written, write = list[type](), DigestedTarget.write
+    shared, write = list[bool](), DigestedTarget.write
 
     def note(self: DigestedTarget, data: Bytes) -> None:
-        written.append(type(data))
+        if len(data) > 10:  # the last range may have no line
+            shared.append(isinstance(data, memoryview))
         write(self, data)
 
     monkeypatch.setattr(pool, "_start_method", lambda: "fork")
     monkeypatch.setattr(DigestedTarget, "write", note)
     assert Run(tmp_path / "rows", pack(ROWS), POOL, codec=None).data == WANTED
-    assert len(written) > 5
-    assert set(written) == {memoryview}
+    assert len(shared) > 5
+    assert all(shared)
 
 
 def test_blocks_that_grow_beyond_their_room_are_sent(
