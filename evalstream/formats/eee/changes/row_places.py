@@ -26,13 +26,15 @@ In a map of strings both actions mend ES208.
 """
 
 
-def migration_place(target: str, evaluation_id: str | None, *, sets_id: bool) -> RowPlace:
+def migration_place(
+    target: str, evaluation_id: str | None, *, sets_id: bool, keeps_hash: bool = True
+) -> RowPlace:
     """Return the place of rows that are migrated to a version with the transcript in `messages`.
 
     Rows whose evaluation_id is not `evaluation_id`, if it is known, get it with `sets_id`, and are
-    left to the exact path without. Rows of unknown versions, with two transcripts, with a
-    transcript or an output where their type has none, or with members that the target does not
-    know are left to the exact path.
+    left to the exact path without. Without `keeps_hash` the caller sees to sample_hash. Rows of
+    unknown versions, with two transcripts, with a transcript or an output where their type has
+    none, or with members that the target does not know are left to the exact path.
     """
     place = SchemaPlaces(builtin_schema(versions.instance_schema_name(target))).root()
     members = dict(place.members)
@@ -43,7 +45,8 @@ def migration_place(target: str, evaluation_id: str | None, *, sets_id: bool) ->
     elif evaluation_id is not None:
         exact += ((Watch("evaluation_id", Test.DIFFERS, evaluation_id),),)
     members["sample_id"] = _acting(members["sample_id"], {JsonType.NUMBER: Action.TEXT})
-    members["sample_hash"] = _acting(members["sample_hash"], {JsonType.TEXT: Action.DIGEST})
+    if keeps_hash:
+        members["sample_hash"] = _acting(members["sample_hash"], {JsonType.TEXT: Action.DIGEST})
     members["input"] = _with_lists(members["input"], "reference")
     members["output"] = _with_lists(members["output"], "raw", "reasoning_trace")
     score = members["evaluation"].members["score"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from evalstream.formats.eee.changes.kinds import (
@@ -10,6 +11,7 @@ from evalstream.formats.eee.changes.kinds import (
     KEPT,
     MIGRATED,
     OUTPUT,
+    REHASH,
     RESULT_ID,
     TRANSCRIPT,
 )
@@ -19,6 +21,7 @@ from evalstream.formats.eee.changes.row_places import (
     migration_place,
 )
 from evalstream.formats.eee.row_view import SINGLE_TURN, TRANSCRIPT_KEYS, TRANSCRIPT_TYPES
+from evalstream.formats.eee.sample_hash import json_list
 from evalstream.formats.eee.versions import ANNOTATION_PREFIX, KNOWN_VERSIONS, OLDEST
 from evalstream.model.changes import NULL_DROPPED, Applied, Change, ChangeKind, Example
 from evalstream.model.data_class import DataClass, field
@@ -26,6 +29,7 @@ from evalstream.parsing.json import pointer
 from evalstream.parsing.json_tree import (
     JsonType,
     Member,
+    Node,
     Splices,
     compact,
     decoded,
@@ -47,18 +51,22 @@ class RowMigration(DataClass, frozen=True):
 
     `evaluation_id` is that of the aggregate, None if it has none. `result_ids` has the
     evaluation_result_id for each evaluation_name that exactly one result has. `decisions` are the
-    names of the kinds of change that were decided.
+    names of the kinds of change that were decided. With `rehash` each sample_hash becomes the
+    SHA-256 of the row's input by the recipe json-list.
     """
 
     target: str
     evaluation_id: str | None = None
     result_ids: Mapping[str, str] = field(default_factory=dict)
     decisions: Collection[str] = frozenset()
+    rehash: bool = False
 
     def place(self) -> RowPlace:
         """Return the places of the rows."""
         sets_id = EVALUATION_ID.name in self.decisions
-        return migration_place(self.target, self.evaluation_id, sets_id=sets_id)
+        return migration_place(
+            self.target, self.evaluation_id, sets_id=sets_id, keeps_hash=not self.rehash
+        )
 
 
 class RowMigrator:
@@ -78,6 +86,7 @@ class RowMigrator:
         row.keep_what_has_no_place(self._place.members)
         row.applied += reshape(row.splices, self._place)
         row.add_result_id()
+        row.hash_again()
         row.write_kept()
         return row.splices.apply(), row.applied
 
@@ -117,6 +126,21 @@ class _Row:
         written = encoded(found, ascii_only=self.splices.ascii_only)
         self.splices.add(self.tree, "evaluation_result_id", written)
         self._apply(RESULT_ID, "/evaluation_result_id", "/evaluation_result_id", None, written)
+
+    def hash_again(self) -> None:
+        """Replace the hash of the input, if that is decided and the row has one."""
+        known = self.tree.value("sample_hash")
+        if not self._migration.rehash or known is None or known.type is not JsonType.TEXT:
+            return
+        raw, references = self.tree.value("input", "raw"), self.tree.value("input", "reference")
+        texts = None if references is None else self._texts(references)
+        if raw is None or raw.type is not JsonType.TEXT or texts is None:
+            raise RowRefused("sample_hash cannot be computed: the input is not text")
+        digest = new_hash(self._decoded(raw), texts)
+        if self._decoded(known) != digest:
+            self.splices.replace(known, quoted(digest))
+            before = self.splices.of(known)
+            self._apply(REHASH, "/sample_hash", "/sample_hash", before, quoted(digest))
 
     def write_kept(self) -> None:
         """Add to the metadata what was dropped."""
@@ -202,7 +226,22 @@ class _Row:
         value = self.tree.value(name)
         if value is None or value.type is not JsonType.TEXT:
             return None
-        return decoded(self.splices.text, value)
+        return self._decoded(value)
+
+    def _texts(self, references: Node) -> list[str] | None:
+        """Return the references of an input, None if they are not text."""
+        nodes = references.items if references.type is JsonType.LIST else [references]
+        if any(node.type is not JsonType.TEXT for node in nodes):
+            return None
+        return [self._decoded(node) for node in nodes]
+
+    def _decoded(self, node: Node) -> str:
+        return decoded(self.splices.text, node)
+
+
+def new_hash(raw: str, references: Sequence[str]) -> str:
+    """Return the hash of an input by the recipe that the newest version prefers."""
+    return hashlib.sha256(json_list(raw, references)).hexdigest()
 
 
 def _decide(kind: ChangeKind) -> str:
