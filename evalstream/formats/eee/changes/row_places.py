@@ -32,9 +32,9 @@ def migration_place(
     """Return the place of rows that are migrated to a version with the transcript in `messages`.
 
     Rows whose evaluation_id is not `evaluation_id`, if it is known, get it with `sets_id`, and are
-    left to the exact path without. Without `keeps_hash` the caller sees to sample_hash. Rows with
-    two transcripts, with a transcript or an output where their type has none, or with members that
-    the version does not know are left to the exact path.
+    left to the exact path without. Without `keeps_hash` the caller sees to sample_hash. Rows of
+    unknown versions, with two transcripts, with a transcript or an output where their type has
+    none, or with members that the target does not know are left to the exact path.
     """
     place = SchemaPlaces(builtin_schema(versions.instance_schema_name(target))).root()
     members = dict(place.members)
@@ -60,6 +60,9 @@ def migration_place(
 
 
 _MISPLACED: Final[tuple[tuple[Watch, ...], ...]] = (
+    tuple(
+        Watch("schema_version", Test.DIFFERS, form) for form in sorted(versions.KNOWN_VERSIONS)
+    ),
     (Watch(OLD_TRANSCRIPT, Test.PRESENT), Watch(NEW_TRANSCRIPT, Test.PRESENT)),
     *(
         (Watch("interaction_type", Test.EQUALS, SINGLE_TURN), Watch(name, Test.NOT_NULL))
@@ -70,7 +73,7 @@ _MISPLACED: Final[tuple[tuple[Watch, ...], ...]] = (
         for name in TRANSCRIPT_TYPES
     ),
 )
-"""What a version with one transcript per row has no place for."""
+"""Rows of unknown versions, and what a version with one transcript per row has no place for."""
 
 
 def repair_place(
