@@ -22,7 +22,7 @@ from evalstream.formats.eee.changes.row_places import (
 )
 from evalstream.formats.eee.row_view import SINGLE_TURN, TRANSCRIPT_KEYS, TRANSCRIPT_TYPES
 from evalstream.formats.eee.sample_hash import json_list
-from evalstream.formats.eee.versions import OLDEST
+from evalstream.formats.eee.versions import ANNOTATION_PREFIX, KNOWN_VERSIONS, OLDEST
 from evalstream.model.changes import NULL_DROPPED, Applied, Change, ChangeKind, Example
 from evalstream.model.data_class import DataClass, field
 from evalstream.parsing.json import pointer
@@ -105,6 +105,7 @@ class _Row:
 
     def keep_what_has_no_place(self, known: Collection[str]) -> None:
         """Drop members that the new version has no place for; `write_kept` writes them."""
+        self._refuse_unknown_version()
         self._refuse_foreign_id()
         self._keep_one_transcript()
         kind = self._text("interaction_type")
@@ -158,6 +159,12 @@ class _Row:
         else:
             raise RowRefused("metadata is not an object, so that it cannot keep other members")
 
+    def _refuse_unknown_version(self) -> None:
+        """Refuse to read a row by the rules of another version than it declares."""
+        is_declared = self.tree.value("schema_version") is not None
+        if is_declared and self._text("schema_version") not in KNOWN_VERSIONS:
+            raise RowRefused("schema_version is not a known version")
+
     def _refuse_foreign_id(self) -> None:
         wanted, decisions = self._migration.evaluation_id, self._migration.decisions
         if wanted is None or EVALUATION_ID.name in decisions:
@@ -173,7 +180,8 @@ class _Row:
         members = [self.tree.member(name) for name in TRANSCRIPT_KEYS]
         if None in members:
             return
-        is_old = self._text("schema_version") in OLDEST
+        version = self._text("schema_version") or ""
+        is_old = version.removeprefix(ANNOTATION_PREFIX) in OLDEST
         own, other = (
             (OLD_TRANSCRIPT, NEW_TRANSCRIPT) if is_old else (NEW_TRANSCRIPT, OLD_TRANSCRIPT)
         )

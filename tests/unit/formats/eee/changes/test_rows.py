@@ -192,3 +192,17 @@ def test_a_migrated_row_is_migrated_to_itself() -> None:
 def test_what_is_no_row_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         RowMigrator(RowMigration("0.3.0")).rewrite(text)
+
+
+@pytest.mark.parametrize("version", ["0.0.1", "0.1.0", "9.9.9", "", None, 2, ["0.2.0"]])
+def test_a_row_of_an_unknown_version_is_refused(version: Any) -> None:
+    with pytest.raises(RowRefused, match="not a known version"):
+        migrated(old_row(schema_version=version), decisions=ALL)
+
+
+@pytest.mark.parametrize("version", ["0.2.0", "instance_level_eval_0.2.0"])
+def test_the_transcript_of_the_own_version_stays(version: str) -> None:
+    row = transcript_row(messages=[{"turn_idx": 0, "role": "x"}], schema_version=version)
+    new, _ = migrated(row, decisions=ALL)
+    assert len(new["messages"]) == len(row["interactions"])
+    assert new["metadata"]["migrated.messages"] == '[{"turn_idx":0,"role":"x"}]'
