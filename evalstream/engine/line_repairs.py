@@ -64,14 +64,17 @@ class CleanLines(NamedTuple):
     kept: Sequence[tuple[int, bytes]] = ()
     lacks_newline: bool = False
 
-    def restored(self, rewritten: bytes) -> bytes:
-        """Return rewritten rows, one line for each row, with all that is not to be repaired."""
-        if self.kept:
-            pieces, texts = rewritten.split(b"\n"), list(self.kept)
-            lines = [piece + b"\n" for piece in pieces[:-1]]
-            for index, text in reversed(texts):
-                lines.insert(index, text)
-            rewritten = b"".join(lines)
+    def restored(self, rewritten: bytes, *, left: bool = False) -> bytes:
+        """Return rewritten rows, one line for each row, with all that is not to be repaired.
+
+        With `left`, lines of some rows are missing, so that texts between rows have no place.
+        """
+        if self.kept and not left:
+            lines = rewritten.split(b"\n")[:-1]
+            pieces = [line + b"\n" for line in lines]
+            for index, text in reversed(self.kept):
+                pieces.insert(index, text)
+            rewritten = b"".join(pieces)
         if self.lacks_newline:
             rewritten = rewritten.removesuffix(b"\n")
         return self.mark + rewritten if self.mark else rewritten

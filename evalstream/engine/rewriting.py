@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from array import array
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Final, NamedTuple, Protocol
 
-from evalstream.engine.line_repairs import LeftRow, LineRepairs
+from evalstream.engine import layout
+from evalstream.engine.block_tasks import done_with, lines_of, run_blocks
+from evalstream.engine.line_repairs import LeftRow, LineRepairs, clean_lines
+from evalstream.engine.open_rows import OpenRows, open_rows
+from evalstream.engine.row_pass import reason_of
+from evalstream.io.block_digests import digest_of_lines
 from evalstream.io.compressors import Target
+from evalstream.io.digested_target import DigestedTarget
+from evalstream.io.names import printable
+from evalstream.io.output import Output
 from evalstream.io.progress import Progress
-from evalstream.model.changes import ChangeTally
+from evalstream.model.block import Block
+from evalstream.model.changes import ARRAY_TO_LINES, Change, ChangeTally
 from evalstream.model.data_class import DataClass, field
+from evalstream.model.errors import BrokenCompression, CannotCheck, CannotWrite
 from evalstream.model.options import Options
+from evalstream.model.text import counted
 
 KEEP: Final = "keep"
 """The codec of a target that is compressed as its source is."""
@@ -97,4 +111,197 @@ def rewrite_rows(
     the same for any number of workers. Raises Stopped after a signal, CannotWrite where the target
     cannot be written, and MissingExtra where the library of `codec` is not installed.
     """
-    raise NotImplementedError
+    rewritten = RewrittenRows(name or printable(path))
+    try:
+        opened = open_rows(path, rewritten.name, options, algorithms, of_aggregates=of_aggregates)
+    except (OSError, CannotCheck) as error:
+        rewritten.incomplete_reason = f"cannot be opened: {reason_of(error)}"
+        return rewritten
+    try:
+        opened.take_head()  # released: it may have 8 MiB
+        rewritten.layout, rewritten.codec = opened.layout.kind, opened.packed
+        chosen = opened.packed if codec == KEEP else codec
+        with _opened(target, rewritten) as stream:
+            written = DigestedTarget(stream, chosen, target_algorithms)
+            job = _Job(rewriter, repairs, options.max_line_bytes)
+            try:
+                _Pass(opened, written, rewritten, progress or Progress(shown=False)).run(
+                    job, options, algorithms
+                )
+            finally:
+                written.close()
+    finally:
+        opened.source.close()
+    return rewritten
+
+
+class _Pass:
+    """One pass over the rows of a run, which fills in its outcome."""
+
+    def __init__(
+        self, opened: OpenRows, target: DigestedTarget, rewritten: RewrittenRows, progress: Progress
+    ) -> None:
+        self._opened, self._target, self._rewritten = opened, target, rewritten
+        self._progress = progress
+        self._lines = 0
+
+    def run(self, job: _Job, options: Options, algorithms: Sequence[str]) -> None:
+        """Rewrite all rows. Raises Stopped, and CannotWrite."""
+        opened, rewritten = self._opened, self._rewritten
+        reason = _unsuited(opened, job.repairs)
+        if reason is not None:
+            self._leave([LeftRow(1, reason)], 1)
+            return
+        if opened.layout.kind == layout.JSON_ARRAY:
+            rewritten.tally.add(Change(ARRAY_TO_LINES))
+        self._progress.begin(rewritten.name, opened.total)
+        try:
+            with self._noting_failures():
+                self._rewrite(job, options, algorithms)
+                rewritten.source = opened.digests()
+                rewritten.changed = opened.changed()
+            rewritten.target = self._target.finish()
+        finally:
+            self._progress.end()
+
+    def _rewrite(self, job: _Job, options: Options, algorithms: Sequence[str]) -> None:
+        opened = self._opened
+        function = partial(rewrite_block, job)
+        results, under_way = run_blocks(opened, options, algorithms, function)
+        for outcome in results:
+            block = under_way.popleft()
+            self._take(outcome, is_array=block.places is not None)
+            if not isinstance(block.data, bytes):
+                # A result of a worker shows that the workers are forked.
+                self._target.use_thread()
+            self._target.write(outcome.data)
+            done_with(opened.source, block, outcome.read)
+            rewritten = self._rewritten
+            self._progress.advance(block.length, rewritten.rows, rewritten.left_count)
+        error = opened.array_error
+        if error is not None:
+            reason = f"{error.message} (byte {error.offset:,} of the file); the rest was not read"
+            self._leave([LeftRow(error.line, reason)], 1)
+
+    def _take(self, outcome: BlockOutcome, *, is_array: bool) -> None:
+        """Add the outcome of the next block."""
+        shift = 0 if is_array else self._lines
+        self._lines += outcome.lines
+        self._rewritten.rows += outcome.rows
+        self._rewritten.tally.merge(outcome.tally, shift)
+        left = [row._replace(line=row.line + shift) for row in outcome.left]
+        self._leave(left, outcome.left_count)
+
+    def _leave(self, rows: Sequence[LeftRow], count: int) -> None:
+        rewritten = self._rewritten
+        rewritten.left = (*rewritten.left, *rows)[:MOST_LEFT]
+        rewritten.left_count += count
+
+    @contextmanager
+    def _noting_failures(self) -> Iterator[None]:
+        """Note why the source was not read to its end."""
+        rewritten = self._rewritten
+        try:
+            yield
+        except BrokenCompression as error:
+            before = counted(rewritten.rows + rewritten.left_count, "row")
+            rewritten.incomplete_reason = f"{error}; {before} before the break could be read"
+        except OSError as error:
+            rewritten.incomplete_reason = f"reading failed part-way: {reason_of(error)}"
+        except CannotCheck as error:
+            rewritten.incomplete_reason = str(error)
+
+
+class _Job(NamedTuple):
+    """What workers need to rewrite a block."""
+
+    rewriter: BlockRewriter
+    repairs: LineRepairs
+    longest: int
+
+
+class BlockOutcome(NamedTuple):
+    """A rewritten block: its bytes, its lines, and what a worker digested of those it read.
+
+    `left` holds the first rows that were left, and `left_count` counts all. Lines are those of the
+    block, and those of the file for the elements of an array.
+    """
+
+    data: bytes
+    lines: int
+    rows: int
+    tally: ChangeTally
+    left: Sequence[LeftRow]
+    left_count: int
+    read: bytes
+
+
+def rewrite_block(job: _Job, block: Block) -> BlockOutcome:
+    """Rewrite one block in this process; the task that executors run. Raises OSError."""
+    lines = lines_of(block, job.longest)
+    read = digest_of_lines(lines) if block.data is None else b""
+    clean = clean_lines(lines, job.longest, job.repairs)
+    rewritten = RewrittenBlock(b"", 0, ChangeTally())
+    if clean.rows:
+        rewritten = job.rewriter.rewrite(clean.rows)
+    numbers = clean.numbers if block.places is None else _lines_of_elements(block.places)
+    tally, left = clean.tally, [*clean.left]
+    tally.merge(_renumbered(rewritten.tally, numbers))
+    left += [row if numbers is None else _at(row, numbers) for row in rewritten.left]
+    left.sort()
+    data = clean.restored(rewritten.data, left=bool(rewritten.left))
+    return BlockOutcome(data, clean.lines, rewritten.rows, tally, left[:MOST_LEFT], len(left), read)
+
+
+def _unsuited(opened: OpenRows, repairs: LineRepairs) -> str | None:
+    """Return why the layout of a file does not let its rows be rewritten, or None."""
+    kind, detail = opened.layout
+    if kind == layout.WIDE:
+        return f"the file is in {detail}, not UTF-8"
+    if kind == layout.FOREIGN:
+        return detail
+    if kind == layout.AGGREGATE:
+        return "this is an aggregate, not a file of rows"
+    if kind == layout.JSON_ARRAY and not repairs.array_to_lines:
+        return "the rows are in a JSON array, not on lines"
+    return None
+
+
+def _lines_of_elements(places: bytes) -> Sequence[int]:
+    """Return the lines of an array's elements from the places of a block."""
+    return array("Q", places)[::2]
+
+
+def _renumbered(tally: ChangeTally, numbers: Sequence[int] | None) -> ChangeTally:
+    """Return a tally of rows with the lines on which the rows are."""
+    if numbers is None:
+        return tally
+    placed = ChangeTally()
+    for change, seen in tally.seen.items():
+        lines = [numbers[line - 1] for line in seen.lines]
+        placed.add(change, seen.example, lines=lines, times=seen.times)
+    return placed
+
+
+def _at(row: LeftRow, numbers: Sequence[int]) -> LeftRow:
+    return row._replace(line=numbers[row.line - 1])
+
+
+class _NotWhole(Exception):
+    """The outcome is not whole, and the file is not to get its name."""
+
+
+@contextmanager
+def _opened(target: Target | str | None, rewritten: RewrittenRows) -> Iterator[Target | None]:
+    """Open the file of a path, which gets its name if the outcome is whole. Raises CannotWrite."""
+    if not isinstance(target, str):
+        yield target
+        return
+    try:
+        with suppress(_NotWhole), Output(target) as output:
+            yield output
+            if not rewritten.is_whole:
+                raise _NotWhole
+    except OSError as error:
+        reason = error.strerror or error
+        raise CannotWrite(f"{printable(target)} cannot be written: {reason}") from error

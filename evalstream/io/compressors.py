@@ -14,7 +14,8 @@ from evalstream.io.codecs import zstandard_library
 from evalstream.model.block import MEBIBYTE, Bytes
 
 STEP_BYTES: Final = MEBIBYTE
-"""Most bytes that a library compresses in one call, so that its output stays small."""
+"""Bytes that a library compresses in one call: always as many, so that only they decide the result.
+"""
 
 GZIP_LEVEL: Final = 6
 BZIP2_LEVEL: Final = 9
@@ -51,15 +52,21 @@ class CompressingWriter:
         """Wrap a target; `kind` is a key of COMPRESSORS. Raises MissingExtra."""
         self._target = target
         self._compressor = COMPRESSORS[kind]()
+        self._waiting = bytearray()
 
     def write(self, data: bytes) -> None:
         """Compress bytes, and write what is ready."""
-        with memoryview(data) as view:
-            for start in range(0, len(view), STEP_BYTES):
-                self._pass_on(self._compressor.compress(view[start : start + STEP_BYTES]))
+        self._waiting += data
+        done = len(self._waiting) // STEP_BYTES * STEP_BYTES
+        with memoryview(self._waiting) as view:
+            for start in range(0, done, STEP_BYTES):
+                with view[start : start + STEP_BYTES] as step:
+                    self._pass_on(self._compressor.compress(step))
+        del self._waiting[:done]
 
     def finish(self) -> None:
-        """End the compressed stream, which holds no member without it."""
+        """Compress the last bytes, and end the stream."""
+        self._pass_on(self._compressor.compress(bytes(self._waiting)))
         self._pass_on(self._compressor.flush())
 
     def _pass_on(self, packed: bytes) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rows import bounded, bytes_of, sound_rows, write_run
 
 import evalstream
-from evalstream.engine import row_pass
+from evalstream.engine import block_tasks, row_pass
 from evalstream.engine.row_pass import RowPass
 from evalstream.io import file_state
 from evalstream.io.block_digests import (
@@ -40,8 +40,8 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a small file be read as a large one is: in many blocks, most of them behind its head."""
     head = FileSource.head
     monkeypatch.setattr(FileSource, "head", lambda source: head(source, 5000))
-    monkeypatch.setattr(row_pass, "BLOCK_BYTES", 1000)
-    monkeypatch.setattr(row_pass, "SMALLEST_BLOCK_BYTES", 1000)
+    monkeypatch.setattr(block_tasks, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(block_tasks, "SMALLEST_BLOCK_BYTES", 1000)
 
 
 def again(path: Path, edit: Callable[[bytes], bytes]) -> None:
@@ -196,7 +196,7 @@ def test_bytes_change_between_the_reads_of_workers(
         return read_lines(block, longest)
 
     blind(monkeypatch)
-    monkeypatch.setattr(row_pass, "read_lines", read)
+    monkeypatch.setattr(block_tasks, "read_lines", read)
     monkeypatch.setattr(FileDigest, "start", lambda _: None)
     before(monkeypatch, FileSource, "checksums", lambda: rows.write_bytes(DATA))
     report = evalstream.check(rows, aggregate=aggregate, **POOL)

@@ -23,7 +23,7 @@ from rows import bounded, bytes_of, reported, sound_rows, write_run
 from worker_tasks import check_or_die, check_or_die_once
 
 import evalstream
-from evalstream.engine import row_pass
+from evalstream.engine import block_tasks, row_pass
 from evalstream.executors import pool
 from evalstream.io import line_buffer, readers
 from evalstream.io.readers import DescriptorReader
@@ -38,7 +38,7 @@ BLOCK_BYTES = 4000
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_pass, "BLOCK_BYTES", BLOCK_BYTES)
+    monkeypatch.setattr(block_tasks, "BLOCK_BYTES", BLOCK_BYTES)
     monkeypatch.setattr(line_buffer, "WORTH_SHARING_BYTES", 1)
 
 
@@ -117,7 +117,7 @@ def test_a_stream_without_shared_memory_is_checked(
     def refuse(*_: object) -> None:
         raise OSError(12, "Cannot allocate memory")
 
-    monkeypatch.setattr(row_pass, "SharedSlots", refuse)
+    monkeypatch.setattr(block_tasks, "SharedSlots", refuse)
     rows, aggregate = _packed_run(tmp_path, ROWS)
     report = evalstream.check(rows, aggregate=aggregate, executor="pool", jobs=2)
     assert (report.exit_code, report.runs[0].rows) == (0, 40)

@@ -28,7 +28,7 @@ from rows import aggregate_of, write_run
 from sound_lines import FAULTY, GOOD, LINES
 
 import evalstream
-from evalstream.engine import row_pass
+from evalstream.engine import block_tasks
 from evalstream.executors import pool, serial
 from evalstream.executors.base import run_in_order
 from evalstream.io import stream
@@ -94,7 +94,7 @@ def test_findings_come_while_the_stream_goes_on(tmp_path: Path, report: list[str
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_rows_are_taken_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int) -> None:
-    monkeypatch.setattr(row_pass, "BLOCK_BYTES", 1500)
+    monkeypatch.setattr(block_tasks, "BLOCK_BYTES", 1500)
     rows, good, bad = (tmp_path / name for name in ("rows.jsonl", "good.jsonl", "bad.jsonl"))
     rows.write_bytes(MIXED)
     report = evalstream.check(

@@ -12,7 +12,7 @@ import evalstream
 from evalstream.batch import packing, scheduler
 from evalstream.batch.packing import RunBundle, RunResult, bundle_small_runs, check_bundle
 from evalstream.batch.plan import PlannedRun
-from evalstream.engine import row_pass
+from evalstream.engine import block_tasks
 from evalstream.model.options import Options
 from evalstream.model.report import Report
 from evalstream.model.run import NoInput, Run
@@ -115,4 +115,4 @@ def test_a_run_that_kills_its_worker_is_named_and_the_others_are_checked(
 
 
 def test_what_is_small_is_what_is_checked_by_one_process() -> None:
-    assert scheduler.WORTH_A_POOL_BYTES == row_pass.WORTH_A_POOL_BYTES
+    assert scheduler.WORTH_A_POOL_BYTES == block_tasks.WORTH_A_POOL_BYTES

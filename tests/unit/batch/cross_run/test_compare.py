@@ -607,7 +607,7 @@ def linked(data: bytes, folder: Path, **settings: Any) -> list[dict[str, Any]]:
 def test_both_speeds_and_all_block_sizes_gather_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evalstream.engine import row_pass
+    from evalstream.engine import block_tasks
 
     rows = sound_rows(count=2000) + sound_rows("0.3.0", count=500)
     rows[5]["input"]["choices"] = ["a", "ü"]
@@ -616,7 +616,7 @@ def test_both_speeds_and_all_block_sizes_gather_the_same(
     data = bytes_of(rows)
     slowly = linked(data, tmp_path, engine="portable")
     assert linked(data, tmp_path) == slowly
-    monkeypatch.setattr(row_pass, "BLOCK_BYTES", 10_000)
+    monkeypatch.setattr(block_tasks, "BLOCK_BYTES", 10_000)
     monkeypatch.setattr(links_module, "IN_MEMORY_BYTES", 1000)
     assert linked(data, tmp_path) == slowly
     assert sum(len(decode_words(one["words"])) for one in slowly[1:]) == 2500 * 32

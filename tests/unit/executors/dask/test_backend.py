@@ -18,15 +18,14 @@ from rows import bytes_of, sound_rows, write_run
 from worker_tasks import blocks, deadly, failing, lines_of, noted, slow, slow_at_first
 
 from evalstream.batch.single import check_any
-from evalstream.engine import row_pass
+from evalstream.engine import block_tasks
+from evalstream.engine.block_tasks import backend_for
 from evalstream.engine.open_rows import open_rows
-from evalstream.engine.row_pass import backend_for
 from evalstream.executors import serial
 from evalstream.executors.base import run_in_order
 from evalstream.executors.dask import backend as dask
 from evalstream.executors.dask import cluster as connection
 from evalstream.executors.dask import connect, worker
-from evalstream.formats.eee.context import RowContext
 from evalstream.io.file import FileSource, digest_whole, read_lines
 from evalstream.io.progress import Progress
 from evalstream.model.block import Block
@@ -329,7 +328,7 @@ def test_a_file_that_is_split_over_a_cluster_gets_the_same_report(
         sent.append(function)
         return submit(self, function, task)
 
-    monkeypatch.setattr(row_pass, "CLUSTER_BLOCK_BYTES", 4000)
+    monkeypatch.setattr(block_tasks, "CLUSTER_BLOCK_BYTES", 4000)
     monkeypatch.setattr(connection.Cluster, "submit", counted)
     found = check_run(rows, aggregate, executor="dask", dask_address=shared.address)
     assert found == expected
@@ -354,7 +353,7 @@ def test_other_bytes_than_workers_of_a_cluster_checked_do_not_pass(
         return future
 
     monkeypatch.setattr("evalstream.io.file.describe_change", lambda *_: None)
-    monkeypatch.setattr(row_pass, "CLUSTER_BLOCK_BYTES", 4000)
+    monkeypatch.setattr(block_tasks, "CLUSTER_BLOCK_BYTES", 4000)
     monkeypatch.setattr(connection.Cluster, "submit", digested_first)
     settings = {"executor": "dask", "dask_address": shared.address, "ignore": ("ES401",)}
     summary, findings = check_run(rows, aggregate, **settings)
@@ -417,7 +416,7 @@ def test_who_checks_a_small_file_is_what_the_options_say(
     rows.write_bytes(bytes_of(sound_rows()))
     options = Options(**settings)
     opened = open_rows(str(rows), "rows.jsonl", options, ["sha256"])
-    backend, _ = backend_for(opened, RowContext(options))
+    backend, _ = backend_for(opened, options)
     assert backend.name == name
     opened.source.close()
 
@@ -425,11 +424,11 @@ def test_who_checks_a_small_file_is_what_the_options_say(
 def test_a_large_file_stays_in_one_process_if_that_is_wanted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_pass, "WORTH_A_POOL_BYTES", 0)
+    monkeypatch.setattr(block_tasks, "WORTH_A_POOL_BYTES", 0)
     rows = tmp_path / "rows.jsonl"
     rows.write_bytes(bytes_of(sound_rows()))
     for executor, name in (("serial", "serial"), ("auto", "pool")):
         options = Options(executor=executor, jobs=2)
         opened = open_rows(str(rows), "rows.jsonl", options, ["sha256"])
-        assert backend_for(opened, RowContext(options))[0].name == name
+        assert backend_for(opened, options)[0].name == name
         opened.source.close()

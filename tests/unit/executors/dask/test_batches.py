@@ -71,7 +71,7 @@ def test_a_cluster_says_what_this_machine_says(
     folder: Path, cluster: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scheduler, "OUTLIER_BYTES", 20_000)
-    monkeypatch.setattr("evalstream.engine.row_pass.CLUSTER_BLOCK_BYTES", 10_000)
+    monkeypatch.setattr("evalstream.engine.block_tasks.CLUSTER_BLOCK_BYTES", 10_000)
     assert said(check(folder, cluster)) == said(evalstream.check(folder, jobs=1))
     assert said(check(folder, cluster, max_findings=0)) == said(
         evalstream.check(folder, jobs=2, max_findings=0)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rows import Row, aggregate_of, bounded, bytes_of, hashed, sound_rows
 
 import evalstream
-from evalstream.engine import row_pass
+from evalstream.engine import block_tasks
 from evalstream.formats.eee.claims import Claims, claims_of
 from evalstream.formats.eee.recompute import Recomputed
 from evalstream.model.finding import Severity
@@ -497,9 +497,9 @@ def test_uneven_repeats_are_reported_and_leave_uncertainty_open(tmp_path: Path) 
 def test_the_report_is_the_same_for_any_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int, size: int
 ) -> None:
-    monkeypatch.setattr(row_pass, "BLOCK_BYTES", size)
-    monkeypatch.setattr(row_pass, "SMALLEST_BLOCK_BYTES", size)
-    monkeypatch.setattr(row_pass, "WORTH_A_POOL_BYTES", 0)
+    monkeypatch.setattr(block_tasks, "BLOCK_BYTES", size)
+    monkeypatch.setattr(block_tasks, "SMALLEST_BLOCK_BYTES", size)
+    monkeypatch.setattr(block_tasks, "WORTH_A_POOL_BYTES", 0)
     rows = scored([0.1 * (number % 7) for number in range(60)])
     report = run(tmp_path, rows, {SCORE: 0.29}, jobs=jobs)
     (result,) = report.runs[0].results
