@@ -52,10 +52,23 @@ def assert_migrated_alike(line: str, facts: Facts) -> Migrated | None:
     text, applied = migrator(facts).rewrite(line)
     found = parse(text)
     assert not list(differences(expected, found))
+    assert keeps_order(source, found)
     made = [text for text in leaves_as_written(found) if text[:1] in {"[", "{"}]
     spelled = compact(line)
     assert all(text in spelled or text in leaves_as_written(source) for text in made)
     return Migrated(text, found, [one.change for one in applied])
+
+
+def keeps_order(source: Any, found: Any) -> bool:
+    """Tell whether the members that a migrated row has from its source are in their order."""
+    if isinstance(source, list) and isinstance(found, list):
+        return all(map(keeps_order, source, found))
+    if not isinstance(source, dict) or not isinstance(found, dict):
+        return True
+    common = [name for name in source if name in found and name != "evaluation_result_id"]
+    return common == [name for name in found if name in common] and all(
+        keeps_order(source[name], found[name]) for name in common
+    )
 
 
 def leaves_as_written(value: Any) -> list[str]:
