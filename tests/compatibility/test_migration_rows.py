@@ -23,6 +23,7 @@ from evalstream.model.changes import Change, ChangeClass
 from evalstream.parsing.schema_files import builtin_validator
 
 ALL = frozenset(DECISIONS)
+ADDED = "evaluation_result_id"
 EVALUATION = "tiny-arithmetic/acme/acorn-7b/1760000000"
 
 
@@ -65,7 +66,7 @@ def keeps_order(source: Any, found: Any) -> bool:
         return all(map(keeps_order, source, found))
     if not isinstance(source, dict) or not isinstance(found, dict):
         return True
-    common = [name for name in source if name in found and name != "evaluation_result_id"]
+    common = [name for name in source if name in found and name not in {ADDED, "messages"}]
     return common == [name for name in found if name in common] and all(
         keeps_order(source[name], found[name]) for name in common
     )
