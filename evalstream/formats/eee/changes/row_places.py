@@ -60,9 +60,7 @@ def migration_place(
 
 
 _MISPLACED: Final[tuple[tuple[Watch, ...], ...]] = (
-    tuple(
-        Watch("schema_version", Test.DIFFERS, form) for form in sorted(versions.KNOWN_VERSIONS)
-    ),
+    tuple(Watch("schema_version", Test.DIFFERS, form) for form in sorted(versions.KNOWN_VERSIONS)),
     (Watch(OLD_TRANSCRIPT, Test.PRESENT), Watch(NEW_TRANSCRIPT, Test.PRESENT)),
     *(
         (Watch("interaction_type", Test.EQUALS, SINGLE_TURN), Watch(name, Test.NOT_NULL))
