@@ -6,11 +6,11 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, NamedTuple
 
 from evalstream.engine.open_rows import OpenRows, Source
 from evalstream.executors import serial
-from evalstream.executors.base import Backend, Result, run_in_order
+from evalstream.executors.base import Backend, Result, Work, run_in_order
 from evalstream.io.file import FileSource, read_lines
 from evalstream.io.readers import READ_BYTES
 from evalstream.io.shared_slots import SharedSlots
@@ -32,19 +32,28 @@ WORTH_A_POOL_BYTES: Final = 24 * MEBIBYTE
 """Below this size a second process costs more time than it saves."""
 
 
-def run_blocks(
-    opened: OpenRows,
-    options: Options,
-    algorithms: Sequence[str],
-    function: Callable[[Block], Result],
-    *,
-    is_ordered: bool = False,
-) -> tuple[Iterator[Result], deque[Block]]:
-    """Return the results of the blocks of an input in order, and the blocks in progress.
+class BlockPlan(NamedTuple):
+    """How an input is cut and who works on it: the blocks, and those that were taken from them.
 
-    All bytes are digested in the same pass. `is_ordered` says that this process must run the
-    function over all blocks, in order. The caller takes each block from those in progress when its
-    result comes, and calls `done_with` for it.
+    None among the blocks stands for a pause. Workers read blocks without bytes themselves, and of
+    those `length` is the length. The caller takes each block from `under_way` when its result
+    comes, and calls `done_with` for it.
+    """
+
+    backend: Backend
+    length: int
+    blocks: Iterator[Block | None]
+    under_way: deque[Block]
+    is_stream: bool
+
+
+def plan_blocks(
+    opened: OpenRows, options: Options, algorithms: Sequence[str], *, is_ordered: bool = False
+) -> BlockPlan:
+    """Plan the pass over the blocks of an input; all its bytes are digested in the same pass.
+
+    `is_ordered` says that this process must work on all blocks, in order. Raises MissingExtra and
+    ExecutorLost.
     """
     source = opened.source
     backend, length = backend_for(opened, options, is_ordered=is_ordered)
@@ -57,10 +66,16 @@ def run_blocks(
             _share(source, backend, length)
         blocks = opened.blocks(length, longest)
     under_way: deque[Block] = deque()
-    noted = _noted(blocks, under_way)
-    # All rows read of a stream were already passed on, and are used before it ends.
     is_stream = isinstance(source, StreamSource)
-    return run_in_order(backend, function, noted, tasks_raise_stopped=is_stream), under_way
+    return BlockPlan(backend, length, _noted(blocks, under_way), under_way, is_stream)
+
+
+def run_blocks(
+    plan: BlockPlan, function: Callable[[Work], Result], tasks: Iterable[Work | None]
+) -> Iterator[Result]:
+    """Run a function over the tasks of a plan, and yield the results in their order."""
+    # All rows read of a stream were already passed on, and are used before it ends.
+    return run_in_order(plan.backend, function, tasks, tasks_raise_stopped=plan.is_stream)
 
 
 def done_with(source: Source, block: Block, read: bytes) -> None:

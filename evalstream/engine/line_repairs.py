@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -49,14 +50,15 @@ class LeftRow(NamedTuple):
 class CleanLines(NamedTuple):
     """The rows of a block: whole lines that are not blank.
 
-    `lines` counts all lines of the block, and `numbers` has the line of each row from 1, None if
-    row n is line n. `left` are the lines above the length limit, which are not among the rows.
-    What is not repaired is to be put back: `mark` before the first row, each text of `kept` before
-    the row of its index; `lacks_newline` says that the last row has no newline.
+    `lines` counts all lines of the block, None if there are as many as rows. `numbers` has the line
+    of each row from 1, None if row n is line n. `left` are the lines above the length limit, which
+    are not among the rows. What is not repaired is to be put back: `mark` before the first row,
+    each text of `kept` before the row of its index; `lacks_newline` says that the last row has no
+    newline.
     """
 
     rows: bytes
-    lines: int
+    lines: int | None
     numbers: Sequence[int] | None
     tally: ChangeTally
     left: Sequence[LeftRow] = ()
@@ -64,18 +66,17 @@ class CleanLines(NamedTuple):
     kept: Sequence[tuple[int, bytes]] = ()
     lacks_newline: bool = False
 
-    def restored(self, rewritten: bytes, *, left: bool = False) -> bytes:
+    def restored(self, rewritten: bytes, left: Sequence[int] = ()) -> bytes:
         """Return rewritten rows, one line for each row, with all that is not to be repaired.
 
-        With `left`, lines of some rows are missing, so that texts between rows have no place.
+        `left` has the numbers of rows, from 1, whose lines are missing.
         """
-        if self.kept and not left:
-            lines = rewritten.split(b"\n")[:-1]
-            pieces = [line + b"\n" for line in lines]
+        if self.kept:
+            pieces = [row + b"\n" for row in rewritten.split(b"\n")[:-1]]
             for index, text in reversed(self.kept):
-                pieces.insert(index, text)
+                pieces.insert(index - bisect_right(left, index), text)
             rewritten = b"".join(pieces)
-        if self.lacks_newline:
+        if self.lacks_newline and not (left and left[-1] == self.rows.count(b"\n")):
             rewritten = rewritten.removesuffix(b"\n")
         return self.mark + rewritten if self.mark else rewritten
 
@@ -91,7 +92,7 @@ def clean_lines(lines: Lines, longest: int, repairs: LineRepairs) -> CleanLines:
         left = LeftRow(1, TOO_LONG.format(longest=longest))
         return CleanLines(b"", 1, None, ChangeTally(), (left,))
     if len(text) <= longest and _is_clean(text):
-        return CleanLines(text, text.count(b"\n"), None, ChangeTally())
+        return CleanLines(text, None, None, ChangeTally())
     return _Cleaner(longest, repairs).cleaned(text, final=lines.final)
 
 

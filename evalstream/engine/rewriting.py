@@ -2,59 +2,43 @@
 
 from __future__ import annotations
 
-from array import array
+from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Final, NamedTuple, Protocol
+from typing import Final
 
 from evalstream.engine import layout
-from evalstream.engine.block_tasks import done_with, lines_of, run_blocks
-from evalstream.engine.line_repairs import LeftRow, LineRepairs, clean_lines
+from evalstream.engine.block_rewriting import (
+    MOST_LEFT,
+    BlockOutcome,
+    BlockRewriter,
+    RewriteJob,
+    rewrite_block,
+)
+from evalstream.engine.block_tasks import BlockPlan, done_with, plan_blocks, run_blocks
+from evalstream.engine.line_repairs import LeftRow, LineRepairs
 from evalstream.engine.open_rows import OpenRows, open_rows
 from evalstream.engine.row_pass import reason_of
-from evalstream.io.block_digests import digest_of_lines
 from evalstream.io.compressors import Target
 from evalstream.io.digested_target import DigestedTarget
 from evalstream.io.names import printable
 from evalstream.io.output import Output
 from evalstream.io.progress import Progress
-from evalstream.model.block import Block
+from evalstream.io.shared_slots import SharedSlots
+from evalstream.model.block import MEBIBYTE, BlockTask
 from evalstream.model.changes import ARRAY_TO_LINES, Change, ChangeTally
 from evalstream.model.data_class import DataClass, field
 from evalstream.model.errors import BrokenCompression, CannotCheck, CannotWrite
 from evalstream.model.options import Options
+from evalstream.model.shared_bytes import SharedBytes
 from evalstream.model.text import counted
 
 KEEP: Final = "keep"
 """The codec of a target that is compressed as its source is."""
 
-MOST_LEFT: Final = 20
-"""Number of rows that were not rewritten whose lines and reasons are kept."""
-
-
-class RewrittenBlock(NamedTuple):
-    """Rewritten rows, the changes in them, and the rows that were left.
-
-    `data` holds one line for each row that was not left, in order, and `rows` counts them. Lines of
-    `tally` and of `left` count from 1 within the rows that were given.
-    """
-
-    data: bytes
-    rows: int
-    tally: ChangeTally
-    left: Sequence[LeftRow] = ()
-
-
-class BlockRewriter(Protocol):
-    """Rewrites blocks of rows: a pure function of the bytes, which can be pickled."""
-
-    def rewrite(self, data: bytes) -> RewrittenBlock:
-        """Rewrite whole lines, which end in a newline and are not blank.
-
-        White space may surround a row. A line that cannot be rewritten is left, with the reason; a
-        line need not be JSON. Raises nothing.
-        """
+ROOM_BYTES: Final = MEBIBYTE
+"""How much longer than its block a rewritten block may be, and still be passed in shared memory."""
 
 
 class RewrittenRows(DataClass):
@@ -123,7 +107,7 @@ def rewrite_rows(
         chosen = opened.packed if codec == KEEP else codec
         with _opened(target, rewritten) as stream:
             written = DigestedTarget(stream, chosen, target_algorithms)
-            job = _Job(rewriter, repairs, options.max_line_bytes)
+            job = RewriteJob(rewriter, repairs, options.max_line_bytes)
             try:
                 _Pass(opened, written, rewritten, progress or Progress(shown=False)).run(
                     job, options, algorithms
@@ -145,7 +129,7 @@ class _Pass:
         self._progress = progress
         self._lines = 0
 
-    def run(self, job: _Job, options: Options, algorithms: Sequence[str]) -> None:
+    def run(self, job: RewriteJob, options: Options, algorithms: Sequence[str]) -> None:
         """Rewrite all rows. Raises Stopped, and CannotWrite."""
         opened, rewritten = self._opened, self._rewritten
         reason = _unsuited(opened, job.repairs)
@@ -164,20 +148,20 @@ class _Pass:
         finally:
             self._progress.end()
 
-    def _rewrite(self, job: _Job, options: Options, algorithms: Sequence[str]) -> None:
-        opened = self._opened
-        function = partial(rewrite_block, job)
-        results, under_way = run_blocks(opened, options, algorithms, function)
-        for outcome in results:
-            block = under_way.popleft()
-            self._take(outcome, is_array=block.places is not None)
-            if not isinstance(block.data, bytes):
-                # A result of a worker shows that the workers are forked.
-                self._target.use_thread()
-            self._target.write(outcome.data)
-            done_with(opened.source, block, outcome.read)
-            rewritten = self._rewritten
-            self._progress.advance(block.length, rewritten.rows, rewritten.left_count)
+    def _rewrite(self, job: RewriteJob, options: Options, algorithms: Sequence[str]) -> None:
+        opened, rewritten = self._opened, self._rewritten
+        plan = plan_blocks(opened, options, algorithms)
+        with _Rooms(plan) as rooms:
+            for outcome in run_blocks(plan, partial(rewrite_block, job), rooms.tasks()):
+                block = plan.under_way.popleft()
+                self._take(outcome, is_array=block.places is not None)
+                if plan.backend.name != "serial":
+                    # The first result shows that the workers are forked.
+                    self._target.use_thread()
+                self._target.write(outcome.content)
+                rooms.give_back()
+                done_with(opened.source, block, outcome.read)
+                self._progress.advance(block.length, rewritten.rows, rewritten.left_count)
         error = opened.array_error
         if error is not None:
             reason = f"{error.message} (byte {error.offset:,} of the file); the rest was not read"
@@ -212,45 +196,41 @@ class _Pass:
             rewritten.incomplete_reason = str(error)
 
 
-class _Job(NamedTuple):
-    """What workers need to rewrite a block."""
+class _Rooms:
+    """Shared memory for the results of the workers of a plan, one room for each task under way."""
 
-    rewriter: BlockRewriter
-    repairs: LineRepairs
-    longest: int
+    def __init__(self, plan: BlockPlan) -> None:
+        self._plan = plan
+        self._rooms: deque[SharedBytes | None] = deque()
+        self._slots: SharedSlots | None = None
+        if plan.backend.name == "pool":
+            with suppress(OSError):
+                self._slots = SharedSlots(plan.backend.window + 1, plan.length + ROOM_BYTES)
 
+    def tasks(self) -> Iterator[BlockTask | None]:
+        """Yield the tasks of the plan."""
+        for block in self._plan.blocks:
+            yield None if block is None else BlockTask(block, self._take())
 
-class BlockOutcome(NamedTuple):
-    """A rewritten block: its bytes, its lines, and what a worker digested of those it read.
+    def give_back(self) -> None:
+        """Take back the room of the oldest task, whose result was used."""
+        room = self._rooms.popleft()
+        if self._slots is not None and room is not None:
+            self._slots.give_back(room.start)
 
-    `left` holds the first rows that were left, and `left_count` counts all. Lines are those of the
-    block, and those of the file for the elements of an array.
-    """
+    def __enter__(self) -> _Rooms:
+        return self
 
-    data: bytes
-    lines: int
-    rows: int
-    tally: ChangeTally
-    left: Sequence[LeftRow]
-    left_count: int
-    read: bytes
+    def __exit__(self, *_: object) -> None:
+        """Stop sharing the memory."""
+        if self._slots is not None:
+            self._slots.close()
 
-
-def rewrite_block(job: _Job, block: Block) -> BlockOutcome:
-    """Rewrite one block in this process; the task that executors run. Raises OSError."""
-    lines = lines_of(block, job.longest)
-    read = digest_of_lines(lines) if block.data is None else b""
-    clean = clean_lines(lines, job.longest, job.repairs)
-    rewritten = RewrittenBlock(b"", 0, ChangeTally())
-    if clean.rows:
-        rewritten = job.rewriter.rewrite(clean.rows)
-    numbers = clean.numbers if block.places is None else _lines_of_elements(block.places)
-    tally, left = clean.tally, [*clean.left]
-    tally.merge(_renumbered(rewritten.tally, numbers))
-    left += [row if numbers is None else _at(row, numbers) for row in rewritten.left]
-    left.sort()
-    data = clean.restored(rewritten.data, left=bool(rewritten.left))
-    return BlockOutcome(data, clean.lines, rewritten.rows, tally, left[:MOST_LEFT], len(left), read)
+    def _take(self) -> SharedBytes | None:
+        slot = None if self._slots is None else self._slots.take()
+        room = None if slot is None or self._slots is None else slot.shared(self._slots.size)
+        self._rooms.append(room)
+        return room
 
 
 def _unsuited(opened: OpenRows, repairs: LineRepairs) -> str | None:
@@ -265,26 +245,6 @@ def _unsuited(opened: OpenRows, repairs: LineRepairs) -> str | None:
     if kind == layout.JSON_ARRAY and not repairs.array_to_lines:
         return "the rows are in a JSON array, not on lines"
     return None
-
-
-def _lines_of_elements(places: bytes) -> Sequence[int]:
-    """Return the lines of an array's elements from the places of a block."""
-    return array("Q", places)[::2]
-
-
-def _renumbered(tally: ChangeTally, numbers: Sequence[int] | None) -> ChangeTally:
-    """Return a tally of rows with the lines on which the rows are."""
-    if numbers is None:
-        return tally
-    placed = ChangeTally()
-    for change, seen in tally.seen.items():
-        lines = [numbers[line - 1] for line in seen.lines]
-        placed.add(change, seen.example, lines=lines, times=seen.times)
-    return placed
-
-
-def _at(row: LeftRow, numbers: Sequence[int]) -> LeftRow:
-    return row._replace(line=numbers[row.line - 1])
 
 
 class _NotWhole(Exception):

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from evalstream.engine import layout
-from evalstream.engine.block_tasks import done_with, lines_of, run_blocks
+from evalstream.engine.block_tasks import done_with, lines_of, plan_blocks, run_blocks
 from evalstream.engine.collector import Collector
 from evalstream.engine.context import CheckContext
 from evalstream.engine.open_rows import OpenRows, Source, open_rows
@@ -127,15 +127,9 @@ class RowPass(DataClass):
         try:
             context = collector.context
             context.checker().expect(opened.source.size)
-            results, under_way = run_blocks(
-                opened,
-                self.options,
-                self.algorithms,
-                partial(check_block, context),
-                is_ordered=context.is_ordered,
-            )
-            for result in results:
-                block = under_way.popleft()
+            plan = plan_blocks(opened, self.options, self.algorithms, is_ordered=context.is_ordered)
+            for result in run_blocks(plan, partial(check_block, context), plan.blocks):
+                block = plan.under_way.popleft()
                 findings = collector.add(result, block.places)
                 if isinstance(opened.source, StreamSource):
                     self.outlets.take(block, result, findings, opened.rest(block.offset))

@@ -16,7 +16,7 @@ from functools import lru_cache, partial
 from typing import Any, Final, TypeVar
 
 from evalstream.executors.base import Backend
-from evalstream.model.block import Block
+from evalstream.model.block import Block, BlockTask
 from evalstream.model.exit_codes import ExitCode
 
 Result = TypeVar("Result")
@@ -52,7 +52,9 @@ class _Pool(ProcessPoolExecutor):
     def submit(self, fn: Callable[..., Result], /, *args: Any, **keywords: Any) -> Future[Result]:
         """Run a function over its arguments in a worker."""
         if not self._is_forked:
-            args = tuple(arg.unshared() if isinstance(arg, Block) else arg for arg in args)
+            args = tuple(
+                arg.unshared() if isinstance(arg, Block | BlockTask) else arg for arg in args
+            )
         if fn is not self._function:
             self._function, self._pickled = fn, pickle.dumps(fn)
         return super().submit(_call, self._pickled, *args, **keywords)

@@ -41,8 +41,8 @@ class Compressor(Protocol):
 class Target(Protocol):
     """Whatever takes bytes, such as `evalstream.io.output.Output`."""
 
-    def write(self, data: bytes, /) -> object:
-        """Add bytes."""
+    def write(self, data: Bytes, /) -> object:
+        """Add bytes; those of a view may change after the call."""
 
 
 class CompressingWriter:
@@ -54,7 +54,7 @@ class CompressingWriter:
         self._compressor = COMPRESSORS[kind]()
         self._waiting = bytearray()
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: Bytes) -> None:
         """Compress bytes, and write what is ready."""
         self._waiting += data
         done = len(self._waiting) // STEP_BYTES * STEP_BYTES

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from evalstream.io.background_digest import BackgroundDigest
 from evalstream.io.compressors import CompressingWriter, Target
 from evalstream.io.digest import RunningDigest
+from evalstream.model.block import Bytes
 from evalstream.model.errors import CannotWrite
 
 
@@ -23,8 +24,8 @@ class DigestedTarget:
         self._compressing = None if codec is None else CompressingWriter(stored, codec)
         self._first: Target = stored if self._compressing is None else self._compressing
 
-    def write(self, data: bytes) -> None:
-        """Write bytes. Raises CannotWrite."""
+    def write(self, data: Bytes) -> None:
+        """Write bytes, which may change afterwards. Raises CannotWrite."""
         if data:
             self._first.write(data)
 
@@ -49,11 +50,14 @@ class _StoredBytes:
     def __init__(self, target: Target | None, digest: BackgroundDigest) -> None:
         self._target, self._digest = target, digest
 
-    def write(self, data: bytes) -> None:
-        self._digest.add(data)
-        if self._target is None:
-            return
+    def write(self, data: Bytes) -> None:
+        number = self._digest.add(data)
         try:
-            self._target.write(data)
+            if self._target is not None:
+                self._target.write(data)
         except OSError as error:
             raise CannotWrite(f"the rows cannot be written: {error.strerror or error}") from error
+        finally:
+            # The bytes may be in memory that the next block takes.
+            if isinstance(data, memoryview):
+                self._digest.wait(number)

@@ -57,6 +57,26 @@ class Block(NamedTuple):
         return f"the rows in bytes {self.offset:,} to {self.offset + self.length:,}"
 
 
+class BlockTask(NamedTuple):
+    """A block, and memory shared with forked workers for the bytes that its task returns."""
+
+    block: Block
+    room: SharedBytes | None = None
+
+    @property
+    def path(self) -> str:
+        """The name of the file that the task reads."""
+        return self.block.path
+
+    def described(self) -> str:
+        """Describe the position of the block."""
+        return self.block.described()
+
+    def unshared(self) -> Self:
+        """Return the task for processes that do not share memory with this one."""
+        return self._replace(block=self.block.unshared(), room=None)
+
+
 class ByteStream(Protocol):
     """Bytes that arrive once and in order: a pipe, a file, an object in a store.
 

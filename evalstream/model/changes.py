@@ -52,6 +52,13 @@ class Example(NamedTuple):
     after: str | None
 
 
+class Need(NamedTuple):
+    """What a source does not say: the missing value, and the options that supply it."""
+
+    what: str
+    options: str
+
+
 class Applied(NamedTuple):
     """A change that was made, with its example."""
 

@@ -33,6 +33,14 @@ class SharedBytes:
         """The bytes, not copied."""
         return memoryview(_MEMORIES[self._key])[self.start : self.stop]
 
+    def filled(self, data: bytes) -> SharedBytes | None:
+        """Write bytes to the beginning, and return the range of them; None if they do not fit."""
+        if len(data) > len(self):
+            return None
+        shared = SharedBytes(self._key, self.start, self.start + len(data))
+        shared.view[:] = data
+        return shared
+
     def __reduce__(self) -> tuple[Any, ...]:
         return SharedBytes, (self._key, self.start, self.stop)
 

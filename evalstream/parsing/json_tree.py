@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
+from math import isinf
 from typing import Final, NamedTuple
 
 from evalstream.parsing.json import fast
@@ -74,7 +75,7 @@ def parse_tree(text: str) -> Node:
     """Parse a JSON text and return its outermost value. Raises ValueError.
 
     It refuses what the fast parser refuses: repeated names, NaN and infinities, unpaired
-    surrogates, and more than 200 levels.
+    surrogates, and more than 200 levels; and numbers such as 1e999, which overflow to an infinity.
     """
     fast(text.encode())
     return _Parser(text).value()
@@ -118,6 +119,8 @@ class _Parser:
             self._read_members(node)
         elif node.type is JsonType.LIST:
             self._read_items(node)
+        elif node.type is JsonType.NUMBER and _is_infinite(sign):
+            raise ValueError("a number that is not finite")
         return node
 
     def _read_members(self, node: Node) -> None:
@@ -136,6 +139,11 @@ class _Parser:
                 node.items.append(self._value(sign, start, end))
             sign, start, end = next(self._tokens)
         node.end = end
+
+
+def _is_infinite(number: str) -> bool:
+    """Tell whether a number such as 1e999 is beyond all floats; integers never are."""
+    return not number.lstrip("-").isdigit() and isinf(float(number))
 
 
 _TYPES: Final = {

@@ -227,9 +227,10 @@ def _each(change: Change) -> Change:
 
 
 def _texts(value: Any) -> Any:
+    """Make texts of the members of a map; null says as much as no member."""
     if not isinstance(value, dict):
         return value
-    return {name: text_of(member) for name, member in value.items()}
+    return {name: text_of(member) for name, member in value.items() if member is not None}
 
 
 def _number_text(value: Any) -> Any:

@@ -27,7 +27,8 @@ def same_source(source: Any, found: Any) -> bool:
     """Tell whether a reversed row is the source.
 
     Null is as good as no member, and so is an empty object; a text that reads like JSON in another
-    type is as good as that value; digests compare without prefix and case.
+    type is as good as that value, and a list of one as good as its item; digests compare without
+    prefix and case.
     """
     if isinstance(source, dict) and isinstance(found, dict):
         names = source.keys() | found.keys()
@@ -36,7 +37,7 @@ def same_source(source: Any, found: Any) -> bool:
         return len(source) == len(found) and all(map(same_source, source, found))
     if source == found and type(source) is type(found):
         return True
-    if {_empty(source), _empty(found)} == {True}:
+    if {_empty(source), _empty(found)} == {True} or source == [found]:
         return True
     if isinstance(source, str) and isinstance(found, str):
         return source.lower().endswith(found) and len(found) in {32, 64}
@@ -58,12 +59,10 @@ def _without(changes: list[Change], *names: str) -> Iterator[Change]:
 def _owners(value: Any, steps: list[str]) -> Iterator[tuple[Any, Any]]:
     """Iterate over the containers and keys at the end of a path with wildcards."""
     keys: list[Any] = [steps[0]]
-    if isinstance(value, list):
-        keys = list(range(len(value)))
+    if steps[0] == "*" and isinstance(value, (list, dict)):
+        keys = list(value) if isinstance(value, dict) else list(range(len(value)))
     elif not isinstance(value, dict):
         return
-    elif steps[0] == "*":
-        keys = list(value)
     for key in keys:
         if len(steps) == 1:
             yield value, key
@@ -96,7 +95,7 @@ def _undo_name(row: Row, steps: list[str], _version: Any) -> None:
         return
     old, new = TURNS
     for owner, key in _owners(row, steps):
-        if owner[key].startswith(new):
+        if key in owner and isinstance(owner[key], str) and owner[key].startswith(new):
             owner[key] = old + owner[key].removeprefix(new)
 
 
@@ -106,13 +105,17 @@ def _undo_kept(row: Row, _steps: list[str], _version: Any) -> None:
         row[name.removeprefix(MIGRATED)] = parsed_text(metadata.pop(name))
 
 
+def _only_item(value: Any) -> Any:
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
 _UNDO: dict[str, Callable[[Any, list[str], Any], None]] = {
     "version": _undo_version,
     "kept": _undo_kept,
     "renamed": _undo_name,
     "null-dropped": _undo_null,
     "to-text": _each(parsed_text),
-    "to-list": _each(lambda value: value[0] if isinstance(value, list) else value),
+    "to-list": _each(_only_item),
     "to-number": _each(lambda value: value.spelling == "1" if isinstance(value, Number) else value),
     "digest": _each(lambda value: value),
 }

@@ -1,6 +1,7 @@
 """JSON whose numbers keep their spelling: parsing, writing, leaf values, and equality of data."""
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -20,11 +21,7 @@ class Number:
 def parse(text: str | bytes) -> Any:
     """Parse strict JSON. Raises ValueError, also for a repeated key and for NaN."""
     return json.loads(
-        text,
-        parse_int=Number,
-        parse_float=Number,
-        parse_constant=_refuse,
-        object_pairs_hook=_object,
+        text, parse_int=Number, parse_float=_real, parse_constant=_refuse, object_pairs_hook=_object
     )
 
 
@@ -107,6 +104,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         raise ValueError("a key is repeated")
     return found
+
+
+def _real(spelling: str) -> Number:
+    if math.isinf(float(spelling)):
+        raise ValueError(f"{spelling} is not finite")
+    return Number(spelling)
 
 
 def _refuse(name: str) -> Any:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple
 
-from evalstream.model.changes import ChangeTally
+from evalstream.model.changes import ChangeTally, Need
 from evalstream.model.data_class import DataClass, field
 from evalstream.model.exit_codes import ExitCode
 from evalstream.model.report import RunSummary
@@ -24,13 +23,6 @@ class Status(str, Enum):
     PRESENT = "present"
     REFUSED = "refused"
     UNREAD = "unread"
-
-
-class Need(NamedTuple):
-    """What the source does not say: the missing value, and the options that supply it."""
-
-    what: str
-    options: str
 
 
 class Outcome(DataClass):

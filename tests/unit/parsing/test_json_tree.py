@@ -142,6 +142,8 @@ def test_a_name_written_with_escapes_is_the_name_it_stands_for() -> None:
         '{"a":{"b":1,"b":1}}',
         "[NaN]",
         "[Infinity]",
+        "[1e999]",
+        "[-1E+400]",
         '["\\ud800"]',
         "[" * 300 + "]" * 300,
         "[1,]",
@@ -154,3 +156,12 @@ def test_a_name_written_with_escapes_is_the_name_it_stands_for() -> None:
 def test_what_the_fast_parser_refuses_has_no_tree(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         parse_tree(text)
+
+
+def test_long_integers_and_small_numbers_have_a_tree() -> None:
+    text = f"[{'9' * 400}, 1e-999, 1e308]"
+    assert [text[item.start : item.end] for item in parse_tree(text).items] == [
+        "9" * 400,
+        "1e-999",
+        "1e308",
+    ]

@@ -36,3 +36,14 @@ DECISIONS: Final = tuple(
 
 MIGRATED: Final = "migrated."
 """The prefix of members that keep what a version has no place for."""
+
+SEAL: Final = _kind("seal", ChangeClass.MECHANICAL, "sealed anew")
+ALGORITHM: Final = _kind("algorithm", ChangeClass.MECHANICAL, "md5 seal to sha256")
+FILE_PATH: Final = _kind("file-path", ChangeClass.MECHANICAL, "path of the rows in the datastore")
+PROVENANCE: Final = _kind("provenance", ChangeClass.MECHANICAL, "migrated_from added")
+MOVED: Final = _kind("moved", ChangeClass.MECHANICAL, "member moved to where the version has it")
+
+DEVELOPER: Final = _kind("developer", ChangeClass.FILLED, "model_info.developer")
+LIBRARY: Final = _kind("eval-library", ChangeClass.FILLED, "eval_library")
+DEPLOYMENT: Final = _kind("deployment", ChangeClass.FILLED, "deployment_type, model_availability")
+DATASET: Final = _kind("dataset", ChangeClass.FILLED, "name or type of the source of the data")

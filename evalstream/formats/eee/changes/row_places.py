@@ -60,9 +60,7 @@ def migration_place(
 
 
 _MISPLACED: Final[tuple[tuple[Watch, ...], ...]] = (
-    tuple(
-        Watch("schema_version", Test.DIFFERS, form) for form in sorted(versions.KNOWN_VERSIONS)
-    ),
+    tuple(Watch("schema_version", Test.DIFFERS, form) for form in sorted(versions.KNOWN_VERSIONS)),
     (Watch(OLD_TRANSCRIPT, Test.PRESENT), Watch(NEW_TRANSCRIPT, Test.PRESENT)),
     *(
         (Watch("interaction_type", Test.EQUALS, SINGLE_TURN), Watch(name, Test.NOT_NULL))
@@ -84,9 +82,7 @@ def repair_place(
     With `evaluation_id` each row gets that id, and with `annotated` the plain number of the
     version. Rows that declare their version otherwise are left to the exact path.
     """
-    place = _only(
-        SchemaPlaces(builtin_schema(versions.instance_schema_name(version))).root(), codes
-    )
+    place = only(SchemaPlaces(builtin_schema(versions.instance_schema_name(version))).root(), codes)
     members = dict(place.members)
     number = version.partition("+")[0]
     if annotated and "ES215" in codes:
@@ -99,7 +95,7 @@ def repair_place(
     return RowPlace(replace(place, members=members, closed=False), exact)
 
 
-def _only(place: Place, codes: Collection[str], *, in_map: bool = False) -> Place:
+def only(place: Place, codes: Collection[str], *, in_map: bool = False) -> Place:
     """Leave out the actions that mend other rules."""
     actions = {
         kind: action
@@ -109,9 +105,9 @@ def _only(place: Place, codes: Collection[str], *, in_map: bool = False) -> Plac
     return replace(
         place,
         actions=actions,
-        members={name: _only(inner, codes) for name, inner in place.members.items()},
-        others=place.others and _only(place.others, codes, in_map=True),
-        items=place.items and _only(place.items, codes),
+        members={name: only(inner, codes) for name, inner in place.members.items()},
+        others=place.others and only(place.others, codes, in_map=True),
+        items=place.items and only(place.items, codes),
     )
 
 

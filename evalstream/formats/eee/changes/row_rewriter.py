@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from evalstream.engine.block_rewriting import RewrittenBlock
 from evalstream.engine.line_repairs import LeftRow
-from evalstream.engine.rewriting import RewrittenBlock
 from evalstream.formats.eee.changes.row_repairs import RowRepairer, RowRepairs
 from evalstream.formats.eee.changes.rows import RowMigration, RowMigrator, RowRefused
 from evalstream.model.changes import (

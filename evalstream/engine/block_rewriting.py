@@ -1,0 +1,122 @@
+"""Rewrite one block of rows: the task that workers run, and what rewriters are."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Protocol
+
+from evalstream.engine.block_tasks import lines_of
+from evalstream.engine.line_repairs import LeftRow, LineRepairs, clean_lines
+from evalstream.io.block_digests import digest_of_lines
+from evalstream.io.line_buffer import WORTH_SHARING_BYTES
+from evalstream.model.block import BlockTask, Bytes
+from evalstream.model.changes import ChangeTally
+from evalstream.model.shared_bytes import SharedBytes
+
+MOST_LEFT: Final = 20
+"""Number of rows that were not rewritten whose lines and reasons are kept."""
+
+
+class RewrittenBlock(NamedTuple):
+    """Rewritten rows, the changes in them, and the rows that were left.
+
+    `data` holds one line for each row that was not left, in order, and `rows` counts them. Lines of
+    `tally` and of `left`, which is in order, count from 1 within the rows that were given.
+    """
+
+    data: bytes
+    rows: int
+    tally: ChangeTally
+    left: Sequence[LeftRow] = ()
+
+
+class BlockRewriter(Protocol):
+    """Rewrites blocks of rows: a pure function of the bytes, which can be pickled."""
+
+    def rewrite(self, data: bytes) -> RewrittenBlock:
+        """Rewrite whole lines, which end in a newline and are not blank.
+
+        White space may surround a row. A line that cannot be rewritten is left, with the reason; a
+        line need not be JSON. Raises nothing.
+        """
+
+
+class RewriteJob(NamedTuple):
+    """What workers need to rewrite any block."""
+
+    rewriter: BlockRewriter
+    repairs: LineRepairs
+    longest: int
+
+
+class BlockOutcome(NamedTuple):
+    """A rewritten block: its bytes, its lines, and what a worker digested of those it read.
+
+    `left` holds the first rows that were left, and `left_count` counts all. Lines are those of the
+    block, and those of the file for the elements of an array.
+    """
+
+    data: bytes | SharedBytes
+    lines: int
+    rows: int
+    tally: ChangeTally
+    left: Sequence[LeftRow]
+    left_count: int
+    read: bytes
+
+    @property
+    def content(self) -> Bytes:
+        """The bytes; a view of them if they are shared."""
+        return self.data.view if isinstance(self.data, SharedBytes) else self.data
+
+
+def rewrite_block(job: RewriteJob, task: BlockTask) -> BlockOutcome:
+    """Rewrite one block in this process. Raises OSError."""
+    block = task.block
+    lines = lines_of(block, job.longest)
+    read = digest_of_lines(lines) if block.data is None else b""
+    clean = clean_lines(lines, job.longest, job.repairs)
+    rewritten = RewrittenBlock(b"", 0, ChangeTally())
+    if clean.rows:
+        rewritten = job.rewriter.rewrite(clean.rows)
+    numbers = clean.numbers if block.places is None else _lines_of_elements(block.places)
+    tally = clean.tally
+    tally.merge(_renumbered(rewritten.tally, numbers))
+    left = sorted([*clean.left, *(_at(row, numbers) for row in rewritten.left)])
+    return BlockOutcome(
+        _in_room(clean.restored(rewritten.data, [row.line for row in rewritten.left]), task.room),
+        rewritten.rows + len(rewritten.left) if clean.lines is None else clean.lines,
+        rewritten.rows,
+        tally,
+        left[:MOST_LEFT],
+        len(left),
+        read,
+    )
+
+
+def _in_room(data: bytes, room: SharedBytes | None) -> bytes | SharedBytes:
+    """Write bytes to shared memory, if that is worth it and they fit."""
+    if room is None or len(data) < WORTH_SHARING_BYTES:
+        return data
+    return room.filled(data) or data
+
+
+def _lines_of_elements(places: bytes) -> Sequence[int]:
+    """Return the lines of an array's elements from the places of a block."""
+    return array("Q", places)[::2]
+
+
+def _renumbered(tally: ChangeTally, numbers: Sequence[int] | None) -> ChangeTally:
+    """Return a tally of rows with the lines on which the rows are."""
+    if numbers is None:
+        return tally
+    placed = ChangeTally()
+    for change, seen in tally.seen.items():
+        lines = [numbers[line - 1] for line in seen.lines]
+        placed.add(change, seen.example, lines=lines, times=seen.times)
+    return placed
+
+
+def _at(row: LeftRow, numbers: Sequence[int] | None) -> LeftRow:
+    return row if numbers is None else row._replace(line=numbers[row.line - 1])

@@ -1,0 +1,303 @@
+"""Migrate an aggregate: what a version demands, and where its other values go."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from evalstream._version import __version__
+from evalstream.formats.eee import versions
+from evalstream.formats.eee.changes.additions import Additions, AggregateRefused, value_at
+from evalstream.formats.eee.changes.aggregate_places import migration_place
+from evalstream.formats.eee.changes.kinds import (
+    ALGORITHM,
+    DEVELOPER,
+    FILE_PATH,
+    KEPT,
+    MIGRATED,
+    PROVENANCE,
+    SEAL,
+)
+from evalstream.formats.eee.changes.moves import move_old_members
+from evalstream.formats.eee.changes.naming import Place, place_for
+from evalstream.formats.eee.changes.required import Required
+from evalstream.formats.eee.changes.supplied import Supplied
+from evalstream.model.changes import BYTE_ORDER_MARK, Applied, Change, Example, Need
+from evalstream.parsing.json import UTF8_MARK, pointer
+from evalstream.parsing.json_edit import set_members
+from evalstream.parsing.json_tree import (
+    JsonType,
+    Member,
+    Node,
+    Splices,
+    compact,
+    decoded,
+    encoded,
+    parse_tree,
+    quoted,
+)
+from evalstream.parsing.reshape import reshape
+
+SEALED: Final = "detailed_evaluation_results"
+INLINE: Final = "detailed_evaluation_results_per_samples"
+DETAILS: Final = ("source_metadata", "additional_details")
+MIGRATED_FROM: Final = "migrated_from"
+
+
+class NewSeal(NamedTuple):
+    """The seal of the new rows: their path, their SHA-256, and how many they are."""
+
+    file_path: str
+    checksum: str
+    total_rows: int
+
+
+class Source(NamedTuple):
+    """Where a migrated aggregate came from: its name, and the SHA-256 of its files."""
+
+    name: str
+    sha256: str
+    rows_sha256: str | None = None
+
+
+class AggregateMigration:
+    """The migration of one aggregate to a version.
+
+    `needs` is what the aggregate lacks and what is not supplied. Raises AggregateRefused for a text
+    that is not an aggregate of a known version up to the target.
+    """
+
+    def __init__(self, text: bytes, target: str, supplied: Supplied) -> None:
+        self._target, self._supplied = target, supplied
+        self._has_mark = text.startswith(UTF8_MARK)
+        self._text, self._tree = _parsed(text.removeprefix(UTF8_MARK))
+        self.version = self._version()
+        self.needs = self._changed(None, None)[2]
+
+    @property
+    def evaluation_id(self) -> str | None:
+        """The id that rows must have."""
+        return self._string("evaluation_id")
+
+    @property
+    def model_id(self) -> str | None:
+        """The id of the model."""
+        return self._string("model_info", "id")
+
+    @property
+    def is_migrated(self) -> bool:
+        """Whether it is the result of a migration to this version."""
+        details = value_at(self._tree, DETAILS)
+        has_source = details is not None and details.member(MIGRATED_FROM) is not None
+        return has_source and self.version == self._target
+
+    @cached_property
+    def result_ids(self) -> Mapping[str, str]:
+        """The evaluation_result_id for each evaluation_name that exactly one result has."""
+        names: Counter[str] = Counter()
+        ids: dict[str, str] = {}
+        for result in self._results():
+            name, own = (self._text_of(result, key) for key in _JOINING)
+            names[name or ""] += 1
+            if name and own:
+                ids[name] = own
+        return {name: own for name, own in ids.items() if names[name] == 1}
+
+    @property
+    def inline_samples(self) -> Node | None:
+        """The samples that it lists itself, None if it lists none."""
+        samples = self._tree.value(INLINE)
+        is_list = samples is not None and samples.type is JsonType.LIST and bool(samples.items)
+        return samples if is_list else None
+
+    def place(self, collection: str) -> Place | str:
+        """Return where the run belongs in a collection, or why it belongs nowhere."""
+        model = self.model_id
+        if model is None:
+            return "model_info.id is not text"
+        supplied = self._supplied.developer_of(model)
+        return place_for(collection, model, supplied or self._string("model_info", "developer"))
+
+    def migrate(self, source: Source, seal: NewSeal | None) -> tuple[bytes, list[Applied]]:
+        """Return the text in the new version, and the changes in it.
+
+        Raises AggregateRefused where the version has no place for what it says.
+        """
+        text, applied, _ = self._changed(source, seal)
+        return text, applied
+
+    def _changed(
+        self, source: Source | None, seal: NewSeal | None
+    ) -> tuple[bytes, list[Applied], tuple[Need, ...]]:
+        splices = Splices(self._text, self._tree)
+        additions, applied = Additions(splices), list[Applied]()
+        place = migration_place(self._target)
+        needs = list(move_old_members(splices, additions, applied, place, self._supplied))
+        self._keep_unknown(splices, additions, applied, place.members)
+        applied += reshape(splices, place)
+        required = Required(splices, additions, self._supplied)
+        required.see_to_all()
+        applied += required.applied
+        self._set_developer(additions, applied)
+        if source is not None:
+            self._set_source(additions, applied, source)
+        additions.write()
+        text = splices.apply().encode()
+        if seal is not None:
+            text = self._sealed(text, applied, seal)
+        if self._has_mark:
+            applied.insert(0, Applied(Change(BYTE_ORDER_MARK), Example("", "\\ufeff", None)))
+        return text, applied, (*needs, *required.needs)
+
+    def _keep_unknown(
+        self,
+        splices: Splices,
+        additions: Additions,
+        applied: list[Applied],
+        known: Mapping[str, Any],
+    ) -> None:
+        """Move members that closed objects of the version do not know to additional details."""
+        for member in self._tree.members:
+            if member.name not in known and not splices.is_dropped(self._tree, member.name):
+                root = (member.name,)
+                applied.append(_kept(splices, additions, self._tree, member, root, DETAILS))
+        for index, result in enumerate(self._results()):
+            arguments = result.value("generation_config", "generation_args")
+            if arguments is None:
+                continue
+            inner = known["evaluation_results"].items.members["generation_config"]
+            names = inner.members["generation_args"].members
+            config = ("evaluation_results", index, "generation_config")
+            for member in arguments.members:
+                if member.name not in names:
+                    where = (*config, "generation_args", member.name)
+                    target = (*config, "additional_details")
+                    applied.append(_kept(splices, additions, arguments, member, where, target))
+
+    def _set_developer(self, additions: Additions, applied: list[Applied]) -> None:
+        """Write a supplied developer where the model's id names none."""
+        model = self.model_id or ""
+        supplied, own = self._supplied.developer_of(model), self._string("model_info", "developer")
+        if supplied is None or "/" in model or supplied == own:
+            return
+        text = encoded(supplied, ascii_only=self._text.isascii())
+        additions.set(("model_info",), "developer", text)
+        before = None if own is None else encoded(own, ascii_only=True)
+        where = "/model_info/developer"
+        applied.append(Applied(Change(DEVELOPER, where), Example(where, before, text)))
+
+    def _set_source(self, additions: Additions, applied: list[Applied], source: Source) -> None:
+        """Say in the aggregate where it came from; an earlier source stays within."""
+        is_md5 = self._string(SEALED, "hash_algorithm") == "md5"
+        origin: dict[str, Any] = {
+            "checksum": self._string(SEALED, "checksum") if is_md5 else None,
+            "file_path": self._string(SEALED, "file_path"),
+            "name": source.name,
+            "rows_sha256": source.rows_sha256,
+            "sha256": source.sha256,
+            "tool": f"evalstream {__version__}",
+            "uuid": _uuid_in(source.name),
+            "version": self.version,
+        }
+        earlier = self._string(*DETAILS, MIGRATED_FROM)
+        if earlier is not None:
+            origin[MIGRATED_FROM] = earlier
+        known = {key: value for key, value in origin.items() if value is not None}
+        text = json.dumps(json.dumps(known, sort_keys=True))
+        additions.set(DETAILS, MIGRATED_FROM, text)
+        where = pointer((*DETAILS, MIGRATED_FROM))
+        applied.append(Applied(Change(PROVENANCE, where), Example(where, None, text)))
+
+    def _sealed(self, text: bytes, applied: list[Applied], seal: NewSeal) -> bytes:
+        """Write the seal of the new rows."""
+        members = {
+            "format": "jsonl",
+            "file_path": seal.file_path,
+            "hash_algorithm": "sha256",
+            "checksum": seal.checksum,
+            "total_rows": seal.total_rows,
+        }
+        for kind, name in ((FILE_PATH, "file_path"), (SEAL, "checksum")):
+            where = f"/{SEALED}/{name}"
+            before, after = self._written(SEALED, name), json.dumps(members[name])
+            if before != after:
+                applied.append(Applied(Change(kind, where), Example(where, before, after)))
+        if self._string(SEALED, "hash_algorithm") == "md5":
+            where = f"/{SEALED}/hash_algorithm"
+            example = Example(where, '"md5"', '"sha256"')
+            applied.append(Applied(Change(ALGORITHM, where), example))
+        return set_members(text, SEALED, members)
+
+    def _version(self) -> str:
+        """Return the declared version. Raises AggregateRefused."""
+        declared = self._string("schema_version")
+        if declared is None:
+            raise AggregateRefused("schema_version is missing")
+        if declared not in versions.DECLARED:
+            known = ", ".join(versions.DECLARED)
+            raise AggregateRefused(f"version {declared} is not known; known are {known}")
+        if versions.DECLARED.index(declared) > versions.DECLARED.index(self._target):
+            raise AggregateRefused(f"version {declared} is newer than {self._target}")
+        return declared
+
+    def _results(self) -> Iterator[Node]:
+        results = self._tree.value("evaluation_results")
+        return iter(() if results is None else results.items)
+
+    def _text_of(self, node: Node, name: str) -> str | None:
+        value = node.value(name)
+        if value is None or value.type is not JsonType.TEXT:
+            return None
+        return decoded(self._text, value)
+
+    def _string(self, *path: str) -> str | None:
+        value = self._tree.value(*path)
+        if value is None or value.type is not JsonType.TEXT:
+            return None
+        return decoded(self._text, value)
+
+    def _written(self, *path: str) -> str | None:
+        value = self._tree.value(*path)
+        return None if value is None else self._text[value.start : value.end]
+
+
+_JOINING: Final = ("evaluation_name", "evaluation_result_id")
+
+
+def _parsed(text: bytes) -> tuple[str, Node]:
+    try:
+        characters = text.decode()
+        tree = parse_tree(characters)
+    except ValueError as error:
+        raise AggregateRefused(f"the aggregate cannot be read: {error}") from error
+    if tree.type is not JsonType.OBJECT:
+        raise AggregateRefused("the aggregate is not a JSON object")
+    return characters, tree
+
+
+def _kept(
+    splices: Splices,
+    additions: Additions,
+    holder: Node,
+    member: Member,
+    where: tuple[str | int, ...],
+    target: tuple[str | int, ...],
+) -> Applied:
+    """Move a member to an object of texts, under a name that says so."""
+    is_text = member.value.type is JsonType.TEXT
+    before = splices.of(member.value)
+    after = before if is_text else quoted(compact(splices.text, member.value))
+    additions.keep(target, MIGRATED + member.name, after)
+    splices.drop(holder, member.name)
+    pattern = pointer([*("*" if isinstance(key, int) else key for key in where[:-1]), "*"])
+    return Applied(Change(KEPT, pattern), Example(pointer(where), before, after))
+
+
+def _uuid_in(name: str) -> str | None:
+    """Return the UUID that is the stem of a file's name, None for another name."""
+    from evalstream.formats.eee.datastore import uuid_of
+
+    return uuid_of(name)

@@ -1,0 +1,123 @@
+"""Members of version 0.1.0 that later versions have elsewhere, or in another form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from evalstream.formats.eee.changes.additions import Additions
+from evalstream.formats.eee.changes.kinds import DATASET, MIGRATED, MOVED
+from evalstream.formats.eee.changes.required import UNKNOWN
+from evalstream.formats.eee.changes.supplied import Supplied
+from evalstream.model.changes import Applied, Change, Example, Need
+from evalstream.parsing.json import pointer
+from evalstream.parsing.json_tree import JsonType, Node, Splices, decoded, encoded, parse_tree
+from evalstream.parsing.reshape import Place, reshape
+
+SOURCE_DATA: Final = "source_data"
+ENGINE: Final = "inference_engine"
+DETAILS: Final = "additional_details"
+
+
+def move_old_members(
+    splices: Splices, additions: Additions, applied: list[Applied], place: Place, supplied: Supplied
+) -> Iterator[Need]:
+    """Move what an aggregate has in a place or form of version 0.1.0, and yield what is missing."""
+    _name_engine(splices, additions, applied)
+    _open_details(splices, additions, applied)
+    yield from _share_source_data(splices, applied, place, supplied)
+
+
+def _name_engine(splices: Splices, additions: Additions, applied: list[Applied]) -> None:
+    """Make an object of an inference engine that is a text, its name."""
+    model = splices.tree.value("model_info")
+    engine = splices.tree.value("model_info", ENGINE)
+    if model is None or engine is None or engine.type is not JsonType.TEXT:
+        return
+    before = splices.of(engine)
+    splices.drop(model, ENGINE)
+    additions.set(("model_info", ENGINE), "name", before)
+    where = f"/model_info/{ENGINE}"
+    applied.append(Applied(Change(MOVED, where), Example(where, before, f'{{"name": {before}}}')))
+
+
+def _open_details(splices: Splices, additions: Additions, applied: list[Applied]) -> None:
+    """Make objects of details of the generation that are a text."""
+    results = splices.tree.value("evaluation_results")
+    for index, result in enumerate([] if results is None else results.items):
+        config = result.value("generation_config")
+        details = result.value("generation_config", DETAILS)
+        if config is None or details is None or details.type is not JsonType.TEXT:
+            continue
+        before, name = splices.of(details), MIGRATED + DETAILS
+        splices.drop(config, DETAILS)
+        path = ("evaluation_results", index, "generation_config", DETAILS)
+        additions.set(path, name, before)
+        pattern = f"/evaluation_results/*/generation_config/{DETAILS}"
+        example = Example(pointer(path), before, f'{{"{name}": {before}}}')
+        applied.append(Applied(Change(MOVED, pattern), example))
+
+
+def _share_source_data(
+    splices: Splices, applied: list[Applied], place: Place, supplied: Supplied
+) -> Iterator[Need]:
+    """Give the source of the data of the whole run to each result without one."""
+    source, results = splices.tree.value(SOURCE_DATA), splices.tree.value("evaluation_results")
+    if source is None or results is None or source.type not in {JsonType.LIST, JsonType.OBJECT}:
+        return
+    if any(result.type is not JsonType.OBJECT for result in results.items):
+        return
+    lacking = [result for result in results.items if result.value(SOURCE_DATA) is None]
+    if not lacking:
+        return
+    items = place.members["evaluation_results"].items
+    inner = Place() if items is None else items.members[SOURCE_DATA]
+    before = splices.of(source)
+    splices.drop(splices.tree, SOURCE_DATA)
+    needs: dict[Need, None] = {}
+    for result in lacking:
+        text, need, filled = _source_of(splices, source, result, inner, supplied)
+        splices.add(result, SOURCE_DATA, text)
+        if need is not None:
+            needs[need] = None
+        if filled:
+            where = f"/evaluation_results/*/{SOURCE_DATA}"
+            applied.append(
+                Applied(Change(DATASET, where), Example(f"/{SOURCE_DATA}", None, filled))
+            )
+        change = Change(MOVED, f"/{SOURCE_DATA}")
+        applied.append(Applied(change, Example(f"/{SOURCE_DATA}", before, text)))
+    yield from needs
+
+
+def _source_of(
+    splices: Splices, source: Node, result: Node, place: Place, supplied: Supplied
+) -> tuple[str, Need | None, str]:
+    """Return the source of a result's data, what it lacks, and what was filled in."""
+    written = splices.of(source)
+    if source.type is JsonType.LIST:
+        name_node = result.value("evaluation_name")
+        is_text = name_node is not None and name_node.type is JsonType.TEXT
+        name = decoded(splices.text, name_node) if is_text and name_node is not None else ""
+        dataset = supplied.dataset_of(name)
+        need = None
+        if dataset is None and not supplied.fill:
+            need = Need("source_data.dataset_name is missing", _DATASET_OPTIONS)
+        filled = encoded(dataset or UNKNOWN, ascii_only=True)
+        text = f'{{"dataset_name": {filled}, "source_type": "url", "url": {written}}}'
+        return text, need, filled
+    inner = Splices(written, parse_tree(written))
+    reshape(inner, place)
+    need, filled = None, ""
+    if inner.tree.value("source_type") is None:
+        repository = inner.tree.value("hf_repo")
+        kind = "hf_dataset" if repository is not None and repository.type is JsonType.TEXT else ""
+        if not kind:
+            kind = filled = "other"
+            if not supplied.fill:
+                need = Need("source_data.source_type is missing", "--fill, which writes other")
+        inner.add(inner.tree, "source_type", f'"{kind}"')
+    return inner.apply(), need, filled and f'"{filled}"'
+
+
+_DATASET_OPTIONS: Final = "--map FILE with [dataset] or --fill"

@@ -1,0 +1,149 @@
+"""What users supply for a migration: values that the sources do not say, and decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from fnmatch import fnmatchcase
+from typing import Any, Final, NamedTuple
+
+from evalstream.formats.eee.changes.kinds import DECISIONS
+from evalstream.model.data_class import DataClass, field
+from evalstream.model.errors import UsageError
+from evalstream.model.suggestions import unknown
+
+DEPLOYMENT_TYPES: Final = ("self_deployed", "externally_managed", "unknown")
+AVAILABILITIES: Final = ("open_weights", "closed_weights", "unknown")
+"""The values that the format allows from version 0.2.3 on."""
+
+REHASHING: Final = ("keep", "json-list")
+
+TABLES: Final = ("collection", "developer", "deployment", "eval_library", "dataset")
+"""The tables of a file for `--map`; keys are patterns, and of several that match the longest wins.
+
+A collection goes by the path of the source, a developer, a deployment and an eval_library by
+model_info.id, a dataset by evaluation_name.
+"""
+
+
+class Deployment(NamedTuple):
+    """Where a model ran and whether its weights are open, as model_info.additional_details says."""
+
+    kind: str
+    availability: str
+
+
+class Library(NamedTuple):
+    """The harness that wrote a run."""
+
+    name: str
+    version: str
+
+
+class Supplied(DataClass, frozen=True):
+    """What users supply; `tables` are those of a file, and the other values come before them.
+
+    `fill` writes `unknown` for what is not supplied. `decisions` are names of DECISIONS.
+    """
+
+    collection: str | None = None
+    developers: Mapping[str, str] = field(default_factory=dict)
+    deployment: Deployment | None = None
+    library: Library | None = None
+    fill: bool = False
+    decisions: Collection[str] = frozenset()
+    rehash: bool = False
+    tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def collection_of(self, path: str) -> str | None:
+        """Return the collection that is supplied for a source."""
+        return self.collection or self._of("collection", path)
+
+    def developer_of(self, model: str) -> str | None:
+        """Return the developer that is supplied for a model, by its id."""
+        return self.developers.get(model) or self._of("developer", model)
+
+    def deployment_of(self, model: str, *, is_judge: bool = False) -> Deployment | None:
+        """Return the deployment that is supplied for a model, by its id.
+
+        What the option says is about the model that was evaluated, not about its judges.
+        """
+        if self.deployment is not None and not is_judge:
+            return self.deployment
+        text = self._of("deployment", model)
+        return None if text is None else deployment_from(text)
+
+    def library_of(self, model: str) -> Library | None:
+        """Return the harness that is supplied for the runs of a model, by its id."""
+        if self.library is not None:
+            return self.library
+        text = self._of("eval_library", model)
+        return None if text is None else library_from(text)
+
+    def dataset_of(self, name: str) -> str | None:
+        """Return the dataset that is supplied for results of a name."""
+        return self._of("dataset", name)
+
+    def _of(self, table: str, key: str) -> str | None:
+        rows = self.tables.get(table, {})
+        matching = [pattern for pattern in rows if fnmatchcase(key, pattern)]
+        return (
+            rows[max(matching, key=lambda pattern: (len(pattern), pattern))] if matching else None
+        )
+
+
+def deployment_from(text: str) -> Deployment:
+    """Read TYPE/AVAILABILITY. Raises UsageError."""
+    kind, slash, availability = text.partition("/")
+    if not slash:
+        raise UsageError(f"a deployment has the form TYPE/AVAILABILITY, not {text!r}")
+    if kind not in DEPLOYMENT_TYPES:
+        raise UsageError(unknown("deployment_type", kind, DEPLOYMENT_TYPES))
+    if availability not in AVAILABILITIES:
+        raise UsageError(unknown("model_availability", availability, AVAILABILITIES))
+    return Deployment(kind, availability)
+
+
+def library_from(text: str) -> Library:
+    """Read NAME@VERSION. Raises UsageError."""
+    name, _, version = text.rpartition("@")
+    if not name or not version:
+        raise UsageError(f"an eval_library has the form NAME@VERSION, not {text!r}")
+    return Library(name, version)
+
+
+def developers_from(texts: Collection[str]) -> dict[str, str]:
+    """Read ID=DEV. Raises UsageError."""
+    developers = {}
+    for text in texts:
+        model, _, developer = text.rpartition("=")
+        if not model or not developer:
+            raise UsageError(f"a developer has the form ID=DEV, not {text!r}")
+        developers[model] = developer
+    return developers
+
+
+def decisions_from(texts: Collection[str]) -> frozenset[str]:
+    """Read names of decisions, separated by commas; `all` is all of them. Raises UsageError."""
+    names = {name.strip() for text in texts for name in text.split(",") if name.strip()}
+    for name in names - {"all", *DECISIONS}:
+        raise UsageError(unknown("decision", name, (*DECISIONS, "all")))
+    return frozenset(DECISIONS) if "all" in names else frozenset(names)
+
+
+def tables_from(content: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Check the tables of a file for `--map`. Raises UsageError that names the key."""
+    tables: dict[str, dict[str, str]] = {}
+    for name, table in content.items():
+        if name not in TABLES:
+            raise UsageError(unknown("table", name, TABLES))
+        if not isinstance(table, dict):
+            raise UsageError(f"{name} is not a table")
+        for key, value in table.items():
+            if not isinstance(value, str) or not value:
+                raise UsageError(f"{name}.{key!r} is not a text")
+            _READERS.get(name, str)(value)
+        tables[name] = dict(table)
+    return tables
+
+
+_READERS: Final[Mapping[str, Any]] = {"deployment": deployment_from, "eval_library": library_from}

@@ -1,0 +1,95 @@
+"""Compressed targets: what is written can be read, and is the same each time."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rows import bounded
+
+from evalstream.io import compressors
+from evalstream.io.codecs import COMPRESSIONS
+from evalstream.io.compression import DecompressingReader, compression_of
+from evalstream.io.compressors import COMPRESSORS, CompressingWriter
+from evalstream.model.block import ByteStream
+
+KINDS = sorted(COMPRESSORS)
+DATA = bytes(range(256)) * 100 + b"row\n" * 5000
+
+
+class _Bytes(ByteStream):
+    """A stream of given bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def read(self) -> bytes:
+        data, self._data = self._data, b""
+        return data
+
+    def wait(self, _seconds: float) -> bool:
+        return True
+
+    def close(self) -> None:
+        pass
+
+
+def compressed(kind: str, pieces: Sequence[bytes]) -> bytes:
+    """Compress bytes that come in pieces."""
+    target = io.BytesIO()
+    writer = CompressingWriter(target, kind)
+    for piece in pieces:
+        writer.write(memoryview(piece))
+    writer.finish()
+    return target.getvalue()
+
+
+def unpacked(kind: str, data: bytes) -> bytes:
+    """Decompress as a check does, which refuses damaged bytes and bytes that follow."""
+    reader, pieces = DecompressingReader(_Bytes(data), kind), []
+    while piece := reader.read():
+        pieces.append(piece)
+    assert reader.members == 1
+    return b"".join(pieces)
+
+
+def test_there_is_a_compressor_of_each_compression() -> None:
+    assert set(COMPRESSORS) == set(COMPRESSIONS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("data", [b"", b"x", DATA])
+def test_what_is_compressed_can_be_read(kind: str, data: bytes) -> None:
+    packed = compressed(kind, [data])
+    assert compression_of(packed) == kind
+    assert unpacked(kind, packed) == data
+
+
+def test_other_programs_can_read_it() -> None:
+    assert gzip.decompress(compressed("gzip", [DATA])) == DATA
+    assert bz2.decompress(compressed("bzip2", [DATA])) == DATA
+    assert lzma.decompress(compressed("xz", [DATA])) == DATA
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@bounded(max_examples=10)
+@given(cuts=st.lists(st.integers(0, len(DATA)), max_size=5), step=st.sampled_from([100, 7000]))
+def test_how_the_bytes_come_does_not_matter(kind: str, cuts: list[int], step: int) -> None:
+    places = [0, *sorted(cuts), len(DATA)]
+    pieces = [DATA[start:stop] for start, stop in pairwise(places)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compressors, "STEP_BYTES", step)
+        assert compressed(kind, pieces) == compressed(kind, [DATA])
+
+
+def test_gzip_has_no_time_and_no_name() -> None:
+    head = compressed("gzip", [DATA])[:10]
+    assert head[3] == 0
+    assert head[4:8] == bytes(4)
