@@ -9,14 +9,7 @@ from evalstream.engine.block_rewriting import RewrittenBlock
 from evalstream.engine.line_repairs import LeftRow
 from evalstream.formats.eee.changes.row_repairs import RowRepairer, RowRepairs
 from evalstream.formats.eee.changes.rows import RowMigration, RowMigrator, RowRefused
-from evalstream.model.changes import (
-    MOST_PLACES,
-    Applied,
-    Change,
-    ChangeTally,
-    Example,
-    Occurrences,
-)
+from evalstream.model.changes import MOST_PLACES, Applied, Change, ChangeTally, Example, Occurrences
 from evalstream.parsing.json import FAST_DEPTH
 from evalstream.parsing.native.rewrite import CompiledPlace, LineChange
 from evalstream.parsing.strict_json import parse_exactly
