@@ -30,7 +30,8 @@ class Outcome(DataClass):
 
     `rows` and `aggregate` are the files as they were named, `target` the new aggregate, or the new
     rows of a run without an aggregate. `row_changes` count rows and `document_changes` count
-    aggregates. `reasons` say in full sentences why a run was not written. `checked` is the summary
+    aggregates. An outcome with `is_unconfirmed` is an aggregate alone, whose claims no rows confirm.
+    `reasons` say in full sentences why a run was not written. `checked` is the summary
     of the check of the result.
     """
 
@@ -44,10 +45,21 @@ class Outcome(DataClass):
     reasons: tuple[str, ...] = ()
     needs: tuple[Need, ...] = ()
     checked: RunSummary | None = None
+    is_unconfirmed: bool = False
+
+    def refuse(self, reason: str) -> None:
+        """Note that the run is not written, or fails, and why."""
+        self.status = Status.REFUSED
+        self.reasons = (*self.reasons, reason)
+
+    def leave_unread(self, reason: str) -> None:
+        """Note that the run could not be read or checked to its end, and why."""
+        self.status = Status.UNREAD
+        self.reasons = (*self.reasons, reason)
 
     @property
     def exit_code(self) -> ExitCode:
-        """FAILED for what was refused, UNCHECKED for what could not be read, else PASSED."""
-        if self.status is Status.UNREAD:
+        """FAILED for what was refused, UNCHECKED for what was not read or confirmed, else PASSED."""
+        if self.status is Status.UNREAD or self.is_unconfirmed:
             return ExitCode.UNCHECKED
         return ExitCode.FAILED if self.status is Status.REFUSED else ExitCode.PASSED
