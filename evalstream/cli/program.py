@@ -28,6 +28,7 @@ COMMANDS: Final = (
     "schema show",
     "ledger",
     "salvage",
+    "migrate",
     "completion",
 )
 """The commands in the order of the help; each is in the module named after its first word."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
+from evalstream.formats.rewriting import Migrator
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
 from evalstream.model.finding import Finding
@@ -170,6 +171,13 @@ class RowFormat(Format, Protocol):
     @property
     def cross_run(self) -> CrossRunRules:
         """The rules over several runs of one call."""
+
+    def migrator(self, target: str, values: Mapping[str, Any]) -> Migrator:
+        """Return what migrates runs to a version, with the values that users supplied by option.
+
+        Raises UsageError for a version that runs are not migrated to, and for other values that
+        make no sense.
+        """
 
     def declared_in_text(self, text: bytes) -> DeclaredRows | None:
         """Return what an aggregate declares; None for another document, and for invalid JSON."""

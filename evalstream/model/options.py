@@ -20,6 +20,7 @@ class Group(str, Enum):
     REPORT = "Report"
     ROWS = "Rows"
     SEAL = "Seal"
+    VALUES = "What the sources do not say"
     EXECUTION = "Execution"
     SETTINGS = "Settings"
     ADVANCED = "Advanced"

@@ -45,6 +45,16 @@ class Outcome(DataClass):
     needs: tuple[Need, ...] = ()
     checked: RunSummary | None = None
 
+    def refuse(self, reason: str) -> None:
+        """Note that the run is not written, or fails, and why."""
+        self.status = Status.REFUSED
+        self.reasons = (*self.reasons, reason)
+
+    def leave_unread(self, reason: str) -> None:
+        """Note that the run could not be read or checked to its end, and why."""
+        self.status = Status.UNREAD
+        self.reasons = (*self.reasons, reason)
+
     @property
     def exit_code(self) -> ExitCode:
         """FAILED for what was refused, UNCHECKED for what could not be read, else PASSED."""

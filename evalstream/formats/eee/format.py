@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 
 from evalstream.formats.base import DeclaredRows, Detector, Place, RecordView, RowFormat, Show
 from evalstream.formats.eee import documents
+from evalstream.formats.rewriting import Migrator
 from evalstream.io.beginning import Beginning
 from evalstream.io.progress import Progress
 from evalstream.model.errors import UsageError
@@ -105,6 +106,12 @@ class EeeFormat(RowFormat):
         from evalstream.formats.eee.row_view import record_view
 
         return record_view(record, version)
+
+    def migrator(self, target: str, values: Mapping[str, Any]) -> Migrator:
+        from evalstream.formats.eee.changes.run_migration import Migrator as EeeMigrator
+        from evalstream.formats.eee.changes.supplied import supplied_from
+
+        return EeeMigrator(target, supplied_from(values))
 
     def declared_in_text(self, text: bytes) -> DeclaredRows | None:
         from evalstream.formats.eee.declared_rows import declared_in_text

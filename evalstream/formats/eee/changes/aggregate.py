@@ -18,6 +18,7 @@ from evalstream.formats.eee.changes.kinds import (
     FILE_PATH,
     KEPT,
     MIGRATED,
+    MOVED,
     PROVENANCE,
     SEAL,
 )
@@ -73,7 +74,7 @@ class AggregateMigration:
     def __init__(self, text: bytes, target: str, supplied: Supplied) -> None:
         self._target, self._supplied = target, supplied
         self._has_mark = text.startswith(UTF8_MARK)
-        self._text, self._tree = _parsed(text.removeprefix(UTF8_MARK))
+        self.text, self._tree = _parsed(text.removeprefix(UTF8_MARK))
         self.version = self._version()
         self.needs = self._changed(None, None)[2]
 
@@ -99,8 +100,8 @@ class AggregateMigration:
         """The evaluation_result_id for each evaluation_name that exactly one result has."""
         names: Counter[str] = Counter()
         ids: dict[str, str] = {}
-        for result in self._results():
-            name, own = (self._text_of(result, key) for key in _JOINING)
+        for result in self.results():
+            name, own = (self.string_of(result, key) for key in _JOINING)
             names[name or ""] += 1
             if name and own:
                 ids[name] = own
@@ -132,7 +133,7 @@ class AggregateMigration:
     def _changed(
         self, source: Source | None, seal: NewSeal | None
     ) -> tuple[bytes, list[Applied], tuple[Need, ...]]:
-        splices = Splices(self._text, self._tree)
+        splices = Splices(self.text, self._tree)
         additions, applied = Additions(splices), list[Applied]()
         place = migration_place(self._target)
         needs = list(move_old_members(splices, additions, applied, place, self._supplied))
@@ -160,11 +161,15 @@ class AggregateMigration:
         known: Mapping[str, Any],
     ) -> None:
         """Move members that closed objects of the version do not know to additional details."""
+        if self.inline_samples is not None:
+            splices.drop(self._tree, INLINE)
+            listed = f"/{INLINE}"
+            applied.append(Applied(Change(MOVED, listed), Example(listed, "[…]", None)))
         for member in self._tree.members:
             if member.name not in known and not splices.is_dropped(self._tree, member.name):
                 root = (member.name,)
                 applied.append(_kept(splices, additions, self._tree, member, root, DETAILS))
-        for index, result in enumerate(self._results()):
+        for index, result in enumerate(self.results()):
             arguments = result.value("generation_config", "generation_args")
             if arguments is None:
                 continue
@@ -183,7 +188,7 @@ class AggregateMigration:
         supplied, own = self._supplied.developer_of(model), self._string("model_info", "developer")
         if supplied is None or "/" in model or supplied == own:
             return
-        text = encoded(supplied, ascii_only=self._text.isascii())
+        text = encoded(supplied, ascii_only=self.text.isascii())
         additions.set(("model_info",), "developer", text)
         before = None if own is None else encoded(own, ascii_only=True)
         where = "/model_info/developer"
@@ -243,25 +248,27 @@ class AggregateMigration:
             raise AggregateRefused(f"version {declared} is newer than {self._target}")
         return declared
 
-    def _results(self) -> Iterator[Node]:
+    def results(self) -> Iterator[Node]:
+        """Iterate over its results."""
         results = self._tree.value("evaluation_results")
         return iter(() if results is None else results.items)
 
-    def _text_of(self, node: Node, name: str) -> str | None:
+    def string_of(self, node: Node, name: str) -> str | None:
+        """Return a member of one of its objects, None if it is not text."""
         value = node.value(name)
         if value is None or value.type is not JsonType.TEXT:
             return None
-        return decoded(self._text, value)
+        return decoded(self.text, value)
 
     def _string(self, *path: str) -> str | None:
         value = self._tree.value(*path)
         if value is None or value.type is not JsonType.TEXT:
             return None
-        return decoded(self._text, value)
+        return decoded(self.text, value)
 
     def _written(self, *path: str) -> str | None:
         value = self._tree.value(*path)
-        return None if value is None else self._text[value.start : value.end]
+        return None if value is None else self.text[value.start : value.end]
 
 
 _JOINING: Final = ("evaluation_name", "evaluation_result_id")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from evalstream.engine.block_rewriting import RewrittenBlock
 from evalstream.engine.line_repairs import LeftRow
 from evalstream.formats.eee.changes.row_repairs import RowRepairer, RowRepairs
 from evalstream.formats.eee.changes.rows import RowMigration, RowMigrator, RowRefused
-from evalstream.model.changes import ChangeTally
+from evalstream.model.changes import MOST_PLACES, Applied, Change, ChangeTally, Example, Occurrences
 from evalstream.parsing.json import FAST_DEPTH
+from evalstream.parsing.native.rewrite import CompiledPlace, LineChange
 from evalstream.parsing.strict_json import parse_exactly
 
 SALVAGE: Final = "`evalstream salvage` separates whole rows from damaged parts"
@@ -24,23 +26,87 @@ class RowRewriter:
     def __init__(self, how: RowMigration | RowRepairs) -> None:
         self._how = how
         self._exact: Exact = _exact(how)
+        self._compiled = CompiledPlace.from_place(how.place())
 
     def rewrite(self, data: bytes) -> RewrittenBlock:
         """Rewrite whole lines, which end in a newline and are not blank."""
-        tally, left, lines = ChangeTally(), list[LeftRow](), list[bytes]()
-        for number, line in enumerate(data.removesuffix(b"\n").split(b"\n"), 1):
-            try:
-                text, applied = self._exact.rewrite(line.decode())
-            except ValueError as error:
-                left.append(LeftRow(number, _reason(line, error)))
-                continue
-            tally.add_row(applied, number)
-            lines.append(text.encode())
-        lines.append(b"")
-        return RewrittenBlock(b"\n".join(lines), len(lines) - 1, tally, left)
+        exact = _ExactRows(self._exact)
+        if self._compiled is None:
+            for number, line in enumerate(data.removesuffix(b"\n").split(b"\n"), 1):
+                exact.rewrite(number, line)
+            return RewrittenBlock(b"".join(exact.lines), exact.rows, exact.tally, exact.left)
+        lines = self._compiled.rewrite(data)
+        parts, done = exact.lines, 0
+        for number, start, stop, place in lines.left():
+            parts.append(lines.data[done:place])
+            exact.rewrite(number, data[start:stop])
+            done = place
+        parts.append(lines.data[done:])
+        tally = self._tally(data, lines.changes, exact.tally)
+        return RewrittenBlock(b"".join(parts), lines.rows + exact.rows, tally, exact.left)
+
+    def _tally(self, data: bytes, made: Sequence[LineChange], exact: ChangeTally) -> ChangeTally:
+        """Return the changes of all rows, as the exact path alone would count them."""
+        found = {change: (0, seen) for change, seen in exact.seen.items()}
+        examples: dict[int, dict[Change, tuple[int, Example]]] = {}
+        for change, times, lines, start, stop in made:
+            if start not in examples:
+                _, applied = self._exact.rewrite(data[start:stop].decode())
+                examples[start] = _firsts(applied)
+            order, example = examples[start][change]
+            seen = Occurrences(times, lines, example)
+            other = found.get(change)
+            found[change] = order, seen if other is None else _joined(seen, other[1])
+        tally = ChangeTally()
+        for change, (_, seen) in sorted(found.items(), key=_by_first):
+            tally.add(change, seen.example, lines=seen.lines, times=seen.times)
+        return tally
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RowRewriter, (self._how,)
+
+
+class _ExactRows:
+    """Rows that are rewritten on the exact path, with their newlines, and those that are left."""
+
+    def __init__(self, exact: Exact) -> None:
+        self._exact = exact
+        self.lines: list[bytes] = []
+        self.rows = 0
+        self.tally = ChangeTally()
+        self.left: list[LeftRow] = []
+
+    def rewrite(self, number: int, line: bytes) -> None:
+        """Rewrite a row."""
+        try:
+            text, applied = self._exact.rewrite(line.decode())
+        except ValueError as error:
+            self.left.append(LeftRow(number, _reason(line, error)))
+            return
+        self.tally.add_row(applied, number)
+        self.lines.append(f"{text}\n".encode())
+        self.rows += 1
+
+
+def _firsts(applied: Sequence[Applied]) -> dict[Change, tuple[int, Example]]:
+    """Return the first example of each change in a row, with its place among them."""
+    firsts: dict[Change, tuple[int, Example]] = {}
+    for change, example in applied:
+        firsts.setdefault(change, (len(firsts), example))
+    return firsts
+
+
+def _joined(one: Occurrences, other: Occurrences) -> Occurrences:
+    """Add up a change in two sets of rows."""
+    first = min(one, other, key=lambda seen: seen.lines[0])
+    lines = tuple(sorted((*one.lines, *other.lines)))[:MOST_PLACES]
+    return Occurrences(one.times + other.times, lines, first.example)
+
+
+def _by_first(found: tuple[Change, tuple[int, Occurrences]]) -> tuple[int, int]:
+    """Sort by the first line, and then by the order in it."""
+    order, seen = found[1]
+    return seen.lines[0], order
 
 
 def _exact(how: RowMigration | RowRepairs) -> Exact:

@@ -37,7 +37,7 @@ from evalstream.parsing.json_tree import (
     parse_tree,
     quoted,
 )
-from evalstream.parsing.reshape import RowPlace, reshape
+from evalstream.parsing.reshape import RowPlace, Test, Watch, reshape
 
 METADATA: Final = "metadata"
 
@@ -62,11 +62,18 @@ class RowMigration(DataClass, frozen=True):
     rehash: bool = False
 
     def place(self) -> RowPlace:
-        """Return the places of the rows."""
+        """Return the places of the rows; the exact path takes those that get an id or a hash."""
         sets_id = EVALUATION_ID.name in self.decisions
-        return migration_place(
+        place, exact = migration_place(
             self.target, self.evaluation_id, sets_id=sets_id, keeps_hash=not self.rehash
         )
+        if self.rehash:
+            exact += ((Watch("sample_hash", Test.PRESENT),),)
+        if RESULT_ID.name in self.decisions:
+            exact += tuple(
+                (Watch("evaluation_name", Test.EQUALS, name),) for name in self.result_ids
+            )
+        return RowPlace(place, exact)
 
 
 class RowMigrator:

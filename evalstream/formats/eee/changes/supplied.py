@@ -91,6 +91,24 @@ class Supplied(DataClass, frozen=True):
         )
 
 
+def supplied_from(values: Mapping[str, Any]) -> Supplied:
+    """Read the values of the options of `migrate`, by name. Raises UsageError."""
+    deployment, library = values.get("deployment"), values.get("eval_library")
+    rehash = values.get("rehash", REHASHING[0])
+    if rehash not in REHASHING:
+        raise UsageError(unknown("value", rehash, REHASHING))
+    return Supplied(
+        values.get("collection"),
+        developers_from(values.get("developer", ())),
+        None if deployment is None else deployment_from(deployment),
+        None if library is None else library_from(library),
+        bool(values.get("fill")),
+        decisions_from(values.get("decide", ())),
+        rehash != REHASHING[0],
+        tables_from(values.get("tables", {})),
+    )
+
+
 def deployment_from(text: str) -> Deployment:
     """Read TYPE/AVAILABILITY. Raises UsageError."""
     kind, slash, availability = text.partition("/")

@@ -1,0 +1,234 @@
+"""Reports of runs that were fixed or migrated: what was changed, what was refused, what is needed.
+
+A report keeps what it says of kinds of change and of needs, and not the outcomes themselves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple, Protocol
+
+from evalstream._version import __version__
+from evalstream.batch.rewriting.outcome import Outcome, Status
+from evalstream.model.changes import Change, ChangeClass, ChangeTally, Example, Need
+from evalstream.model.exit_codes import ExitCode
+from evalstream.model.text import counted, on_one_line
+from evalstream.parsing.json import dumps
+
+LONGEST_VALUE: Final = 80
+"""Number of characters of a value that an example shows."""
+
+TITLES: Final = {
+    ChangeClass.MECHANICAL: "mechanical changes, which can be reversed",
+    ChangeClass.FILLED: "filled in, because the source does not say it",
+    ChangeClass.DECIDED: "decided changes",
+}
+
+
+class Words(NamedTuple):
+    """How a report speaks of what a command does."""
+
+    written: str
+    would_be: str
+    command: str
+
+
+class Sink(Protocol):
+    """Takes text."""
+
+    def write(self, text: str, /) -> object:
+        """Add text."""
+
+
+class _Total:
+    """A change over all runs: in how many runs, rows or documents, and the first place."""
+
+    __slots__ = ("example", "is_rows", "place", "runs", "times")
+
+    def __init__(self, *, is_rows: bool) -> None:
+        self.runs = self.times = 0
+        self.is_rows = is_rows
+        self.place = ""
+        self.example: Example | None = None
+
+
+class ChangeReport:
+    """Collects outcomes; `lines` says in the end what they amount to."""
+
+    def __init__(self, *, is_dry: bool, diff: bool = False, show_values: bool = True) -> None:
+        self._is_dry, self._diff, self._show_values = is_dry, diff, show_values
+        self._totals: dict[tuple[Change, bool], _Total] = {}
+        self._needs: Counter[Need] = Counter()
+        self._statuses: Counter[Status] = Counter()
+        self.exit_code = ExitCode.PASSED
+
+    def add(self, outcome: Outcome) -> None:
+        """Count the outcome of one run."""
+        self._statuses[outcome.status] += 1
+        self._needs.update(outcome.needs)
+        self.exit_code = max(self.exit_code, outcome.exit_code)
+        if outcome.status is not Status.WRITTEN:
+            return
+        self._count(outcome.row_changes, outcome.rows, is_rows=True)
+        self._count(outcome.document_changes, outcome.aggregate, is_rows=False)
+
+    def said_of(self, outcome: Outcome) -> Iterator[str]:
+        """Yield the lines about one run: where it is, or why it is not."""
+        name = on_one_line(outcome.rows or outcome.aggregate or "")
+        if outcome.status is Status.WRITTEN:
+            verb = "would be written to" if self._is_dry else "written to"
+            rows = f" ({counted(outcome.row_count, 'row')})" if outcome.rows else ""
+            yield f"{name}: {verb} {on_one_line(outcome.target or '')}{rows}"
+        elif outcome.status is Status.PRESENT:
+            yield f"{name}: already there: {on_one_line(outcome.target or '')}"
+        elif outcome.status is Status.UNCHANGED:
+            yield f"{name}: nothing to change"
+        else:
+            word = "refused" if outcome.status is Status.REFUSED else "could not be read"
+            yield f"{name}: {word}: {_said(outcome.reasons[:1])}"
+            for reason in outcome.reasons[1:]:
+                yield f"  {on_one_line(reason)}"
+            for need in outcome.needs:
+                yield f"  {on_one_line(need.what)}: {need.options}"
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines about all runs."""
+        for change_class, title in TITLES.items():
+            chosen = [
+                (change, total)
+                for (change, _), total in self._totals.items()
+                if change.kind.change_class is change_class
+            ]
+            if chosen:
+                yield ""
+                yield f"{title}:"
+            for change, total in sorted(chosen, key=_by_runs):
+                yield from self._change_lines(change, total)
+        if self._needs:
+            yield ""
+            yield "to be supplied:"
+            for need, times in sorted(self._needs.items(), key=lambda item: (-item[1], item[0])):
+                yield f"  {counted(times, 'run')}: {on_one_line(need.what)}: {need.options}"
+        yield ""
+        yield self._summary()
+
+    def as_dict(self) -> dict[str, object]:
+        """Return what the outcomes amount to, as the last line of a report in JSON."""
+        changes = [
+            {
+                "class": change.kind.change_class.value,
+                "kind": change.kind.name,
+                "pointer": change.pointer,
+                "in": "rows" if is_rows else "aggregate",
+                "runs": total.runs,
+                "times": total.times,
+                "first": total.place,
+            }
+            for (change, is_rows), total in self._totals.items()
+        ]
+        needs = [
+            {"what": need.what, "options": need.options, "runs": times}
+            for need, times in self._needs.items()
+        ]
+        statuses = {status.value: self._statuses[status] for status in Status}
+        return {
+            "summary": {
+                "tool": {"name": "evalstream", "version": __version__},
+                "dry_run": self._is_dry,
+                "runs": statuses,
+                "changes": changes,
+                "needs": needs,
+                "exit_code": int(self.exit_code),
+            }
+        }
+
+    def _count(self, tally: ChangeTally, file: str | None, *, is_rows: bool) -> None:
+        for change, seen in tally.seen.items():
+            total = self._totals.get((change, is_rows))
+            if total is None:
+                total = self._totals[change, is_rows] = _Total(is_rows=is_rows)
+                lines = ", ".join(f"{line:,}" for line in seen.lines)
+                total.place = f"{file}:{lines}" if lines else f"{file}"
+                total.example = seen.example
+            total.runs += 1
+            total.times += seen.times
+
+    def _change_lines(self, change: Change, total: _Total) -> Iterator[str]:
+        noun = "row" if total.is_rows else "aggregate"
+        where = f" {change.pointer}" if change.pointer else ""
+        times = f"{counted(total.times, noun)} of {counted(total.runs, 'run')}"
+        yield f"  {change.kind.name}{where}: {change.kind.title}: {times}, first {total.place}"
+        if self._diff and total.example is not None:
+            yield from self._example_lines(total.example)
+
+    def _example_lines(self, example: Example) -> Iterator[str]:
+        """Yield one change as it was made, cut short."""
+        if not self._show_values:
+            return
+        if example.pointer:
+            yield f"    {on_one_line(example.pointer)}"
+        for sign, text in (("-", example.before), ("+", example.after)):
+            if text is not None:
+                yield f"    {sign} {_shortened(text)}"
+
+    def _summary(self) -> str:
+        verb = "would be written" if self._is_dry else "written"
+        words = {
+            Status.WRITTEN: verb,
+            Status.PRESENT: "already there",
+            Status.UNCHANGED: "unchanged",
+            Status.REFUSED: "refused",
+            Status.UNREAD: "not read",
+        }
+        parts = [f"{self._statuses[status]:,} {word}" for status, word in words.items()]
+        total = self._statuses.total()
+        shown = [part for part in parts if not part.startswith("0 ")]
+        return f"{counted(total, 'run')}: {', '.join(shown) or 'nothing to do'}"
+
+
+def outcome_as_dict(outcome: Outcome, *, show_values: bool = True) -> dict[str, object]:
+    """Return an outcome as a line of a report in JSON."""
+    changes = [
+        {
+            "class": change.kind.change_class.value,
+            "kind": change.kind.name,
+            "pointer": change.pointer,
+            "in": place,
+            "times": seen.times,
+            "lines": list(seen.lines),
+        }
+        for place, tally in (("rows", outcome.row_changes), ("aggregate", outcome.document_changes))
+        for change, seen in tally.seen.items()
+    ]
+    verdict = None if outcome.checked is None else outcome.checked.verdict
+    return {
+        "rows_file": outcome.rows,
+        "aggregate": outcome.aggregate,
+        "status": outcome.status.value,
+        "target": outcome.target,
+        "rows": outcome.row_count,
+        "verdict": verdict,
+        "reasons": list(outcome.reasons) if show_values else list(outcome.reasons[:1]),
+        "needs": [need._asdict() for need in outcome.needs],
+        "changes": changes,
+    }
+
+
+def json_line(value: object) -> bytes:
+    """Return a value as a line of JSON."""
+    return dumps(value) + b"\n"
+
+
+def _said(reasons: Iterable[str]) -> str:
+    return on_one_line("; ".join(reasons))
+
+
+def _shortened(text: str) -> str:
+    line = on_one_line(text)
+    return line if len(line) <= LONGEST_VALUE else f"{line[: LONGEST_VALUE - 1]}…"
+
+
+def _by_runs(item: tuple[Change, _Total]) -> tuple[int, int, Change]:
+    change, total = item
+    return -total.runs, -total.times, change

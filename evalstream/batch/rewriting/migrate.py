@@ -1,0 +1,228 @@
+"""Migrate one run: rewrite its rows, seal them in a new aggregate, check both, and place them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import Final
+
+from evalstream.batch.rewriting.outcome import Outcome, Status
+from evalstream.batch.rewriting.result_check import check_result
+from evalstream.batch.rewriting.staging import Staging, place, sync_folder
+from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
+from evalstream.formats.rewriting import Migrator, RunMigration
+from evalstream.io.codecs import COMPRESSIONS
+from evalstream.io.document import document_bytes
+from evalstream.io.names import printable
+from evalstream.io.output import Output
+from evalstream.io.progress import Progress
+from evalstream.model.data_class import DataClass
+from evalstream.model.errors import CannotCheck, CannotWrite
+from evalstream.model.options import Options
+from evalstream.model.run import NoInput, Run
+from evalstream.model.signals import STOPPING
+from evalstream.model.text import counted
+
+STAGED_ROWS: Final = "rows"
+NO_AGGREGATE: Final = "rows without an aggregate cannot be migrated; --aggregate names it"
+CHUNK_BYTES: Final = 1 << 20
+
+
+class MigrationJob(DataClass):
+    """What is the same for all runs of a call: how they are migrated, and where to.
+
+    Without a `folder` nothing is placed.
+    """
+
+    migrator: Migrator
+    folder: str | None
+    staging: Staging
+    options: Options
+    progress: Progress
+
+
+def migrate_any(found: Run | NoInput, job: MigrationJob) -> Outcome:
+    """Migrate one run and return what became of it. Raises Stopped, and CannotWrite."""
+    if isinstance(found, NoInput):
+        return Outcome(printable(found.path), None, Status.UNREAD, reasons=(found.reason,))
+    outcome = Outcome(_shown(found.rows), _shown(found.aggregate))
+    try:
+        _migrate(found, job, outcome)
+    except ValueError as error:
+        outcome.refuse(str(error))
+    except (CannotCheck, OSError) as error:
+        outcome.leave_unread(_reason(error))
+    finally:
+        job.staging.clear()
+    return outcome
+
+
+def _migrate(run: Run, job: MigrationJob, outcome: Outcome) -> None:
+    """Migrate a run. Raises ValueError for one that is refused, CannotCheck, OSError, Stopped."""
+    if run.aggregate is None:
+        raise ValueError(NO_AGGREGATE)
+    text = document_bytes(run.aggregate)
+    migration = job.migrator.open(text, run.aggregate)
+    if migration.is_migrated:
+        _keep(run, job, outcome)
+        return
+    if run.missing is not None:
+        raise ValueError(f"the rows that the aggregate declares are missing: {run.missing}")
+    if migration.refusal is not None:
+        raise ValueError(migration.refusal)
+    if migration.needs:
+        outcome.needs = migration.needs
+        raise ValueError(counted(len(migration.needs), "value") + " must be supplied")
+    digest = hashlib.sha256(text).hexdigest()
+    if run.rows is not None and _may_be_there(migration, job):
+        name = migration.name(digest, _sha256(run.rows))
+        if _is_there(migration, name, job, outcome):
+            return
+    _rewrite(run, migration, digest, job, outcome)
+
+
+def _rewrite(
+    run: Run, migration: RunMigration, digest: str, job: MigrationJob, outcome: Outcome
+) -> None:
+    """Write the new rows and the new aggregate, check them, and give them their places."""
+    rows = _rows(run, migration, job, outcome)
+    rows_digest = None if rows is None else rows.source["stored"]["sha256"]
+    name = migration.name(digest, rows_digest)
+    if _is_there(migration, name, job, outcome):
+        return
+    aggregate_path, rows_path = migration.paths(name)
+    seal = None if rows is None else (rows_path, rows.target["sha256"], rows.rows)
+    source = os.path.basename(printable(run.aggregate or ""))
+    text, applied = migration.aggregate(source, digest, rows_digest, seal)
+    outcome.document_changes.add_document(applied)
+    staged = job.staging.path(aggregate_path)
+    with Output(staged) as output:
+        output.write(text)
+    new_rows = None
+    if rows is not None:
+        rows_path += COMPRESSIONS[rows.codec].ending if rows.codec else ""
+        new_rows = job.staging.path(rows_path)
+        os.rename(os.path.join(job.staging.folder, STAGED_ROWS), new_rows)
+    target = None if job.folder is None else os.path.join(job.folder, aggregate_path)
+    outcome.target = aggregate_path if target is None else target
+    check_result(Run(new_rows, staged), job.options, job.staging.folder, job.progress, outcome)
+    if outcome.status is Status.WRITTEN and job.folder is not None:
+        _place(job.folder, new_rows, rows_path, staged, aggregate_path)
+
+
+def _rows(
+    run: Run, migration: RunMigration, job: MigrationJob, outcome: Outcome
+) -> RewrittenRows | None:
+    """Write the new rows into the staging folder; None for a run without rows.
+
+    Raises ValueError where a row cannot be migrated, or where the seal of the source is wrong.
+    """
+    target = os.path.join(job.staging.folder, STAGED_ROWS)
+    inline = migration.inline_rows()
+    if inline is not None:
+        with Output(target) as output:
+            output.write(inline.data)
+        sha256 = hashlib.sha256(inline.data).hexdigest()
+        outcome.row_count = inline.rows
+        outcome.row_changes.merge(inline.tally)
+        stored = {"stored": {"sha256": sha256}}
+        return RewrittenRows("", inline.rows, stored, {"sha256": sha256}, "jsonl")
+    if run.rows is None:
+        return None
+    rows = rewrite_rows(
+        run.rows,
+        target,
+        migration.rewriter,
+        job.options,
+        algorithms=migration.algorithms,
+        progress=job.progress,
+    )
+    outcome.row_count = rows.rows
+    outcome.row_changes.merge(rows.tally)
+    if rows.incomplete_reason is not None or rows.changed is not None:
+        changed = f"the rows changed while they were read: {rows.changed}"
+        raise CannotCheck(rows.incomplete_reason or changed)
+    if rows.left_count:
+        raise ValueError(_left(rows))
+    wrong = migration.wrong_seal(rows.source, rows.rows)
+    if wrong is not None:
+        raise ValueError(wrong)
+    return rows
+
+
+def _left(rows: RewrittenRows) -> str:
+    """Return why rows are left: each reason once, with the first line."""
+    reasons: dict[str, int] = {}
+    for row in rows.left:
+        reasons.setdefault(row.reason, row.line)
+    parts = [f"line {line:,}: {reason}" for reason, line in reasons.items()]
+    return f"{counted(rows.left_count, 'row')} cannot be migrated; {'; '.join(parts)}"
+
+
+def _keep(run: Run, job: MigrationJob, outcome: Outcome) -> None:
+    """Check a run that was migrated before, and leave it as it is."""
+    outcome.status, outcome.target = Status.PRESENT, run.aggregate
+    check_result(run, job.options, None, job.progress, outcome)
+
+
+def _may_be_there(migration: RunMigration, job: MigrationJob) -> bool:
+    """Tell whether the folder of the result has any file, so that a digest is worth computing."""
+    if job.folder is None:
+        return False
+    folder = os.path.dirname(os.path.join(job.folder, migration.paths("x")[0]))
+    return os.path.isdir(folder) and bool(os.listdir(folder))
+
+
+def _is_there(migration: RunMigration, name: str, job: MigrationJob, outcome: Outcome) -> bool:
+    """Tell whether an earlier call wrote the result; if so, check it."""
+    if job.folder is None:
+        return False
+    aggregate, rows = (os.path.join(job.folder, path) for path in migration.paths(name))
+    if not os.path.lexists(aggregate):
+        return False
+    endings = ("", *(one.ending for one in COMPRESSIONS.values()))
+    there = next((rows + end for end in endings if os.path.lexists(rows + end)), None)
+    outcome.status, outcome.target = Status.PRESENT, aggregate
+    check_result(Run(there, aggregate), job.options, None, job.progress, outcome)
+    return True
+
+
+def _place(
+    folder: str, rows: str | None, rows_path: str, aggregate: str, aggregate_path: str
+) -> None:
+    """Move a complete run to its place, rows first: a run is there once its aggregate is.
+
+    Raises Stopped before anything is moved, CannotWrite, and ValueError if the place is taken.
+    """
+    STOPPING.check()
+    try:
+        if rows is not None:
+            target = os.path.join(folder, rows_path)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            # Rows without an aggregate are those of a call that was killed here.
+            os.replace(rows, target)
+            sync_folder(os.path.dirname(target))
+        place(aggregate, os.path.join(folder, aggregate_path))
+    except FileExistsError as error:
+        raise ValueError(f"{aggregate_path} was written meanwhile") from error
+    except OSError as error:
+        raise CannotWrite(f"{folder}: {error.strerror or error}") from error
+
+
+def _sha256(path: str) -> str:
+    """Return the digest of a file's bytes. Raises OSError."""
+    digest = hashlib.sha256()
+    with open(path, "rb", buffering=0) as file:
+        while chunk := file.read(CHUNK_BYTES):
+            STOPPING.check()
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _shown(path: str | None) -> str | None:
+    return None if path is None else printable(path)
+
+
+def _reason(error: Exception) -> str:
+    is_system = isinstance(error, OSError) and error.strerror
+    return f"{error.filename}: {error.strerror}" if is_system else str(error)  # type: ignore[attr-defined]

@@ -1,0 +1,113 @@
+"""Where a run is written before it gets its place: a folder that a later call can remove."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from contextlib import suppress
+from typing import Final
+
+from evalstream.io.temporary import ENDING
+
+PREFIX: Final = ".migrate-"
+LOCK: Final = "lock"
+
+
+class Staging:
+    """A folder for runs that are not complete, below the target or among temporary files.
+
+    It is locked as long as its process lives. Those that killed calls left in the same place are
+    removed. Use it as a context manager. Raises OSError.
+    """
+
+    def __init__(self, target: str | None) -> None:
+        if target is not None:
+            os.makedirs(target, exist_ok=True)
+            _remove_abandoned(target)
+        self.folder = tempfile.mkdtemp(ENDING, PREFIX, target)
+        self._lock = os.open(os.path.join(self.folder, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+        with suppress(OSError):
+            fcntl.lockf(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def __enter__(self) -> Staging:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove the folder and all in it."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        os.close(self._lock)
+
+    def path(self, relative: str) -> str:
+        """Return the path of a file in it, and make the folders around it."""
+        path = os.path.join(self.folder, *relative.split("/"))
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return path
+
+    def clear(self) -> None:
+        """Remove all files but the lock."""
+        with os.scandir(self.folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                elif entry.name != LOCK:
+                    os.unlink(entry.path)
+
+
+def place(staged: str, target: str) -> None:
+    """Give a complete file its name, in place of none. Raises FileExistsError, and OSError."""
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    try:
+        os.link(staged, target, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except OSError:
+        # Some file systems have no links.
+        if os.path.lexists(target):
+            raise FileExistsError(target) from None
+        os.rename(staged, target)
+    else:
+        os.unlink(staged)
+    sync_folder(os.path.dirname(target))
+
+
+def sync_folder(folder: str) -> None:
+    """Make the names in a folder durable where the system can."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _remove_abandoned(target: str) -> None:
+    """Remove the folders of calls that were killed."""
+    with os.scandir(target) as entries:
+        names = [
+            entry.path
+            for entry in entries
+            if entry.name.startswith(PREFIX)
+            and entry.name.endswith(ENDING)
+            and entry.is_dir(follow_symlinks=False)
+        ]
+    for path in names:
+        if _is_abandoned(path):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_abandoned(folder: str) -> bool:
+    """Tell whether the process of a folder has ended. One without a lock is just being made."""
+    try:
+        descriptor = os.open(os.path.join(folder, LOCK), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True

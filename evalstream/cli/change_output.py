@@ -1,0 +1,51 @@
+"""Write what becomes of runs that are changed: text on stdout, and JSON lines into a file."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+
+from evalstream.batch.rewriting.change_report import ChangeReport, json_line, outcome_as_dict
+from evalstream.batch.rewriting.outcome import Outcome
+from evalstream.io.output import Output
+
+
+class ChangeOutput:
+    """Writes each outcome as it comes, and their sum in the end.
+
+    The file is complete or not there. Raises OSError.
+    """
+
+    def __init__(self, report: ChangeReport, path: str | None, *, show_values: bool) -> None:
+        self._report, self._show_values = report, show_values
+        self._file = None if path is None else Output(path)
+
+    def __enter__(self) -> ChangeOutput:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Complete the file, or remove it after an error."""
+        if self._file is not None:
+            self._file.__exit__(kind, error, trace)
+
+    def add(self, outcome: Outcome) -> None:
+        """Write the outcome of one run."""
+        self._report.add(outcome)
+        for line in self._report.said_of(outcome):
+            sys.stdout.write(f"{line}\n")
+        if self._file is not None:
+            self._file.write(json_line(outcome_as_dict(outcome, show_values=self._show_values)))
+
+    def finish(self) -> None:
+        """Write what all outcomes amount to."""
+        for line in self._report.lines():
+            sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+        if self._file is not None:
+            self._file.write(json_line(self._report.as_dict()))

@@ -1,0 +1,181 @@
+"""The command `migrate`."""
+
+# The annotations are objects, not text, as they are read when the module is imported.
+
+import sys
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import Annotated, Any, Final
+
+from evalstream.cli.command import command
+from evalstream.cli.options import Inputs, ShowProgress
+from evalstream.cli.program import Judged, guarded
+from evalstream.cli.terminal import announce_terminal
+from evalstream.io.overwriting import STDOUT, refuse_overwriting
+from evalstream.model.errors import UsageError
+from evalstream.model.options import OPTIONS, Group, Options, OptionText
+
+SHARED: Final = ("jobs", "exclude", "max_line_bytes", "memory_limit", "show_values")
+"""The options of a check that the command takes, too."""
+
+_TAKEN: Final = [OPTIONS[name].text for name in SHARED]
+
+TO: Final = OptionText("The folder around data/ of the datastore to write.", metavar="DIR")
+
+
+@command(
+    lambda option: option in _TAKEN,
+    examples=(
+        "evalstream migrate old/ --to new/ --collection tiny-arithmetic --dry-run --diff",
+        "evalstream migrate old/ --to new/ --fill --decide evaluation-id",
+    ),
+)
+def migrate(
+    *,
+    options: Options,
+    inputs: Inputs = None,
+    to: Annotated[str, TO],
+    to_version: Annotated[
+        str, OptionText("The version to write.", metavar="VERSION", choices=("0.2.3", "0.3.0"))
+    ] = "0.3.0",
+    aggregate: Annotated[
+        str | None, OptionText("The aggregate of the one rows file named.", Group.INPUT, "FILE")
+    ] = None,
+    files_from: Annotated[
+        str | None,
+        OptionText(
+            "A file, or - for stdin, that lists inputs, separated by newlines or NUL bytes.",
+            Group.INPUT,
+            "LIST",
+        ),
+    ] = None,
+    collection: Annotated[
+        str | None,
+        OptionText("The collection of runs whose path does not show it.", Group.VALUES, "NAME"),
+    ] = None,
+    developer: Annotated[
+        tuple[str, ...],
+        OptionText("The developer of a model whose id does not name it.", Group.VALUES, "ID=DEV"),
+    ] = (),
+    deployment: Annotated[
+        str | None,
+        OptionText(
+            "How the models ran, and whether their weights are open, where a run does not say it.",
+            Group.VALUES,
+            "TYPE/AVAILABILITY",
+        ),
+    ] = None,
+    eval_library: Annotated[
+        str | None,
+        OptionText("The harness of runs that do not name theirs.", Group.VALUES, "NAME@VERSION"),
+    ] = None,
+    map_file: Annotated[
+        str | None,
+        OptionText(
+            "A TOML file with such values by pattern of model, path or evaluation.",
+            Group.VALUES,
+            "FILE",
+            flags=("--map",),
+        ),
+    ] = None,
+    fill: Annotated[
+        bool, OptionText("Write unknown for what is not supplied.", Group.VALUES)
+    ] = False,
+    decide: Annotated[
+        tuple[str, ...],
+        OptionText(
+            "Changes that replace or move what a source says: evaluation-id, result-id, "
+            "transcript, output, inline-scores, or all.",
+            Group.VALUES,
+            "NAMES",
+        ),
+    ] = (),
+    rehash: Annotated[
+        str,
+        OptionText(
+            "Keep each sample_hash, or compute it by the recipe json-list.",
+            Group.VALUES,
+            choices=("keep", "json-list"),
+        ),
+    ] = "keep",
+    shard: Annotated[
+        str | None,
+        OptionText(
+            "Migrate one part of the runs: 3/100, slurm/100 or slurm.", Group.EXECUTION, "N/OF"
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, OptionText("Do everything but write to the folder.", Group.REPORT)
+    ] = False,
+    diff: Annotated[
+        bool, OptionText("Show one example of each kind of change.", Group.REPORT)
+    ] = False,
+    report: Annotated[
+        str | None,
+        OptionText(
+            "Write what became of each run to this file, as JSON lines.", Group.REPORT, "FILE"
+        ),
+    ] = None,
+    progress: ShowProgress = None,
+) -> None:
+    """Write old runs in a newer version, into a datastore, and check the result.
+
+    Sources are never changed. Mechanical changes are always made; what a source does not say must
+    be supplied or is filled in with --fill, and what replaces its words must be decided. Numbers
+    keep their digits. A run is written only if it passes the check. Exit codes: 0 every run was
+    written or was there and passes, 1 some were refused, 2 wrong usage, 3 some could not be read.
+    """
+    from evalstream.api_changes import migrate as run_migration
+    from evalstream.batch.rewriting.change_report import ChangeReport
+    from evalstream.cli.change_output import ChangeOutput
+
+    if not inputs and files_from is None:
+        raise UsageError("no input given; evalstream migrate old/ --to new/ migrates a folder")
+    announce_terminal("rows", *(inputs or []))
+    written = [STDOUT] if report is None else [STDOUT, report]
+    refuse_overwriting(written, [name for name in (*(inputs or []), files_from, map_file) if name])
+    summary = ChangeReport(is_dry=dry_run, diff=diff, show_values=options.show_values)
+    with guarded(), ChangeOutput(summary, report, show_values=options.show_values) as output:
+        run_migration(
+            _named(inputs or [], files_from),
+            to,
+            to_version=to_version,
+            aggregate=aggregate,
+            collection=collection,
+            developer=developer,
+            deployment=deployment,
+            eval_library=eval_library,
+            fill=fill,
+            decide=decide,
+            rehash=rehash,
+            tables=None if map_file is None else _tables(map_file),
+            dry_run=dry_run,
+            shard=shard,
+            options=options,
+            show=output.add,
+            progress=sys.stderr.isatty() if progress is None else progress,
+        )
+        output.finish()
+    raise Judged(int(summary.exit_code))
+
+
+def _named(inputs: list[str], files_from: str | None) -> Iterable[str]:
+    """Return the inputs that are named on the command line or in a list."""
+    if files_from is None:
+        return inputs
+    from evalstream.discovery.input_list import inputs_from
+
+    return chain(inputs, inputs_from(files_from, missing_ok=False))
+
+
+def _tables(path: str) -> Mapping[str, Any]:
+    """Read a TOML file. Raises UsageError."""
+    import tomllib
+
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: not valid TOML: {error}") from error
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error

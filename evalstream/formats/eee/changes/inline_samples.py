@@ -1,0 +1,169 @@
+"""Rows made of the samples that an aggregate of version 0.1.0 lists itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from evalstream.engine.block_rewriting import RewrittenBlock
+from evalstream.formats.eee.changes.additions import AggregateRefused
+from evalstream.formats.eee.changes.kinds import INLINE_SCORES, MIGRATED
+from evalstream.model.changes import Applied, Change, ChangeTally, Example
+from evalstream.parsing.json_tree import JsonType, Node, compact, decoded
+
+if TYPE_CHECKING:
+    from evalstream.formats.eee.changes.aggregate import AggregateMigration
+
+KNOWN: Final = ("sample_id", "input", "prompt", "ground_truth", "response", "choices")
+
+TOLERANCE: Final = 5e-4
+"""How far a claimed score may be from the mean that confirms it: three digits, rounded."""
+
+
+class InlineSamples:
+    """The samples that an aggregate lists, as rows of a version.
+
+    They have no scores. Where that is decided, a response that equals its ground truth scores 1 and
+    any other 0, provided that their mean confirms the score that the aggregate claims.
+    """
+
+    def __init__(
+        self, aggregate: AggregateMigration, target: str, decisions: Collection[str]
+    ) -> None:
+        self._aggregate, self._target, self._decisions = aggregate, target, decisions
+        self._text = aggregate.text
+
+    def rows(self) -> RewrittenBlock:
+        """Return the rows. Raises AggregateRefused where the samples cannot be rows."""
+        samples = self._aggregate.inline_samples
+        items = [] if samples is None else samples.items
+        if INLINE_SCORES.name not in self._decisions:
+            raise AggregateRefused(
+                f"the aggregate lists {len(items):,} samples without scores; "
+                f"--decide {INLINE_SCORES.name} scores them by equality with their ground truth"
+            )
+        name = self._evaluation_name()
+        scores = [self._score(sample) for sample in items]
+        self._confirm(sum(scores) / len(scores))
+        lines = [
+            json.dumps(self._row(sample, name, score), ensure_ascii=False)
+            for sample, score in zip(items, scores, strict=True)
+        ]
+        tally = ChangeTally()
+        for number, score in enumerate(scores, 1):
+            change = Change(INLINE_SCORES, "/evaluation/score")
+            example = Example("/evaluation/score", None, str(score))
+            tally.add_row([Applied(change, example)], number)
+        data = "".join(f"{line}\n" for line in lines).encode()
+        return RewrittenBlock(data, len(lines), tally)
+
+    def _evaluation_name(self) -> str:
+        """Return the one name that all results have."""
+        names = {self._aggregate.string_of(one, "evaluation_name") for one in self._results()}
+        if len(names) != 1 or None in names:
+            raise AggregateRefused("the samples it lists belong to results of different names")
+        (name,) = names
+        return str(name)
+
+    def _confirm(self, mean: float) -> None:
+        """Refuse scores that no result claims. Raises AggregateRefused."""
+        for result in self._results():
+            score = result.value("score_details", "score")
+            is_number = score is not None and score.type is JsonType.NUMBER
+            claimed = float(self._written(score)) if is_number and score is not None else None
+            if claimed is not None and abs(claimed - mean) < TOLERANCE:
+                return
+        raise AggregateRefused(
+            "no result claims the score that equality of response and ground truth gives to the "
+            f"samples it lists ({mean:g}), so that they cannot be scored"
+        )
+
+    def _score(self, sample: Node) -> int:
+        response, truth = sample.value("response"), sample.value("ground_truth")
+        if response is None or truth is None or response.type is not JsonType.TEXT:
+            raise AggregateRefused("a sample it lists has no response or no ground truth")
+        given = decoded(self._text, response)
+        return int(given in self._texts(truth))
+
+    def _row(self, sample: Node, name: str, score: int) -> dict[str, Any]:
+        aggregate = self._aggregate
+        response, prompt = sample.value("response"), sample.value("prompt")
+        answer = "" if response is None else decoded(self._text, response)
+        row: dict[str, Any] = {
+            "schema_version": self._target,
+            "evaluation_id": aggregate.evaluation_id or "",
+            "model_id": aggregate.model_id or "",
+            "evaluation_name": name,
+            "sample_id": self._id(sample),
+            "interaction_type": "single_turn",
+            "input": {
+                "raw": aggregate.string_of(sample, "input") or "",
+                "reference": self._texts(sample.value("ground_truth")),
+            },
+            "output": {"raw": [answer]},
+            "answer_attribution": [
+                {
+                    "turn_idx": 0,
+                    "source": "output.raw",
+                    "extracted_value": answer,
+                    "extraction_method": "none",
+                    "is_terminal": True,
+                }
+            ],
+            "evaluation": {"score": score, "is_correct": bool(score)},
+        }
+        if prompt is not None and prompt.type is JsonType.TEXT:
+            row["input"]["formatted"] = decoded(self._text, prompt)
+        choices = sample.value("choices")
+        texts = self._choices(choices)
+        if texts:
+            row["input"]["choices"] = texts
+        kept = dict(self._kept(sample, has_choices=bool(texts)))
+        return row | ({"metadata": kept} if kept else {})
+
+    def _kept(self, sample: Node, *, has_choices: bool) -> Iterator[tuple[str, str]]:
+        """Iterate over the texts of members that rows have no place for."""
+        for member in sample.members:
+            is_null = member.value.type is JsonType.NULL
+            is_pairs = member.name == "choices" and self._has_pairs(member.value)
+            has_place = member.name in KNOWN and not is_pairs
+            if member.name == "choices" and not has_choices:
+                has_place = False
+            if is_null or has_place:
+                continue
+            if member.value.type is JsonType.TEXT:
+                yield MIGRATED + member.name, decoded(self._text, member.value)
+            else:
+                yield MIGRATED + member.name, compact(self._text, member.value)
+
+    def _choices(self, choices: Node | None) -> list[str]:
+        """Return the texts of choices, which may be pairs of a letter and a text."""
+        if choices is None or choices.type is not JsonType.LIST:
+            return []
+        nodes = [item.items[-1] if item.items else item for item in choices.items]
+        if any(node.type is not JsonType.TEXT for node in nodes):
+            return []
+        return [decoded(self._text, node) for node in nodes]
+
+    def _has_pairs(self, choices: Node) -> bool:
+        return any(item.type is JsonType.LIST for item in choices.items)
+
+    def _texts(self, node: Node | None) -> list[str]:
+        nodes = [] if node is None else node.items if node.type is JsonType.LIST else [node]
+        if any(one.type is not JsonType.TEXT for one in nodes):
+            raise AggregateRefused("the ground truth of a sample it lists is not text")
+        return [decoded(self._text, one) for one in nodes]
+
+    def _id(self, sample: Node) -> str:
+        node = sample.value("sample_id")
+        if node is None or node.type not in {JsonType.TEXT, JsonType.NUMBER}:
+            raise AggregateRefused("a sample it lists has no sample_id")
+        is_text = node.type is JsonType.TEXT
+        return decoded(self._text, node) if is_text else self._written(node)
+
+    def _results(self) -> list[Node]:
+        return list(self._aggregate.results())
+
+    def _written(self, node: Node) -> str:
+        return self._text[node.start : node.end]

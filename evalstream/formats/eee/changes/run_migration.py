@@ -1,0 +1,151 @@
+"""The migration of one run: its aggregate, its rows, their seal, and where the result belongs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+from evalstream.engine.block_rewriting import BlockRewriter, RewrittenBlock
+from evalstream.formats.eee.aggregate import Aggregate
+from evalstream.formats.eee.changes.additions import AggregateRefused
+from evalstream.formats.eee.changes.aggregate import AggregateMigration, NewSeal, Source
+from evalstream.formats.eee.changes.inline_samples import InlineSamples
+from evalstream.formats.eee.changes.kinds import DECISIONS
+from evalstream.formats.eee.changes.naming import Place, collection_of, new_name
+from evalstream.formats.eee.changes.row_rewriter import RowRewriter
+from evalstream.formats.eee.changes.rows import RowMigration
+from evalstream.formats.eee.changes.supplied import Supplied
+from evalstream.model.changes import Applied, Need
+from evalstream.model.errors import UsageError
+from evalstream.model.hex_digest import ALGORITHMS
+from evalstream.model.suggestions import unknown
+from evalstream.parsing.json import UTF8_MARK
+
+TARGETS: Final = ("0.2.3", "0.3.0")
+"""The versions that runs are migrated to: the newest one, and the one with the same schemas."""
+
+
+class Migrator:
+    """Migrates runs to a version, with what users supplied for all of them."""
+
+    targets: Sequence[str] = TARGETS
+    decisions: Sequence[str] = DECISIONS
+
+    def __init__(self, target: str, supplied: Supplied) -> None:
+        if target not in TARGETS:
+            raise UsageError(unknown("version", target, TARGETS))
+        self._target, self._supplied = target, supplied
+
+    def open(self, text: bytes, path: str) -> RunMigration:
+        """Begin with an aggregate, given by its text and its path. Raises ValueError."""
+        return RunMigration(text, path, self._target, self._supplied)
+
+
+class RunMigration:
+    """The migration of one run.
+
+    `needs` is what the aggregate lacks and what is not supplied, `refusal` why the run belongs
+    nowhere. Raises ValueError for an aggregate that cannot be migrated.
+    """
+
+    def __init__(self, text: bytes, path: str, target: str, supplied: Supplied) -> None:
+        self._aggregate = AggregateMigration(text, target, supplied)
+        self._text, self._target, self._supplied = text, target, supplied
+        collection = supplied.collection_of(path) or collection_of(path)
+        needs = list(self._aggregate.needs)
+        if collection is None:
+            needs.append(Need("the collection is not known from the path", "--collection NAME"))
+        self.needs = tuple(needs)
+        self._place: Place | None = None
+        self.refusal: str | None = None
+        place = None if collection is None else self._aggregate.place(collection)
+        if isinstance(place, str):
+            self.refusal = place
+        else:
+            self._place = place
+
+    @property
+    def is_migrated(self) -> bool:
+        """Whether it is the result of such a migration."""
+        return self._aggregate.is_migrated
+
+    @property
+    def version(self) -> str:
+        """The version of the source."""
+        return self._aggregate.version
+
+    @property
+    def algorithms(self) -> Sequence[str]:
+        """The algorithms of the digests of the source that its seal needs."""
+        return ALGORITHMS
+
+    @cached_property
+    def rewriter(self) -> BlockRewriter:
+        """What migrates blocks of rows."""
+        aggregate, supplied = self._aggregate, self._supplied
+        return RowRewriter(
+            RowMigration(
+                self._target,
+                aggregate.evaluation_id,
+                aggregate.result_ids,
+                supplied.decisions,
+                supplied.rehash,
+            )
+        )
+
+    def inline_rows(self) -> RewrittenBlock | None:
+        """Return rows made of the samples that the aggregate lists, None if it lists none.
+
+        Raises ValueError where they cannot be rows.
+        """
+        if self._aggregate.inline_samples is None:
+            return None
+        return InlineSamples(self._aggregate, self._target, self._supplied.decisions).rows()
+
+    def wrong_seal(self, digests: Mapping[str, Mapping[str, str]], rows: int) -> str | None:
+        """Return why the source's own seal is wrong, None if it is right or says nothing.
+
+        `digests` are those of the source's rows, by what they cover and by algorithm. The seal of
+        the result would hide what is wrong here.
+        """
+        aggregate = self._document
+        declared, total = aggregate.claim("checksum"), aggregate.claim("total_rows")
+        if declared is not None and aggregate.checksum is None:
+            return "the declared checksum is not a digest (ES502); it must be right before"
+        known = {digest for by_algorithm in digests.values() for digest in by_algorithm.values()}
+        if declared is not None and aggregate.checksum not in known:
+            return "the declared checksum is not that of the rows (ES501), which were changed"
+        is_number = isinstance(total, (int, float)) and not isinstance(total, bool)
+        if total is not None and not (is_number and total == rows):
+            return f"total_rows is {json.dumps(total)}, but there are {rows:,} rows (ES503)"
+        return None
+
+    def name(self, aggregate: str, rows: str | None) -> str:
+        """Return the name of the result, from the SHA-256 of the source's files."""
+        return new_name(aggregate, rows, self._target)
+
+    def paths(self, name: str) -> tuple[str, str]:
+        """Return the paths of the aggregate and the rows of that name, relative to the target."""
+        if self._place is None:
+            raise ValueError("the run belongs nowhere")
+        return self._place.aggregate(name), self._place.rows(name)
+
+    def aggregate(
+        self, source: str, sha256: str, rows_sha256: str | None, seal: tuple[str, str, int] | None
+    ) -> tuple[bytes, list[Applied]]:
+        """Return the text of the new aggregate, and the changes in it.
+
+        `source` is the name of the old file; `seal` has the path of the new rows, their SHA-256 and
+        their number. Raises ValueError.
+        """
+        origin = Source(source, sha256, rows_sha256)
+        return self._aggregate.migrate(origin, None if seal is None else NewSeal(*seal))
+
+    @cached_property
+    def _document(self) -> Aggregate:
+        document: Any = json.loads(self._text.removeprefix(UTF8_MARK))
+        if not isinstance(document, dict):
+            raise AggregateRefused("the aggregate is not a JSON object")
+        return Aggregate("", document)

@@ -1,0 +1,694 @@
+#include "rewrite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST_DEPTH = 100,   /* deeper rows are left, so that the stack is bounded */
+    MOST_NAMES = 4096,  /* in a row, of objects that are open */
+    MOST_MEMBERS = 512, /* in one object */
+    LONGEST_NUMBER = 64,
+    LEAST_ROOM = 1 << 16,
+};
+
+/* An entry of a hash table of members; `member` is NO_PLACE where it is free. */
+struct slot {
+    uint64_t hash;
+    uint32_t member;
+};
+
+/* The hash table of the members of a place. */
+struct lookup {
+    uint32_t first, mask;
+};
+
+struct rewriter {
+    struct rewrite_tables tables;
+    struct slot *slots;
+    struct lookup *lookups;
+    uint64_t differs; /* the watches that are true where the member is missing */
+    byte *text;
+    size_t size, capacity;
+    struct left_row *left;
+    size_t left_count, left_capacity;
+    bool no_memory;
+    /* Of the row that is being rewritten: */
+    const byte *end;  /* of all bytes */
+    const byte *done; /* what comes before it is written */
+    uint64_t applied, watched;
+    unsigned names;
+    uint64_t hashes[MOST_NAMES];
+};
+
+static const byte *rewrite_value(
+    struct rewriter *r, const byte *at, const struct place *place, unsigned depth
+);
+static const byte *skip_value(struct rewriter *r, const byte *at, unsigned depth);
+
+static inline uint64_t load(const byte *at) {
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+static inline uint64_t mix(uint64_t hash, uint64_t word) {
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+    return hash ^ hash >> 32;
+}
+
+static inline uint64_t hash_of(const byte *at, size_t length) {
+    uint64_t hash = mix(0, length + 1);
+    if (length < 8) {
+        uint64_t word = 0;
+        for (size_t place = 0; place < length; place++)
+            word = word << 8 | at[place];
+        return mix(hash, word);
+    }
+    const byte *const last = at + length - 8;
+    for (; at < last; at += 8)
+        hash = mix(hash, load(at));
+    return mix(hash, load(last));
+}
+
+static bool make_room(struct rewriter *r, size_t count) {
+    if (r->capacity - r->size >= count)
+        return true;
+    const size_t capacity = r->size + count + r->size / 2 + LEAST_ROOM;
+    byte *const text = realloc(r->text, capacity);
+    if (!text) {
+        r->no_memory = true;
+        return false;
+    }
+    r->text = text;
+    r->capacity = capacity;
+    return true;
+}
+
+static bool put(struct rewriter *r, const byte *bytes, size_t count) {
+    if (!make_room(r, count))
+        return false;
+    if (count)
+        memcpy(r->text + r->size, bytes, count);
+    r->size += count;
+    return true;
+}
+
+/* Replace the bytes from start to stop, which are behind all that was replaced before. */
+static bool edit(
+    struct rewriter *r, const byte *start, const byte *stop, const byte *bytes, size_t count
+) {
+    const bool has_room = put(r, r->done, (size_t)(start - r->done)) && put(r, bytes, count);
+    r->done = stop;
+    return has_room;
+}
+
+static enum json_type type_of(byte one) {
+    switch (one) {
+    case 'n':
+        return JSON_NULL;
+    case 't':
+    case 'f':
+        return JSON_BOOLEAN;
+    case '"':
+        return JSON_TEXT;
+    case '[':
+        return JSON_LIST;
+    case '{':
+        return JSON_OBJECT;
+    default:
+        return one == '-' || (one >= '0' && one <= '9') ? JSON_NUMBER : NO_TYPE;
+    }
+}
+
+static inline const byte *skip_digits(const byte *at) {
+    while (*at >= '0' && *at <= '9')
+        at++;
+    return at;
+}
+
+/* Skip a number that is surely finite. */
+static const byte *skip_number(const byte *at) {
+    const byte *const start = at, *digits = at + (*at == '-');
+    at = *digits == '0' ? digits + 1 : skip_digits(digits);
+    if (at == digits)
+        return NULL;
+    if (*at == '.') {
+        digits = at + 1;
+        at = skip_digits(digits);
+        if (at == digits)
+            return NULL;
+    }
+    if (*at == 'e' || *at == 'E') {
+        at++;
+        at += *at == '+' || *at == '-';
+        digits = at;
+        at = skip_digits(digits);
+        if (at == digits || at - digits > (digits[-1] == '-' ? 3 : 2))
+            return NULL;
+    }
+    return at - start > LONGEST_NUMBER ? NULL : at;
+}
+
+/* Skip a literal; none of its bytes is a newline, so that nothing behind one is read. */
+static const byte *skip_literal(const byte *at, const char *literal) {
+    for (; *literal; at++, literal++)
+        if (*at != (byte)*literal)
+            return NULL;
+    return at;
+}
+
+/* Read a name up to its value. Return NULL where it may be the name of an earlier member, which are
+   those from `first` on. */
+static const byte *read_name(
+    struct rewriter *r, const byte *at, unsigned first, struct span *name, uint64_t *hash
+) {
+    if (*at != '"')
+        return NULL;
+    at = read_string(at + 1, r->end, name);
+    if (!at || name->escaped || r->names == MOST_NAMES || r->names - first == MOST_MEMBERS)
+        return NULL;
+    *hash = hash_of(name->start, name->length);
+    bool repeated = false;
+    for (unsigned place = first; place < r->names; place++)
+        repeated |= r->hashes[place] == *hash;
+    if (repeated)
+        return NULL;
+    r->hashes[r->names++] = *hash;
+    at = skip_spaces(at);
+    return *at == ':' ? skip_spaces(at + 1) : NULL;
+}
+
+/* Go on to the next member or item, or behind the container; NULL unless one of them follows. */
+static const byte *go_on(const byte *at, byte closing, bool *is_last) {
+    at = skip_spaces(at);
+    *is_last = *at == closing;
+    if (*is_last)
+        return at + 1;
+    return *at == ',' ? skip_spaces(at + 1) : NULL;
+}
+
+static const byte *skip_object(struct rewriter *r, const byte *at, unsigned depth) {
+    const unsigned first = r->names;
+    at = skip_spaces(at + 1);
+    bool is_last = *at == '}';
+    if (is_last)
+        return at + 1;
+    while (at && !is_last) {
+        struct span name;
+        uint64_t hash;
+        at = read_name(r, at, first, &name, &hash);
+        at = at ? skip_value(r, at, depth + 1) : NULL;
+        at = at ? go_on(at, '}', &is_last) : NULL;
+    }
+    r->names = first;
+    return at;
+}
+
+static const byte *skip_list(struct rewriter *r, const byte *at, unsigned depth) {
+    at = skip_spaces(at + 1);
+    bool is_last = *at == ']';
+    if (is_last)
+        return at + 1;
+    while (at && !is_last) {
+        at = skip_value(r, at, depth + 1);
+        at = at ? go_on(at, ']', &is_last) : NULL;
+    }
+    return at;
+}
+
+/* Return what follows a value, NULL where it may not be valid. */
+static const byte *skip_value(struct rewriter *r, const byte *at, unsigned depth) {
+    struct span span;
+    switch (type_of(*at)) {
+    case JSON_TEXT:
+        return read_string(at + 1, r->end, &span);
+    case JSON_NUMBER:
+        return skip_number(at);
+    case JSON_NULL:
+        return skip_literal(at, "null");
+    case JSON_BOOLEAN:
+        return skip_literal(at, *at == 't' ? "true" : "false");
+    case JSON_LIST:
+        return depth < MOST_DEPTH ? skip_list(r, at, depth) : NULL;
+    case JSON_OBJECT:
+        return depth < MOST_DEPTH ? skip_object(r, at, depth) : NULL;
+    default:
+        return NULL;
+    }
+}
+
+static inline bool is_space(byte one) { return one == ' ' || one == '\t' || one == '\r'; }
+
+/* Replace a value by a text that holds it, without white space between its tokens. */
+static bool write_quoted(struct rewriter *r, const byte *at, const byte *stop) {
+    const size_t length = (size_t)(stop - at);
+    if (!edit(r, at, stop, NULL, 0) || !make_room(r, 2 * length + 2))
+        return false;
+    byte *to = r->text + r->size;
+    bool inside = false;
+    *to++ = '"';
+    while (at < stop) {
+        const byte one = *at++;
+        if (one == '\\') {
+            *to++ = '\\';
+            *to++ = '\\';
+            if (*at == '"' || *at == '\\')
+                *to++ = '\\';
+            *to++ = *at++;
+        } else if (one == '"') {
+            inside = !inside;
+            *to++ = '\\';
+            *to++ = '"';
+        } else if (inside || !is_space(one)) {
+            *to++ = one;
+        }
+    }
+    *to++ = '"';
+    r->size = (size_t)(to - r->text);
+    return true;
+}
+
+static inline bool starts_with(const byte *at, size_t length, const char *text) {
+    const size_t size = strlen(text);
+    return length >= size && !memcmp(at, text, size);
+}
+
+/* What an action does. */
+enum outcome { STAYS, CHANGED, UNSURE };
+
+static enum outcome changed(bool has_room) { return has_room ? CHANGED : UNSURE; }
+
+static enum outcome set_constant(
+    struct rewriter *r, const byte *at, const byte *stop, const struct place *place
+) {
+    const byte *const constant = r->tables.texts + place->constant.start;
+    const size_t size = place->constant.size, length = (size_t)(stop - at);
+    if (length == size && !memcmp(at, constant, size))
+        return STAYS;
+    /* Texts that are equal may have other escapes. */
+    if (*at == '"' && *constant == '"' &&
+        (memchr(at, '\\', length) || memchr(constant, '\\', size)))
+        return UNSURE;
+    return changed(edit(r, at, stop, constant, size));
+}
+
+static enum outcome turn(struct rewriter *r, const byte *at, const byte *stop) {
+    static const char old[] = "\"interactions[", new[] = "\"messages[";
+    if (!starts_with(at, (size_t)(stop - at), old))
+        return STAYS;
+    return changed(edit(r, at, at + sizeof old - 1, (const byte *)new, sizeof new - 1));
+}
+
+static inline byte lower(byte one) { return one >= 'A' && one <= 'Z' ? one | 0x20 : one; }
+
+static bool is_hex(byte one) {
+    return (one >= '0' && one <= '9') || (one >= 'a' && one <= 'f');
+}
+
+/* Tell whether a text begins with a prefix, in upper or lower case. */
+static bool has_prefix(const byte *at, size_t length, const char *prefix) {
+    for (; *prefix; at++, prefix++, length--)
+        if (!length || lower(*at) != (byte)*prefix)
+            return false;
+    return true;
+}
+
+/* Return the length of the prefix of a digest, which the text of that length has. */
+static size_t digest_prefix(const byte *at, size_t length) {
+    if (length == 64 + 7 && has_prefix(at, length, "sha256:"))
+        return 7;
+    return length == 32 + 4 && has_prefix(at, length, "md5:") ? 4 : 0;
+}
+
+static enum outcome write_digest(struct rewriter *r, const struct span *text) {
+    if (text->escaped || !text->ascii)
+        return UNSURE;
+    const byte *at = text->start, *stop = at + text->length;
+    while (at < stop && *at == ' ')
+        at++;
+    while (at < stop && stop[-1] == ' ')
+        stop--;
+    at += digest_prefix(at, (size_t)(stop - at));
+    const size_t length = (size_t)(stop - at);
+    if (length != 64 && length != 32)
+        return STAYS;
+    byte digest[64];
+    for (size_t place = 0; place < length; place++) {
+        digest[place] = lower(at[place]);
+        if (!is_hex(digest[place]))
+            return STAYS;
+    }
+    if (length == text->length && !memcmp(digest, text->start, length))
+        return STAYS;
+    return changed(edit(r, text->start, text->start + text->length, digest, length));
+}
+
+static enum outcome act(
+    struct rewriter *r, const struct place *place, enum action action, const byte *at,
+    const byte *stop, const struct span *text
+) {
+    const byte *const opening = (const byte *)"[", *const closing = (const byte *)"]";
+    switch (action) {
+    case TO_LIST:
+        return changed(edit(r, at, at, opening, 1) && edit(r, stop, stop, closing, 1));
+    case TO_TEXT:
+        return changed(write_quoted(r, at, stop));
+    case TO_NUMBER:
+        return changed(edit(r, at, stop, (const byte *)(*at == 't' ? "1" : "0"), 1));
+    case SET:
+        return set_constant(r, at, stop, place);
+    case TURN:
+        return turn(r, at, stop);
+    case TO_DIGEST:
+        return write_digest(r, text);
+    default:
+        return UNSURE;
+    }
+}
+
+/* Return the member of a name, NULL if the place has none. */
+static const struct place_member *find_member(
+    const struct rewriter *r, const struct place *place, const struct span *name, uint64_t hash
+) {
+    const struct lookup lookup = r->lookups[place - r->tables.places];
+    const struct slot *const slots = r->slots + lookup.first;
+    for (uint64_t next = hash;; next++) {
+        const struct slot *const slot = &slots[next & lookup.mask];
+        if (slot->member == NO_PLACE)
+            return NULL;
+        const struct place_member *const member = &r->tables.members[slot->member];
+        if (slot->hash == hash && member->name.size == name->length &&
+            !memcmp(r->tables.texts + member->name.start, name->start, name->length))
+            return member;
+    }
+}
+
+/* Test the value of a member; return false where the outcome is not certain. */
+static bool watch_member(
+    struct rewriter *r, const struct place_member *member, const byte *at, const byte *stop
+) {
+    const size_t length = (size_t)(stop - at);
+    for (uint32_t count = 0; count < member->watches; count++) {
+        const uint32_t number = member->first_watch + count;
+        const struct watch *const watch = &r->tables.watches[number];
+        const uint64_t bit = UINT64_C(1) << number;
+        if (watch->test == PRESENT || (watch->test == NOT_NULL && *at != 'n'))
+            r->watched |= bit;
+        if (watch->test == PRESENT || watch->test == NOT_NULL || *at != '"')
+            continue;
+        if (memchr(at, '\\', length))
+            return false;
+        if (length == watch->text.size + 2u &&
+            !memcmp(at + 1, r->tables.texts + watch->text.start, watch->text.size))
+            r->watched ^= bit;
+    }
+    return true;
+}
+
+/* The members of an object while it is rewritten. */
+struct members {
+    const byte *first_dropped; /* the first member, as long as all are dropped */
+    const byte *last;          /* the end of the member before */
+    bool has_kept;
+};
+
+static bool drop_member(
+    struct rewriter *r, struct members *members, const byte *start, const byte *stop
+) {
+    if (members->has_kept)
+        return edit(r, members->last, stop, NULL, 0);
+    if (!members->first_dropped)
+        members->first_dropped = start;
+    return true;
+}
+
+static bool keep_member(struct rewriter *r, struct members *members, const byte *start) {
+    const bool all_dropped = !members->has_kept && members->first_dropped;
+    members->has_kept = true;
+    return !all_dropped || edit(r, members->first_dropped, start, NULL, 0);
+}
+
+static bool rename_member(
+    struct rewriter *r, const struct place *place, const byte *start, const struct span *name
+) {
+    const struct table_text written = place->name;
+    if (!written.size)
+        return true;
+    r->applied |= UINT64_C(1) << place->renaming;
+    const byte *const stop = name->start + name->length + 1;
+    return edit(r, start, stop, r->tables.texts + written.start, written.size);
+}
+
+/* Rewrite the value of a member that starts with its name, or drop the member. */
+static const byte *rewrite_member(
+    struct rewriter *r, const byte *at, const struct place *inner, struct members *members,
+    const struct span *name, unsigned depth
+) {
+    const byte *const start = name->start - 1;
+    const enum json_type type = type_of(*at);
+    if (type == NO_TYPE)
+        return NULL;
+    if (inner && inner->action[type] == DROP) {
+        at = skip_value(r, at, depth);
+        r->applied |= UINT64_C(1) << inner->change[type];
+        return at && drop_member(r, members, start, at) ? at : NULL;
+    }
+    if (!keep_member(r, members, start))
+        return NULL;
+    if (!inner)
+        return skip_value(r, at, depth);
+    return rename_member(r, inner, start, name) ? rewrite_value(r, at, inner, depth) : NULL;
+}
+
+static const byte *rewrite_object(
+    struct rewriter *r, const byte *at, const struct place *place, unsigned depth
+) {
+    const unsigned first = r->names;
+    struct members members = {0};
+    at = skip_spaces(at + 1);
+    bool is_last = *at == '}';
+    if (is_last)
+        return at + 1;
+    while (!is_last) {
+        struct span name;
+        uint64_t hash;
+        const byte *const value = read_name(r, at, first, &name, &hash);
+        if (!value)
+            return NULL;
+        const struct place_member *const member = find_member(r, place, &name, hash);
+        if (place->is_closed && !(member && member->is_known))
+            return NULL;
+        const uint32_t inner = member ? member->place : place->others;
+        at = rewrite_member(
+            r, value, inner == NO_PLACE ? NULL : &r->tables.places[inner], &members, &name,
+            depth + 1
+        );
+        if (!at || (member && member->watches && !watch_member(r, member, value, at)))
+            return NULL;
+        members.last = at;
+        at = go_on(at, '}', &is_last);
+        if (!at)
+            return NULL;
+    }
+    r->names = first;
+    if (!members.has_kept && !edit(r, members.first_dropped, members.last, NULL, 0))
+        return NULL;
+    return at;
+}
+
+static const byte *rewrite_list(
+    struct rewriter *r, const byte *at, const struct place *items, unsigned depth
+) {
+    at = skip_spaces(at + 1);
+    bool is_last = *at == ']';
+    if (is_last)
+        return at + 1;
+    while (at && !is_last) {
+        at = rewrite_value(r, at, items, depth + 1);
+        at = at ? go_on(at, ']', &is_last) : NULL;
+    }
+    return at;
+}
+
+/* Rewrite a value and return what follows it, NULL where the row is to be left. */
+static const byte *rewrite_value(
+    struct rewriter *r, const byte *at, const struct place *place, unsigned depth
+) {
+    const enum json_type type = type_of(*at);
+    if (type == NO_TYPE || depth >= MOST_DEPTH)
+        return NULL;
+    const enum action action = place->action[type];
+    if (action == KEEP) {
+        if (type == JSON_OBJECT && (place->members || place->others != NO_PLACE))
+            return rewrite_object(r, at, place, depth);
+        if (type == JSON_LIST && place->items != NO_PLACE)
+            return rewrite_list(r, at, &r->tables.places[place->items], depth);
+        return skip_value(r, at, depth);
+    }
+    struct span text = {0};
+    const byte *const stop =
+        type == JSON_TEXT ? read_string(at + 1, r->end, &text) : skip_value(r, at, depth);
+    if (!stop)
+        return NULL;
+    const enum outcome outcome = act(r, place, action, at, stop, &text);
+    if (outcome == CHANGED)
+        r->applied |= UINT64_C(1) << place->change[type];
+    return outcome == UNSURE ? NULL : stop;
+}
+
+/* Rewrite a row; return where the next line starts, NULL where the row is to be left. */
+static const byte *rewrite_row(struct rewriter *r, const byte *line) {
+    const byte *at = skip_spaces(line);
+    if (*at != '{')
+        return NULL;
+    r->done = line;
+    r->applied = 0;
+    r->watched = r->differs;
+    r->names = 0;
+    at = rewrite_value(r, at, r->tables.places, 0);
+    if (!at)
+        return NULL;
+    at = skip_spaces(at);
+    if (*at != '\n')
+        return NULL;
+    for (uint64_t group = 0; group < r->tables.group_count; group++)
+        if ((r->watched & r->tables.groups[group]) == r->tables.groups[group])
+            return NULL;
+    return edit(r, at + 1, at + 1, NULL, 0) ? at + 1 : NULL;
+}
+
+static bool leave_row(struct rewriter *r, const struct left_row *row) {
+    if (r->left_count == r->left_capacity) {
+        const size_t capacity = 2 * r->left_capacity + 64;
+        struct left_row *const left = realloc(r->left, capacity * sizeof *left);
+        if (!left)
+            return false;
+        r->left = left;
+        r->left_capacity = capacity;
+    }
+    r->left[r->left_count++] = *row;
+    return true;
+}
+
+static void count_changes(
+    struct rewritten *result, uint64_t applied, const struct left_row *row
+) {
+    for (unsigned number = 0; applied; number++, applied >>= 1) {
+        if (!(applied & 1))
+            continue;
+        struct change_count *const change = &result->changes[number];
+        if (!change->rows) {
+            change->start = row->start;
+            change->stop = row->stop;
+        }
+        if (change->rows < FIRST_LINES)
+            change->line[change->rows] = row->line;
+        change->rows++;
+    }
+}
+
+int32_t rewrite_lines(
+    struct rewriter *r, const byte *bytes, uint64_t size, struct rewritten *result
+) {
+    const byte *const end = bytes + size;
+    *result = (struct rewritten){0};
+    r->end = end;
+    r->size = r->left_count = 0;
+    r->no_memory = !make_room(r, size + size / 8);
+    struct left_row row = {.line = 1};
+    for (const byte *at = bytes; at < end && !r->no_memory; row.line++) {
+        row.at = r->size;
+        row.start = (uint64_t)(at - bytes);
+        const byte *next = rewrite_row(r, at);
+        if (next) {
+            row.stop = (uint64_t)(next - 1 - bytes);
+            count_changes(result, r->applied, &row);
+            result->rows++;
+        } else {
+            r->size = row.at;
+            next = (const byte *)memchr(at, '\n', (size_t)(end - at)) + 1;
+            row.stop = (uint64_t)(next - 1 - bytes);
+            r->no_memory |= !leave_row(r, &row);
+        }
+        at = next;
+    }
+    result->text = r->text;
+    result->size = r->size;
+    result->left = r->left;
+    result->left_count = r->left_count;
+    return !r->no_memory;
+}
+
+void tell_rewriter_sizes(uint64_t sizes[5]) {
+    sizes[0] = sizeof(struct place);
+    sizes[1] = sizeof(struct place_member);
+    sizes[2] = sizeof(struct watch);
+    sizes[3] = sizeof(struct rewrite_tables);
+    sizes[4] = sizeof(struct rewritten);
+}
+
+/* Return the number of slots of a place: a power of two, so that at least half of them are free. */
+static uint32_t slots_for(uint32_t members) {
+    uint32_t count = 2;
+    while (count < 2 * members)
+        count *= 2;
+    return count;
+}
+
+static void fill_slots(struct rewriter *r, const struct place *place, struct lookup lookup) {
+    struct slot *const slots = r->slots + lookup.first;
+    for (uint32_t count = 0; count < place->members; count++) {
+        const uint32_t number = place->first_member + count;
+        const struct table_text name = r->tables.members[number].name;
+        const uint64_t hash = hash_of(r->tables.texts + name.start, name.size);
+        uint64_t next = hash;
+        while (slots[next & lookup.mask].member != NO_PLACE)
+            next++;
+        slots[next & lookup.mask] = (struct slot){hash, number};
+    }
+}
+
+static bool make_lookups(struct rewriter *r) {
+    const size_t places = r->tables.place_count;
+    uint32_t count = 0;
+    r->lookups = calloc(places, sizeof *r->lookups);
+    if (!r->lookups)
+        return false;
+    for (size_t place = 0; place < places; place++) {
+        const uint32_t slots = slots_for(r->tables.places[place].members);
+        r->lookups[place] = (struct lookup){count, slots - 1};
+        count += slots;
+    }
+    r->slots = malloc(count * sizeof *r->slots);
+    if (!r->slots)
+        return false;
+    for (uint32_t slot = 0; slot < count; slot++)
+        r->slots[slot].member = NO_PLACE;
+    for (size_t place = 0; place < places; place++)
+        fill_slots(r, &r->tables.places[place], r->lookups[place]);
+    return true;
+}
+
+struct rewriter *new_rewriter(const struct rewrite_tables *tables) {
+    struct rewriter *const r = calloc(1, sizeof *r);
+    if (!r)
+        return NULL;
+    r->tables = *tables;
+    for (uint64_t watch = 0; watch < tables->watch_count; watch++)
+        if (tables->watches[watch].test == DIFFERS)
+            r->differs |= UINT64_C(1) << watch;
+    if (make_lookups(r))
+        return r;
+    free_rewriter(r);
+    return NULL;
+}
+
+void free_rewriter(struct rewriter *r) {
+    if (!r)
+        return;
+    free(r->slots);
+    free(r->lookups);
+    free(r->text);
+    free(r->left);
+    free(r);
+}
