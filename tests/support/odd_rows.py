@@ -16,6 +16,7 @@ def _spelled(text: str) -> list[Row] | bytes:
 
 
 def odd_rows() -> Iterator[Source]:
+    """Iterate over runs whose rows are odd, but right."""
     yield make_run("unchanged", sound_rows())
     for number in NUMBERS:
         yield make_run(f"number {number[:12]} in metadata", _spelled(number))
@@ -63,6 +64,7 @@ def odd_rows() -> Iterator[Source]:
 
 
 def refused_rows() -> Iterator[Source]:
+    """Iterate over runs with a row that cannot be read, or not without a guess."""
     data = bytes_of(sound_rows())
     lines = data.splitlines(keepends=True)
     third = lines[2]

@@ -75,6 +75,7 @@ def make_run(
     needs: str = "",
     suffix: str = "",
 ) -> Source:
+    """Make a run with a true seal, of rows or of their bytes; `aggregate` edits the document."""
     data = rows if isinstance(rows, bytes) else bytes_of(rows)
     kept = stored(data)
     document = aggregate_of(
@@ -105,10 +106,12 @@ def set_member(*path: str, value: Any) -> Edit:
 
 
 def single_turn(edit: Edit) -> Edit:
+    """Return an edit of the rows with a single turn alone."""
     return lambda row: row["interaction_type"] == "single_turn" and edit(row)
 
 
 def without(name: str) -> Edit:
+    """Return an edit that removes a member."""
     return lambda row: row.pop(name, None)
 
 
