@@ -79,7 +79,9 @@ class ChangeReport:
         if outcome.status is Status.WRITTEN:
             verb = "would be written to" if self._is_dry else "written to"
             rows = f" ({counted(outcome.row_count, 'row')})" if outcome.rows else ""
-            yield f"{name}: {verb} {on_one_line(outcome.target or '')}{rows}"
+            open_ = "; its claims have no rows that could confirm them"
+            open_ = open_ if outcome.is_unconfirmed else ""
+            yield f"{name}: {verb} {on_one_line(outcome.target or '')}{rows}{open_}"
         elif outcome.status is Status.PRESENT:
             yield f"{name}: already there: {on_one_line(outcome.target or '')}"
         elif outcome.status is Status.UNCHANGED:

@@ -30,7 +30,8 @@ class Outcome(DataClass):
 
     `rows` and `aggregate` are the files as they were named, `target` the new aggregate, or the new
     rows of a run without an aggregate. `row_changes` count rows and `document_changes` count
-    aggregates. `reasons` say in full sentences why a run was not written. `checked` is the summary
+    aggregates. An outcome with `is_unconfirmed` is an aggregate alone, whose claims no rows confirm.
+    `reasons` say in full sentences why a run was not written. `checked` is the summary
     of the check of the result.
     """
 
@@ -44,6 +45,7 @@ class Outcome(DataClass):
     reasons: tuple[str, ...] = ()
     needs: tuple[Need, ...] = ()
     checked: RunSummary | None = None
+    is_unconfirmed: bool = False
 
     def refuse(self, reason: str) -> None:
         """Note that the run is not written, or fails, and why."""
@@ -57,7 +59,7 @@ class Outcome(DataClass):
 
     @property
     def exit_code(self) -> ExitCode:
-        """FAILED for what was refused, UNCHECKED for what could not be read, else PASSED."""
-        if self.status is Status.UNREAD:
+        """FAILED for what was refused, UNCHECKED for what was not read or confirmed, else PASSED."""
+        if self.status is Status.UNREAD or self.is_unconfirmed:
             return ExitCode.UNCHECKED
         return ExitCode.FAILED if self.status is Status.REFUSED else ExitCode.PASSED

@@ -39,6 +39,9 @@ def check_result(
         total = sum(summary.failing.values())
         outcome.refuse(f"the result does not pass its check: {counted(total, 'error')}")
         outcome.reasons += tuple(failing)
+    elif run.rows is None and summary.incomplete_reason is None and not failing:
+        # Figures alone have no rows that could confirm them; the source says no more.
+        outcome.is_unconfirmed = True
     else:
         reason = summary.incomplete_reason or "the result was not checked completely"
         outcome.leave_unread(_local(reason, staging))
