@@ -258,5 +258,4 @@ def test_a_usual_row_is_not_left() -> None:
         "to-text /metadata/*",
         "null-dropped /metadata/*",
         "to-list /input/reference",
-        "null-dropped /input/choices",
     }
