@@ -91,7 +91,7 @@ def check_block(chance: random.Random, most: int) -> tuple[int, int]:
 def test_blocks_of_rows_are_rewritten_alike(first: int) -> None:
     rows = compiled = 0
     for seed in range(first, first + 40):
-        more = check_block(random.Random(seed), 60)  # noqa: S311 - not for secrets
+        more = check_block(random.Random(seed), 60)
         rows, compiled = rows + more[0], compiled + more[1]
     assert compiled > rows / 10
 
@@ -110,11 +110,7 @@ values = st.recursive(
 )
 rows = st.dictionaries(names, values, max_size=6)
 
-ONLY = {
-    Action.NUMBER: JsonType.BOOLEAN,
-    Action.TURN: JsonType.TEXT,
-    Action.DIGEST: JsonType.TEXT,
-}
+ONLY = {Action.NUMBER: JsonType.BOOLEAN, Action.TURN: JsonType.TEXT, Action.DIGEST: JsonType.TEXT}
 
 
 @st.composite
@@ -171,8 +167,7 @@ def spelled(value: Any, chance: random.Random) -> str:
         if pairs and chance.random() < 0.03:
             pairs.append(chance.choice(pairs))
         written = (
-            f"{spelled(key, chance)}{space()}:{space()}{spelled(one, chance)}"
-            for key, one in pairs
+            f"{spelled(key, chance)}{space()}:{space()}{spelled(one, chance)}" for key, one in pairs
         )
         return f"{{{space()}{joined(written)}{space()}}}"
     if isinstance(value, list):
@@ -244,7 +239,7 @@ def test_a_usual_row_is_not_left() -> None:
     compiled = CompiledPlace.from_place(RowMigration("0.3.0", EVALUATION).place())
     assert compiled is not None
     for number in range(200):
-        chance = random.Random(number)  # noqa: S311 - not for secrets
+        chance = random.Random(number)
         row: dict[str, Any] = {"schema_version": "0.2.0", "evaluation_id": EVALUATION}
         row |= {"sample_id": number, "input": {"raw": "x", "reference": "y", "choices": None}}
         row["metadata"] = {"a": [chance.random(), None, "é\n"], "b": 1e-7, "c": None}
