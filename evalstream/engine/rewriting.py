@@ -167,7 +167,7 @@ class _Pass:
                 self._target.write(outcome.content)
                 rooms.give_back()
                 done_with(opened.source, block, outcome.read)
-                self._progress.advance(block.length, rewritten.rows, rewritten.left_count)
+                self._progress.add(block.length, rows=rewritten.rows)
         error = opened.array_error
         if error is not None:
             reason = f"{error.message} (byte {error.offset:,} of the file); the rest was not read"

@@ -9,6 +9,7 @@ import io
 import lzma
 import signal
 import threading
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -428,3 +429,26 @@ def test_repairs_are_counted_with_the_lines_of_the_file(tmp_path: Path) -> None:
         Change(FINAL_NEWLINE): (1, (300,)),
     }
     assert (run.outcome.rows, run.data.count(b"\n")) == (298, 298)
+
+
+@pytest.mark.parametrize("options", [SERIAL, POOL])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_memory_does_not_grow_with_the_rows(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: Options,
+    pack: Callable[[bytes], bytes],
+) -> None:
+    cut_at(monkeypatch, 1 << 18)
+    monkeypatch.setattr(rewriting, "ROOM_BYTES", 1 << 18)
+    source, target = tmp_path / "rows", tmp_path / "target"
+    source.write_bytes(pack((ROW % 1 + b" " * 5000 + b"\n") * 10_000))
+    tracemalloc.start()
+    try:
+        outcome = rewrite_rows(str(source), str(target), Renaming(), options, codec=None)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert outcome.rows == 10_000
+    assert target.stat().st_size > 48 << 20
+    assert peak < 32 << 20  # the first 8 MiB are held twice while the layout is recognised
