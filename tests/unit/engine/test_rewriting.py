@@ -21,7 +21,7 @@ from row_rewriters import BAD, NEW, OLD, REASON, RENAMING, Deadly, Meddling, Ren
 from rows import bounded
 
 from evalstream.engine import block_rewriting, block_tasks, rewriting
-from evalstream.engine.block_rewriting import BlockRewriter
+from evalstream.engine.block_rewriting import BlockRewriter, RewrittenBlock
 from evalstream.engine.line_repairs import LeftRow, LineRepairs
 from evalstream.engine.rewriting import RewrittenRows, rewrite_rows
 from evalstream.executors import pool
@@ -347,6 +347,34 @@ def test_rows_whose_worker_is_lost_are_incomplete(tmp_path: Path) -> None:
     source.write_bytes(ROWS)
     outcome = rewrite_rows(str(source), str(target), Deadly(), POOL)
     assert "the worker process died" in (outcome.incomplete_reason or "")
+    assert not target.exists()
+
+
+class Losing(Unchanged):
+    """Loses one row of each block."""
+
+    def rewrite(self, data: bytes) -> RewrittenBlock:
+        """Rewrite nothing."""
+        block = super().rewrite(data)
+        rows = data.partition(b"\n")[2]
+        return block._replace(data=rows, rows=block.rows - 1)
+
+
+class Miscounting(Losing):
+    """Loses one row of each block, and counts it."""
+
+    def rewrite(self, data: bytes) -> RewrittenBlock:
+        """Rewrite nothing."""
+        block = super().rewrite(data)
+        return block._replace(rows=block.rows + 1)
+
+
+@pytest.mark.parametrize("rewriter", [Losing(), Miscounting()])
+def test_a_rewriter_that_loses_rows_gives_nothing(tmp_path: Path, rewriter: BlockRewriter) -> None:
+    source, target = tmp_path / "rows", tmp_path / "target"
+    source.write_bytes(ROWS)
+    outcome = rewrite_rows(str(source), str(target), rewriter, SERIAL)
+    assert "evalstream has an error" in (outcome.incomplete_reason or "")
     assert not target.exists()
 
 
