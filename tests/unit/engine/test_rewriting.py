@@ -354,8 +354,8 @@ def test_no_room_gets_another_task_once_workers_were_replaced(
 
     monkeypatch.setattr(pool, "_start_method", lambda: "fork")
     monkeypatch.setattr(DigestedTarget, "write", note)
-    run = Run(tmp_path / "rows", ROWS, POOL, Deadly(str(tmp_path / "died")))
-    assert run.data == ROWS
+    run = Run(tmp_path / "rows", ROWS * 10, POOL, Deadly(str(tmp_path / "died")))
+    assert run.data == ROWS * 10
     # Tasks that were under way run again with their rooms.
     assert POOL.jobs * 4 <= sum(shared) < len(shared)
     assert shared == sorted(shared, reverse=True)
