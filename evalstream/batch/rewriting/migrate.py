@@ -142,7 +142,7 @@ def _rows(
     if rows.incomplete_reason is not None or rows.changed is not None:
         changed = f"the rows changed while they were read: {rows.changed}"
         raise CannotCheck(rows.incomplete_reason or changed)
-    if rows.left_count:
+    if not rows.is_whole:
         raise ValueError(left_rows(rows, "migrated"))
     wrong = migration.wrong_seal(rows.source, rows.rows)
     if wrong is not None:
@@ -152,6 +152,8 @@ def _rows(
 
 def left_rows(rows: RewrittenRows, done: str) -> str:
     """Return why rows are left: each reason once, with the first line."""
+    if rows.unsuited is not None:
+        return f"the rows cannot be {done}: {rows.unsuited}"
     reasons: dict[str, int] = {}
     for row in rows.left:
         reasons.setdefault(row.reason, row.line)
