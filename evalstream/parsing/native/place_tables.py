@@ -21,7 +21,7 @@ _GROUP: Final = struct.Struct("=Q")
 LAYOUTS: Final = _PLACE, _MEMBER, _WATCH, _GROUP
 """The layouts of a place, a member, a watch and a group."""
 
-_TESTS: Final = (Test.PRESENT, Test.NOT_NULL, Test.EQUALS, Test.DIFFERS)
+_TESTS: Final = (Test.PRESENT, Test.NOT_NULL, Test.UNSET, Test.EQUALS, Test.DIFFERS)
 """The tests in the order of `rewrite.h`."""
 
 _OF_ONE_TYPE: Final = {
