@@ -131,7 +131,8 @@ def _rows(
         return RewrittenRows("", inline.rows, stored, {"sha256": sha256}, "jsonl")
     if run.rows is None:
         return None
-    state = file_state(run.rows)
+    is_checked = bool(migration.hidden_rules)
+    state = file_state(run.rows) if is_checked else None
     unchecked = _refuse_hidden(run, migration, job)
     rows = rewrite_rows(
         run.rows,
@@ -146,9 +147,9 @@ def _rows(
     if rows.incomplete_reason is not None or rows.changed is not None:
         changed = f"the rows changed while they were read: {rows.changed}"
         raise CannotCheck(rows.incomplete_reason or changed)
-    if file_state(run.rows) != state:
+    if is_checked and file_state(run.rows) != state:
         raise CannotCheck("the rows changed between their check and their migration")
-    if rows.left_count:
+    if not rows.is_whole:
         raise ValueError(left_rows(rows, "migrated"))
     if unchecked is not None:
         raise CannotCheck(unchecked)
@@ -175,6 +176,8 @@ def _refuse_hidden(run: Run, migration: RunMigration, job: MigrationJob) -> str 
 
 def left_rows(rows: RewrittenRows, done: str) -> str:
     """Return why rows are left: each reason once, with the first line."""
+    if rows.unsuited is not None:
+        return f"the rows cannot be {done}: {rows.unsuited}"
     reasons: dict[str, int] = {}
     for row in rows.left:
         reasons.setdefault(row.reason, row.line)

@@ -108,10 +108,10 @@ class CompiledPlace:
     """Rewrites lines by the places of a row, for one thread at a time. Raises MemoryError."""
 
     def __init__(self, loaded: ctypes.CDLL, place: RowPlace) -> None:
-        compiler = _Compiler(place)
-        self._library, self._changes = loaded, tuple(compiler.changes)
+        compiled = compiled_tables(place)
+        self._library, self._changes = loaded, compiled.changes
         # The rewriter points to what the tables hold.
-        self._tables = compiler.tables()
+        self._tables = _Tables(*compiled.parts, *compiled.counts)
         self._handle = loaded.new_rewriter(byref(self._tables))
         if not self._handle:
             raise MemoryError
@@ -174,8 +174,29 @@ _SIZES: Final = (
 """The sizes of what both sides must lay out alike."""
 
 
+class PlaceTables(NamedTuple):
+    """The tables of `rewrite.h`: places, members, watches, groups and texts; and the changes.
+
+    A change has its number by its place among the others.
+    """
+
+    parts: tuple[bytes, bytes, bytes, bytes, bytes]
+    changes: tuple[Change, ...]
+
+    @property
+    def counts(self) -> Iterator[int]:
+        """How many places, members, watches and groups there are."""
+        sizes = (layout.size for layout in (_PLACE, _MEMBER, _WATCH, _GROUP))
+        return (len(part) // size for part, size in zip(self.parts, sizes, strict=False))
+
+
+def compiled_tables(place: RowPlace) -> PlaceTables:
+    """Return the tables of a row's places. Raises NotCompiled."""
+    return _Compiler(place).tables()
+
+
 class _Compiler:
-    """Makes the tables of `rewrite.h` from the places of a row. Raises NotCompiled."""
+    """Makes tables from the places of a row. Raises NotCompiled."""
 
     def __init__(self, row: RowPlace) -> None:
         self.changes: dict[Change, int] = {}
@@ -190,16 +211,15 @@ class _Compiler:
         self._groups = [sum(1 << self._watches.index(one) for one in set(g)) for g in row.exact]
         self._add_place(row.place, watched=True)
 
-    def tables(self) -> _Tables:
+    def tables(self) -> PlaceTables:
         """Return the tables."""
-        watches = [
+        watches = b"".join(
             _WATCH.pack(_TESTS.index(watch.test), *self._text(watch.text))
             for watch in self._watches
-        ]
-        groups = map(_GROUP.pack, self._groups)
-        parts = self._places, self._members, watches, groups
-        counts = len(self._places), len(self._members), len(watches), len(self._groups)
-        return _Tables(*map(b"".join, parts), bytes(self._texts), *counts)
+        )
+        groups = b"".join(map(_GROUP.pack, self._groups))
+        parts = b"".join(self._places), b"".join(self._members), watches, groups
+        return PlaceTables((*parts, bytes(self._texts)), tuple(self.changes))
 
     def _add_place(self, place: Place, *, watched: bool = False) -> int:
         """Add a place and what is within it; return its number."""
