@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Final
 
 from evalstream.engine.block_tasks import BlockPlan
+from evalstream.executors.base import Executor
 from evalstream.io.shared_slots import SharedSlots
 from evalstream.model.block import MEBIBYTE, BlockTask
 from evalstream.model.shared_bytes import SharedBytes
@@ -17,10 +18,17 @@ ROOM_BYTES: Final = MEBIBYTE
 
 
 class Rooms:
-    """Shared memory for the results of the workers of a plan, one room for each task under way."""
+    """Shared memory for the results of the workers of a plan, one room for each task under way.
+
+    A task that runs again writes the same bytes to the same room. Once workers were replaced, no
+    room gets another task: one of the former workers may still write to it. Run the tasks by
+    `plan`, which counts the starts of workers.
+    """
 
     def __init__(self, plan: BlockPlan) -> None:
-        self._plan = plan
+        self.plan = plan._replace(backend=plan.backend._replace(start=self._start))
+        self._start_workers = plan.backend.start
+        self._starts = 0
         self._rooms: deque[SharedBytes | None] = deque()
         self._slots: SharedSlots | None = None
         if plan.backend.name == "pool":
@@ -29,7 +37,7 @@ class Rooms:
 
     def tasks(self) -> Iterator[BlockTask | None]:
         """Yield the tasks of the plan."""
-        for block in self._plan.blocks:
+        for block in self.plan.blocks:
             yield None if block is None else BlockTask(block, self._take())
 
     def give_back(self) -> None:
@@ -47,8 +55,13 @@ class Rooms:
         if self._slots is not None:
             self._slots.close()
 
+    def _start(self) -> Executor:
+        self._starts += 1
+        return self._start_workers()
+
     def _take(self) -> SharedBytes | None:
-        slot = None if self._slots is None else self._slots.take()
-        room = None if slot is None or self._slots is None else slot.shared(self._slots.size)
+        slots = self._slots if self._starts == 1 else None
+        slot = None if slots is None else slots.take()
+        room = None if slot is None or slots is None else slot.shared(slots.size)
         self._rooms.append(room)
         return room

@@ -15,6 +15,7 @@ from evalstream.engine.block_rewriting import (
     RewriteJob,
     rewrite_block,
 )
+from evalstream.engine.block_rooms import Rooms
 from evalstream.engine.block_tasks import done_with, plan_blocks, run_blocks, usable_cores
 from evalstream.engine.line_repairs import LeftRow, LineRepairs
 from evalstream.engine.open_rows import OpenRows, open_rows
@@ -149,7 +150,7 @@ class _Pass:
         opened, rewritten = self._opened, self._rewritten
         plan = plan_blocks(opened, options, algorithms)
         with Rooms(plan) as rooms:
-            for outcome in run_blocks(plan, partial(rewrite_block, job), rooms.tasks()):
+            for outcome in run_blocks(rooms.plan, partial(rewrite_block, job), rooms.tasks()):
                 block = plan.under_way.popleft()
                 self._take(outcome, is_array=block.places is not None)
                 if plan.backend.name != "serial":

@@ -342,6 +342,25 @@ def test_a_worker_that_dies_once_changes_nothing(
     assert run.outcome.is_whole
 
 
+def test_no_room_gets_another_task_once_workers_were_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared, write = list[bool](), DigestedTarget.write
+
+    def note(self: DigestedTarget, data: Bytes) -> None:
+        if len(data) > 10:
+            shared.append(isinstance(data, memoryview))
+        write(self, data)
+
+    monkeypatch.setattr(pool, "_start_method", lambda: "fork")
+    monkeypatch.setattr(DigestedTarget, "write", note)
+    run = Run(tmp_path / "rows", ROWS, POOL, Deadly(str(tmp_path / "died")))
+    assert run.data == ROWS
+    # Tasks that were under way run again with their rooms.
+    assert POOL.jobs * 4 <= sum(shared) < len(shared)
+    assert shared == sorted(shared, reverse=True)
+
+
 def test_rows_whose_worker_is_lost_are_incomplete(tmp_path: Path) -> None:
     source, target = tmp_path / "rows", tmp_path / "target"
     source.write_bytes(ROWS)
